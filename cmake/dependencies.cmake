@@ -1,0 +1,26 @@
+# All packages come from the system; script/bootstrap installs them.
+set(BLA_VENDOR OpenBLAS)
+find_package(BLAS REQUIRED)
+find_package(OpenMP REQUIRED COMPONENTS CXX)
+find_package(fmt REQUIRED)
+find_package(xtensor REQUIRED)
+find_package(xtensor-blas REQUIRED)
+find_package(HDF5 REQUIRED COMPONENTS C)
+find_package(tomlplusplus REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(nlohmann_json REQUIRED)
+
+# Random123 and xxHash are headers without a CMake package.
+find_path(RANDOM123_INCLUDE_DIR Random123/philox.h REQUIRED)
+find_path(XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
+
+# System headers are spared our warnings.
+add_library(qkv_xtensor INTERFACE)
+target_include_directories(qkv_xtensor SYSTEM INTERFACE ${xtensor_INCLUDE_DIRS} ${xtensor_blas_INCLUDE_DIRS})
+target_compile_definitions(qkv_xtensor INTERFACE XTENSOR_USE_XSIMD)
+target_link_libraries(qkv_xtensor INTERFACE ${BLAS_LIBRARIES})
+
+add_library(qkv_hdf5 INTERFACE)
+target_include_directories(qkv_hdf5 SYSTEM INTERFACE ${HDF5_C_INCLUDE_DIRS})
+target_compile_definitions(qkv_hdf5 INTERFACE ${HDF5_C_DEFINITIONS})
+target_link_libraries(qkv_hdf5 INTERFACE ${HDF5_C_LIBRARIES})

@@ -1,0 +1,36 @@
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Debug or Release" FORCE)
+endif()
+
+# What every target of the project is compiled with.
+add_library(qkv_flags INTERFACE)
+target_include_directories(qkv_flags INTERFACE ${PROJECT_SOURCE_DIR})
+target_compile_options(qkv_flags INTERFACE -Wall -Wextra -Wpedantic -Wconversion)
+if(QKV_WERROR)
+  target_compile_options(qkv_flags INTERFACE -Werror)
+endif()
+if(QKV_SANITIZE)
+  target_compile_options(qkv_flags INTERFACE -fsanitize=address,undefined -fno-omit-frame-pointer
+                                             -fno-sanitize-recover=all)
+  target_link_options(qkv_flags INTERFACE -fsanitize=address,undefined)
+endif()
+
+# -ffast-math would reorder sums and delete the checks for NaN; these two allow vectorisation without either.
+set(QKV_MATH_FLAGS -fno-math-errno -fno-trapping-math)
+if(QKV_PORTABLE)
+  list(APPEND QKV_MATH_FLAGS -march=x86-64-v2)
+else()
+  list(APPEND QKV_MATH_FLAGS -march=native)
+endif()
+target_compile_options(qkv_flags INTERFACE ${QKV_MATH_FLAGS})
+
+# A library of the project in its own folder: qkv_library(core SOURCES ... PUBLIC ... PRIVATE ...)
+function(qkv_library name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;PUBLIC;PRIVATE")
+  add_library(qkv_${name} ${arg_SOURCES})
+  target_link_libraries(qkv_${name} PUBLIC qkv_flags ${arg_PUBLIC} PRIVATE ${arg_PRIVATE})
+endfunction()

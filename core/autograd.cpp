@@ -1,0 +1,174 @@
+#include "core/autograd.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/parallel.h"
+#include "core/parameter.h"
+
+namespace qkv {
+namespace {
+
+thread_local bool recording = true;
+
+/// sum += term, in place when nobody else holds the sum.
+void accumulate(Tensor& sum, Tensor term) {
+  if (!sum) {
+    sum = std::move(term);
+    return;
+  }
+  require(sum.shape() == term.shape(), "[backward] gradients of shapes {} and {} for one value",
+          sum.shape(), term.shape());
+  Tensor result = sum.unshared() ? std::move(sum) : Tensor::empty(term.shape(), term.dtype());
+  const Tensor& previous = sum ? sum : result;
+  dispatch(term.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    const T* a = previous.data<T>().data();
+    const T* b = term.data<T>().data();
+    T* y = result.mutable_data<T>().data();
+    parallel_for(cut(term.size(), 1), [=](Index begin, Index end) {
+      for (Index i = begin; i < end; ++i) y[i] = a[i] + b[i];
+    });
+  });
+  sum = std::move(result);
+}
+
+/// The op nodes that a value depends on, in an order in which each comes before its inputs.
+class Walk {
+ public:
+  explicit Walk(std::shared_ptr<Node> root) {
+    visit(std::move(root));
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      const Node& node = *nodes_[i];
+      for (const auto& input : node.inputs) visit(input);
+    }
+    std::ranges::sort(nodes_, std::ranges::greater(), [](const auto& node) { return node->rank; });
+  }
+  /// Leaves no trace of an unfinished walk, so that a graph can be walked again after an exception.
+  ~Walk() {
+    for (const auto& node : nodes_) {
+      if (!node) continue;
+      node->visited = false;
+      node->gradient = {};
+    }
+  }
+  Walk(const Walk&) = delete;
+  Walk& operator=(const Walk&) = delete;
+
+  /// Pulls the gradients back and lets go of each node as soon as it is done.
+  void run(Gradients& gradients) {
+    for (auto& node : nodes_) {
+      const Tensor dy = std::exchange(node->gradient, {});
+      InputGradients inputs(*node, gradients);
+      if (dy) node->backward(dy, inputs);
+      node->visited = false;
+      node.reset();
+    }
+  }
+
+ private:
+  void visit(std::shared_ptr<Node> node) {
+    if (!node || node->inputs.empty() || std::exchange(node->visited, true)) return;
+    nodes_.push_back(std::move(node));
+  }
+
+  std::vector<std::shared_ptr<Node>, BlockAllocator<std::shared_ptr<Node>>> nodes_;
+};
+
+}  // namespace
+
+Node::~Node() {
+  // Releasing a long chain by recursion would overflow the stack.
+  auto owned = std::move(inputs);
+  while (!owned.empty()) {
+    const std::shared_ptr<Node> node = std::move(owned.back());
+    owned.pop_back();
+    if (node.use_count() != 1) continue;
+    std::ranges::move(node->inputs, std::back_inserter(owned));
+    node->inputs.clear();
+  }
+}
+
+void Node::backward(const Tensor&, InputGradients&) {}
+
+void InputGradients::add(std::size_t i, Tensor dx) {
+  Node* input = node_.inputs[i].get();
+  if (!input) return;
+  if (input->inputs.empty()) return gradients_.add(input, std::move(dx));
+  accumulate(input->gradient, std::move(dx));
+}
+
+Gradients gradients_of(Tensor loss) {
+  require(loss.size() == 1,
+          "[gradients_of] needs a scalar loss, got shape {}; reduce it with mean() or sum()",
+          loss.shape());
+  Gradients gradients;
+  if (!loss.node()) return gradients;
+  std::shared_ptr<Node> root = loss.node();
+  Node consumer("loss");
+  consumer.inputs = {root};
+  InputGradients(consumer, gradients).add(0, Tensor::full(loss.shape(), 1, loss.dtype()));
+  loss = {};
+  consumer.inputs.clear();
+  Walk walk(std::move(root));
+  walk.run(gradients);
+  return gradients;
+}
+
+bool Gradients::has(const Parameter& parameter) const {
+  return std::ranges::any_of(entries_, [&](const Entry& e) { return e.first == parameter.node(); });
+}
+
+const Tensor& Gradients::of(const Parameter& parameter) const {
+  const auto found = std::ranges::find(entries_, parameter.node(), &Entry::first);
+  require<ValueError>(
+      found != entries_.end(),
+      "[gradients] a parameter of shape {} received no gradient: the loss does not depend on it",
+      parameter.value().shape());
+  return found->second;
+}
+
+void Gradients::add(const Node* parameter, Tensor gradient) {
+  const auto found = std::ranges::find(entries_, parameter, &Entry::first);
+  if (found == entries_.end())
+    entries_.emplace_back(parameter, std::move(gradient));
+  else
+    accumulate(found->second, std::move(gradient));
+}
+
+Gradients& Gradients::operator+=(const Gradients& other) {
+  for (const auto& [parameter, gradient] : other.entries_) add(parameter, gradient);
+  return *this;
+}
+
+Gradients& Gradients::operator*=(double factor) {
+  for (auto& [parameter, gradient] : entries_) {
+    if (!gradient.unshared())
+      gradient = Tensor::from(gradient.values(), gradient.shape(), gradient.dtype());
+    dispatch(gradient.dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      for (T& g : gradient.mutable_data<T>()) g *= static_cast<T>(factor);
+    });
+  }
+  return *this;
+}
+
+double Gradients::norm() const {
+  double squares = 0;
+  for (const auto& [parameter, gradient] : entries_)
+    dispatch(gradient.dtype(), [&](auto zero) {
+      for (const auto g : gradient.data<decltype(zero)>())
+        squares += static_cast<double>(g) * static_cast<double>(g);
+    });
+  return std::sqrt(squares);
+}
+
+NoGrad::NoGrad() : previous_(std::exchange(recording, false)) {}
+NoGrad::~NoGrad() {
+  recording = previous_;
+}
+bool gradients_are_recorded() {
+  return recording;
+}
+
+}  // namespace qkv

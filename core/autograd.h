@@ -1,0 +1,137 @@
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "core/memory.h"
+#include "core/tensor.h"
+
+namespace qkv {
+
+class Parameter;
+class Gradients;
+class InputGradients;
+
+/// One application of an op: where its inputs came from and how to pull a gradient back to them. A
+/// node without inputs is a parameter.
+struct Node {
+  explicit Node(std::string_view op) : op(op) {}
+  virtual ~Node();
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+
+  /// Adds the share of `dy`, the gradient with respect to this node's value, to the inputs'
+  /// gradients.
+  virtual void backward(const Tensor& dy, InputGradients& inputs);
+
+  std::string_view op;
+  std::vector<std::shared_ptr<Node>, BlockAllocator<std::shared_ptr<Node>>>
+      inputs;  ///< null: constant
+
+  int rank = 0;  ///< 1 + the largest rank among the inputs: falling ranks are an order to walk
+                 ///< backwards in
+
+  // Used while the graph is walked; a graph is walked by one thread at a time.
+  bool visited = false;
+  Tensor gradient;
+};
+
+/// Gradients of a scalar with respect to the parameters that it depends on.
+class Gradients {
+ public:
+  bool has(const Parameter& parameter) const;
+  /// Throws ValueError when the parameter received no gradient.
+  const Tensor& of(const Parameter& parameter) const;
+  /// Number of parameters that received a gradient.
+  std::size_t size() const { return entries_.size(); }
+
+  /// Micro-batches accumulate by addition.
+  Gradients& operator+=(const Gradients& other);
+  Gradients& operator*=(double factor);
+  /// sqrt(sum of squares) over all gradients, summed in float64. The order is that of the walk, so
+  /// equal runs give equal bits.
+  double norm() const;
+
+ private:
+  friend class InputGradients;
+  void add(const Node* parameter, Tensor gradient);
+
+  using Entry = std::pair<const Node*, Tensor>;
+  std::vector<Entry, BlockAllocator<Entry>> entries_;
+};
+
+/// What an op's backward writes to.
+class InputGradients {
+ public:
+  InputGradients(Node& node, Gradients& gradients) : node_(node), gradients_(gradients) {}
+
+  /// Whether input `i` depends on a parameter.
+  bool needs(std::size_t i) const { return node_.inputs[i] != nullptr; }
+  /// Adds `dx` to the gradient of input `i`.
+  void add(std::size_t i, Tensor dx);
+  /// The same, computing `dx()` only when it is needed.
+  template <class F>
+  requires std::is_invocable_r_v<Tensor, F>
+  void add(std::size_t i, F&& dx) {
+    if (needs(i)) add(i, Tensor(dx()));
+  }
+
+ private:
+  Node& node_;
+  Gradients& gradients_;
+};
+
+/// The derivatives of a scalar by every parameter that it depends on (reverse mode: Linnainmaa
+/// 1970; Griewank & Walther, "Evaluating Derivatives"). Takes the loss by value: moved in, the
+/// graph is freed while it is walked. Throws ShapeError when `loss` is not a scalar.
+Gradients gradients_of(Tensor loss);
+
+/// While alive, ops on this thread record nothing. Together with the memory pool in use
+/// (core/memory.h) this is the library's only state outside objects; both belong to the thread.
+class NoGrad {
+ public:
+  NoGrad();
+  ~NoGrad();
+  NoGrad(const NoGrad&) = delete;
+  NoGrad& operator=(const NoGrad&) = delete;
+
+ private:
+  bool previous_;
+};
+bool gradients_are_recorded();
+
+/// Gives `y`, computed by `op` from `inputs`, its place in the graph when gradients are recorded
+/// and some input depends on a parameter. `backward(dy, inputs)` may hold detached tensors only:
+/// holding `y` or an input with its node would keep the graph alive.
+template <class Inputs, class Backward>
+Tensor record(std::string_view op, Tensor y, const Inputs& inputs, Backward backward) {
+  struct OpNode final : Node {
+    OpNode(std::string_view op, Backward&& f) : Node(op), f(std::move(f)) {}
+    void backward(const Tensor& dy, InputGradients& dx) override { f(dy, dx); }
+    Backward f;
+  };
+  bool depends = false;
+  for (const Tensor& x : inputs) depends = depends || x.node();
+  if (!depends || !gradients_are_recorded()) return y;
+  auto node = std::allocate_shared<OpNode>(BlockAllocator<OpNode>(), op, std::move(backward));
+  node->inputs.reserve(inputs.size());
+  for (const Tensor& x : inputs) {
+    node->inputs.push_back(x.node());
+    if (x.node()) node->rank = std::max(node->rank, x.node()->rank + 1);
+  }
+  return y.with_node(std::move(node));
+}
+
+template <class Backward>
+Tensor record(std::string_view op, Tensor y,
+              std::initializer_list<std::reference_wrapper<const Tensor>> inputs,
+              Backward backward) {
+  return record<decltype(inputs), Backward>(op, std::move(y), inputs, std::move(backward));
+}
+
+}  // namespace qkv

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <type_traits>
+
+namespace qkv {
+
+/// The number type of a tensor: float32 in use, float64 for gradient checks.
+enum class DType : std::uint8_t { float32, float64 };
+
+template <class T>
+constexpr DType dtype_of = std::is_same_v<T, float> ? DType::float32 : DType::float64;
+
+constexpr std::size_t size_of(DType dtype) {
+  return dtype == DType::float32 ? 4 : 8;
+}
+
+constexpr std::string_view to_string(DType dtype) {
+  return dtype == DType::float32 ? "float32" : "float64";
+}
+
+/// Calls `f` with a zero of the C++ type of `dtype`; `decltype` of it names the type.
+template <class F>
+decltype(auto) dispatch(DType dtype, F&& f) {
+  return dtype == DType::float32 ? f(float{}) : f(double{});
+}
+
+}  // namespace qkv

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <fmt/core.h>
+
+#include <stdexcept>
+#include <string>
+
+namespace qkv {
+
+/// Base of every exception that qkv throws. The message names the cause and, where there is one,
+/// the cure.
+struct Error : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// Operands whose shapes do not fit together.
+struct ShapeError : Error {
+  using Error::Error;
+};
+
+/// An axis, row or token id outside its range.
+struct IndexError : Error {
+  using Error::Error;
+};
+
+/// An argument outside its domain, such as a dropout probability of 1.
+struct ValueError : Error {
+  using Error::Error;
+};
+
+/// Operands of different or unsupported number types.
+struct TypeError : Error {
+  using Error::Error;
+};
+
+/// Something a person can put right: an option, a config, a data file or a checkpoint. The program
+/// exits with code 2.
+struct UserError : Error {
+  using Error::Error;
+};
+
+/// Throws `E` when `ok` is false. The text is formatted only then.
+template <class E = ShapeError, class... Args>
+void require(bool ok, fmt::format_string<const Args&...> text, const Args&... args) {
+  if (!ok) throw E(fmt::format(text, args...));
+}
+
+}  // namespace qkv

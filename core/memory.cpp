@@ -1,0 +1,125 @@
+#include "core/memory.h"
+
+#include <array>
+#include <atomic>
+#include <bit>
+#include <mutex>
+#include <new>
+#include <utility>
+
+namespace qkv {
+namespace {
+
+constexpr std::size_t alignment = 64;
+constexpr std::size_t size_classes = 4 * 64;
+
+/// Four classes to each power of two waste at most a fifth of a block.
+std::size_t size_class(std::size_t bytes) {
+  const std::size_t units = (bytes + alignment - 1) / alignment;
+  if (units <= 4) return units;
+  const auto power = static_cast<std::size_t>(std::bit_width(units - 1)) - 1;
+  const std::size_t quarter = (units - 1) >> (power - 2) & 3;
+  return 4 * power + quarter - 3;
+}
+
+std::size_t class_bytes(std::size_t index) {
+  if (index <= 4) return index * alignment;
+  const std::size_t power = (index + 3) / 4;
+  const std::size_t quarter = (index + 3) % 4;
+  return ((quarter + 5) << (power - 2)) * alignment;
+}
+
+}  // namespace
+
+struct MemoryPool::State {
+  std::atomic<std::size_t> references = 1;  // the pool and every block that is out
+  std::mutex mutex;
+  std::array<std::byte*, size_classes> free{};  // lists linked through the blocks' first bytes
+  std::size_t system_allocations = 0;
+
+  ~State();
+};
+
+namespace {
+
+/// Stands in front of every block.
+struct alignas(alignment) Header {
+  MemoryPool::State* pool;
+  std::size_t size_class;
+};
+
+thread_local MemoryPool::State* current_pool = nullptr;
+
+std::byte* system_block(std::size_t bytes, Header header) {
+  auto* memory =
+      static_cast<std::byte*>(::operator new (bytes + sizeof(Header), std::align_val_t{alignment}));
+  return reinterpret_cast<std::byte*>(new (memory) Header(header) + 1);
+}
+
+void free_to_system(std::byte* block) {
+  ::operator delete (block - sizeof(Header), std::align_val_t{alignment});
+}
+
+std::byte*& next(std::byte* free_block) {
+  return *reinterpret_cast<std::byte**>(free_block);
+}
+
+void drop_reference(MemoryPool::State* pool) {
+  if (--pool->references == 0) delete pool;
+}
+
+}  // namespace
+
+MemoryPool::State::~State() {
+  for (std::byte* block : free)
+    while (block) free_to_system(std::exchange(block, next(block)));
+}
+
+MemoryPool::MemoryPool() : state_(new State) {}
+MemoryPool::~MemoryPool() {
+  drop_reference(state_);
+}
+
+std::size_t MemoryPool::system_allocations() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->system_allocations;
+}
+
+MemoryPool::Use::Use(MemoryPool& pool) : previous_(std::exchange(current_pool, pool.state_)) {}
+MemoryPool::Use::~Use() {
+  current_pool = previous_;
+}
+
+std::byte* acquire_block(std::size_t bytes) {
+  MemoryPool::State* pool = current_pool;
+  if (!pool) return system_block(bytes, {nullptr, 0});
+  const std::size_t index = size_class(bytes);
+  {
+    const std::lock_guard lock(pool->mutex);
+    if (std::byte*& list = pool->free[index]) {
+      ++pool->references;
+      return std::exchange(list, next(list));
+    }
+    ++pool->system_allocations;
+  }
+  std::byte* block = system_block(class_bytes(index), {pool, index});
+  ++pool->references;
+  return block;
+}
+
+void release_block(std::byte* block) noexcept {
+  const auto* header = reinterpret_cast<const Header*>(block) - 1;
+  MemoryPool::State* pool = header->pool;
+  if (!pool) return free_to_system(block);
+  {
+    const std::lock_guard lock(pool->mutex);
+    next(block) = std::exchange(pool->free[header->size_class], block);
+  }
+  drop_reference(pool);
+}
+
+Buffer make_buffer(std::size_t bytes) {
+  return Buffer(acquire_block(bytes), release_block, BlockAllocator<std::byte>());
+}
+
+}  // namespace qkv

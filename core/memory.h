@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+namespace qkv {
+
+/// Recycles the memory of tensors and graph nodes. A training step needs the same blocks as the
+/// step before it, so that, once warm, it asks the system for none. Blocks may be released on any
+/// thread and may outlive the pool.
+class MemoryPool {
+ public:
+  struct State;
+
+  MemoryPool();
+  ~MemoryPool();
+  MemoryPool(const MemoryPool&) = delete;
+  MemoryPool& operator=(const MemoryPool&) = delete;
+
+  /// How often a block had to be taken from the system because none could be reused.
+  std::size_t system_allocations() const;
+
+  /// While alive, this thread takes new blocks from `pool`; without one they come from the system.
+  class Use {
+   public:
+    explicit Use(MemoryPool& pool);
+    ~Use();
+    Use(const Use&) = delete;
+    Use& operator=(const Use&) = delete;
+
+   private:
+    State* previous_;
+  };
+
+ private:
+  State* state_;
+};
+
+/// A 64-byte aligned block of at least `bytes` bytes with undefined contents; never null.
+std::byte* acquire_block(std::size_t bytes);
+void release_block(std::byte* block) noexcept;
+
+/// Standard allocator over `acquire_block`.
+template <class T>
+struct BlockAllocator {
+  using value_type = T;
+  BlockAllocator() = default;
+  template <class U>
+  BlockAllocator(const BlockAllocator<U>&) noexcept {}
+
+  T* allocate(std::size_t n) { return reinterpret_cast<T*>(acquire_block(n * sizeof(T))); }
+  void deallocate(T* p, std::size_t) noexcept { release_block(reinterpret_cast<std::byte*>(p)); }
+  friend bool operator==(const BlockAllocator&, const BlockAllocator&) { return true; }
+};
+
+/// Shared ownership of a block.
+using Buffer = std::shared_ptr<std::byte>;
+Buffer make_buffer(std::size_t bytes);
+
+}  // namespace qkv

@@ -1,0 +1,42 @@
+#include <vector>
+#include <xtensor/xadapt.hpp>
+#include <xtensor/xbroadcast.hpp>
+#include <xtensor/xnoalias.hpp>
+
+#include "core/ops.h"
+#include "core/ops/make.h"
+
+namespace qkv {
+namespace {
+
+std::vector<std::size_t> sizes_of(const Shape& shape) {
+  return {shape.begin(), shape.end()};
+}
+
+/// The tensor's numbers as an xtensor expression that does not own them.
+template <class T>
+auto adapt(T* data, const Shape& shape) {
+  return xt::adapt(data, static_cast<std::size_t>(shape.size()), xt::no_ownership(),
+                   sizes_of(shape));
+}
+
+}  // namespace
+
+Tensor broadcast_to(const Tensor& x, const Shape& shape) {
+  if (x.shape() == shape) return x.detach();
+  return make(shape, x.dtype(), [&]<class T>(T* y) {
+    const auto from = adapt(numbers(x, y), x.shape());
+    auto to = adapt(y, shape);
+    xt::noalias(to) = xt::broadcast(from, sizes_of(shape));
+  });
+}
+
+Tensor sum_to(const Tensor& x, const Shape& shape) {
+  Tensor result = x.detach();
+  while (result.rank() > shape.rank()) result = sum(result, 0);
+  for (int axis = 0; axis < shape.rank(); ++axis)
+    if (shape[axis] == 1 && result.shape()[axis] != 1) result = sum(result, axis, true);
+  return result;
+}
+
+}  // namespace qkv

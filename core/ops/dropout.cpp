@@ -1,0 +1,32 @@
+#include "core/ops/dropout.h"
+
+#include "core/ops.h"
+#include "core/ops/make.h"
+
+namespace qkv {
+namespace {
+
+Tensor dropped(const Tensor& x, double probability, const Random& random) {
+  constexpr Index philox = 32;
+  return make(x.shape(), x.dtype(), [&]<class T>(T* y) {
+    const T* from = numbers(x, y);
+    parallel_for(cut(x.size(), philox), [&, from](Index begin, Index end) {
+      for (Index i = begin; i < end; ++i)
+        y[i] = from[i] * dropout_factor<T>(random, i, probability);
+    });
+  });
+}
+
+}  // namespace
+
+Tensor dropout(const Tensor& x, double probability, const Random& random) {
+  require<ValueError>(probability >= 0 && probability < 1,
+                      "[dropout] probability must be in [0, 1), got {}", probability);
+  if (probability == 0) return x;
+  return record("dropout", dropped(x, probability, random), {x},
+                [=](const Tensor& dy, InputGradients& inputs) {
+                  inputs.add(0, dropped(dy, probability, random));
+                });
+}
+
+}  // namespace qkv

@@ -1,0 +1,32 @@
+#include <algorithm>
+
+#include "core/ops.h"
+#include "core/ops/make.h"
+
+namespace qkv {
+
+Tensor embedding(const Tensor& weight, const Indices& ids) {
+  require(weight.rank() == 2, "[embedding] needs a table (V, D), got {}", weight.shape());
+  const Index rows = weight.dim(0), width = weight.dim(1);
+  for (const auto id : ids.data())
+    require<IndexError>(id >= 0 && id < rows, "[embedding] id {} is outside the table of {} rows",
+                        id, rows);
+  std::vector<Index> sizes(ids.shape().begin(), ids.shape().end());
+  sizes.push_back(width);
+  const Tensor y = make(Shape(sizes), weight.dtype(), [&]<class T>(T* to) {
+    for (const auto id : ids.data()) to = std::copy_n(numbers(weight, to) + id * width, width, to);
+  });
+  return record("embedding", y, {weight},
+                [=, shape = weight.shape()](const Tensor& dy, InputGradients& inputs) {
+                  inputs.add(0, make(shape, dy.dtype(), [&]<class T>(T* table) {
+                               std::fill_n(table, shape.size(), T{0});
+                               const T* row = numbers(dy, table);
+                               for (const auto id : ids.data()) {
+                                 for (Index i = 0; i < width; ++i) table[id * width + i] += row[i];
+                                 row += width;
+                               }
+                             }));
+                });
+}
+
+}  // namespace qkv

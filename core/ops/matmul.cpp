@@ -1,0 +1,116 @@
+#include "core/kernels/gemm.h"
+#include "core/ops.h"
+#include "core/ops/make.h"
+
+namespace qkv {
+namespace {
+
+using kernels::Matrix;
+
+/// Rows of all matrices but the last axis: [..., K] seen as [rows, K].
+Index rows_of(const Tensor& x) {
+  return x.dim(-1) ? x.size() / x.dim(-1) : 0;
+}
+
+/// The leading axes of `x`, then `rows` and `columns`.
+Shape with_matrix(const Shape& shape, Index rows, Index columns) {
+  std::array<Index, Shape::max_rank> sizes{};
+  std::copy(shape.begin(), shape.end(), sizes.begin());
+  const auto rank = static_cast<std::size_t>(shape.rank());
+  sizes[rank - 2] = rows;
+  sizes[rank - 1] = columns;
+  return Shape(std::span<const Index>(sizes.data(), rank));
+}
+
+bool one_matrix(const Tensor& x) {
+  return x.rank() == 2;
+}
+
+/// Batched product; an operand that is one matrix serves the whole batch.
+Tensor product(const Tensor& a, bool transpose_a, const Tensor& b, bool transpose_b) {
+  const Index m = a.dim(transpose_a ? -1 : -2), k = a.dim(transpose_a ? -2 : -1);
+  const Index n = b.dim(transpose_b ? -2 : -1);
+  const Shape shape = with_matrix(one_matrix(a) ? b.shape() : a.shape(), m, n);
+  return make(shape, a.dtype(), [&]<class T>(T* y) {
+    const Index batch = shape.size() / std::max<Index>(m * n, 1);
+    const Index step_a = one_matrix(a) ? 0 : m * k, step_b = one_matrix(b) ? 0 : k * n;
+    const T *from_a = numbers(a, y), *from_b = numbers(b, y);
+    const Index stride_a = a.dim(-1), stride_b = b.dim(-1);
+    const auto multiply = [=](Index i, auto&& gemm) {
+      gemm(m, n, k, T{1}, Matrix<const T>{from_a + i * step_a, stride_a, transpose_a},
+           Matrix<const T>{from_b + i * step_b, stride_b, transpose_b}, T{0},
+           Matrix<T>{y + i * m * n, n});
+    };
+    if (batch == 1) return multiply(0, kernels::parallel_gemm<T>);
+    parallel_for(cut(batch, m * n * k / 8), [=](Index begin, Index end) {
+      for (Index i = begin; i < end; ++i) multiply(i, kernels::gemm<T>);
+    });
+  });
+}
+
+/// Sums over the batch when the operand was one matrix.
+Tensor to_operand(const Tensor& gradient, const Shape& shape) {
+  return gradient.shape() == shape ? gradient : sum_to(gradient, shape);
+}
+
+}  // namespace
+
+Tensor matmul(const Tensor& a, const Tensor& b, Transpose transpose) {
+  require_same_dtype("matmul", a, b);
+  const bool ta = transpose == Transpose::first, tb = transpose == Transpose::second;
+  require(a.rank() >= 2 && b.rank() >= 2, "[matmul] needs matrices, got shapes {} and {}",
+          a.shape(), b.shape());
+  require(one_matrix(a) || one_matrix(b) ||
+              with_matrix(a.shape(), 0, 0) == with_matrix(b.shape(), 0, 0),
+          "[matmul] leading axes of {} and {} differ; broadcast one operand first", a.shape(),
+          b.shape());
+  require(a.dim(ta ? -2 : -1) == b.dim(tb ? -1 : -2),
+          "[matmul] inner sizes differ: lhs {} has {}, rhs {} has {}", a.shape(),
+          a.dim(ta ? -2 : -1), b.shape(), b.dim(tb ? -1 : -2));
+  return record("matmul", product(a, ta, b, tb), {a, b},
+                [=, a = a.detach(), b = b.detach()](const Tensor& dy, InputGradients& inputs) {
+                  // y = a b: da = dy b^T, db = a^T dy; with a transposed operand the result is
+                  // transposed.
+                  inputs.add(0, [&] {
+                    return to_operand(ta ? product(b, false, dy, true) : product(dy, false, b, !tb),
+                                      a.shape());
+                  });
+                  inputs.add(1, [&] {
+                    return to_operand(tb ? product(dy, true, a, false) : product(a, !ta, dy, false),
+                                      b.shape());
+                  });
+                });
+}
+
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  require_same_dtype("linear", x, weight);
+  require(x.rank() >= 1 && weight.rank() == 2 && x.dim(-1) == weight.dim(1),
+          "[linear] input {} does not fit weight {}: the input's last size must equal the weight's "
+          "second",
+          x.shape(), weight.shape());
+  require(!bias || bias.shape() == Shape{weight.dim(0)}, "[linear] bias {} does not fit weight {}",
+          bias.shape(), weight.shape());
+  const Index rows = rows_of(x), in = weight.dim(1), out = weight.dim(0);
+  std::vector<Index> sizes(x.shape().begin(), x.shape().end());
+  sizes.back() = out;
+  const Tensor y = make(Shape(sizes), x.dtype(), [&]<class T>(T* numbers_y) {
+    const T *from = numbers(x, numbers_y), *w = numbers(weight, numbers_y);
+    const T* b = bias ? numbers(bias, numbers_y) : nullptr;
+    parallel_for(cut(rows, in * out / 8), [=](Index begin, Index end) {
+      T* to = numbers_y + begin * out;
+      for (Index row = 0; b && row < end - begin; ++row) std::copy_n(b, out, to + row * out);
+      kernels::gemm(end - begin, out, in, T{1}, {from + begin * in, in}, {w, in, true},
+                    b ? T{1} : T{0}, Matrix<T>{to, out});
+    });
+  });
+  return record(
+      "linear", y, {x, weight, bias},
+      [=, x = x.detach(), w = weight.detach()](const Tensor& dy, InputGradients& inputs) {
+        const Tensor flat_dy = dy.with_shape({rows, out}), flat_x = x.with_shape({rows, in});
+        inputs.add(0, [&] { return product(flat_dy, false, w, false).with_shape(x.shape()); });
+        inputs.add(1, [&] { return product(flat_dy, true, flat_x, false); });
+        inputs.add(2, [&] { return sum_to(flat_dy, {out}); });
+      });
+}
+
+}  // namespace qkv

@@ -1,0 +1,166 @@
+#include <algorithm>
+
+#include "core/ops.h"
+#include "core/ops/make.h"
+
+namespace qkv {
+namespace {
+
+Tensor permuted(const Tensor& x, std::span<const int> axes) {
+  const int rank = x.rank();
+  std::array<Index, Shape::max_rank> sizes{}, steps{}, stride{};
+  for (Index axis = rank - 1, step = 1; axis >= 0; --axis) {
+    stride[static_cast<std::size_t>(axis)] = step;
+    step *= x.shape()[static_cast<int>(axis)];
+  }
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    sizes[i] = x.shape()[axes[i]];
+    steps[i] = stride[static_cast<std::size_t>(axes[i])];
+  }
+  const Shape shape(std::span<const Index>(sizes.data(), axes.size()));
+  return make(shape, x.dtype(), [&]<class T>(T* y) {
+    const T* from = numbers(x, y);
+    const Index inner = rank ? sizes[static_cast<std::size_t>(rank - 1)] : 1;
+    const Index inner_step = rank ? steps[static_cast<std::size_t>(rank - 1)] : 1;
+    const Index rows = inner ? shape.size() / inner : 0;
+    parallel_for(cut(rows, 2 * inner), [=](Index begin, Index end) {
+      for (Index row = begin; row < end; ++row) {
+        Index offset = 0, rest = row;
+        for (int axis = rank - 2; axis >= 0; --axis) {
+          const auto a = static_cast<std::size_t>(axis);
+          offset += rest % sizes[a] * steps[a];
+          rest /= sizes[a];
+        }
+        for (Index i = 0; i < inner; ++i) y[row * inner + i] = from[offset + i * inner_step];
+      }
+    });
+  });
+}
+
+/// Copies `length` rows along an axis between arrays that differ only in their size along it.
+template <class T>
+void copy_rows(const T* from, const AxisView& from_view, Index from_begin, T* to,
+               const AxisView& to_view, Index to_begin, Index length) {
+  for (Index o = 0; o < from_view.outer; ++o)
+    std::copy_n(from + (o * from_view.length + from_begin) * from_view.inner,
+                length * from_view.inner, to + (o * to_view.length + to_begin) * to_view.inner);
+}
+
+Shape with_size(const Shape& shape, int axis, Index size) {
+  std::array<Index, Shape::max_rank> sizes{};
+  std::ranges::copy(shape, sizes.begin());
+  sizes[static_cast<std::size_t>(axis)] = size;
+  return Shape(std::span<const Index>(sizes.data(), static_cast<std::size_t>(shape.rank())));
+}
+
+Tensor sliced(const Tensor& x, int axis, Index begin, Index end) {
+  const Shape shape = with_size(x.shape(), axis, end - begin);
+  return make(shape, x.dtype(), [&]<class T>(T* y) {
+    copy_rows(numbers(x, y), along(x.shape(), axis), begin, y, along(shape, axis), 0, end - begin);
+  });
+}
+
+}  // namespace
+
+Tensor reshape(const Tensor& x, std::initializer_list<Index> sizes) {
+  std::vector<Index> known(sizes);
+  const auto inferred = std::ranges::find(known, -1);
+  if (inferred != known.end()) {
+    *inferred = 1;
+    const Index others = Shape(known).size();
+    require(others > 0 && x.size() % others == 0,
+            "[reshape] {} elements cannot be split into rows of {}", x.size(), others);
+    *inferred = x.size() / others;
+  }
+  const Tensor y = x.detach().with_shape(Shape(known));
+  return record("reshape", y, {x}, [shape = x.shape()](const Tensor& dy, InputGradients& inputs) {
+    inputs.add(0, dy.with_shape(shape));
+  });
+}
+
+Tensor permute(const Tensor& x, std::initializer_list<int> axes) {
+  std::array<int, Shape::max_rank> order{}, inverse{};
+  require(std::ssize(axes) == x.rank(), "[permute] {} axes given for shape {}", axes.size(),
+          x.shape());
+  std::array<bool, Shape::max_rank> seen{};
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    const auto axis = static_cast<std::size_t>(normal_axis("permute", axes.begin()[i], x.shape()));
+    require(!std::exchange(seen[axis], true), "[permute] axis {} is given twice", axis);
+    order[i] = static_cast<int>(axis);
+    inverse[axis] = static_cast<int>(i);
+  }
+  const std::size_t rank = axes.size();
+  return record("permute", permuted(x, {order.data(), rank}), {x},
+                [inverse, rank](const Tensor& dy, InputGradients& inputs) {
+                  inputs.add(0, permuted(dy, {inverse.data(), rank}));
+                });
+}
+
+Tensor slice(const Tensor& x, int axis, Index begin, Index end) {
+  const int normal = normal_axis("slice", axis, x.shape());
+  require<IndexError>(0 <= begin && begin <= end && end <= x.shape()[normal],
+                      "[slice] range [{}, {}) is outside axis {} of shape {}", begin, end, axis,
+                      x.shape());
+  return record("slice", sliced(x, normal, begin, end), {x},
+                [=, shape = x.shape()](const Tensor& dy, InputGradients& inputs) {
+                  Tensor dx = Tensor::zeros(shape, dy.dtype());
+                  dispatch(dy.dtype(), [&](auto zero) {
+                    using T = decltype(zero);
+                    copy_rows(dy.data<T>().data(), along(dy.shape(), normal), 0,
+                              dx.mutable_data<T>().data(), along(shape, normal), begin,
+                              end - begin);
+                  });
+                  inputs.add(0, std::move(dx));
+                });
+}
+
+Tensor concatenate(const std::vector<Tensor>& parts, int axis) {
+  require(!parts.empty(), "[concatenate] needs at least one tensor");
+  const Tensor& first = parts.front();
+  const int normal = normal_axis("concatenate", axis, first.shape());
+  std::vector<Index> begins = {0};
+  for (const Tensor& part : parts) {
+    require_same_dtype("concatenate", first, part);
+    require(part.rank() == first.rank() &&
+                with_size(part.shape(), normal, 0) == with_size(first.shape(), normal, 0),
+            "[concatenate] shapes {} and {} differ in another axis than {}", first.shape(),
+            part.shape(), axis);
+    begins.push_back(begins.back() + part.shape()[normal]);
+  }
+  const Shape shape = with_size(first.shape(), normal, begins.back());
+  const Tensor y = make(shape, first.dtype(), [&]<class T>(T* joined) {
+    for (std::size_t i = 0; i < parts.size(); ++i)
+      copy_rows(numbers(parts[i], joined), along(parts[i].shape(), normal), 0, joined,
+                along(shape, normal), begins[i], begins[i + 1] - begins[i]);
+  });
+  return record("concatenate", y, parts, [=](const Tensor& dy, InputGradients& inputs) {
+    for (std::size_t i = 0; i + 1 < begins.size(); ++i)
+      inputs.add(i, [&] { return sliced(dy, normal, begins[i], begins[i + 1]); });
+  });
+}
+
+Tensor select_rows(const Tensor& x, const Indices& rows) {
+  require(x.rank() == 3 && rows.shape() == Shape{x.dim(0)},
+          "[select_rows] needs x (B, T, D) and rows (B,), got {} and {}", x.shape(), rows.shape());
+  const Index time = x.dim(1), width = x.dim(2);
+  for (const auto row : rows.data())
+    require<IndexError>(row >= 0 && row < time, "[select_rows] row {} is outside [0, {})", row,
+                        time);
+  const auto offset = [=](Index b) {
+    return (b * time + rows.data()[static_cast<std::size_t>(b)]) * width;
+  };
+  const Tensor y = make({x.dim(0), width}, x.dtype(), [&]<class T>(T* selected) {
+    for (Index b = 0; b < x.dim(0); ++b)
+      std::copy_n(numbers(x, selected) + offset(b), width, selected + b * width);
+  });
+  return record("select_rows", y, {x},
+                [=, shape = x.shape()](const Tensor& dy, InputGradients& inputs) {
+                  inputs.add(0, make(shape, dy.dtype(), [&]<class T>(T* dx) {
+                               std::fill_n(dx, shape.size(), T{0});
+                               for (Index b = 0; b < shape[0]; ++b)
+                                 std::copy_n(numbers(dy, dx) + b * width, width, dx + offset(b));
+                             }));
+                });
+}
+
+}  // namespace qkv

@@ -1,0 +1,85 @@
+#include "core/kernels/rows.h"
+#include "core/ops.h"
+#include "core/ops/make.h"
+
+namespace qkv {
+namespace {
+
+/// Estimated operations of exp and the passes around it.
+constexpr Index per_number = 20;
+
+}  // namespace
+
+Tensor softmax(const Tensor& x) {
+  require(x.rank() >= 1, "[softmax] needs at least one axis, got a scalar");
+  const Index width = x.dim(-1), rows = width ? x.size() / width : 0;
+  const Tensor y = make(x.shape(), x.dtype(), [&]<class T>(T* to) {
+    const T* from = numbers(x, to);
+    parallel_for(cut(rows, width * per_number), [=](Index begin, Index end) {
+      for (Index row = begin; row < end; ++row)
+        kernels::softmax_row(from + row * width, to + row * width, width, width);
+    });
+  });
+  return record("softmax", y, {x}, [=](const Tensor& dy, InputGradients& inputs) {
+    inputs.add(0, make(y.shape(), y.dtype(), [&]<class T>(T* dx) {
+                 const T *from_y = numbers(y, dx), *from_dy = numbers(dy, dx);
+                 parallel_for(cut(rows, width * per_number), [=](Index begin, Index end) {
+                   for (Index row = begin * width; row < end * width; row += width)
+                     kernels::softmax_row_backward(from_y + row, from_dy + row, dx + row, width,
+                                                   T{1});
+                 });
+               }));
+  });
+}
+
+Tensor cross_entropy(const Tensor& logits, const Indices& targets) {
+  const Index classes = logits.rank() ? logits.dim(-1) : 0;
+  const Index rows = targets.size();
+  require(
+      classes > 0 && logits.size() == rows * classes && logits.rank() == targets.shape().rank() + 1,
+      "[cross_entropy] logits {} need one target a row, got targets {}", logits.shape(),
+      targets.shape());
+  Index counted = 0;
+  for (const auto target : targets.data()) {
+    require<IndexError>(target < classes,
+                        "[cross_entropy] target {} is not below the number of classes {}", target,
+                        classes);
+    counted += target >= 0;
+  }
+  const double share = counted ? 1.0 / static_cast<double>(counted) : 0.0;
+  const auto target_of = [targets](Index row) {
+    return targets.data()[static_cast<std::size_t>(row)];
+  };
+
+  Tensor losses = Tensor::empty({rows}, DType::float64);
+  const Tensor probabilities = make(logits.shape(), logits.dtype(), [&]<class T>(T* p) {
+    const T* x = numbers(logits, p);
+    double* loss = losses.mutable_data<double>().data();
+    parallel_for(cut(rows, classes * per_number), [=](Index begin, Index end) {
+      for (Index row = begin; row < end; ++row) {
+        const Index target = target_of(row);
+        const T log_sum =
+            kernels::softmax_row(x + row * classes, p + row * classes, classes, classes);
+        loss[row] = target < 0 ? 0.0 : static_cast<double>(log_sum - x[row * classes + target]);
+      }
+    });
+  });
+  const Tensor loss = affine(sum(losses), share, 0).to(logits.dtype());
+  return record("cross_entropy", loss, {logits}, [=](const Tensor& dy, InputGradients& inputs) {
+    // d loss / d logits = (softmax - onehot(target)) / rows that count
+    inputs.add(0, make(probabilities.shape(), probabilities.dtype(), [&]<class T>(T* dx) {
+                 const T* p = numbers(probabilities, dx);
+                 const T factor = static_cast<T>(dy.item() * share);
+                 parallel_for(cut(rows, classes), [=](Index begin, Index end) {
+                   for (Index row = begin; row < end; ++row) {
+                     const Index target = target_of(row), first = row * classes;
+                     const T weight = target < 0 ? T{0} : factor;
+                     for (Index i = first; i < first + classes; ++i) dx[i] = weight * p[i];
+                     if (target >= 0) dx[first + target] -= factor;
+                   }
+                 });
+               }));
+  });
+}
+
+}  // namespace qkv

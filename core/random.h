@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/shape.h"
+
+namespace qkv {
+
+/// What random numbers are used for; numbers of different purposes are independent.
+enum class Purpose : std::uint32_t { initialisation, shuffling, dropout, sampling, testing };
+
+/// Random numbers as a pure function of (seed, purpose, step, stream, index): nothing to save in a
+/// checkpoint and nothing to race for. Generator: Philox4x32-10 (Salmon et al. 2011, "Parallel
+/// random numbers: as easy as 1, 2, 3").
+class Random {
+ public:
+  Random(std::uint64_t seed, Purpose purpose, std::uint64_t step = 0);
+
+  /// An independent stream; the n-th call on equal objects gives equal streams.
+  Random next();
+
+  /// Uniform over [0, 2^32).
+  std::uint32_t bits(std::uint64_t index) const;
+  /// Uniform over [0, 1).
+  double uniform(std::uint64_t index) const;
+  /// Normal with mean 0 and deviation 1, by Box and Muller's transform.
+  double normal(std::uint64_t index) const;
+  /// The numbers 0 to n - 1 in random order (Fisher and Yates).
+  std::vector<Index> permutation(Index n) const;
+
+ private:
+  std::uint64_t seed_;
+  std::uint64_t step_;
+  std::uint32_t purpose_;
+  std::uint32_t stream_ = 0;
+  std::uint32_t streams_ = 0;
+};
+
+}  // namespace qkv

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <fmt/core.h>
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace qkv {
+
+/// Sizes, positions and counts.
+using Index = std::int64_t;
+
+/// The sizes of an array's axes, outermost first. A scalar has rank 0 and size 1. Lives without the
+/// heap.
+class Shape {
+ public:
+  static constexpr int max_rank = 6;
+
+  Shape() = default;
+  /// Throws ShapeError when a size is negative, the rank exceeds `max_rank` or the product
+  /// overflows.
+  Shape(std::initializer_list<Index> sizes);
+  explicit Shape(std::span<const Index> sizes);
+
+  int rank() const noexcept { return rank_; }
+  /// Number of elements.
+  Index size() const noexcept { return size_; }
+  /// Size of the axis `axis` in [0, rank).
+  Index operator[](int axis) const noexcept { return sizes_[static_cast<std::size_t>(axis)]; }
+  /// Size of `axis`; negative axes count from the end. Throws IndexError.
+  Index dim(int axis) const;
+
+  const Index* begin() const noexcept { return sizes_.data(); }
+  const Index* end() const noexcept { return sizes_.data() + rank_; }
+  std::span<const Index> sizes() const noexcept { return {begin(), end()}; }
+
+  friend bool operator==(const Shape&, const Shape&) = default;
+
+ private:
+  std::array<Index, max_rank> sizes_{};
+  int rank_ = 0;
+  Index size_ = 1;
+};
+
+/// "(2, 3)"
+std::string to_string(const Shape& shape);
+
+/// `axis` counted from the front; negative axes count from the end. Throws IndexError "[op] ...".
+int normal_axis(std::string_view op, int axis, const Shape& shape);
+
+/// NumPy's broadcasting: axes are aligned at the end and sizes of 1 stretch. Throws ShapeError
+/// "[op] ...".
+Shape broadcast(std::string_view op, const Shape& a, const Shape& b);
+
+/// A shape seen from one of its axes: `outer` blocks of `length` rows of `inner` adjacent numbers.
+struct AxisView {
+  Index outer, length, inner;
+};
+AxisView along(const Shape& shape, int axis);
+
+}  // namespace qkv
+
+template <>
+struct fmt::formatter<qkv::Shape> : fmt::formatter<std::string_view> {
+  auto format(const qkv::Shape& shape, fmt::format_context& context) const {
+    return fmt::formatter<std::string_view>::format(qkv::to_string(shape), context);
+  }
+};

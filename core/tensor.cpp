@@ -1,0 +1,91 @@
+#include "core/tensor.h"
+
+#include <algorithm>
+
+namespace qkv {
+
+Tensor Tensor::empty(const Shape& shape, DType dtype) {
+  Tensor result;
+  result.buffer_ = make_buffer(static_cast<std::size_t>(shape.size()) * size_of(dtype));
+  result.shape_ = shape;
+  result.dtype_ = dtype;
+  return result;
+}
+
+Tensor Tensor::full(const Shape& shape, double value, DType dtype) {
+  Tensor result = empty(shape, dtype);
+  dispatch(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    std::ranges::fill(result.mutable_data<T>(), static_cast<T>(value));
+  });
+  return result;
+}
+
+Tensor Tensor::zeros(const Shape& shape, DType dtype) {
+  return full(shape, 0, dtype);
+}
+Tensor Tensor::scalar(double value, DType dtype) {
+  return full({}, value, dtype);
+}
+
+Tensor Tensor::from(std::span<const double> values, const Shape& shape, DType dtype) {
+  require(std::ssize(values) == shape.size(), "[tensor] {} values do not fill the shape {}",
+          values.size(), shape);
+  Tensor result = empty(shape, dtype);
+  dispatch(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    std::ranges::transform(values, result.mutable_data<T>().begin(),
+                           [](double v) { return static_cast<T>(v); });
+  });
+  return result;
+}
+
+Tensor Tensor::from(std::initializer_list<double> values, const Shape& shape, DType dtype) {
+  return from(std::span(values.begin(), values.size()), shape, dtype);
+}
+
+std::vector<double> Tensor::values() const {
+  return dispatch(dtype_, [&](auto zero) {
+    const auto numbers = data<decltype(zero)>();
+    return std::vector<double>(numbers.begin(), numbers.end());
+  });
+}
+
+double Tensor::item() const {
+  require(size() == 1, "[item] needs a tensor of one element, got shape {}", shape_);
+  return dispatch(dtype_, [&](auto zero) -> double { return data<decltype(zero)>()[0]; });
+}
+
+Tensor Tensor::to(DType dtype) const {
+  return dtype == dtype_ ? detach() : from(values(), shape_, dtype);
+}
+
+Tensor Tensor::detach() const {
+  return with_node(nullptr);
+}
+
+Tensor Tensor::with_node(std::shared_ptr<Node> node) const {
+  Tensor result = *this;
+  result.node_ = std::move(node);
+  return result;
+}
+
+Tensor Tensor::with_shape(const Shape& shape) const {
+  require(shape.size() == size(), "[reshape] {} has {} elements, {} has {}", shape_, size(), shape,
+          shape.size());
+  Tensor result = *this;
+  result.shape_ = shape;
+  return result;
+}
+
+Indices::Indices(std::span<const std::int32_t> values, const Shape& shape)
+    : buffer_(make_buffer(values.size_bytes())), shape_(shape) {
+  require(std::ssize(values) == shape.size(), "[indices] {} values do not fill the shape {}",
+          values.size(), shape);
+  std::ranges::copy(values, reinterpret_cast<std::int32_t*>(buffer_.get()));
+}
+
+Indices::Indices(std::initializer_list<std::int32_t> values, const Shape& shape)
+    : Indices(std::span(values.begin(), values.size()), shape) {}
+
+}  // namespace qkv

@@ -1,0 +1,29 @@
+#pragma once
+
+#include "core/shape.h"
+
+namespace qkv {
+
+enum class ModelKind { encoder, static_embedding };
+
+/// Where the attention weights come from: learned queries and keys, the inputs' own dot products
+/// (softmax(X X^T) X, as tutorials build it first), or none, so that every word counts the same.
+enum class AttentionKind { learned, parameter_free, uniform };
+
+enum class PositionKind { sinusoidal, none };
+
+/// What a model is built from; the configuration file's [model].
+struct ModelOptions {
+  ModelKind kind = ModelKind::encoder;
+  Index width = 32;  ///< numbers in a word's vector
+  Index layers = 1;  ///< encoder blocks
+  Index heads = 4;   ///< attention heads a block; divides width
+  AttentionKind attention = AttentionKind::learned;
+  bool scale = true;  ///< divide scores by sqrt(width / heads)
+  PositionKind position = PositionKind::sinusoidal;
+  Index feed_forward = 128;  ///< hidden width of a block's feed-forward part; 0: none
+  double dropout = 0.0;      ///< in [0, 1)
+  Index max_length = 256;    ///< longest sentence in tokens
+};
+
+}  // namespace qkv
