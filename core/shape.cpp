@@ -27,7 +27,7 @@ Index Shape::dim(int axis) const {
 
 std::string to_string(const Shape& shape) {
   std::string text = "(";
-  for (int i = 0; i < shape.rank(); ++i) text += fmt::format(i ? ", {}" : "{}", shape[i]);
+  for (int i = 0; i < shape.rank(); ++i) text += (i ? ", " : "") + std::to_string(shape[i]);
   return text + (shape.rank() == 1 ? ",)" : ")");
 }
 
