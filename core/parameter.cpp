@@ -19,12 +19,15 @@ ModuleVisitor& ModuleVisitor::operator()(const std::string& name, Parameter& p) 
 }
 
 ModuleVisitor& ModuleVisitor::operator()(const std::string& name, Module& child) {
+  module(prefix_ + name, child);
   const std::string outer = prefix_;
   prefix_ += name + ".";
   child.visit(*this);
   prefix_ = outer;
   return *this;
 }
+
+void ModuleVisitor::module(const std::string&, Module&) {}
 
 std::vector<NamedParameter> parameters(Module& module) {
   struct Collector final : ModuleVisitor {

@@ -66,6 +66,8 @@ class ModuleVisitor {
  protected:
   /// `path` is dotted: "encoder.layers.0.attention.w_q.weight".
   virtual void parameter(const std::string& path, Parameter& parameter) = 0;
+  /// Called before a sub-module's own members.
+  virtual void module(const std::string& path, Module& module);
 
  private:
   std::string prefix_;

@@ -65,8 +65,9 @@ AxisView along(const Shape& shape, int axis);
 }  // namespace qkv
 
 template <>
-struct fmt::formatter<qkv::Shape> : fmt::formatter<std::string_view> {
+struct fmt::formatter<qkv::Shape> {
+  constexpr auto parse(fmt::format_parse_context& context) { return context.begin(); }
   auto format(const qkv::Shape& shape, fmt::format_context& context) const {
-    return fmt::formatter<std::string_view>::format(qkv::to_string(shape), context);
+    return fmt::format_to(context.out(), "{}", qkv::to_string(shape));
   }
 };

@@ -1,0 +1,33 @@
+#include "layers/embedding.h"
+
+#include <cmath>
+
+#include "layers/initialise.h"
+
+namespace qkv {
+
+Embedding::Embedding(Index vocabulary, Index width, double deviation, Random& random)
+    : weight(normal({vocabulary, width}, deviation, random.next())) {}
+
+Tensor Embedding::operator()(const Indices& ids) const {
+  return embedding(weight, ids);
+}
+
+void Embedding::visit(ModuleVisitor& visit) {
+  visit("weight", weight);
+}
+
+Tensor with_sinusoidal_positions(const Tensor& x) {
+  const Index time = x.dim(-2), width = x.dim(-1);
+  std::vector<double> encoding;
+  encoding.reserve(static_cast<std::size_t>(time * width));
+  for (Index t = 0; t < time; ++t)
+    for (Index i = 0; i < width; ++i) {
+      const double exponent = static_cast<double>(i / 2 * 2) / static_cast<double>(width);
+      const double angle = static_cast<double>(t) / std::pow(10000.0, exponent);
+      encoding.push_back(i % 2 ? std::cos(angle) : std::sin(angle));
+    }
+  return x + Tensor::from(encoding, {time, width}, x.dtype());
+}
+
+}  // namespace qkv

@@ -1,0 +1,20 @@
+#pragma once
+
+#include "layers/context.h"
+#include "layers/linear.h"
+
+namespace qkv {
+
+/// w_2(gelu(w_1(x))), applied to each position alone (Vaswani et al. 2017, 3.3, with GELU for
+/// ReLU).
+struct FeedForward : Module {
+  FeedForward(Index width, Index hidden, Random& random);
+
+  /// x [..., D] -> the same shape
+  Tensor operator()(const Tensor& x) const { return w_2(gelu(w_1(x))); }
+  void visit(ModuleVisitor& visit) override { visit("w_1", w_1)("w_2", w_2); }
+
+  Linear w_1, w_2;
+};
+
+}  // namespace qkv

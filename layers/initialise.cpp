@@ -1,0 +1,27 @@
+#include "layers/initialise.h"
+
+#include <cmath>
+#include <vector>
+
+namespace qkv {
+namespace {
+
+template <class F>
+Tensor generated(const Shape& shape, F number) {
+  std::vector<double> values(static_cast<std::size_t>(shape.size()));
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = number(i);
+  return Tensor::from(values, shape);
+}
+
+}  // namespace
+
+Tensor xavier_uniform(Index out, Index in, const Random& random) {
+  const double bound = std::sqrt(6.0 / static_cast<double>(in + out));
+  return generated({out, in}, [&](std::size_t i) { return bound * (2 * random.uniform(i) - 1); });
+}
+
+Tensor normal(const Shape& shape, double deviation, const Random& random) {
+  return generated(shape, [&](std::size_t i) { return deviation * random.normal(i); });
+}
+
+}  // namespace qkv

@@ -1,0 +1,15 @@
+#pragma once
+
+#include "core/random.h"
+#include "core/tensor.h"
+
+namespace qkv {
+
+/// Uniform over +-sqrt(6 / (in + out)) for a weight [out, in] (Glorot & Bengio 2010, "Understanding
+/// the difficulty of training deep feedforward neural networks").
+Tensor xavier_uniform(Index out, Index in, const Random& random);
+
+/// Normal with mean 0.
+Tensor normal(const Shape& shape, double deviation, const Random& random);
+
+}  // namespace qkv

@@ -1,0 +1,21 @@
+#include "layers/linear.h"
+
+#include "layers/initialise.h"
+
+namespace qkv {
+
+Linear::Linear(Index in, Index out, Random& random, bool with_bias)
+    : weight(xavier_uniform(out, in, random.next())) {
+  if (with_bias) bias.emplace(Tensor::zeros({out}));
+}
+
+Tensor Linear::operator()(const Tensor& x) const {
+  return linear(x, weight, bias ? bias->value() : Tensor());
+}
+
+void Linear::visit(ModuleVisitor& visit) {
+  visit("weight", weight);
+  if (bias) visit("bias", *bias);
+}
+
+}  // namespace qkv

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <optional>
+
+#include "core/ops.h"
+#include "core/parameter.h"
+
+namespace qkv {
+
+/// y = x W^T + b. `weight` [out, in], `bias` [out], as in PyTorch; the weight starts Xavier
+/// uniform, the bias at 0.
+struct Linear : Module {
+  Linear(Index in, Index out, Random& random, bool with_bias = true);
+
+  /// x [..., in] -> [..., out]
+  Tensor operator()(const Tensor& x) const;
+  void visit(ModuleVisitor& visit) override;
+
+  Parameter weight;
+  std::optional<Parameter> bias;
+};
+
+}  // namespace qkv

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <memory>
+
+#include "layers/context.h"
+#include "layers/options.h"
+
+namespace qkv {
+
+/// From token ids to one vector a token: static vectors made contextual, as far as the kind of
+/// model does so.
+struct Model : Module {
+  /// ids [B, T], of which the first lengths[b] of sequence b count -> [B, T, D]. Records "static"
+  /// and "contextual".
+  virtual Tensor operator()(const Indices& ids, const Indices& lengths, Context& context) const = 0;
+};
+
+/// Throws ValueError when the options contradict each other.
+std::unique_ptr<Model> make_model(const ModelOptions& options, Index vocabulary, Random& random);
+
+}  // namespace qkv

@@ -1,0 +1,158 @@
+#include "optim/optimizer.h"
+
+#include <array>
+#include <cmath>
+#include <vector>
+
+#include "core/parallel.h"
+
+namespace qkv {
+namespace {
+
+std::string slot_path(const std::string& slot, const std::string& path) {
+  return slot + "." + path;
+}
+
+/// f(value, gradient, slot...) for each number of a parameter.
+template <class T, std::size_t... I, class F>
+void for_each_number(Parameter& parameter, const Tensor& gradient,
+                     [[maybe_unused]] std::span<Tensor* const> slots, std::index_sequence<I...>,
+                     F f) {
+  T* value = parameter.mutable_data<T>().data();
+  const T* g = gradient.data<T>().data();
+  const std::array<T*, sizeof...(I)> kept{slots[I]->mutable_data<T>().data()...};
+  parallel_for(cut(gradient.size(), 8), [=](Index begin, Index end) {
+    for (Index i = begin; i < end; ++i) f(value[i], g[i], kept[I][i]...);
+  });
+}
+
+/// Stochastic gradient descent with momentum (Polyak 1964) as PyTorch writes it:
+///   g = gradient + weight_decay value;  m = momentum m + g;  value -= lr m
+class Sgd final : public Optimizer {
+ public:
+  explicit Sgd(const OptimizerOptions& options) : options_(options) {
+    if (options.momentum > 0) slots_ = {"momentum"};
+  }
+
+ private:
+  std::span<const std::string> slots() const override { return slots_; }
+
+  void update(Parameter& parameter, const Tensor& gradient, std::span<Tensor* const> slots,
+              double learning_rate, std::int64_t) override {
+    dispatch(gradient.dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      const auto decay = static_cast<T>(options_.weight_decay),
+                 momentum = static_cast<T>(options_.momentum), rate = static_cast<T>(learning_rate);
+      if (slots.empty())
+        for_each_number<T>(parameter, gradient, slots, {},
+                           [=](T& value, T g) { value -= rate * (g + decay * value); });
+      else
+        for_each_number<T>(parameter, gradient, slots, std::make_index_sequence<1>(),
+                           [=](T& value, T g, T& m) {
+                             m = momentum * m + (g + decay * value);
+                             value -= rate * m;
+                           });
+    });
+  }
+
+  OptimizerOptions options_;
+  std::vector<std::string> slots_;
+};
+
+/// Adam (Kingma & Ba 2015) and AdamW (Loshchilov & Hutter 2019, "Decoupled Weight Decay
+/// Regularization"):
+///   m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2
+///   value -= lr m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + epsilon)
+/// Weight decay adds weight_decay value to g (Adam) or takes lr weight_decay value off the value
+/// first (AdamW).
+class Adam final : public Optimizer {
+ public:
+  explicit Adam(const OptimizerOptions& options) : options_(options) {}
+
+ private:
+  std::span<const std::string> slots() const override { return slots_; }
+
+  void update(Parameter& parameter, const Tensor& gradient, std::span<Tensor* const> slots,
+              double learning_rate, std::int64_t step) override {
+    const double t = static_cast<double>(step + 1);
+    const bool decoupled = options_.kind == OptimizerKind::adamw;
+    dispatch(gradient.dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      const auto beta1 = static_cast<T>(options_.beta1), beta2 = static_cast<T>(options_.beta2);
+      const auto epsilon = static_cast<T>(options_.epsilon);
+      const auto rate = static_cast<T>(learning_rate / (1 - std::pow(options_.beta1, t)));
+      const auto correction = static_cast<T>(1 / std::sqrt(1 - std::pow(options_.beta2, t)));
+      const auto added = static_cast<T>(decoupled ? 0 : options_.weight_decay);
+      const auto kept = static_cast<T>(decoupled ? 1 - learning_rate * options_.weight_decay : 1);
+      for_each_number<T>(parameter, gradient, slots, std::make_index_sequence<2>(),
+                         [=](T& value, T g, T& m, T& v) {
+                           g += added * value;
+                           m = beta1 * m + (1 - beta1) * g;
+                           v = beta2 * v + (1 - beta2) * g * g;
+                           value = kept * value - rate * m / (std::sqrt(v) * correction + epsilon);
+                         });
+    });
+  }
+
+  OptimizerOptions options_;
+  std::vector<std::string> slots_ = {"first_moment", "second_moment"};
+};
+
+}  // namespace
+
+void Optimizer::step(std::span<const NamedParameter> parameters, const Gradients& gradients,
+                     double learning_rate, std::int64_t step) {
+  std::string missing;
+  std::size_t trained = 0;
+  for (const auto& [path, parameter] : parameters) {
+    if (gradients.has(*parameter))
+      ++trained;
+    else if (!parameter->frozen())
+      missing += " " + path;
+  }
+  require<ValueError>(missing.empty(),
+                      "[optimizer] no gradient for:{}; freeze what is not to be trained", missing);
+  require<ValueError>(trained == gradients.size(),
+                      "[optimizer] {} parameters have gradients but {} are listed: a module's "
+                      "visit() leaves some out",
+                      gradients.size(), trained);
+  std::vector<Tensor*> kept(slots().size());
+  for (const auto& [path, parameter] : parameters) {
+    if (parameter->frozen()) continue;
+    for (std::size_t i = 0; i < kept.size(); ++i) {
+      Tensor& slot = state_[slot_path(slots()[i], path)];
+      if (!slot) slot = Tensor::zeros(parameter->shape(), parameter->value().dtype());
+      kept[i] = &slot;
+    }
+    update(*parameter, gradients.of(*parameter), kept, learning_rate, step);
+  }
+}
+
+void Optimizer::load_state(std::span<const NamedParameter> parameters,
+                           std::map<std::string, Tensor> state) {
+  std::map<std::string, Shape> expected;
+  for (const auto& [path, parameter] : parameters)
+    for (const std::string& slot : slots()) expected[slot_path(slot, path)] = parameter->shape();
+  for (const auto& [path, value] : state) {
+    const auto found = expected.find(path);
+    require<ValueError>(found != expected.end(), "[optimizer] state {} belongs to no parameter",
+                        path);
+    require<ValueError>(found->second == value.shape(),
+                        "[optimizer] state {} has shape {} instead of {}", path, value.shape(),
+                        found->second);
+  }
+  state_ = std::move(state);
+}
+
+std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options) {
+  if (options.kind == OptimizerKind::sgd) return std::make_unique<Sgd>(options);
+  return std::make_unique<Adam>(options);
+}
+
+double clip_norm(Gradients& gradients, double limit) {
+  const double norm = gradients.norm();
+  if (limit > 0 && norm > limit) gradients *= limit / norm;
+  return norm;
+}
+
+}  // namespace qkv

@@ -1,0 +1,148 @@
+#include "core/ops.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "core/kernels/math.h"
+#include "tests/core/op_cases.h"
+
+namespace qkv::tests {
+namespace {
+
+Tensor ones(const Shape& shape) {
+  return Tensor::full(shape, 1);
+}
+
+}  // namespace
+
+TEST_CASE("shapes that do not fit are errors that show both and the op") {
+  CHECK_THROWS_WITH_AS(
+      ones({2, 3}) + ones({4}),
+      "[add] shapes (2, 3) and (4,) do not broadcast: sizes 3 and 4 differ and neither is 1",
+      ShapeError);
+  CHECK_THROWS_WITH_AS(matmul(ones({2, 3, 4}), ones({5, 6})),
+                       "[matmul] inner sizes differ: lhs (2, 3, 4) has 4, rhs (5, 6) has 5",
+                       ShapeError);
+  CHECK_THROWS_AS(matmul(ones({2, 3, 4}), ones({5, 4, 6})), ShapeError);
+  CHECK_THROWS_AS(matmul(ones({3}), ones({3})), ShapeError);
+  CHECK_THROWS_AS(linear(ones({2, 3}), ones({4, 2})), ShapeError);
+  CHECK_THROWS_AS(linear(ones({2, 3}), ones({4, 3}), ones({3})), ShapeError);
+  CHECK_THROWS_AS(reshape(ones({2, 3}), {4, -1}), ShapeError);
+  CHECK_THROWS_AS(permute(ones({2, 3}), {0, 0}), ShapeError);
+  CHECK_THROWS_AS(concatenate({ones({2, 3}), ones({2, 4})}, 0), ShapeError);
+  CHECK_THROWS_AS(concatenate({}, 0), ShapeError);
+  CHECK_THROWS_AS(layer_norm(ones({2, 3}), ones({2}), ones({2})), ShapeError);
+  CHECK_THROWS_AS(softmax(Tensor::scalar(1)), ShapeError);
+  CHECK_THROWS_AS(cross_entropy(ones({2, 3}), Indices({0}, {1})), ShapeError);
+  CHECK_THROWS_AS(attention_weights(ones({1, 2, 4}), ones({1, 2, 6}), {}, {}), ShapeError);
+}
+
+TEST_CASE("axes, rows and ids outside their range are named") {
+  CHECK_THROWS_WITH_AS(sum(ones({2, 3}), 2), "[sum] axis 2 is outside [-2, 2) of shape (2, 3)",
+                       IndexError);
+  CHECK_THROWS_AS(slice(ones({2, 3}), 1, 2, 4), IndexError);
+  CHECK_THROWS_WITH_AS(embedding(ones({5, 2}), Indices({5}, {1})),
+                       "[embedding] id 5 is outside the table of 5 rows", IndexError);
+  CHECK_THROWS_AS(select_rows(ones({1, 2, 3}), Indices({2}, {1})), IndexError);
+  CHECK_THROWS_AS(masked_mean(ones({1, 2, 3}), Indices({3}, {1})), IndexError);
+  CHECK_THROWS_AS(cross_entropy(ones({1, 3}), Indices({3}, {1})), IndexError);
+}
+
+TEST_CASE("arguments outside their domain are named") {
+  CHECK_THROWS_WITH_AS(dropout(ones({2}), 1.0, Random(1, Purpose::dropout)),
+                       "[dropout] probability must be in [0, 1), got 1", ValueError);
+  CHECK_THROWS_WITH_AS(attention_weights(ones({1, 2, 4}), ones({1, 2, 4}), {}, {.heads = 3}),
+                       "[attention] 3 heads do not divide the width 4", ValueError);
+}
+
+TEST_CASE("number types do not mix silently") {
+  CHECK_THROWS_WITH_AS(ones({2}) + Tensor::zeros({2}, DType::float64),
+                       "[add] number types differ: float32 and float64; convert one with to()",
+                       TypeError);
+}
+
+TEST_CASE("softmax sums to 1, ignores a shift and gives zeros where all is -inf") {
+  const double inf = std::numeric_limits<double>::infinity();
+  const Tensor y =
+      softmax(Tensor::from({1, 2, 3, 1001, 1002, 1003, -inf, -inf, -inf}, {3, 3}, DType::float64));
+  const auto v = y.values();
+  CHECK(v[0] + v[1] + v[2] == doctest::Approx(1).epsilon(1e-15));
+  CHECK(v[3] == doctest::Approx(v[0]).epsilon(1e-12));
+  CHECK(std::vector(v.begin() + 6, v.end()) == std::vector<double>{0, 0, 0});
+}
+
+TEST_CASE("attention agrees with the formula written out in other ops") {
+  const In in = inputs_of({"", "", {{2, 3, 6}, {2, 5, 6}, {2, 5, 6}}, {}}, DType::float64);
+  const auto heads = [](const Tensor& x) {
+    return permute(reshape(x, {2, x.dim(1), 2, 3}), {0, 2, 1, 3});
+  };
+  const Tensor scores = matmul(heads(in[0]), heads(in[1]), Transpose::second) * 0.25;
+  const Tensor weights = softmax(scores);
+  const Tensor expected = reshape(permute(matmul(weights, heads(in[2])), {0, 2, 1, 3}), {2, 3, 6});
+  const AttentionOptions options{.heads = 2, .scale = 0.25};
+  const auto actual =
+      attention(in[0], in[1], in[2], {}, options, Random(1, Purpose::dropout)).values();
+  const auto actual_weights = attention_weights(in[0], in[1], {}, options).values();
+  for (std::size_t i = 0; i < actual.size(); ++i)
+    CHECK(actual[i] == doctest::Approx(expected.values()[i]));
+  for (std::size_t i = 0; i < actual_weights.size(); ++i)
+    CHECK(actual_weights[i] == doctest::Approx(weights.values()[i]));
+}
+
+TEST_CASE(
+    "attention never looks at padding or at the future, and a query without keys gets zeros") {
+  const In in = inputs_of({"", "", {{3, 4, 2}, {3, 4, 2}}, {}}, DType::float64);
+  const AttentionMask mask{Indices({4, 2, 0}, {3}), true};
+  const auto w = attention_weights(in[0], in[1], mask, {}).values();
+  for (std::size_t b = 0; b < 3; ++b)
+    for (std::size_t t = 0; t < 4; ++t) {
+      const std::size_t visible = std::min<std::size_t>(t + 1, std::array{4, 2, 0}[b]);
+      double total = 0;
+      for (std::size_t j = 0; j < 4; ++j) {
+        total += w[(b * 4 + t) * 4 + j];
+        if (j >= visible) CHECK(w[(b * 4 + t) * 4 + j] == 0);
+      }
+      CHECK(total == doctest::Approx(visible ? 1 : 0));
+    }
+}
+
+TEST_CASE("dropout keeps the mean, and the same stream drops the same numbers") {
+  const Random random(5, Purpose::dropout);
+  const auto y = dropout(ones({10'000}), 0.3, random).values();
+  double total = 0;
+  for (const double v : y) total += v;
+  CHECK(total / 10'000 == doctest::Approx(1).epsilon(0.02));
+  CHECK(y == dropout(ones({10'000}), 0.3, random).values());
+  CHECK(y != dropout(ones({10'000}), 0.3, Random(5, Purpose::dropout, 1)).values());
+}
+
+TEST_CASE("cross entropy of equal logits is log V, and without any target 0") {
+  CHECK(cross_entropy(ones({2, 8}), Indices({1, 7}, {2})).item() == doctest::Approx(std::log(8)));
+  CHECK(cross_entropy(ones({2, 8}), Indices({-1, -1}, {2})).item() == 0);
+}
+
+TEST_CASE("float32 exp and tanh are within 2 units in the last place over their whole range") {
+  const auto units = [](float actual, double exact) {
+    const auto nearest = static_cast<float>(exact);
+    if (std::isinf(nearest)) return std::isinf(actual) ? 0.0 : 1e9;
+    const double unit =
+        std::max<double>(std::nextafter(std::fabs(nearest), INFINITY) - std::fabs(nearest), 1e-45);
+    return std::fabs(actual - exact) / unit;
+  };
+  double worst_exp = 0, worst_tanh = 0;
+  for (float x = -110; x < 95; x += 0.00137f)
+    worst_exp = std::max(worst_exp, units(math::exp(x), std::exp(double{x})));
+  for (float x = -12; x < 12; x += 0.000137f)
+    worst_tanh = std::max(worst_tanh, units(math::tanh(x), std::tanh(double{x})));
+  CHECK(worst_exp < 2);
+  CHECK(worst_tanh < 2);
+  CHECK(std::isnan(math::exp(NAN)));
+  CHECK(std::isnan(math::tanh(NAN)));
+  CHECK(math::exp(-INFINITY) == 0);
+  CHECK(std::isinf(math::exp(INFINITY)));
+  CHECK(math::tanh(INFINITY) == 1);
+}
+
+}  // namespace qkv::tests
