@@ -1,0 +1,142 @@
+#include "optim/optimizer.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "core/ops.h"
+
+namespace qkv::tests {
+namespace {
+
+/// Minimises (x - 3)^2 from 0 and returns x after each step.
+std::vector<double> descend(const OptimizerOptions& options, int steps) {
+  Parameter x(Tensor::scalar(0, DType::float64));
+  const std::vector<NamedParameter> parameters = {{"x", &x}};
+  const auto optimizer = make_optimizer(options);
+  std::vector<double> path;
+  for (int step = 0; step < steps; ++step) {
+    const Tensor difference = x - 3;
+    optimizer->step(parameters, gradients_of(difference * difference), options.lr, step);
+    path.push_back(x.value().item());
+  }
+  return path;
+}
+
+}  // namespace
+
+TEST_CASE("SGD takes off the learning rate times the gradient") {
+  const auto path = descend({.kind = OptimizerKind::sgd, .lr = 0.1}, 2);
+  CHECK(path[0] == doctest::Approx(0.6));
+  CHECK(path[1] == doctest::Approx(0.6 + 0.1 * 2 * 2.4));
+}
+
+TEST_CASE("SGD with momentum remembers the last update") {
+  const auto path = descend({.kind = OptimizerKind::sgd, .lr = 0.1, .momentum = 0.9}, 2);
+  CHECK(path[0] == doctest::Approx(0.6));
+  CHECK(path[1] == doctest::Approx(0.6 + 0.1 * (0.9 * 6 + 4.8)));
+}
+
+TEST_CASE("Adam's first step is the learning rate, and the second follows the formula") {
+  const double lr = 0.1;
+  const auto path = descend({.kind = OptimizerKind::adam, .lr = lr}, 2);
+  CHECK(path[0] == doctest::Approx(lr).epsilon(1e-8));
+  const double g1 = -6, g2 = 2 * (path[0] - 3);
+  const double m = (0.9 * 0.1 * g1 + 0.1 * g2) / (1 - 0.81);
+  const double v = (0.999 * 0.001 * g1 * g1 + 0.001 * g2 * g2) / (1 - 0.999 * 0.999);
+  CHECK(path[1] == doctest::Approx(path[0] - lr * m / (std::sqrt(v) + 1e-8)).epsilon(1e-12));
+}
+
+TEST_CASE("weight decay is part of the gradient in Adam and apart from it in AdamW") {
+  const auto first = [](OptimizerKind kind) {
+    Parameter x(Tensor::scalar(2, DType::float64));
+    const std::vector<NamedParameter> parameters = {{"x", &x}};
+    make_optimizer({.kind = kind, .weight_decay = 0.5})
+        ->step(parameters, gradients_of(x * 1), 0.1, 0);
+    return x.value().item();
+  };
+  CHECK(first(OptimizerKind::adam) == doctest::Approx(1.9));
+  CHECK(first(OptimizerKind::adamw) == doctest::Approx(2 * (1 - 0.1 * 0.5) - 0.1));
+}
+
+TEST_CASE("every optimizer finds the minimum of a parabola") {
+  for (const auto kind : {OptimizerKind::sgd, OptimizerKind::adam, OptimizerKind::adamw}) {
+    CAPTURE(static_cast<int>(kind));
+    CHECK(descend({.kind = kind, .lr = 0.1}, 300).back() == doctest::Approx(3).epsilon(1e-3));
+  }
+}
+
+TEST_CASE("an optimizer restored from its state goes on as if it had not stopped") {
+  const OptimizerOptions options{.lr = 0.1};
+  Parameter x(Tensor::scalar(0));
+  const std::vector<NamedParameter> parameters = {{"x", &x}};
+  const auto step = [&](Optimizer& optimizer, int i) {
+    optimizer.step(parameters, gradients_of(power(x - 3, 2)), 0.1, i);
+  };
+  const auto first = make_optimizer(options);
+  step(*first, 0);
+  const Tensor middle = Tensor::from(x.value().values(), x.shape());
+  std::map<std::string, Tensor> saved;
+  for (const auto& [path, value] : first->state())
+    saved[path] = Tensor::from(value.values(), value.shape());
+  step(*first, 1);
+  const double uninterrupted = x.value().item();
+  x.assign(middle);
+  const auto second = make_optimizer(options);
+  second->load_state(parameters, std::move(saved));
+  step(*second, 1);
+  CHECK(x.value().item() == uninterrupted);
+}
+
+TEST_CASE("state of an unknown parameter or another shape is refused") {
+  Parameter x(Tensor::zeros({2}));
+  const std::vector<NamedParameter> parameters = {{"x", &x}};
+  const auto optimizer = make_optimizer({});
+  CHECK_THROWS_AS(optimizer->load_state(parameters, {{"first_moment.y", Tensor::zeros({2})}}),
+                  ValueError);
+  CHECK_THROWS_AS(optimizer->load_state(parameters, {{"first_moment.x", Tensor::zeros({3})}}),
+                  ValueError);
+}
+
+TEST_CASE("a listed parameter without gradient is named") {
+  Parameter x(Tensor::scalar(1)), y(Tensor::scalar(1));
+  const std::vector<NamedParameter> parameters = {{"x", &x}, {"unused.y", &y}};
+  CHECK_THROWS_WITH_AS(make_optimizer({})->step(parameters, gradients_of(x * 2), 0.1, 0),
+                       "[optimizer] no gradient for: unused.y; freeze what is not to be trained",
+                       ValueError);
+  y.freeze();
+  CHECK_NOTHROW(make_optimizer({})->step(parameters, gradients_of(x * 2), 0.1, 0));
+}
+
+TEST_CASE("a gradient whose parameter is not listed is an error") {
+  Parameter x(Tensor::scalar(1)), hidden(Tensor::scalar(1));
+  const std::vector<NamedParameter> parameters = {{"x", &x}};
+  CHECK_THROWS_AS(make_optimizer({})->step(parameters, gradients_of(x * hidden), 0.1, 0),
+                  ValueError);
+}
+
+TEST_CASE("clipping scales all gradients to the joint norm and leaves small ones alone") {
+  const Parameter x(Tensor::scalar(3)), y(Tensor::scalar(4));
+  Gradients gradients = gradients_of(x * x / 2 + y * y / 2);
+  CHECK(clip_norm(gradients, 10) == doctest::Approx(5));
+  CHECK(gradients.of(x).item() == doctest::Approx(3));
+  CHECK(clip_norm(gradients, 1) == doctest::Approx(5));
+  CHECK(gradients.of(x).item() == doctest::Approx(0.6));
+  CHECK(gradients.norm() == doctest::Approx(1));
+}
+
+TEST_CASE("the learning rate warms up linearly and then follows its schedule") {
+  const auto at = [](ScheduleKind kind, std::int64_t step) {
+    return learning_rate({.kind = kind, .warmup = 10, .floor = 0.1}, 1, step, 110);
+  };
+  CHECK(at(ScheduleKind::constant, 0) == doctest::Approx(0.1));
+  CHECK(at(ScheduleKind::constant, 9) == doctest::Approx(1));
+  CHECK(at(ScheduleKind::constant, 100) == 1);
+  CHECK(at(ScheduleKind::linear, 60) == doctest::Approx(0.55));
+  CHECK(at(ScheduleKind::cosine, 60) == doctest::Approx(0.55));
+  CHECK(at(ScheduleKind::cosine, 35) == doctest::Approx(0.1 + 0.9 * (1 + std::sqrt(0.5)) / 2));
+  CHECK(at(ScheduleKind::linear, 110) == doctest::Approx(0.1));
+  CHECK(at(ScheduleKind::cosine, 1000) == doctest::Approx(0.1));
+}
+
+}  // namespace qkv::tests
