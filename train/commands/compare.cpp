@@ -1,0 +1,114 @@
+#include "train/commands/shared.h"
+#include "train/durable_file.h"
+#include "train/terminal.h"
+#include "train/trainer.h"
+
+namespace qkv::commands {
+namespace {
+
+struct Options {
+  std::string config;
+  std::vector<std::string> only;
+  std::vector<std::string> set;
+  bool json = false;
+};
+
+struct Result {
+  std::string name;
+  Index parameters;
+  Outcome outcome;
+};
+
+std::vector<Variant> chosen(const ConfigFile& file, const std::vector<std::string>& only) {
+  if (only.empty()) return file.variants;
+  std::vector<Variant> variants;
+  for (const std::string& name : only) {
+    const auto found = std::ranges::find(file.variants, name, &Variant::name);
+    std::string known;
+    for (const Variant& variant : file.variants)
+      known += (known.empty() ? "" : ", ") + variant.name;
+    require<UserError>(found != file.variants.end(), "--only {}: no such variant; there are: {}",
+                       name, known);
+    variants.push_back(*found);
+  }
+  return variants;
+}
+
+/// "learned, 4 heads" -> "learned-4-heads"
+std::string folder_name(const std::string& name) {
+  std::string result;
+  for (const char c : name) {
+    if (std::isalnum(static_cast<unsigned char>(c)))
+      result += c;
+    else if (!result.empty() && result.back() != '-')
+      result += '-';
+  }
+  return result;
+}
+
+Result trained(const Variant& variant, const std::filesystem::path& parent, StopSignal& stop) {
+  const RunFolder folder(parent / folder_name(variant.name));
+  folder.clear();
+  folder.create();
+  write_durably(folder.config(), to_toml(variant.config));
+  Run run = start_run(variant.config);
+  const Outcome outcome = train(run, folder, stop);
+  return {variant.name, parameter_count(*run.network), outcome};
+}
+
+Json to_json(const std::vector<Result>& results) {
+  Json variants = Json::array();
+  for (const Result& result : results)
+    variants.push_back({{"name", result.name},
+                        {"parameters", result.parameters},
+                        {"seconds", result.outcome.seconds},
+                        {"test", commands::to_json(result.outcome.test)}});
+  return {{"variants", variants}};
+}
+
+std::string to_table(const std::vector<Result>& results) {
+  std::vector<std::vector<std::string>> rows = {
+      {"variant", "parameters", "seconds", "test loss", "test accuracy"}};
+  for (const auto& [name, parameters, outcome] : results)
+    rows.push_back({name, fmt::format("{}", parameters), fmt::format("{:.1f}", outcome.seconds),
+                    fmt::format("{:.4f}", outcome.test.loss),
+                    fmt::format("{:.4f}", outcome.test.accuracy)});
+  return table(rows);
+}
+
+int run(const Options& options) {
+  StopSignal stop;
+  const ConfigFile file = read_config(options.config, options.set);
+  require<UserError>(!file.variants.empty(), "{} has no [[variant]] to compare", options.config);
+  const std::filesystem::path parent =
+      std::filesystem::path("runs") / (file.base.name + "-compare");
+  std::vector<Result> results;
+  for (const Variant& variant : chosen(file, options.only)) {
+    results.push_back(trained(variant, parent, stop));
+    if (results.back().outcome.signal) return 128 + results.back().outcome.signal;
+  }
+  if (options.json)
+    print(to_json(results));
+  else
+    fmt::print("{}", to_table(results));
+  return 0;
+}
+
+}  // namespace
+
+void add_compare(CLI::App& program, Action& action) {
+  add_command<Options>(
+      program, action, "compare", "Train every [[variant]] of a config and print one table",
+      [](CLI::App& command, Options& options) {
+        command.add_option("CONFIG", options.config, "TOML file with variants")->required();
+        command.add_option("--only", options.only, "Name of a variant; may be given several times")
+            ->allow_extra_args(false);
+        command.add_option("--set", options.set, "Change an option of all variants")
+            ->allow_extra_args(false);
+        add_threads_option(command);
+        add_json_flag(command, options.json);
+      },
+      run);
+}
+
+}  // namespace qkv::commands

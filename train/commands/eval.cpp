@@ -1,0 +1,57 @@
+#include "train/commands/shared.h"
+#include "train/terminal.h"
+
+namespace qkv::commands {
+namespace {
+
+struct Options {
+  std::string model;
+  std::string data;
+  bool json = false;
+};
+
+Evaluation evaluated(const Options& options) {
+  const Trained trained = load_trained(options.model);
+  if (!options.data.empty())
+    return trained.task->evaluate(*trained.network, std::filesystem::path(options.data));
+  const auto task = make_task(trained.config);
+  require<UserError>(
+      task->vocabularies() == trained.task->vocabularies(),
+      "the training data has changed since {} was trained; name the data with --data",
+      options.model);
+  require<UserError>(task->size(Split::test) > 0,
+                     "the config of {} names no test data; name some with --data", options.model);
+  return task->evaluate(*trained.network, Split::test);
+}
+
+int run(const Options& options) {
+  const Evaluation evaluation = evaluated(options);
+  if (options.json) {
+    print(to_json(evaluation));
+    return 0;
+  }
+  fmt::print("{} examples  loss {:.4f}  accuracy {:.4f}  macro F1 {:.4f}\n", evaluation.count,
+             evaluation.loss, evaluation.accuracy, evaluation.macro_f1);
+  std::vector<std::vector<std::string>> rows = {{"label", "recall"}};
+  for (const auto& [label, recall] : evaluation.recall)
+    rows.push_back({label, fmt::format("{:.4f}", recall)});
+  fmt::print("{}", table(rows));
+  return 0;
+}
+
+}  // namespace
+
+void add_eval(CLI::App& program, Action& action) {
+  add_command<Options>(
+      program, action, "eval", "Measure a model on its test split or on a file",
+      [](CLI::App& command, Options& options) {
+        add_model_argument(command, options.model);
+        command.add_option("--data", options.data,
+                           "File in the task's format [the config's test split]");
+        add_threads_option(command);
+        add_json_flag(command, options.json);
+      },
+      run);
+}
+
+}  // namespace qkv::commands

@@ -1,0 +1,73 @@
+#include "train/commands/shared.h"
+
+#include "core/parallel.h"
+#include "datasets/batch.h"
+#include "datasets/text.h"
+
+namespace qkv::commands {
+
+void add_model_argument(CLI::App& command, std::string& model) {
+  command
+      .add_option("MODEL", model,
+                  "A checkpoint file, or a run folder: its best checkpoint, else its newest")
+      ->required();
+}
+
+void add_json_flag(CLI::App& command, bool& json) {
+  command.add_flag("--json", json, "Print one JSON document on stdout");
+}
+
+void add_threads_option(CLI::App& command) {
+  command
+      .add_option_function<int>("--threads", set_threads,
+                                "Number of threads; results do not depend on it")
+      ->check(CLI::Range(1, 256));
+}
+
+void print(const Json& document) {
+  fmt::print("{}\n", document.dump(2));
+}
+
+Json to_json(const Evaluation& evaluation) {
+  return {{"count", evaluation.count},
+          {"loss", evaluation.loss},
+          {"accuracy", evaluation.accuracy},
+          {"macro_f1", evaluation.macro_f1},
+          {"recall", evaluation.recall}};
+}
+
+Sentence read_sentence(const Task& task, const std::string& text) {
+  require<UserError>(is_utf8(text), "the sentence is not valid UTF-8");
+  Sentence sentence = task.read(text);
+  std::vector<std::string> unknown;
+  for (std::size_t i = 0; i < sentence.ids.size(); ++i)
+    if (sentence.ids[i] == Vocabulary::unknown) unknown.push_back(sentence.words[i]);
+  if (!unknown.empty())
+    fmt::print(stderr, "not in the vocabulary, read as <unk>: {}\n", fmt::join(unknown, " "));
+  return sentence;
+}
+
+Index position_of(const Sentence& sentence, const std::string& word, const std::string& text) {
+  if (word.empty()) {
+    require<UserError>(!sentence.targets.empty(),
+                       "\"{}\" has no word that the model was trained on; name one with --word",
+                       text);
+    return sentence.targets.front();
+  }
+  const auto found = std::ranges::find(sentence.words, lower(word));
+  require<UserError>(found != sentence.words.end(), "\"{}\" does not contain the word \"{}\"", text,
+                     word);
+  return found - sentence.words.begin();
+}
+
+Recorder recorded(Trained& trained, const Sentence& sentence) {
+  const NoGrad no_grad;
+  Recorder recorder(*trained.network);
+  Context context(&recorder);
+  const std::vector<std::int32_t> ids[] = {sentence.ids};
+  const TokenBatch batch = pad(ids);
+  (*trained.network->model)(batch.ids, batch.lengths, context);
+  return recorder;
+}
+
+}  // namespace qkv::commands

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "train/commands/commands.h"
+#include "train/run.h"
+
+/// What several subcommands have in common.
+namespace qkv::commands {
+
+using Json = nlohmann::ordered_json;
+
+/// Declares a subcommand whose options live in an `Options`, filled by `declare(CLI::App&,
+/// Options&)`, and which `run(const Options&)` carries out.
+template <class Options, class Declare>
+void add_command(CLI::App& program, Action& action, const std::string& name,
+                 const std::string& summary, Declare declare, int (*run)(const Options&)) {
+  CLI::App* command = program.add_subcommand(name, summary);
+  const auto options = std::make_shared<Options>();
+  declare(*command, *options);
+  command->callback([&action, options, run] { action = [options, run] { return run(*options); }; });
+}
+
+void add_model_argument(CLI::App& command, std::string& model);
+void add_json_flag(CLI::App& command, bool& json);
+void add_threads_option(CLI::App& command);
+
+/// The one JSON document that `--json` puts on stdout.
+void print(const Json& document);
+Json to_json(const Evaluation& evaluation);
+
+/// Reads a sentence for a model and says once which of its words the model does not know.
+Sentence read_sentence(const Task& task, const std::string& text);
+
+/// The position of `word` in a sentence, or without one of the task's first target word. Throws
+/// UserError when it is not there.
+Index position_of(const Sentence& sentence, const std::string& word, const std::string& text);
+
+/// Runs a sentence through a model and keeps what it computes on the way.
+Recorder recorded(Trained& trained, const Sentence& sentence);
+
+}  // namespace qkv::commands

@@ -1,0 +1,59 @@
+#include "train/commands/shared.h"
+#include "train/durable_file.h"
+#include "train/trainer.h"
+
+namespace qkv::commands {
+namespace {
+
+struct Options {
+  std::string config;
+  std::vector<std::string> set;
+  std::string run;
+  bool json = false;
+};
+
+std::string footer() {
+  std::string text = "Options of a config, with their defaults:\n";
+  for (const OptionHelp& option : option_help())
+    text += fmt::format("  {} = {}  ({}) {}\n", option.key, option.default_value,
+                        option.type_or_choices, option.help);
+  return text;
+}
+
+int run(const Options& options) {
+  StopSignal stop;
+  const Config config = read_config(options.config, options.set).base;
+  const RunFolder folder(options.run.empty() ? std::filesystem::path("runs") / config.name
+                                             : options.run);
+  Run run = start_run(config);
+  folder.create();
+  write_durably(folder.config(), to_toml(config));
+  const Outcome outcome = train(run, folder, stop);
+  if (options.json)
+    print({{"run", folder.path().string()},
+           {"parameters", parameter_count(*run.network)},
+           {"step", run.step},
+           {"seconds", outcome.seconds},
+           {"test", to_json(outcome.test)}});
+  return outcome.signal ? 128 + outcome.signal : 0;
+}
+
+}  // namespace
+
+void add_train(CLI::App& program, Action& action) {
+  add_command<Options>(
+      program, action, "train", "Train a model from a config",
+      [](CLI::App& command, Options& options) {
+        command.add_option("CONFIG", options.config, "TOML file, such as configs/bank.toml")
+            ->required();
+        command.add_option("--set", options.set, "Change an option: --set train.steps=100")
+            ->allow_extra_args(false);
+        command.add_option("--run", options.run, "Folder of the run [runs/NAME]");
+        add_threads_option(command);
+        add_json_flag(command, options.json);
+        command.footer(footer);
+      },
+      run);
+}
+
+}  // namespace qkv::commands

@@ -1,0 +1,38 @@
+#include <clocale>
+#include <exception>
+
+#include "train/commands/shared.h"
+
+namespace {
+
+constexpr int failed = 1, wrong_use = 2;
+
+int report(const char* what, int code) {
+  fmt::print(stderr, "qkv: {}\n", what);
+  return code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::setlocale(LC_CTYPE, "C.UTF-8");
+  CLI::App program("Train small attention models and see what they learned", "qkv");
+  program.set_version_flag("--version", QKV_VERSION);
+  program.require_subcommand(1);
+  qkv::commands::Action action;
+  for (const auto add :
+       {qkv::commands::add_train, qkv::commands::add_resume, qkv::commands::add_compare,
+        qkv::commands::add_eval, qkv::commands::add_predict, qkv::commands::add_embed,
+        qkv::commands::add_attend, qkv::commands::add_inspect})
+    add(program, action);
+  try {
+    program.parse(argc, argv);
+    return action();
+  } catch (const CLI::ParseError& error) {
+    return error.get_exit_code() == 0 ? program.exit(error) : report(error.what(), wrong_use);
+  } catch (const qkv::UserError& error) {
+    return report(error.what(), wrong_use);
+  } catch (const std::exception& error) {
+    return report(error.what(), failed);
+  }
+}

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include "train/task.h"
+
+namespace qkv {
+
+/// Where a training loop stands.
+struct StepReport {
+  std::int64_t step = 0;  ///< updates done
+  double loss = 0;
+  double accuracy = -1;  ///< of the latest evaluation; negative before it
+  double tokens_per_second = 0;
+};
+
+/// Shows a training run on stderr: on a terminal a bar with loss, accuracy, speed and time left,
+/// elsewhere plain lines.
+class Progress {
+ public:
+  Progress(std::int64_t first_step, std::int64_t steps);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  /// A line of its own.
+  void say(const std::string& line);
+  /// After each step; redraws the bar a few times a second, and once says how long the run will
+  /// take.
+  void step(const StepReport& report);
+  /// After an evaluation.
+  void evaluated(const StepReport& report, double train_loss, const Evaluation& valid);
+  /// Seconds since the start.
+  double seconds() const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  double seconds_left(std::int64_t step) const;
+  void draw(const StepReport& report);
+  void erase();
+
+  std::int64_t first_step_, steps_;
+  bool terminal_;
+  bool drawn_ = false;
+  Clock::time_point start_ = Clock::now();
+  Clock::time_point last_drawn_{};
+};
+
+}  // namespace qkv

@@ -1,0 +1,101 @@
+#include "train/run.h"
+
+#include "train/run_folder.h"
+
+namespace qkv {
+namespace {
+
+std::unique_ptr<Network> fresh_network(const Config& config, const Task& task) {
+  return std::make_unique<Network>(config.model, task.vocabulary().size(), task.outputs(),
+                                   Random(config.seed, Purpose::initialisation));
+}
+
+}  // namespace
+
+Run start_run(const Config& config) {
+  Run run;
+  run.config = config;
+  run.task = make_task(config);
+  run.network = fresh_network(config, *run.task);
+  run.parameters = parameters(*run.network);
+  run.optimizer = make_optimizer(config.optimizer);
+  return run;
+}
+
+Run restore_run(const Config& config, const Checkpoint& checkpoint,
+                const std::filesystem::path& file) {
+  Run run = start_run(config);
+  require<UserError>(run.task->vocabularies() == checkpoint.vocabulary,
+                     "{}: the training data has other words or labels than when the run began; "
+                     "restore the data or "
+                     "start a new run",
+                     file.string());
+  load_parameters(*run.network, checkpoint, file);
+  try {
+    run.optimizer->load_state(run.parameters, checkpoint.optimizer);
+  } catch (const ValueError& error) {
+    throw UserError(fmt::format("{}: {}", file.string(), error.what()));
+  }
+  const auto progress = [&](const std::string& name) {
+    const auto found = checkpoint.progress.find(name);
+    require<UserError>(found != checkpoint.progress.end(), "{}: /progress/{} is missing",
+                       file.string(), name);
+    return found->second;
+  };
+  run.step = checkpoint.step;
+  run.interval_loss = progress("interval_loss");
+  run.interval_steps = static_cast<std::int64_t>(progress("interval_steps"));
+  run.best_accuracy = progress("best_accuracy");
+  run.best_loss = progress("best_loss");
+  run.metrics = checkpoint.metrics;
+  return run;
+}
+
+Checkpoint checkpoint_of(const Run& run) {
+  Checkpoint checkpoint{.step = run.step, .config = to_toml(run.config)};
+  for (const auto& [path, parameter] : run.parameters)
+    checkpoint.model[path] = parameter->value().detach();
+  checkpoint.optimizer = run.optimizer->state();
+  checkpoint.vocabulary = run.task->vocabularies();
+  checkpoint.progress = {{"interval_loss", run.interval_loss},
+                         {"interval_steps", static_cast<double>(run.interval_steps)},
+                         {"best_accuracy", run.best_accuracy},
+                         {"best_loss", run.best_loss}};
+  checkpoint.metrics = run.metrics;
+  return checkpoint;
+}
+
+void load_parameters(Network& network, const Checkpoint& checkpoint,
+                     const std::filesystem::path& file) {
+  std::string wrong;
+  auto unexpected = checkpoint.model;
+  const auto expected = parameters(network);
+  for (const auto& [path, parameter] : expected) {
+    const auto found = checkpoint.model.find(path);
+    if (found == checkpoint.model.end())
+      wrong += fmt::format("; {} is missing", path);
+    else if (found->second.shape() != parameter->shape())
+      wrong += fmt::format("; {} has shape {} instead of {}", path, found->second.shape(),
+                           parameter->shape());
+    unexpected.erase(path);
+  }
+  for (const auto& [path, value] : unexpected)
+    wrong += fmt::format("; {} is not a parameter of it", path);
+  require<UserError>(wrong.empty(), "{}: does not hold the model that its config describes{}",
+                     file.string(), wrong);
+  for (const auto& [path, parameter] : expected) parameter->assign(checkpoint.model.at(path));
+}
+
+Trained load_trained(const std::filesystem::path& model) {
+  const std::filesystem::path file = find_checkpoint(model);
+  const Checkpoint checkpoint = read_checkpoint(file);
+  Trained trained;
+  trained.config = parse_config(checkpoint.config, file.string());
+  trained.task = restore_task(trained.config, checkpoint.vocabulary);
+  trained.network = fresh_network(trained.config, *trained.task);
+  trained.step = checkpoint.step;
+  load_parameters(*trained.network, checkpoint, file);
+  return trained;
+}
+
+}  // namespace qkv

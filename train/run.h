@@ -1,0 +1,52 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "optim/optimizer.h"
+#include "train/checkpoint.h"
+#include "train/config.h"
+#include "train/network.h"
+#include "train/task.h"
+
+namespace qkv {
+
+/// A model with what it takes to use it.
+struct Trained {
+  Config config;
+  std::unique_ptr<Task> task;
+  std::unique_ptr<Network> network;
+  std::int64_t step = 0;  ///< updates done
+};
+
+/// Everything that evolves during training: exactly what a checkpoint holds. Randomness and the
+/// position in the data follow from the seed and the step.
+struct Run : Trained {
+  std::vector<NamedParameter> parameters;
+  std::unique_ptr<Optimizer> optimizer;
+  double interval_loss = 0;  ///< sum of the losses since the last evaluation
+  std::int64_t interval_steps = 0;
+  double best_accuracy = -1;  ///< of the valid split at an evaluation
+  double best_loss = 0;       ///< at the evaluation with the best accuracy
+  std::string metrics;        ///< what was measured so far, JSON lines without times
+};
+
+/// Fresh parameters, data read from where the config says. Throws UserError.
+Run start_run(const Config& config);
+/// A run as a checkpoint left it; `config` is the checkpoint's, with what the user changed. Throws
+/// UserError naming the file and every parameter that is missing, not expected or of another shape.
+Run restore_run(const Config& config, const Checkpoint& checkpoint,
+                const std::filesystem::path& file);
+Checkpoint checkpoint_of(const Run& run);
+
+/// Only what using the model takes. `model` is a checkpoint file or a run folder. Throws UserError.
+Trained load_trained(const std::filesystem::path& model);
+/// Overwrites the network's parameters with a checkpoint's; errors as in `restore_run`.
+void load_parameters(Network& network, const Checkpoint& checkpoint,
+                     const std::filesystem::path& file);
+
+}  // namespace qkv

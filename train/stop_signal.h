@@ -1,0 +1,27 @@
+#pragma once
+
+#include <csignal>
+
+namespace qkv {
+
+/// Turns SIGINT and SIGTERM into a question that the training loop asks after each step, so that a
+/// run stops with its checkpoint written. The signals are blocked rather than handled: no handler,
+/// no global flag. Make it before any thread is started. After the first signal a second one ends
+/// the program at once.
+class StopSignal {
+ public:
+  StopSignal();
+  ~StopSignal();
+  StopSignal(const StopSignal&) = delete;
+  StopSignal& operator=(const StopSignal&) = delete;
+
+  /// The signal that arrived, or 0.
+  int received();
+
+ private:
+  sigset_t signals_;
+  sigset_t previous_;
+  int received_ = 0;
+};
+
+}  // namespace qkv

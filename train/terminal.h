@@ -1,0 +1,29 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace qkv {
+
+/// Columns of the terminal behind a file descriptor; 80 when there is none.
+int terminal_width(int descriptor);
+
+/// Whether stdout shows 24-bit colour: a terminal, and the user has not set NO_COLOR or TERM=dumb.
+bool colours();
+
+/// Columns that a UTF-8 text takes on a terminal: combining marks take none.
+int display_width(const std::string& text);
+/// `text` with spaces on the left or right up to `width` columns.
+std::string pad_left(const std::string& text, int width);
+std::string pad_right(const std::string& text, int width);
+
+/// A table with a line under its head; the first column is flush left, the others flush right.
+std::string table(const std::vector<std::vector<std::string>>& rows);
+
+/// A matrix of numbers in [0, 1] with labels: cells shaded from dark to bright on a colour
+/// terminal, plain numbers elsewhere.
+std::string heat_map(const std::vector<std::vector<double>>& cells,
+                     const std::vector<std::string>& row_labels,
+                     const std::vector<std::string>& column_labels, bool colour);
+
+}  // namespace qkv

@@ -1,0 +1,163 @@
+#include "train/trainer.h"
+
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "datasets/batch.h"
+
+namespace qkv {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+void require_finite(double loss, double norm, const Gradients& gradients, const Run& run,
+                    double rate) {
+  if (std::isfinite(loss) && std::isfinite(norm)) return;
+  std::string where = "the loss";
+  for (const auto& [path, parameter] : run.parameters) {
+    if (!gradients.has(*parameter) || std::isfinite(sum(gradients.of(*parameter)).item())) continue;
+    where = "the gradient of " + path;
+    break;
+  }
+  throw Error(fmt::format(
+      "step {}: {} is no longer finite (loss {}, learning rate {:g}); lower optimizer.lr or "
+      "train.clip and resume from the last checkpoint",
+      run.step, where, loss, rate));
+}
+
+/// The training loop's surroundings: what it measures and where it goes.
+class Trainer {
+ public:
+  Trainer(Run& run, const RunFolder& folder)
+      : run_(run),
+        folder_(folder),
+        options_(run.config.train),
+        sampler_(run.task->size(Split::train), options_.batch, run.config.seed),
+        progress_(run.step, options_.steps),
+        log_(folder.metrics(), std::ios::app) {}
+
+  Outcome train(StopSignal& stop) {
+    introduce();
+    while (run_.step < options_.steps) {
+      step();
+      const bool last = run_.step == options_.steps;
+      const bool improved = (last || run_.step % options_.eval_every == 0) && evaluate();
+      const int signal = stop.received();
+      if (last || signal || improved || run_.step % options_.checkpoint_every == 0)
+        folder_.save(checkpoint_of(run_), improved, options_.keep);
+      if (signal && !last) return stopped(signal);
+    }
+    return finish();
+  }
+
+ private:
+  void introduce() {
+    progress_.say(
+        fmt::format("{}: {} parameters, {} training examples ({} valid, {} test), {} steps of {}",
+                    run_.config.name, parameter_count(*run_.network), run_.task->size(Split::train),
+                    run_.task->size(Split::valid), run_.task->size(Split::test), options_.steps,
+                    options_.batch));
+    if (run_.step > 0) progress_.say(fmt::format("going on after step {}", run_.step));
+  }
+
+  void step() {
+    Context context(
+        Random(run_.config.seed, Purpose::dropout, static_cast<std::uint64_t>(run_.step)));
+    auto [loss, tokens] = run_.task->loss(*run_.network, sampler_.at(run_.step), context);
+    const double value = loss.item();
+    Gradients gradients = gradients_of(std::move(loss));
+    const double norm = clip_norm(gradients, options_.clip);
+    const OptimizerOptions& optimizer = run_.config.optimizer;
+    const double rate =
+        learning_rate(run_.config.schedule, optimizer.lr, run_.step, options_.steps);
+    require_finite(value, norm, gradients, run_, rate);
+    run_.optimizer->step(run_.parameters, gradients, rate, run_.step);
+
+    ++run_.step;
+    run_.interval_loss += value;
+    ++run_.interval_steps;
+    tokens_ += tokens;
+    report_.step = run_.step;
+    report_.loss = value;
+    report_.tokens_per_second = static_cast<double>(tokens_) / progress_.seconds();
+    progress_.step(report_);
+  }
+
+  /// True when the valid split's accuracy, or at equal accuracy its loss, is the best so far.
+  bool evaluate() {
+    const double train_loss = run_.interval_loss / static_cast<double>(run_.interval_steps);
+    run_.interval_loss = 0;
+    run_.interval_steps = 0;
+    write({{"step", run_.step}, {"split", "train"}, {"loss", train_loss}});
+    const Evaluation valid = run_.task->evaluate(*run_.network, Split::valid);
+    if (valid.count) write(event(run_.step, valid, Split::valid));
+    report_.accuracy = valid.accuracy;
+    progress_.evaluated(report_, train_loss, valid);
+    const bool better = valid.accuracy > run_.best_accuracy ||
+                        (valid.accuracy == run_.best_accuracy && valid.loss < run_.best_loss);
+    if (better) run_.best_accuracy = valid.accuracy, run_.best_loss = valid.loss;
+    return better;
+  }
+
+  static Json event(std::int64_t step, const Evaluation& evaluation, Split split) {
+    return {{"step", step},
+            {"split", to_string(split)},
+            {"loss", evaluation.loss},
+            {"accuracy", evaluation.accuracy},
+            {"macro_f1", evaluation.macro_f1}};
+  }
+
+  /// To metrics.jsonl, and without times to the checkpoint, so that equal runs have equal
+  /// checkpoints.
+  void write(const Json& line) {
+    run_.metrics += line.dump() + "\n";
+    log(line);
+  }
+
+  void log(Json line) {
+    line["seconds"] = progress_.seconds();
+    line["tokens_per_second"] = report_.tokens_per_second;
+    log_ << line.dump() << std::endl;
+  }
+
+  Outcome stopped(int signal) {
+    progress_.say(fmt::format("stopped after step {}; go on with: qkv resume {}", run_.step,
+                              folder_.path().string()));
+    return {.signal = signal, .seconds = progress_.seconds(), .test = {}};
+  }
+
+  Outcome finish() {
+    const Checkpoint best = read_checkpoint(folder_.best());
+    load_parameters(*run_.network, best, folder_.best());
+    Outcome outcome{.signal = 0,
+                    .seconds = progress_.seconds(),
+                    .test = run_.task->evaluate(*run_.network, Split::test)};
+    if (outcome.test.count) {
+      log(event(best.step, outcome.test, Split::test));
+      progress_.say(
+          fmt::format("test accuracy {:.4f}, loss {:.4f} (checkpoint of step {}), {:.1f} s",
+                      outcome.test.accuracy, outcome.test.loss, best.step, outcome.seconds));
+    }
+    return outcome;
+  }
+
+  Run& run_;
+  const RunFolder& folder_;
+  const TrainOptions& options_;
+  BatchSampler sampler_;
+  Progress progress_;
+  std::ofstream log_;
+  StepReport report_;
+  Index tokens_ = 0;
+};
+
+}  // namespace
+
+Outcome train(Run& run, const RunFolder& folder, StopSignal& stop) {
+  MemoryPool pool;
+  const MemoryPool::Use use(pool);
+  return Trainer(run, folder).train(stop);
+}
+
+}  // namespace qkv

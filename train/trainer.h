@@ -1,0 +1,23 @@
+#pragma once
+
+#include "train/progress.h"
+#include "train/run.h"
+#include "train/run_folder.h"
+#include "train/stop_signal.h"
+
+namespace qkv {
+
+/// How a training run ended.
+struct Outcome {
+  int signal = 0;  ///< the signal that stopped it early, or 0
+  double seconds = 0;
+  Evaluation test;  ///< of the best parameters; without examples when there is no test split or it
+                    ///< was stopped
+};
+
+/// Trains until the config's last step or a signal, evaluates and writes checkpoints on the way.
+/// Throws Error when the loss or a gradient stops being finite: nothing is saved then, so the last
+/// good checkpoint stays.
+Outcome train(Run& run, const RunFolder& folder, StopSignal& stop);
+
+}  // namespace qkv
