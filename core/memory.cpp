@@ -1,5 +1,6 @@
 #include "core/memory.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <bit>
@@ -15,7 +16,7 @@ constexpr std::size_t size_classes = 4 * 64;
 
 /// Four classes to each power of two waste at most a fifth of a block.
 std::size_t size_class(std::size_t bytes) {
-  const std::size_t units = (bytes + alignment - 1) / alignment;
+  const std::size_t units = std::max<std::size_t>((bytes + alignment - 1) / alignment, 1);
   if (units <= 4) return units;
   const auto power = static_cast<std::size_t>(std::bit_width(units - 1)) - 1;
   const std::size_t quarter = (units - 1) >> (power - 2) & 3;
