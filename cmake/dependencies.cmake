@@ -10,9 +10,10 @@ find_package(tomlplusplus REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
 
-# Random123 and xxHash are headers without a CMake package.
+# Random123 and xxHash have no CMake package.
 find_path(RANDOM123_INCLUDE_DIR Random123/philox.h REQUIRED)
 find_path(XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
+find_library(XXHASH_LIBRARY xxhash REQUIRED)
 
 # System headers are spared our warnings.
 add_library(qkv_xtensor INTERFACE)
@@ -24,3 +25,7 @@ add_library(qkv_hdf5 INTERFACE)
 target_include_directories(qkv_hdf5 SYSTEM INTERFACE ${HDF5_C_INCLUDE_DIRS})
 target_compile_definitions(qkv_hdf5 INTERFACE ${HDF5_C_DEFINITIONS})
 target_link_libraries(qkv_hdf5 INTERFACE ${HDF5_C_LIBRARIES})
+
+add_library(qkv_xxhash INTERFACE)
+target_include_directories(qkv_xxhash SYSTEM INTERFACE ${XXHASH_INCLUDE_DIR})
+target_link_libraries(qkv_xxhash INTERFACE ${XXHASH_LIBRARY})

@@ -24,6 +24,8 @@ struct ModelOptions {
   Index feed_forward = 128;  ///< hidden width of a block's feed-forward part; 0: none
   double dropout = 0.0;      ///< in [0, 1)
   Index max_length = 256;    ///< longest sentence in tokens
+
+  friend bool operator==(const ModelOptions&, const ModelOptions&) = default;
 };
 
 }  // namespace qkv

@@ -52,7 +52,9 @@ Run restore_run(const Config& config, const Checkpoint& checkpoint,
 }
 
 Checkpoint checkpoint_of(const Run& run) {
-  Checkpoint checkpoint{.step = run.step, .config = to_toml(run.config)};
+  Checkpoint checkpoint;
+  checkpoint.step = run.step;
+  checkpoint.config = to_toml(run.config);
   for (const auto& [path, parameter] : run.parameters)
     checkpoint.model[path] = parameter->value().detach();
   checkpoint.optimizer = run.optimizer->state();

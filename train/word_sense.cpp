@@ -1,5 +1,7 @@
 #include "train/word_sense.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 #include <set>
@@ -137,7 +139,8 @@ BatchLoss WordSense::loss(const Network& network, std::span<const Index> indices
 Evaluation WordSense::evaluate(const Network& network, std::span<const Example> examples) const {
   const NoGrad no_grad;
   Context context;
-  Evaluation evaluation{.count = std::ssize(examples)};
+  Evaluation evaluation;
+  evaluation.count = std::ssize(examples);
   std::vector<std::vector<Index>> counts(labels_.size(), std::vector<Index>(labels_.size()));
   for (std::size_t begin = 0; begin < examples.size(); begin += evaluation_batch) {
     std::vector<const Example*> chosen;
@@ -185,9 +188,9 @@ Sentence WordSense::read(std::string_view text) const {
 
 std::vector<Prediction> WordSense::predict(const Network& network, std::string_view text) const {
   const Sentence sentence = read(text);
+  const std::string known = fmt::format("{}", fmt::join(targets_, ", "));
   require<UserError>(!sentence.targets.empty(),
-                     "\"{}\" has none of the words whose sense the model tells: {}", text,
-                     fmt::join(targets_, ", "));
+                     "\"{}\" has none of the words whose sense the model tells: {}", text, known);
   const NoGrad no_grad;
   Context context;
   std::vector<Prediction> predictions;

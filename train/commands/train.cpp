@@ -24,7 +24,7 @@ int run(const Options& options) {
   StopSignal stop;
   const Config config = read_config(options.config, options.set).base;
   const RunFolder folder(options.run.empty() ? std::filesystem::path("runs") / config.name
-                                             : options.run);
+                                             : std::filesystem::path(options.run));
   Run run = start_run(config);
   folder.create();
   write_durably(folder.config(), to_toml(config));

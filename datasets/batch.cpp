@@ -1,0 +1,43 @@
+#include "datasets/batch.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "core/random.h"
+#include "datasets/vocabulary.h"
+
+namespace qkv {
+
+TokenBatch pad(std::span<const std::vector<std::int32_t>> sentences) {
+  require<ValueError>(!sentences.empty(), "pad needs at least one sentence");
+  std::vector<std::int32_t> lengths;
+  for (const auto& sentence : sentences)
+    lengths.push_back(static_cast<std::int32_t>(sentence.size()));
+  const auto time = static_cast<std::size_t>(std::ranges::max(lengths));
+  std::vector<std::int32_t> ids(sentences.size() * time, Vocabulary::padding);
+  for (std::size_t i = 0; i < sentences.size(); ++i)
+    std::ranges::copy(sentences[i], ids.begin() + static_cast<std::ptrdiff_t>(i * time));
+  const Index batch = std::ssize(sentences);
+  return {Indices(ids, {batch, static_cast<Index>(time)}), Indices(lengths, {batch})};
+}
+
+BatchSampler::BatchSampler(Index examples, Index batch, std::uint64_t seed)
+    : examples_(examples), batch_(batch), seed_(seed) {
+  require<ValueError>(examples > 0 && batch > 0,
+                      "batches need examples: {} examples, batches of {}", examples, batch);
+}
+
+std::vector<Index> BatchSampler::at(std::int64_t step) {
+  std::vector<Index> chosen;
+  for (Index i = step * batch_; i < (step + 1) * batch_; ++i) {
+    if (i / examples_ != epoch_) {
+      epoch_ = i / examples_;
+      order_ = Random(seed_, Purpose::shuffling, static_cast<std::uint64_t>(epoch_))
+                   .permutation(examples_);
+    }
+    chosen.push_back(order_[static_cast<std::size_t>(i % examples_)]);
+  }
+  return chosen;
+}
+
+}  // namespace qkv

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace qkv {
+
+/// Whether `text` is well-formed UTF-8 (RFC 3629: no overlong forms, surrogates or codes above
+/// U+10FFFF).
+bool is_utf8(std::string_view text);
+
+/// `text` with the letters A to Z in lower case.
+std::string lower(std::string_view text);
+
+/// The pieces of `text` between white space; what data files are read with.
+std::vector<std::string> words(std::string_view text);
+
+/// The words of a text as a person types it: in lower case, punctuation marks as words of their
+/// own. Apostrophes and hyphens stay inside their words.
+std::vector<std::string> tokenized(std::string_view text);
+
+}  // namespace qkv

@@ -1,0 +1,49 @@
+#include "datasets/text_file.h"
+
+#include <cerrno>
+#include <fstream>
+#include <system_error>
+
+#include "core/error.h"
+#include "datasets/text.h"
+
+namespace qkv {
+namespace {
+
+constexpr std::uintmax_t max_bytes = std::uintmax_t{1} << 30;
+constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+
+std::ifstream opened(const std::filesystem::path& path) {
+  std::error_code error;
+  require<UserError>(!std::filesystem::is_directory(path, error), "{}: is a folder, not a file",
+                     path.string());
+  errno = 0;
+  std::ifstream file(path, std::ios::binary);
+  require<UserError>(file.is_open(), "{}: cannot be read: {}", path.string(),
+                     std::generic_category().message(errno));
+  const std::uintmax_t size = std::filesystem::file_size(path, error);
+  require<UserError>(error || size <= max_bytes, "{}: holds {} bytes; at most {} can be read",
+                     path.string(), size, max_bytes);
+  return file;
+}
+
+}  // namespace
+
+std::vector<std::string> read_lines(const std::filesystem::path& path) {
+  std::ifstream file = opened(path);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) {
+    if (lines.empty() && line.starts_with(byte_order_mark)) line.erase(0, byte_order_mark.size());
+    if (line.ends_with('\r')) line.pop_back();
+    require<UserError>(is_utf8(line), "{}:{}: is not valid UTF-8; save the file as UTF-8",
+                       path.string(), lines.size() + 1);
+    require<UserError>(line.find('\0') == line.npos, "{}:{}: contains a zero byte; is this text?",
+                       path.string(), lines.size() + 1);
+    lines.push_back(std::move(line));
+  }
+  require<UserError>(!file.bad(), "{}: cannot be read to its end", path.string());
+  require<UserError>(!lines.empty(), "{}: is empty", path.string());
+  return lines;
+}
+
+}  // namespace qkv

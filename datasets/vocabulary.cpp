@@ -1,0 +1,43 @@
+#include "datasets/vocabulary.h"
+
+#include <algorithm>
+#include <map>
+
+#include "core/error.h"
+
+namespace qkv {
+namespace {
+
+const std::vector<std::string> reserved = {"<pad>", "<unk>"};
+
+}  // namespace
+
+Vocabulary Vocabulary::build(std::span<const std::vector<std::string>> sentences, Index min_count) {
+  std::map<std::string, Index> counts;
+  for (const auto& sentence : sentences)
+    for (const std::string& token : sentence) ++counts[token];
+  for (const std::string& token : reserved) counts.erase(token);
+  std::erase_if(counts, [&](const auto& entry) { return entry.second < min_count; });
+  std::vector<std::pair<std::string, Index>> ordered(counts.begin(), counts.end());
+  std::ranges::stable_sort(ordered, std::greater(), &std::pair<std::string, Index>::second);
+  std::vector<std::string> tokens = reserved;
+  for (auto& [token, count] : ordered) tokens.push_back(std::move(token));
+  return Vocabulary(std::move(tokens));
+}
+
+Vocabulary::Vocabulary(std::vector<std::string> tokens) : tokens_(std::move(tokens)) {
+  require<UserError>(tokens_.size() >= reserved.size() &&
+                         std::equal(reserved.begin(), reserved.end(), tokens_.begin()),
+                     "a vocabulary must begin with {} and {}", reserved[0], reserved[1]);
+  for (const std::string& token : tokens_) {
+    const bool is_new = ids_.emplace(token, static_cast<std::int32_t>(ids_.size())).second;
+    require<UserError>(is_new, "a vocabulary must not name \"{}\" twice", token);
+  }
+}
+
+std::int32_t Vocabulary::id(const std::string& token) const {
+  const auto found = ids_.find(token);
+  return found == ids_.end() ? unknown : found->second;
+}
+
+}  // namespace qkv

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/shape.h"
+
+namespace qkv {
+
+/// Tokens and their ids. Id 0 is padding, id 1 stands for every token that is not listed.
+class Vocabulary {
+ public:
+  static constexpr std::int32_t padding = 0;
+  static constexpr std::int32_t unknown = 1;
+
+  /// Numbers the tokens of `sentences` that occur at least `min_count` times, the most frequent
+  /// first and equally frequent ones in byte order.
+  static Vocabulary build(std::span<const std::vector<std::string>> sentences, Index min_count);
+
+  /// Takes a list as `tokens` gives it. Throws UserError when it does not begin with "<pad>",
+  /// "<unk>" or names a token twice.
+  explicit Vocabulary(std::vector<std::string> tokens);
+
+  /// `unknown` when the token is not listed.
+  std::int32_t id(const std::string& token) const;
+  const std::string& token(std::int32_t id) const {
+    return tokens_.at(static_cast<std::size_t>(id));
+  }
+  /// Every token at its id.
+  const std::vector<std::string>& tokens() const noexcept { return tokens_; }
+  Index size() const noexcept { return std::ssize(tokens_); }
+
+ private:
+  std::vector<std::string> tokens_;
+  std::unordered_map<std::string, std::int32_t> ids_;
+};
+
+}  // namespace qkv

@@ -1,0 +1,240 @@
+#include "train/config.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <fstream>
+#include <optional>
+#include <ranges>
+#include <utility>
+#include <variant>
+
+#include "train/option_list.h"
+#include "train/spelling.h"
+#include "train/toml_document.h"
+
+namespace qkv {
+namespace {
+
+/// "model" of "model.width"; empty for options outside tables.
+std::string_view table_of(std::string_view key) {
+  const auto dot = key.rfind('.');
+  return key.substr(0, dot == key.npos ? 0 : dot);
+}
+
+bool is_table(std::string_view key, std::span<const Option> options) {
+  return std::ranges::any_of(options, [&](const Option& o) { return table_of(o.key) == key; });
+}
+
+/// The options in `table`. The empty one, the document itself, has the tables besides.
+std::vector<std::string> names_in(std::string_view table, std::span<const Option> options) {
+  std::vector<std::string> names;
+  for (const Option& option : options) {
+    const std::string_view parent = table_of(option.key);
+    if (parent == table)
+      names.emplace_back(option.key);
+    else if (table.empty() && std::ranges::find(names, parent) == names.end())
+      names.emplace_back(parent);
+  }
+  return names;
+}
+
+std::string unknown_key_hint(std::string_view key, std::span<const Option> options) {
+  std::string_view table = key;
+  if (!is_table(key, options)) {
+    std::vector<std::string> names = names_in("", options);
+    for (const Option& option : options) names.emplace_back(option.key);
+    if (auto nearest = nearest_name(key, names))
+      return fmt::format("did you mean \"{}\"?", *nearest);
+    table = is_table(table_of(key), options) ? table_of(key) : "";
+  }
+  return fmt::format("known here: {}", fmt::join(names_in(table, options), ", "));
+}
+
+/// The TOML value `text`, or nothing when it is none.
+std::optional<Value> toml_value(const std::string& text) {
+  if (text.find('\n') != text.npos) return std::nullopt;
+  try {
+    return parse_toml("value = " + text, "").root.entries.front().value;
+  } catch (const ConfigError&) {
+    return std::nullopt;
+  }
+}
+
+/// The value that the right side of an override stands for: TOML or a bare word.
+Value override_value(const std::string& text, bool takes_text, const std::string& place) {
+  auto value = toml_value(text);
+  if (value && (!takes_text || std::holds_alternative<std::string>(*value))) return *value;
+  value = toml_value(toml_string(text));
+  require<ConfigError>(value.has_value(), "{}: not valid UTF-8", place);
+  return *value;
+}
+
+std::string trimmed(const std::string& text) {
+  const auto begin = text.find_first_not_of(" \t");
+  if (begin == text.npos) return "";
+  return text.substr(begin, text.find_last_not_of(" \t") + 1 - begin);
+}
+
+/// A configuration in the making, which remembers where its options were set.
+class Draft {
+ public:
+  /// `source` is what errors name when no place is to blame; it may be empty.
+  Draft(Config config, std::string source)
+      : config_(std::move(config)), source_(std::move(source)) {}
+
+  void set(std::string_view key, const Value& value, const std::string& place);
+  void apply(std::span<const TomlEntry> entries, std::string_view source);
+  void apply(std::span<const std::string> overrides);
+  /// The configuration, provided that its options fit together.
+  const Config& checked() const;
+
+ private:
+  Config config_;
+  std::string source_;
+  std::vector<std::pair<std::string, std::string>> places_;  // key and place, in order
+};
+
+void Draft::set(std::string_view key, const Value& value, const std::string& place) {
+  const std::vector<Option> options = options_of(config_);
+  const auto option = std::ranges::find(options, key, &Option::key);
+  if (option == options.end())
+    throw ConfigError(
+        fmt::format("{}: unknown key {} ({})", place, shown(key), unknown_key_hint(key, options)));
+  if (auto fault = option->assign(value))
+    throw ConfigError(fmt::format("{}: {} {}", place, key, *fault));
+  places_.emplace_back(key, place);
+}
+
+void Draft::apply(std::span<const TomlEntry> entries, std::string_view source) {
+  const std::vector<Option> options = options_of(config_);
+  for (const TomlEntry& entry : entries) {
+    const std::string place = fmt::format("{}:{}", source, entry.line);
+    if (is_table(entry.key, options))
+      require<ConfigError>(std::holds_alternative<TableValue>(entry.value),
+                           "{}: {} must be a table, got {}", place, entry.key,
+                           describe(entry.value));
+    else
+      set(entry.key, entry.value, place);
+  }
+}
+
+void Draft::apply(std::span<const std::string> overrides) {
+  const std::vector<Option> options = options_of(config_);
+  for (const std::string& assignment : overrides) {
+    const std::string place = "--set " + one_line(assignment);
+    const auto equals = assignment.find('=');
+    require<ConfigError>(equals != assignment.npos,
+                         "{}: must have the form key=value, as in train.steps=500", place);
+    const std::string key = trimmed(assignment.substr(0, equals));
+    const auto option = std::ranges::find(options, key, &Option::key);
+    const bool takes_text = option != options.end() && option->takes_text;
+    set(key, override_value(trimmed(assignment.substr(equals + 1)), takes_text, place), place);
+  }
+}
+
+const Config& Draft::checked() const {
+  const auto conflict = find_conflict(config_);
+  if (!conflict) return config_;
+  const auto latest = std::ranges::find_if(places_ | std::views::reverse, [&](const auto& entry) {
+    return std::ranges::find(conflict->keys, entry.first) != conflict->keys.end();
+  });
+  const std::string& place = latest == places_.rend() ? source_ : latest->second;
+  throw ConfigError(place.empty() ? conflict->text : fmt::format("{}: {}", place, conflict->text));
+}
+
+/// At most one byte more than a configuration may have.
+std::string read_text(const std::filesystem::path& path, std::string_view source) {
+  std::error_code ignored;
+  require<ConfigError>(!std::filesystem::is_directory(path, ignored),
+                       "{}: is a folder; a configuration is a TOML file", source);
+  std::ifstream file(path, std::ios::binary);
+  require<ConfigError>(
+      file.is_open(), "{}: {}", source,
+      std::filesystem::exists(path, ignored) ? "cannot be read" : "there is no such file");
+  std::string text(longest_toml + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  require<ConfigError>(!file.bad(), "{}: cannot be read", source);
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  return text;
+}
+
+/// Reads a [[variant]] of a file whose other options are in `draft`.
+Variant read_variant(const TomlTable& table, Draft draft, std::string_view source) {
+  std::vector<TomlEntry> changes = table.entries;
+  const auto entry = std::ranges::find(changes, "name", &TomlEntry::key);
+  require<ConfigError>(entry != changes.end(),
+                       "{}:{}: a variant needs a name, as in name = \"one head\"", source,
+                       table.line);
+  const std::string place = fmt::format("{}:{}", source, entry->line);
+  std::string name;
+  if (auto fault = name_option("name", name, "").assign(entry->value))
+    throw ConfigError(fmt::format("{}: the variant's name {}", place, *fault));
+  draft.set("name", fmt::format("{} - {}", draft.checked().name, name), place);
+  changes.erase(entry);
+  draft.apply(changes, source);
+  return {name, draft.checked()};
+}
+
+}  // namespace
+
+ConfigFile read_config(const std::filesystem::path& path, std::span<const std::string> overrides) {
+  const std::string source = one_line(path.string());
+  const TomlDocument document = parse_toml(read_text(path, source), source);
+  Draft draft({}, source);
+  draft.apply(document.root.entries, source);
+  draft.apply(overrides);
+  ConfigFile result{draft.checked(), {}};
+  for (const TomlTable& table : document.variants) {
+    Variant variant = read_variant(table, draft, source);
+    require<ConfigError>(
+        std::ranges::find(result.variants, variant.name, &Variant::name) == result.variants.end(),
+        "{}:{}: a variant with the name {} came before; each needs its own", source, table.line,
+        shown(variant.name));
+    result.variants.push_back(std::move(variant));
+  }
+  return result;
+}
+
+Config parse_config(std::string_view toml, std::string_view source) {
+  const TomlDocument document = parse_toml(toml, source);
+  if (!document.variants.empty())
+    throw ConfigError(fmt::format("{}:{}: a single configuration has no variants", source,
+                                  document.variants.front().line));
+  Draft draft({}, std::string(source));
+  draft.apply(document.root.entries, source);
+  return draft.checked();
+}
+
+void apply_overrides(Config& config, std::span<const std::string> overrides) {
+  Draft draft(config, "");
+  draft.apply(overrides);
+  config = draft.checked();
+}
+
+std::string to_toml(const Config& config) {
+  Config copy = config;
+  std::string result;
+  std::string_view table;
+  for (const Option& option : options_of(copy)) {
+    if (table_of(option.key) != table) {
+      table = table_of(option.key);
+      result += fmt::format("\n[{}]\n", table);
+    }
+    const std::string_view name = option.key.substr(option.key.rfind('.') + 1);
+    result += fmt::format("{} = {}  # {}\n", name, option.print(), option.help);
+  }
+  return result;
+}
+
+std::vector<OptionHelp> option_help() {
+  Config defaults;
+  std::vector<OptionHelp> help;
+  for (const Option& option : options_of(defaults))
+    help.push_back(
+        {std::string(option.key), option.type, option.print(), std::string(option.help)});
+  return help;
+}
+
+}  // namespace qkv

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace qkv {
+
+/// Gives the file `path` the contents `bytes` so that, whatever fails and whenever the machine
+/// stops, a reader finds the old file or the new one, whole; once the call has returned, the new
+/// one is on the disk. The directory must exist. Throws UserError naming the path and the failure,
+/// and the bytes needed and free when the disk is full. A killed process may leave a file
+/// "<path>.tmp.<process>.<n>" behind; such files are never read and never deleted by others.
+void write_durably(const std::filesystem::path& path, std::span<const std::byte> bytes);
+void write_durably(const std::filesystem::path& path, std::string_view text);
+
+/// Makes `name` another name of the file `existing`, with the same promise. Where the file system
+/// has no hard links, `name` becomes a copy.
+void link_durably(const std::filesystem::path& existing, const std::filesystem::path& name);
+
+/// The contents of a regular file of at most `max_bytes` bytes. Throws UserError naming the path.
+std::vector<std::byte> read_file(const std::filesystem::path& path, std::uint64_t max_bytes);
+
+}  // namespace qkv

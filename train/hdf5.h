@@ -1,0 +1,94 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/error.h"
+#include "core/tensor.h"
+
+/// The part of HDF5 that qkv uses: a tree of groups with tensors, texts and attributes, in memory.
+/// Equal trees written in equal order have equal bytes. Objects of a file belong to one thread at a
+/// time.
+namespace qkv::hdf5 {
+
+/// HDF5 failed, or a file holds what it should not. The message names the object, not the file.
+struct Hdf5Error : Error {
+  using Error::Error;
+};
+
+/// Owns an object of the HDF5 library.
+class Handle {
+ public:
+  using Close = int (*)(std::int64_t);
+  Handle(std::int64_t id, Close close) noexcept : id_(id), close_(close) {}
+  Handle(Handle&& other) noexcept : id_(std::exchange(other.id_, -1)), close_(other.close_) {}
+  Handle& operator=(Handle&& other) noexcept {
+    std::swap(id_, other.id_);
+    std::swap(close_, other.close_);
+    return *this;
+  }
+  ~Handle() {
+    if (id_ >= 0) close_(id_);
+  }
+  std::int64_t id() const noexcept { return id_; }
+
+ private:
+  std::int64_t id_;
+  Close close_;
+};
+
+/// A group of an open file. Names are single names, without '/'. Every member throws Hdf5Error.
+class Group {
+ public:
+  explicit Group(Handle group) noexcept : group_(std::move(group)) {}
+
+  /// The child group `name`, made if it does not exist.
+  Group make_group(const std::string& name);
+  void write_attribute(const std::string& name, std::int64_t value);
+  void write_attribute(const std::string& name, const std::string& text);
+  void write_tensor(const std::string& name, const Tensor& tensor);
+  /// Texts become fixed-length UTF-8 padded with zero bytes and must not contain any.
+  void write_text(const std::string& name, const std::string& text);
+  void write_texts(const std::string& name, std::span<const std::string> texts);
+
+  /// The names of all children in ascending order.
+  std::vector<std::string> names() const;
+  bool holds_group(const std::string& name) const;
+  // Children must be reached by one hard link, and have the type and rank asked for; numbers and
+  // texts must lie in the file as they are, so that none can be larger than the file.
+  Group group(const std::string& name) const;
+  std::int64_t integer_attribute(const std::string& name) const;
+  std::string text_attribute(const std::string& name) const;
+  Tensor tensor(const std::string& name) const;
+  std::string text(const std::string& name) const;
+  std::vector<std::string> texts(const std::string& name) const;
+
+ private:
+  Handle group_;
+};
+
+/// An HDF5 file in memory, in the format of HDF5 1.8.
+class File {
+ public:
+  /// A new file.
+  File();
+  /// The file whose bytes are `image`, to be read; keeps a copy.
+  explicit File(std::span<const std::byte> image);
+
+  Group root() const;
+  /// The file's bytes, in a vector with room for `spare` more.
+  std::vector<std::byte> image(std::size_t spare) const;
+
+ private:
+  Handle file_;
+};
+
+/// How long the HDF5 file that `bytes` starts with should be, when it tells.
+std::optional<std::uint64_t> stated_length(std::span<const std::byte> bytes);
+
+}  // namespace qkv::hdf5

@@ -1,0 +1,108 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace qkv {
+
+struct TableValue {};
+/// Another value that no option takes: "an array" or "a date".
+struct OtherValue {
+  std::string_view what;
+};
+
+/// A value as found in a configuration file or on the command line.
+using Value = std::variant<bool, std::int64_t, double, std::string, TableValue, OtherValue>;
+
+/// The value with its type, for errors: `the string "many"`.
+std::string describe(const Value& value);
+/// `text` with its control characters, such as ends of lines, written as TOML does: \u000A.
+std::string one_line(std::string_view text);
+/// `text` as a TOML string in one line.
+std::string toml_string(std::string_view text);
+/// The same for errors, where long text is cut.
+std::string shown(std::string_view text);
+
+/// One option, bound to the member of a particular Config that holds it.
+struct Option {
+  std::string_view key;   ///< "model.width"
+  std::string_view help;  ///< for people; one line
+  std::string type;       ///< what it takes: "integer from 1 to 4096"
+  bool takes_text;        ///< text or a choice, which the command line accepts without quotes
+  /// Stores a value, or stores nothing and returns what is wrong: "must be > 0, got -1".
+  std::function<std::optional<std::string>(const Value&)> assign;
+  /// The stored value in TOML.
+  std::function<std::string()> print;
+};
+
+/// The numbers that an option takes. The ends belong to them unless open.
+struct Bounds {
+  double low = -std::numeric_limits<double>::infinity();
+  double high = std::numeric_limits<double>::infinity();
+  bool low_is_open = false;
+  bool high_is_open = false;
+
+  bool contain(double number) const;
+  std::string text() const;  ///< "> 0", "from 1 to 4096", "in [0, 1)"
+};
+
+constexpr Bounds above(double low) {
+  return {.low = low, .low_is_open = true};
+}
+constexpr Bounds at_least(double low) {
+  return {.low = low};
+}
+constexpr Bounds between(double low, double high) {
+  return {.low = low, .high = high};
+}
+/// Shares and probabilities that must not reach 1: [0, 1).
+constexpr Bounds below_one() {
+  return {.low = 0, .high = 1, .high_is_open = true};
+}
+
+/// Makes an option of a member, whose type decides which values it takes.
+Option option(std::string_view key, std::string& member, std::string_view help);
+Option option(std::string_view key, bool& member, std::string_view help);
+Option option(std::string_view key, double& member, Bounds bounds, std::string_view help);
+Option option(std::string_view key, std::int64_t& member, Bounds bounds, std::string_view help);
+Option option(std::string_view key, std::uint64_t& member, Bounds bounds, std::string_view help);
+/// Text that may name a folder, see `name_fault`.
+Option name_option(std::string_view key, std::string& member, std::string_view help);
+
+/// What is wrong with `name` as the name of a run and its folder, if anything: it must be one to
+/// 200 bytes without path separators or control characters, and begin and end visibly.
+std::optional<std::string> name_fault(std::string_view name);
+
+/// An option that takes one of `names`; `store` and `current` work on positions in them.
+Option choice_option(std::string_view key, std::vector<std::string_view> names,
+                     std::function<void(std::size_t)> store, std::function<std::size_t()> current,
+                     std::string_view help);
+
+/// An option that takes one of the named values of an enumeration.
+template <class E>
+Option option(std::string_view key, E& member,
+              std::initializer_list<std::pair<std::string_view, E>> choices,
+              std::string_view help) {
+  std::vector<std::string_view> names;
+  std::vector<E> values;
+  for (const auto& [name, value] : choices) {
+    names.push_back(name);
+    values.push_back(value);
+  }
+  auto store = [&member, values](std::size_t i) { member = values[i]; };
+  auto current = [&member, values] {
+    return static_cast<std::size_t>(std::ranges::find(values, member) - values.begin());
+  };
+  return choice_option(key, std::move(names), store, current, help);
+}
+
+}  // namespace qkv

@@ -1,0 +1,134 @@
+#include "train/option_list.h"
+
+#include <fmt/format.h>
+
+namespace qkv {
+namespace {
+
+using Options = std::vector<Option>;
+
+Options run_options(Config& run) {
+  return {
+      name_option("name", run.name, "names the run and its folder"),
+      option("seed", run.seed, at_least(0), "equal seeds give equal runs"),
+  };
+}
+
+Options task_options(TaskOptions& task) {
+  return {
+      option("task.kind", task.kind, {{"word-sense", TaskKind::word_sense}}, "what is learned"),
+      option("task.format", task.format,
+             {{"tsv", DataFormat::tsv}, {"coarsewsd", DataFormat::coarsewsd}},
+             "how the data files are written"),
+      option("task.train", task.train, "tsv: file to learn from"),
+      option("task.valid", task.valid, "tsv: file that picks the best checkpoint"),
+      option("task.test", task.test, "tsv: file that measures the result"),
+      option("task.data", task.data, "coarsewsd: folder with train.data.txt and the others"),
+      option("task.valid_share", task.valid_share, between(0, 0.5),
+             "share of the training data that validates when there is no valid file"),
+      option("task.min_count", task.min_count, at_least(1),
+             "words seen less often count as unknown"),
+  };
+}
+
+Options model_options(ModelOptions& model) {
+  return {
+      option("model.kind", model.kind,
+             {{"encoder", ModelKind::encoder}, {"static", ModelKind::static_embedding}},
+             "static: each word has one vector whatever the sentence"),
+      option("model.width", model.width, between(1, 4096), "numbers in a word's vector"),
+      option("model.layers", model.layers, between(1, 64), "encoder blocks"),
+      option("model.heads", model.heads, between(1, 256),
+             "attention heads a block; must divide the width"),
+      option("model.attention", model.attention,
+             {{"learned", AttentionKind::learned},
+              {"parameter-free", AttentionKind::parameter_free},
+              {"uniform", AttentionKind::uniform}},
+             "weights from learned queries and keys, from the vectors themselves, or all equal"),
+      option("model.scale", model.scale, "divide scores by sqrt(width / heads)"),
+      option("model.position", model.position,
+             {{"sinusoidal", PositionKind::sinusoidal}, {"none", PositionKind::none}},
+             "how words know their place"),
+      option("model.feed_forward", model.feed_forward, between(0, 65536),
+             "hidden width of a block's feed-forward part; 0: none"),
+      option("model.dropout", model.dropout, below_one(), "share of numbers dropped in training"),
+      option("model.max_length", model.max_length, between(1, 65536), "longest sentence in tokens"),
+  };
+}
+
+Options optimizer_options(OptimizerOptions& optimizer) {
+  return {
+      option("optimizer.kind", optimizer.kind,
+             {{"sgd", OptimizerKind::sgd},
+              {"adam", OptimizerKind::adam},
+              {"adamw", OptimizerKind::adamw}},
+             "update rule"),
+      option("optimizer.lr", optimizer.lr, above(0), "learning rate"),
+      option("optimizer.momentum", optimizer.momentum, below_one(), "sgd: decay of the velocity"),
+      option("optimizer.beta1", optimizer.beta1, below_one(), "adam: decay of the mean gradient"),
+      option("optimizer.beta2", optimizer.beta2, below_one(),
+             "adam: decay of the mean squared gradient"),
+      option("optimizer.epsilon", optimizer.epsilon, above(0), "adam: keeps the division finite"),
+      option("optimizer.weight_decay", optimizer.weight_decay, at_least(0),
+             "pull of the weights towards 0"),
+  };
+}
+
+Options schedule_options(ScheduleOptions& schedule) {
+  return {
+      option("schedule.kind", schedule.kind,
+             {{"constant", ScheduleKind::constant},
+              {"linear", ScheduleKind::linear},
+              {"cosine", ScheduleKind::cosine}},
+             "how the learning rate falls after the warm-up"),
+      option("schedule.warmup", schedule.warmup, at_least(0),
+             "steps over which the learning rate rises"),
+      option("schedule.floor", schedule.floor, below_one(),
+             "share of the learning rate that remains at the end"),
+  };
+}
+
+Options train_options(TrainOptions& train) {
+  return {
+      option("train.steps", train.steps, at_least(1), "updates of the parameters"),
+      option("train.batch", train.batch, between(1, 65536), "examples a step"),
+      option("train.clip", train.clip, at_least(0), "largest norm of the gradient; 0: none"),
+      option("train.eval_every", train.eval_every, at_least(1), "steps between validations"),
+      option("train.checkpoint_every", train.checkpoint_every, at_least(1),
+             "steps between checkpoints"),
+      option("train.keep", train.keep, at_least(1), "newest checkpoints that are kept"),
+  };
+}
+
+}  // namespace
+
+std::vector<Option> options_of(Config& config) {
+  Options all;
+  for (const Options& section : {run_options(config), task_options(config.task),
+                                 model_options(config.model), optimizer_options(config.optimizer),
+                                 schedule_options(config.schedule), train_options(config.train)})
+    all.insert(all.end(), section.begin(), section.end());
+  return all;
+}
+
+std::optional<Conflict> find_conflict(const Config& config) {
+  const TaskOptions& task = config.task;
+  const ModelOptions& model = config.model;
+  if (config.name.empty())
+    return Conflict{{}, "name is missing; a run needs one, as in name = \"bank\""};
+  if (task.format == DataFormat::tsv && task.train.empty())
+    return Conflict{{"task.train", "task.format"},
+                    "task.train must name the file to learn from when task.format is \"tsv\""};
+  if (task.format == DataFormat::coarsewsd && task.data.empty())
+    return Conflict{{"task.data", "task.format"},
+                    "task.data must name a folder when task.format is \"coarsewsd\""};
+  const bool has_heads =
+      model.kind == ModelKind::encoder && model.attention != AttentionKind::parameter_free;
+  if (has_heads && model.width % model.heads != 0)
+    return Conflict{
+        {"model.heads", "model.width"},
+        fmt::format("model.heads must divide model.width ({}), got {}", model.width, model.heads)};
+  return std::nullopt;
+}
+
+}  // namespace qkv
