@@ -72,7 +72,7 @@ class Group {
   Handle group_;
 };
 
-/// An HDF5 file in memory, in the format of HDF5 1.8.
+/// An HDF5 file in memory, in the earliest format.
 class File {
  public:
   /// A new file.

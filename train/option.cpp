@@ -34,7 +34,10 @@ struct DescribeValue {
   std::string operator()(OtherValue value) const { return std::string(value.what); }
 };
 
-std::optional<std::string> control_character_fault(std::string_view text) {
+std::optional<std::string> text_fault(std::string_view text) {
+  constexpr std::size_t longest =
+      4096;  // as paths; a checkpoint's attribute holds the whole config
+  if (text.size() > longest) return fmt::format("must not be longer than {} bytes", longest);
   if (std::ranges::any_of(text, is_control)) return "must not contain control characters";
   return std::nullopt;
 }
@@ -127,11 +130,11 @@ std::optional<std::string> name_fault(std::string_view name) {
     return "must not contain / or \\, as it names a folder";
   if (name.front() == '.' || name.front() == ' ' || name.back() == ' ')
     return "must not begin with a dot or a space, or end with a space";
-  return control_character_fault(name);
+  return text_fault(name);
 }
 
 Option option(std::string_view key, std::string& member, std::string_view help) {
-  return text_option(key, member, control_character_fault, help);
+  return text_option(key, member, text_fault, help);
 }
 
 Option name_option(std::string_view key, std::string& member, std::string_view help) {
