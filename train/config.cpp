@@ -160,6 +160,22 @@ std::string read_text(const std::filesystem::path& path, std::string_view source
   return text;
 }
 
+/// Where a relative path of a configuration in `folder` leads: from the working folder, else from
+/// the nearest folder above the configuration that has it.
+std::string located(const std::string& path, std::filesystem::path folder) {
+  std::error_code ignored;
+  if (path.empty() || std::filesystem::exists(path, ignored)) return path;
+  for (folder = std::filesystem::absolute(folder, ignored);; folder = folder.parent_path()) {
+    if (std::filesystem::exists(folder / path, ignored)) return folder / path;
+    if (folder == folder.root_path()) return path;
+  }
+}
+
+void locate_data(TaskOptions& task, const std::filesystem::path& folder) {
+  for (std::string* path : {&task.train, &task.valid, &task.test, &task.data})
+    *path = located(*path, folder);
+}
+
 /// Reads a [[variant]] of a file whose other options are in `draft`.
 Variant read_variant(const TomlTable& table, Draft draft, std::string_view source) {
   std::vector<TomlEntry> changes = table.entries;
@@ -193,7 +209,9 @@ ConfigFile read_config(const std::filesystem::path& path, std::span<const std::s
         "{}:{}: a variant with the name {} came before; each needs its own", source, table.line,
         shown(variant.name));
     result.variants.push_back(std::move(variant));
+    locate_data(result.variants.back().config.task, path.parent_path());
   }
+  locate_data(result.base.task, path.parent_path());
   return result;
 }
 

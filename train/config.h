@@ -71,7 +71,8 @@ struct ConfigError : UserError {
 };
 
 /// Reads a configuration file. The overrides, such as "train.steps=500", apply to the base; what a
-/// variant changes stays changed. Throws ConfigError.
+/// variant changes stays changed. Data paths lead from the working folder, else from a folder above
+/// the file. Throws ConfigError.
 ConfigFile read_config(const std::filesystem::path& path, std::span<const std::string> overrides);
 
 /// Reads a configuration without variants, such as the one stored in a checkpoint; errors call it

@@ -27,8 +27,13 @@ int main(int argc, char** argv) {
     add(program, action);
   try {
     program.parse(argc, argv);
-    return action();
+    const int code = action();
+    qkv::require<qkv::Error>(std::fflush(stdout) == 0, "cannot write the results to stdout");
+    return code;
   } catch (const CLI::ParseError& error) {
+    if (argc > 1 && error.get_exit_code() != 0 && program.get_subcommands().empty())
+      return report(fmt::format("there is no command {}; see qkv --help", argv[1]).c_str(),
+                    wrong_use);
     return error.get_exit_code() == 0 ? program.exit(error) : report(error.what(), wrong_use);
   } catch (const qkv::UserError& error) {
     return report(error.what(), wrong_use);

@@ -28,6 +28,12 @@ WordSenseSplits read_splits(const Config& config) {
           task.test.empty() ? std::vector<WordSenseExample>() : read_word_sense_tsv(task.test)};
 }
 
+/// The file or folder of a split.
+const std::string& source(const TaskOptions& task, Split split) {
+  if (task.format == DataFormat::coarsewsd) return task.data;
+  return split == Split::train ? task.train : split == Split::valid ? task.valid : task.test;
+}
+
 template <class Get>
 std::vector<std::string> distinct(const std::vector<WordSenseExample>& examples, Get get) {
   std::set<std::string> found;
@@ -71,9 +77,11 @@ WordSense::WordSense(const Config& config) : max_length_(config.model.max_length
   targets_ = distinct(splits.train,
                       [](const auto& e) { return e.words[static_cast<std::size_t>(e.index)]; });
   require<UserError>(labels_.size() >= 2,
-                     "the training data has only the label {}; senses need at least two",
-                     labels_[0]);
-  splits_ = {encoded(splits.train), encoded(splits.valid), encoded(splits.test)};
+                     "{}: there is only the label {}; senses need at least two",
+                     source(config.task, Split::train), labels_[0]);
+  splits_ = {encoded(splits.train, source(config.task, Split::train)),
+             encoded(splits.valid, source(config.task, Split::valid)),
+             encoded(splits.test, source(config.task, Split::test))};
 }
 
 WordSense::WordSense(const Config& config, const Vocabularies& vocabularies)
@@ -88,9 +96,8 @@ Task::Vocabularies WordSense::vocabularies() const {
 
 WordSense::Example WordSense::encoded(const WordSenseExample& example) const {
   require<UserError>(std::ssize(example.words) <= max_length_,
-                     "a sentence has {} words, more than model.max_length = {}: \"{} {} {} ...\"",
-                     example.words.size(), max_length_, example.words[0], example.words[1],
-                     example.words[2]);
+                     "the sentence has {} words, more than model.max_length = {}",
+                     example.words.size(), max_length_);
   const auto label = std::ranges::find(labels_, example.label);
   require<UserError>(label != labels_.end(), "the label {} does not occur in the training data",
                      example.label);
@@ -101,10 +108,14 @@ WordSense::Example WordSense::encoded(const WordSenseExample& example) const {
   return result;
 }
 
-std::vector<WordSense::Example> WordSense::encoded(
-    const std::vector<WordSenseExample>& examples) const {
+std::vector<WordSense::Example> WordSense::encoded(const std::vector<WordSenseExample>& examples,
+                                                   const std::string& source) const {
   std::vector<Example> result;
-  for (const WordSenseExample& example : examples) result.push_back(encoded(example));
+  for (const WordSenseExample& example : examples) try {
+      result.push_back(encoded(example));
+    } catch (const UserError& error) {
+      throw UserError(fmt::format("{}:{}: {}", source, result.size() + 1, error.what()));
+    }
   return result;
 }
 
@@ -168,7 +179,7 @@ Evaluation WordSense::evaluate(const Network& network, Split split) const {
 }
 
 Evaluation WordSense::evaluate(const Network& network, const std::filesystem::path& file) const {
-  return evaluate(network, encoded(read_word_sense_tsv(file)));
+  return evaluate(network, encoded(read_word_sense_tsv(file), file.string()));
 }
 
 Sentence WordSense::read(std::string_view text) const {

@@ -38,7 +38,9 @@ class WordSense final : public Task {
     return splits_[static_cast<std::size_t>(split)];
   }
   Example encoded(const WordSenseExample& example) const;
-  std::vector<Example> encoded(const std::vector<WordSenseExample>& examples) const;
+  /// `source` is where the examples come from, for errors.
+  std::vector<Example> encoded(const std::vector<WordSenseExample>& examples,
+                               const std::string& source) const;
   Batch batch(std::span<const Example* const> examples) const;
   Tensor logits(const Network& network, const Batch& batch, Context& context) const;
   Evaluation evaluate(const Network& network, std::span<const Example> examples) const;

@@ -48,6 +48,7 @@ int run(const Options& options) {
   const auto layers = attention_of(trained, sentence);
   require_in_range(options.layer, layers.size(), "--layer");
   require_in_range(options.head, layers[0].size(), "--head");
+  say_unknown_words({&sentence, 1});
   if (options.json) {
     Json document = {{"tokens", sentence.words}, {"layers", Json::array()}};
     for (const auto& heads : layers) document["layers"].push_back({{"heads", heads}});

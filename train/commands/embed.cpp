@@ -102,7 +102,10 @@ std::string to_tsv(const std::vector<Embedded>& all) {
 int run(const Options& options) {
   Trained trained = load_trained(options.model);
   std::vector<Embedded> all;
-  for (const std::string& text : options.sentences) all.push_back(embedded(trained, options, text));
+  std::vector<Sentence> sentences;
+  for (const std::string& text : options.sentences)
+    sentences.push_back(all.emplace_back(embedded(trained, options, text)).sentence);
+  say_unknown_words(sentences);
   if (!options.tsv.empty()) write_durably(options.tsv, to_tsv(all));
   if (options.json) {
     print(to_json(all));

@@ -18,8 +18,9 @@ int run(const Options& options) {
   const Trained trained = load_trained(options.model);
   Json predictions = Json::array();
   std::vector<std::vector<std::string>> rows = {{"text", "word", "label", "probability"}};
+  std::vector<Sentence> sentences;
   for (const std::string& text : options.file.empty() ? options.texts : read_lines(options.file)) {
-    const Sentence sentence = read_sentence(*trained.task, text);
+    const Sentence& sentence = sentences.emplace_back(read_sentence(*trained.task, text));
     for (const Prediction& p : trained.task->predict(*trained.network, text)) {
       predictions.push_back({{"text", p.text},
                              {"index", p.index},
@@ -29,6 +30,7 @@ int run(const Options& options) {
                       fmt::format("{:.4f}", p.probability)});
     }
   }
+  say_unknown_words(sentences);
   if (options.json)
     print({{"predictions", predictions}});
   else

@@ -47,10 +47,9 @@ int run(const Options& options) {
   Config config = parse_config(checkpoint.config, file.string());
   const ModelOptions trained = config.model;
   apply_overrides(config, options.set);
-  Config same_model = config;
-  same_model.model = trained;
-  require<UserError>(to_toml(config) == to_toml(same_model),
-                     "a resume takes the model from the checkpoint; model options cannot be --set");
+  require<UserError>(config.model == trained,
+                     "--set: a resume takes the model from the checkpoint; start a new run to "
+                     "change options such as model.width");
   Run run = restore_run(config, checkpoint, file);
   rewind_metrics(folder, run.step);
   write_durably(folder.config(), to_toml(config));

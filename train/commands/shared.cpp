@@ -38,13 +38,18 @@ Json to_json(const Evaluation& evaluation) {
 
 Sentence read_sentence(const Task& task, const std::string& text) {
   require<UserError>(is_utf8(text), "the sentence is not valid UTF-8");
-  Sentence sentence = task.read(text);
+  return task.read(text);
+}
+
+void say_unknown_words(std::span<const Sentence> sentences) {
   std::vector<std::string> unknown;
-  for (std::size_t i = 0; i < sentence.ids.size(); ++i)
-    if (sentence.ids[i] == Vocabulary::unknown) unknown.push_back(sentence.words[i]);
+  for (const Sentence& sentence : sentences)
+    for (std::size_t i = 0; i < sentence.ids.size(); ++i)
+      if (sentence.ids[i] == Vocabulary::unknown &&
+          std::ranges::find(unknown, sentence.words[i]) == unknown.end())
+        unknown.push_back(sentence.words[i]);
   if (!unknown.empty())
     fmt::print(stderr, "not in the vocabulary, read as <unk>: {}\n", fmt::join(unknown, " "));
-  return sentence;
 }
 
 Index position_of(const Sentence& sentence, const std::string& word, const std::string& text) {

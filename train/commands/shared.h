@@ -35,8 +35,11 @@ void add_threads_option(CLI::App& command);
 void print(const Json& document);
 Json to_json(const Evaluation& evaluation);
 
-/// Reads a sentence for a model and says once which of its words the model does not know.
+/// Reads a sentence as a person typed it. Throws UserError when it is not UTF-8, and what
+/// `Task::read` throws.
 Sentence read_sentence(const Task& task, const std::string& text);
+/// Says on stderr which words the model does not know, each once.
+void say_unknown_words(std::span<const Sentence> sentences);
 
 /// The position of `word` in a sentence, or without one of the task's first target word. Throws
 /// UserError when it is not there.

@@ -1,0 +1,49 @@
+#include "datasets/batch.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+
+using namespace qkv;
+
+TEST_CASE("shorter sentences are filled up with padding") {
+  const std::vector<std::vector<std::int32_t>> sentences = {{5, 6, 7}, {8}};
+  const TokenBatch batch = pad(sentences);
+  CHECK(batch.ids.shape() == Shape{2, 3});
+  CHECK(std::ranges::equal(batch.ids.data(), std::vector{5, 6, 7, 8, 0, 0}));
+  CHECK(std::ranges::equal(batch.lengths.data(), std::vector{3, 1}));
+}
+
+TEST_CASE("an epoch shows every example once, and batches reach across epochs") {
+  BatchSampler sampler(7, 3, 1);
+  std::vector<Index> seen;
+  for (std::int64_t step = 0; step < 14; ++step)
+    for (const Index i : sampler.at(step)) seen.push_back(i);
+  REQUIRE(seen.size() == 42);
+  for (auto epoch = seen.begin(); epoch != seen.end(); epoch += 7) {
+    std::vector<Index> sorted(epoch, epoch + 7);
+    std::ranges::sort(sorted);
+    CHECK(sorted == std::vector<Index>{0, 1, 2, 3, 4, 5, 6});
+  }
+}
+
+TEST_CASE("every epoch has an order of its own") {
+  BatchSampler sampler(100, 100, 1);
+  CHECK(sampler.at(0) != sampler.at(1));
+}
+
+TEST_CASE("a batch depends on seed and step, not on what was asked before") {
+  BatchSampler in_order(50, 8, 3), at_once(50, 8, 3), other_seed(50, 8, 4);
+  for (std::int64_t step = 0; step < 20; ++step) in_order.at(step);
+  const auto batch = at_once.at(20);
+  CHECK(in_order.at(20) == batch);
+  CHECK(other_seed.at(20) != batch);
+}
+
+TEST_CASE("nothing can be drawn from nothing") {
+  CHECK_THROWS_AS(BatchSampler(0, 8, 1), ValueError);
+  CHECK_THROWS_AS(BatchSampler(8, 0, 1), ValueError);
+  CHECK_THROWS_AS(pad({}), ValueError);
+}

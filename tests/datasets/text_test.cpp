@@ -1,0 +1,64 @@
+#include "datasets/text.h"
+
+#include <doctest/doctest.h>
+
+#include "core/error.h"
+#include "datasets/text_file.h"
+#include "tests/support/errors.h"
+#include "tests/support/temp_dir.h"
+
+using namespace qkv;
+
+using Words = std::vector<std::string>;
+
+TEST_CASE("well-formed UTF-8 of every length is accepted") {
+  CHECK(is_utf8(""));
+  CHECK(is_utf8("bank \u00e9 \u0915\u0947 \U0001F3E6 \U0010FFFF"));
+}
+
+TEST_CASE("malformed UTF-8 is refused") {
+  for (const char* text : {"\x80", "\xc3", "\xc3(", "\xc0\xaf", "\xe0\x80\xaf", "\xed\xa0\x80",
+                           "\xf0\x80\x80\xaf", "\xf4\x90\x80\x80", "\xff", "ok \xe0\xa4"}) {
+    CAPTURE(text);
+    CHECK_FALSE(is_utf8(text));
+  }
+}
+
+TEST_CASE("data is split at white space alone") {
+  CHECK(words("  don't  stop , now\t") == Words{"don't", "stop", ",", "now"});
+  CHECK(words(" \t ").empty());
+}
+
+TEST_CASE("typed text loses its capitals and its marks become words") {
+  CHECK(tokenized("The Bank's \"well-known\" (old) vault, closed!") ==
+        Words{"the", "bank's", "\"", "well-known", "\"", "(", "old", ")", "vault", ",", "closed",
+              "!"});
+  CHECK(tokenized("केक का टुकड़ा") == Words{"केक", "का", "टुकड़ा"});
+}
+
+TEST_CASE("lines are read without their ends and without a byte order mark") {
+  const TempDir dir;
+  CHECK(read_lines(dir.write("a", "\xEF\xBB\xBFone\r\ntwo\n\nlast")) ==
+        Words{"one", "two", "", "last"});
+}
+
+TEST_CASE("a file that is not text is refused with its name and line") {
+  const TempDir dir;
+  const auto error = [&](std::string_view text) {
+    const auto file = dir.write("f", text);
+    return error_of<UserError>([&] { read_lines(file); }).substr(dir.path().string().size() + 1);
+  };
+  CHECK(error("good\nb\xff"
+              "d\n") == "f:2: is not valid UTF-8; save the file as UTF-8");
+  CHECK(error(std::string_view("good\na\0b\n", 9)) == "f:2: contains a zero byte; is this text?");
+  CHECK(error("") == "f: is empty");
+}
+
+TEST_CASE("a missing file and a folder are refused by name") {
+  const TempDir dir;
+  const std::string missing = dir.path() / "none";
+  CHECK(error_of<UserError>([&] { read_lines(missing); }) ==
+        missing + ": cannot be read: No such file or directory");
+  CHECK(error_of<UserError>([&] { read_lines(dir.path()); }) ==
+        dir.path().string() + ": is a folder, not a file");
+}

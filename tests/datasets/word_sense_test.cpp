@@ -1,0 +1,154 @@
+#include "datasets/word_sense.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "core/error.h"
+#include "tests/support/errors.h"
+#include "tests/support/temp_dir.h"
+
+using namespace qkv;
+
+namespace {
+
+std::string tsv_error(std::string_view text) {
+  const TempDir dir;
+  const auto file = dir.write("f.tsv", text);
+  return error_of<UserError>([&] { read_word_sense_tsv(file); })
+      .substr(dir.path().string().size() + 1);
+}
+
+/// Writes a folder in the format of CoarseWSD-20 with 10 training sentences of each sense.
+void write_coarsewsd(const TempDir& dir) {
+  std::string data, gold;
+  for (int i = 0; i < 10; ++i) {
+    data += fmt::format("1\tthe bank lends {}\n1\tthe bank floods {}\n", i, i);
+    gold += "0\n1\n";
+  }
+  dir.write("train.data.txt", data);
+  dir.write("train.gold.txt", gold);
+  dir.write("test.data.txt", "0\tbank of england\n");
+  dir.write("test.gold.txt", "0\n");
+  dir.write("classes_map.txt", R"({"0": "money", "1": "river"})");
+}
+
+std::string coarsewsd_error(const TempDir& dir) {
+  const std::string error = error_of<UserError>([&] { read_coarsewsd(dir.path(), 0.1, 1); });
+  return error.substr(std::min(error.size(), dir.path().string().size() + 1));
+}
+
+}  // namespace
+
+TEST_CASE("a word-sense file gives label, words and position") {
+  const TempDir dir;
+  const auto examples =
+      read_word_sense_tsv(dir.write("f", "money\t1\tmoney bank grows\nriver\t0\tbank\r\n"));
+  REQUIRE(examples.size() == 2);
+  CHECK(examples[0] == WordSenseExample{"money", {"money", "bank", "grows"}, 1});
+  CHECK(examples[1] == WordSenseExample{"river", {"bank"}, 0});
+}
+
+TEST_CASE("a malformed word-sense line is named by file and line") {
+  CHECK(tsv_error("a\t0\tok\nmoney bank grows\n") ==
+        "f.tsv:2: must be label<TAB>index<TAB>sentence, got 1 field");
+  CHECK(tsv_error("a\t0\tb\tc\n") == "f.tsv:1: must be label<TAB>index<TAB>sentence, got 4 fields");
+  CHECK(tsv_error("\t0\tb\n") == "f.tsv:1: the label is empty");
+  CHECK(tsv_error("a\t0\t \n") == "f.tsv:1: the sentence is empty");
+  CHECK(tsv_error("a\tx\tb\n") == "f.tsv:1: the index must be a whole number, got \"x\"");
+  CHECK(tsv_error("a\t-1\tb\n") == "f.tsv:1: the index must be a whole number, got \"-1\"");
+  CHECK(tsv_error("a\t2\tb c\n") ==
+        "f.tsv:1: the index must be less than the sentence's 2 words, got 2");
+  CHECK(tsv_error("a\t99999999999999999999\tb\n") ==
+        "f.tsv:1: the index must be a whole number, got \"99999999999999999999\"");
+}
+
+TEST_CASE("a part of each sense's training sentences validates") {
+  const TempDir dir;
+  write_coarsewsd(dir);
+  const WordSenseSplits splits = read_coarsewsd(dir.path(), 0.2, 1);
+  CHECK(splits.train.size() == 16);
+  CHECK(std::ranges::count(splits.valid, "money", &WordSenseExample::label) == 2);
+  CHECK(std::ranges::count(splits.valid, "river", &WordSenseExample::label) == 2);
+  for (const auto& example : splits.valid)
+    CHECK(std::ranges::find(splits.train, example) == splits.train.end());
+  CHECK(splits.test[0] == WordSenseExample{"money", {"bank", "of", "england"}, 0});
+}
+
+TEST_CASE("a damaged CoarseWSD folder is refused with the file to blame") {
+  const TempDir dir;
+  CHECK(error_of<UserError>([&] { read_coarsewsd(dir.path() / "none", 0.1, 1); })
+            .ends_with("none: is not a folder; task.data names the folder of one word of "
+                       "CoarseWSD-20"));
+  CHECK(coarsewsd_error(dir) == "classes_map.txt: cannot be read: No such file or directory");
+  write_coarsewsd(dir);
+  dir.write("classes_map.txt", "[1]");
+  CHECK(coarsewsd_error(dir) ==
+        "classes_map.txt: must be a JSON object such as {\"0\": \"sense\"}");
+  write_coarsewsd(dir);
+  dir.write("test.gold.txt", "7\n");
+  CHECK(coarsewsd_error(dir) == "test.gold.txt:1: the label \"7\" is not in classes_map.txt");
+  write_coarsewsd(dir);
+  dir.write("test.gold.txt", "0\n1\n");
+  CHECK(coarsewsd_error(dir).starts_with("test.data.txt has 1 lines, "));
+  write_coarsewsd(dir);
+  dir.write("test.data.txt", "bank\n");
+  CHECK(coarsewsd_error(dir) == "test.data.txt:1: must be index<TAB>sentence, got 1 fields");
+}
+
+TEST_CASE("a long example is cropped around its word") {
+  const WordSenseExample example{"x", {"a", "b", "c", "d", "e", "f"}, 4};
+  CHECK(cropped(example, 6) == example);
+  CHECK(cropped(example, 3) == WordSenseExample{"x", {"d", "e", "f"}, 1});
+  CHECK(cropped({"x", {"a", "b", "c", "d"}, 0}, 2) == WordSenseExample{"x", {"a", "b"}, 0});
+}
+
+namespace {
+
+constexpr auto splits = {"train", "valid", "test"};
+
+std::vector<WordSenseExample> bank(const std::string& split) {
+  return read_word_sense_tsv(QKV_SOURCE_DIR "/datasets/bank/" + split + ".tsv");
+}
+
+}  // namespace
+
+TEST_CASE("every bank split is balanced, and each sentence has one bank") {
+  for (const char* split : splits) {
+    const auto examples = bank(split);
+    CHECK(std::ranges::count(examples, "money", &WordSenseExample::label) * 2 ==
+          std::ssize(examples));
+    for (const auto& e : examples) {
+      REQUIRE(std::ranges::count(e.words, "bank") == 1);
+      REQUIRE(e.words[static_cast<std::size_t>(e.index)] == "bank");
+    }
+  }
+}
+
+TEST_CASE("no bank sentence occurs twice") {
+  std::set<std::vector<std::string>> seen;
+  for (const char* split : splits)
+    for (const auto& example : bank(split)) REQUIRE(seen.insert(example.words).second);
+}
+
+TEST_CASE("the bank test holds no word that training lacks") {
+  std::set<std::string> known;
+  for (const auto& example : bank("train"))
+    known.insert(example.words.begin(), example.words.end());
+  for (const auto& example : bank("test"))
+    for (const std::string& word : example.words) REQUIRE(known.contains(word));
+}
+
+TEST_CASE("most bank sentences have a twin of the same words and the other sense") {
+  const auto examples = bank("test");
+  std::multiset<std::vector<std::string>> money, river;
+  for (const auto& example : examples) {
+    auto sorted = example.words;
+    std::ranges::sort(sorted);
+    (example.label == "money" ? money : river).insert(sorted);
+  }
+  std::vector<std::vector<std::string>> twins;
+  std::ranges::set_intersection(money, river, std::back_inserter(twins));
+  CHECK(twins.size() == 160);
+}

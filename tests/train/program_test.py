@@ -1,0 +1,332 @@
+"""What users run: the built program with good and bad input, killed, in a terminal and in a pipe.
+
+Usage: program_test.py PROGRAM
+"""
+import json
+import os
+import pathlib
+import pty
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROGRAM = os.path.abspath(sys.argv.pop(1))
+PROJECT = pathlib.Path(__file__).parents[2]
+CONFIG = """
+name = "tiny"
+[task]
+train = "train.tsv"
+valid = "valid.tsv"
+test = "test.tsv"
+[model]
+width = 8
+layers = 1
+heads = 2
+feed_forward = 16
+dropout = 0.1
+max_length = 24
+[train]
+steps = 40
+batch = 16
+eval_every = 10
+checkpoint_every = 10
+"""
+
+
+def qkv(*arguments, **options):
+    return subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, **options)
+
+
+class ProgramTest(unittest.TestCase):
+    """Every test works in a folder of its own with a small config, data and, once asked for, a trained run."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.template = tempfile.TemporaryDirectory()
+        folder = pathlib.Path(cls.template.name)
+        (folder / "tiny.toml").write_text(CONFIG)
+        for split, lines in (("train", 200), ("valid", 40), ("test", 40)):
+            text = (PROJECT / f"datasets/bank/{split}.tsv").read_text().splitlines(keepends=True)[:lines]
+            (folder / f"{split}.tsv").write_text("".join(text))
+        done = qkv("train", "tiny.toml", cwd=folder)
+        assert done.returncode == 0, done.stderr
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.template.cleanup()
+
+    def setUp(self):
+        self.temporary = tempfile.TemporaryDirectory()
+        self.folder = pathlib.Path(self.temporary.name) / "work"
+        shutil.copytree(self.template.name, self.folder)
+        self.addCleanup(self.temporary.cleanup)
+
+    def run_qkv(self, *arguments, code=0, **options):
+        done = qkv(*arguments, cwd=self.folder, **options)
+        self.assertEqual(done.returncode, code, done.stderr)
+        return done
+
+    def json(self, *arguments):
+        return json.loads(self.run_qkv(*arguments, "--json").stdout)
+
+    def assert_refused(self, arguments, *parts):
+        """Exit code 2, one line of error that contains all parts, nothing printed and nothing written."""
+        before = sorted(self.folder.rglob("*"))
+        done = self.run_qkv(*arguments, code=2)
+        self.assertEqual(done.stdout, "")
+        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        for part in parts:
+            self.assertIn(part, done.stderr)
+        self.assertEqual(sorted(self.folder.rglob("*")), before)
+
+    def assert_same_checkpoints(self, a, b):
+        done = subprocess.run(["h5diff", a, b], cwd=self.folder, capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stdout), (0, ""))
+
+
+class Training(ProgramTest):
+    def test_a_run_folder_holds_what_users_rely_on(self):
+        run = self.folder / "runs/tiny"
+        names = sorted(str(path.relative_to(run)) for path in run.rglob("*"))
+        steps = [f"checkpoints/step-{step:08}.h5" for step in (20, 30, 40)]
+        self.assertEqual(names, sorted(["best.h5", "checkpoints", "config.toml", "last.h5", "metrics.jsonl", *steps]))
+        events = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+        for event in events:
+            self.assertLessEqual({"step", "split", "loss", "seconds", "tokens_per_second"}, set(event))
+        self.assertEqual(events[-1]["split"], "test")
+
+    def test_the_written_config_repeats_the_run(self):
+        self.run_qkv("train", "runs/tiny/config.toml", "--run", "again")
+        self.assert_same_checkpoints("runs/tiny/last.h5", "again/last.h5")
+
+    def test_results_do_not_depend_on_the_number_of_threads(self):
+        self.run_qkv("train", "tiny.toml", "--run", "other", "--threads", 3)
+        self.assert_same_checkpoints("runs/tiny/last.h5", "other/last.h5")
+
+    def test_a_shorter_run_resumed_equals_the_uninterrupted_one(self):
+        self.run_qkv("train", "tiny.toml", "--run", "half", "--set", "train.steps=20")
+        self.run_qkv("resume", "half", "--set", "train.steps=40", "--threads", 1)
+        self.assert_same_checkpoints("runs/tiny/last.h5", "half/last.h5")
+
+    def test_a_signal_finishes_the_step_and_leaves_a_checkpoint_to_resume_from(self):
+        long = ["--set", "train.steps=600", "--set", "train.keep=1"]
+        self.run_qkv("train", "tiny.toml", "--run", "whole", *long)
+        for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+            run = f"stopped-{code}"
+            training = subprocess.Popen([PROGRAM, "train", "tiny.toml", "--run", run, *long], cwd=self.folder,
+                                        stderr=subprocess.PIPE, text=True)
+            for line in training.stderr:
+                if line.startswith("step"):
+                    break
+            training.send_signal(number)
+            rest = training.communicate()[1]
+            self.assertEqual(training.returncode, code, rest)
+            self.assertIn(f"go on with: qkv resume {run}", rest)
+            self.run_qkv("resume", run)
+            self.assert_same_checkpoints("whole/last.h5", f"{run}/last.h5")
+
+    def test_a_killed_run_resumes_to_the_same_end(self):
+        long = ["--set", "train.steps=600", "--set", "train.keep=1"]
+        self.run_qkv("train", "tiny.toml", "--run", "whole", *long)
+        training = subprocess.Popen([PROGRAM, "train", "tiny.toml", "--run", "killed", *long], cwd=self.folder,
+                                    stderr=subprocess.PIPE, text=True)
+        for line in training.stderr:
+            if line.startswith("step  50"):
+                break
+        training.kill()
+        training.communicate()
+        self.run_qkv("resume", "killed")
+        self.assert_same_checkpoints("whole/last.h5", "killed/last.h5")
+
+    def test_resume_passes_over_a_damaged_checkpoint(self):
+        for name in ("last.h5", "checkpoints/step-00000040.h5"):
+            path = self.folder / "runs/tiny" / name
+            bytes_ = path.read_bytes()
+            path.unlink()
+            path.write_bytes(bytes_[: len(bytes_) // 2])
+        done = self.run_qkv("resume", "runs/tiny")
+        self.assertIn("step-00000040.h5: is truncated", done.stderr)
+        self.assertIn("going on after step 30", done.stderr)
+        self.run_qkv("train", "tiny.toml", "--run", "whole")
+        self.assert_same_checkpoints("whole/last.h5", "runs/tiny/last.h5")
+
+    def test_a_full_disk_is_named_and_the_old_checkpoints_stay(self):
+        before = (self.folder / "runs/tiny/last.h5").read_bytes()
+        done = qkv("resume", "runs/tiny", "--set", "train.steps=80", cwd=self.folder,
+                   preexec_fn=lambda: (signal.signal(signal.SIGXFSZ, signal.SIG_IGN),
+                                       resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))))
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("step-00000050.h5: cannot write: File too large", done.stderr)
+        self.assertEqual((self.folder / "runs/tiny/last.h5").read_bytes(), before)
+
+    def test_numbers_that_explode_stop_the_run_before_they_are_saved(self):
+        done = self.run_qkv("train", "tiny.toml", "--run", "hot", "--set", "optimizer.kind=sgd", "--set",
+                            "optimizer.lr=1e30", "--set", "train.clip=0", code=1)
+        self.assertIn("is no longer finite", done.stderr)
+        self.assertFalse((self.folder / "hot/last.h5").exists())
+
+    def test_data_is_found_from_any_folder(self):
+        elsewhere = pathlib.Path(self.temporary.name)
+        done = qkv("train", "work/tiny.toml", "--set", "train.steps=1", cwd=elsewhere)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+
+class Looking(ProgramTest):
+    def test_eval(self):
+        result = self.json("eval", "runs/tiny")
+        self.assertEqual(result["count"], 40)
+        self.assertLessEqual({"loss", "accuracy", "macro_f1", "recall"}, set(result))
+        self.assertEqual(self.json("eval", "runs/tiny", "--data", "test.tsv"), result)
+
+    def test_predict(self):
+        result = self.json("predict", "runs/tiny", "Money bank grows.", "river bank flows")["predictions"]
+        self.assertEqual([p["text"] for p in result], ["Money bank grows.", "river bank flows"])
+        for prediction in result:
+            self.assertIn(prediction["label"], ("money", "river"))
+            self.assertGreaterEqual(prediction["probability"], 0.5)
+        (self.folder / "texts").write_text("money bank grows\n")
+        self.assertEqual(self.json("predict", "runs/tiny", "--file", "texts")["predictions"][0]["label"],
+                         result[0]["label"])
+
+    def test_embed(self):
+        result = self.json("embed", "runs/tiny", "money bank grows", "river bank flows", "--word", "bank")
+        self.assertEqual(result["static_cosine"], [[1, 1], [1, 1]])
+        self.assertLess(result["contextual_cosine"][0][1], 1)
+        self.assertEqual([s["index"] for s in result["sentences"]], [1, 1])
+        self.assertEqual([len(s["contextual"]) for s in result["sentences"]], [8, 8])
+
+    def test_attend(self):
+        result = self.json("attend", "runs/tiny", "money bank grows")
+        self.assertEqual(result["tokens"], ["money", "bank", "grows"])
+        self.assertEqual(len(result["layers"]), 1)
+        for head in result["layers"][0]["heads"]:
+            for row in head:
+                self.assertAlmostEqual(sum(row), 1, places=5)
+
+    def test_inspect(self):
+        parameters = self.json("inspect", "runs/tiny")["parameters"]
+        shapes = {p["path"]: p["shape"] for p in parameters}
+        self.assertEqual(shapes["encoder.layers.0.attention.w_q.weight"], [8, 8])
+        self.assertIn("w_q.weight", self.run_qkv("inspect", "runs/tiny").stdout)
+
+    def test_h5py_reads_a_checkpoint(self):
+        try:
+            import h5py
+        except ImportError:
+            self.skipTest("python3-h5py is not installed")
+        with h5py.File(self.folder / "runs/tiny/best.h5") as file:
+            self.assertEqual(file.attrs["format"], b"qkv-checkpoint")
+            self.assertEqual(file["model/encoder/layers/0/attention/w_q/weight"].shape, (8, 8))
+            self.assertIn(b"bank", list(file["vocabulary/tokens"]))
+
+    def test_an_unknown_word_is_said_once(self):
+        done = self.run_qkv("predict", "runs/tiny", "the zebra bank and the zebra")
+        self.assertEqual(done.stderr, "not in the vocabulary, read as <unk>: zebra\n")
+
+    def test_compare(self):
+        variants = '[[variant]]\nname = "a"\nmodel.kind = "static"\n[[variant]]\nname = "b, 1 head"\nmodel.heads = 1\n'
+        (self.folder / "two.toml").write_text(CONFIG + variants)
+        result = self.json("compare", "two.toml")["variants"]
+        self.assertEqual([v["name"] for v in result], ["a", "b, 1 head"])
+        self.assertLessEqual({"name", "parameters", "seconds", "test"}, set(result[0]))
+        self.assertEqual([v["name"] for v in self.json("compare", "two.toml", "--only", "a")["variants"]], ["a"])
+
+
+class Output(ProgramTest):
+    def in_terminal(self, *arguments, **environment):
+        """What the program writes to a terminal."""
+        ours, theirs = pty.openpty()
+        process = subprocess.Popen([PROGRAM, *arguments], cwd=self.folder, stdout=theirs, stderr=theirs,
+                                   env={**os.environ, "TERM": "xterm-256color", **environment})
+        os.close(theirs)
+        output = b""
+        try:
+            while chunk := os.read(ours, 1 << 16):
+                output += chunk
+        except OSError:
+            pass
+        os.close(ours)
+        self.assertEqual(process.wait(), 0, output)
+        return output.decode()
+
+    def test_a_pipe_gets_no_escape_codes(self):
+        for arguments in (["attend", "runs/tiny", "money bank grows"], ["inspect", "runs/tiny"], ["eval", "runs/tiny"],
+                          ["train", "tiny.toml", "--run", "again"]):
+            done = self.run_qkv(*arguments)
+            self.assertNotIn("\033", done.stdout + done.stderr)
+
+    def test_a_terminal_gets_a_progress_bar_and_colours(self):
+        self.assertIn("━", self.in_terminal("train", "tiny.toml", "--run", "again"))
+        attend = ["attend", "runs/tiny", "money bank grows"]
+        self.assertIn("\033[48;2;", self.in_terminal(*attend))
+        self.assertNotIn("\033", self.in_terminal(*attend, NO_COLOR="1"))
+
+    def test_results_that_cannot_be_printed_are_a_failure(self):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([PROGRAM, "inspect", "runs/tiny"], cwd=self.folder, stdout=full,
+                                  stderr=subprocess.PIPE, text=True)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("cannot write", done.stderr)
+
+
+class BadInput(ProgramTest):
+    def test_options(self):
+        self.assert_refused(["train"], "CONFIG is required")
+        self.assert_refused(["train", "tiny.toml", "--colour"], "--colour")
+        self.assert_refused(["train", "tiny.toml", "--threads", "0"], "--threads")
+        self.assert_refused(["fly"], "fly")
+
+    def test_configs(self):
+        self.assert_refused(["train", "none.toml"], "none.toml: there is no such file")
+        for change, complaint in ((("width", "wdith"), 'unknown key "model.wdith" (did you mean "model.width"?)'),
+                                  (("steps = 40", "steps = 'many'"), "train.steps must be an integer"),
+                                  (("dropout = 0.1", "dropout = 1"), "model.dropout must be in [0, 1), got 1")):
+            (self.folder / "bad.toml").write_text(CONFIG.replace(*change))
+            line = 1 + CONFIG[:CONFIG.index(change[0])].count("\n")
+            self.assert_refused(["train", "bad.toml"], f"bad.toml:{line}: ", complaint)
+        self.assert_refused(["train", "tiny.toml", "--set", "model.heads=3"], "--set model.heads=3", "divide")
+
+    def test_data(self):
+        train = ["train", "tiny.toml", "--run", "new"]
+        self.assert_refused([*train, "--set", "task.train=none.tsv"], "none.tsv: cannot be read")
+        (self.folder / "bad.tsv").write_text("money\t0\tbank\nriver bank\n")
+        self.assert_refused([*train, "--set", "task.train=bad.tsv"], "bad.tsv:2: must be label<TAB>index<TAB>sentence")
+        self.assert_refused([*train, "--set", "model.max_length=5"], "train.tsv:", "model.max_length = 5")
+        (self.folder / "bad.tsv").write_text("money\t0\tbank\nmoney\t0\tbank\n")
+        self.assert_refused([*train, "--set", "task.train=bad.tsv"], "bad.tsv: ", "only the label money")
+        self.assert_refused(["eval", "runs/tiny", "--data", "none.tsv"], "none.tsv: cannot be read")
+        (self.folder / "bad.tsv").write_text("fish\t0\tbank\n")
+        self.assert_refused(["eval", "runs/tiny", "--data", "bad.tsv"], "bad.tsv:1: ", "fish")
+
+    def test_sentences(self):
+        self.assert_refused(["predict", "runs/tiny", " "], "the sentence is empty")
+        self.assert_refused(["predict", "runs/tiny", "bank " * 25], "the sentence has 25 words", "model.max_length = 24")
+        self.assert_refused(["predict", "runs/tiny", "money grows"], "bank")
+        self.assert_refused(["predict", "runs/tiny", b"bank \xff".decode(errors="surrogateescape")], "UTF-8")
+        self.assert_refused(["embed", "runs/tiny", "money bank grows", "--word", "pays"], "pays")
+        self.assert_refused(["attend", "runs/tiny", "money bank grows", "--head", "2"], "--head 2")
+        self.assert_refused(["inspect", "runs/tiny", "head.wieght"], "head.wieght")
+
+    def test_runs_and_checkpoints(self):
+        self.assert_refused(["train", "tiny.toml"], "runs/tiny already holds a run", "qkv resume runs/tiny")
+        self.assert_refused(["resume", "none"], "none is not a run folder")
+        self.assert_refused(["eval", "none.h5"], "none.h5: cannot read: No such file or directory")
+        self.assert_refused(["eval", "tiny.toml"], "tiny.toml: is not a qkv checkpoint")
+        self.assert_refused(["eval", "."], "holds no checkpoint")
+        whole = (self.folder / "runs/tiny/best.h5").read_bytes()
+        (self.folder / "cut.h5").write_bytes(whole[:5000])
+        self.assert_refused(["predict", "cut.h5", "money bank grows"], "cut.h5: is truncated")
+        self.assert_refused(["resume", "runs/tiny", "--set", "model.width=16"], "model.width", "from the checkpoint")
+
+    def test_changed_training_data(self):
+        with open(self.folder / "train.tsv", "a") as data:
+            data.write("money\t1\tnew bank words\n")
+        self.assert_refused(["resume", "runs/tiny", "--set", "train.steps=80"], "other words or labels")
+
+
+if __name__ == "__main__":
+    unittest.main()

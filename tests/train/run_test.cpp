@@ -1,0 +1,70 @@
+#include "train/run.h"
+
+#include <doctest/doctest.h>
+
+#include "tests/support/errors.h"
+#include "tests/support/temp_dir.h"
+#include "train/word_sense.h"
+
+using namespace qkv;
+
+namespace {
+
+Config tiny_config() {
+  Config config;
+  config.name = "tiny";
+  config.task.train = config.task.valid = config.task.test =
+      QKV_SOURCE_DIR "/datasets/bank/valid.tsv";
+  config.model.width = 8;
+  config.model.layers = 1;
+  config.model.heads = 2;
+  return config;
+}
+
+}  // namespace
+
+TEST_CASE("a checkpoint restores every parameter and what the optimizer remembers") {
+  Run run = start_run(tiny_config());
+  const std::vector<Index> examples = {0, 1, 2, 3};
+  Context context;
+  run.optimizer->step(run.parameters,
+                      gradients_of(run.task->loss(*run.network, examples, context).value), 0.1, 0);
+  run.step = 1;
+  const Run restored = restore_run(run.config, checkpoint_of(run), "c.h5");
+  CHECK(restored.step == 1);
+  for (std::size_t i = 0; i < run.parameters.size(); ++i)
+    CHECK(restored.parameters[i].parameter->value().values() ==
+          run.parameters[i].parameter->value().values());
+  for (const auto& [name, value] : run.optimizer->state())
+    CHECK(restored.optimizer->state().at(name).values() == value.values());
+}
+
+TEST_CASE("a checkpoint of another model is refused with every difference") {
+  Run run = start_run(tiny_config());
+  const Checkpoint checkpoint = checkpoint_of(run);
+  Config wider = tiny_config();
+  wider.model.width = 16;
+  wider.model.attention = AttentionKind::uniform;
+  const Run other = start_run(wider);
+  const std::string error =
+      error_of<UserError>([&] { load_parameters(*other.network, checkpoint, "c.h5"); });
+  CHECK(error.starts_with("c.h5: does not hold the model that its config describes; "));
+  CHECK(error.find("head.weight has shape (2, 8) instead of (2, 16)") != error.npos);
+  CHECK(error.find("encoder.layers.0.attention.w_q.weight is not a parameter of it") != error.npos);
+}
+
+TEST_CASE("a checkpoint without a token list is refused") {
+  Run run = start_run(tiny_config());
+  Task::Vocabularies vocabularies = run.task->vocabularies();
+  vocabularies.erase("labels");
+  CHECK(error_of<UserError>([&] { restore_task(tiny_config(), vocabularies); }) ==
+        "the checkpoint has no /vocabulary/labels");
+}
+
+TEST_CASE("evaluation counts what is right for each label") {
+  Run run = start_run(tiny_config());
+  const Evaluation evaluation = run.task->evaluate(*run.network, Split::valid);
+  CHECK(evaluation.count == 200);
+  CHECK(evaluation.accuracy ==
+        doctest::Approx((evaluation.recall.at("money") + evaluation.recall.at("river")) / 2));
+}
