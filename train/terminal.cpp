@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdlib>
 #include <cwchar>
+#include <limits>
 
 namespace qkv {
 namespace {
@@ -42,13 +43,30 @@ Colour shade(double value) {
   return {mix(a.red, b.red), mix(a.green, b.green), mix(a.blue, b.blue)};
 }
 
-std::string cell(double value, bool colour) {
-  const std::string text = fmt::format(" {:.2f} ", value);
-  if (!colour) return text;
+std::string coloured(const std::string& text, double value) {
   const Colour c = shade(value);
   const int ink = value > 0.55 ? 16 : 255;
   return fmt::format("\033[48;2;{:.0f};{:.0f};{:.0f};38;5;{}m{}\033[0m", c.red, c.green, c.blue,
                      ink, text);
+}
+
+/// How a number in [0, 1] is written: as it is, in percent, or as its first digit.
+enum class Density { full, percent, digit };
+
+int cell_width(Density density) {
+  return density == Density::full ? 6 : density == Density::percent ? 4 : 2;
+}
+
+std::string cell_text(double value, Density density) {
+  if (density == Density::full) return fmt::format(" {:.2f} ", value);
+  if (density == Density::percent) return fmt::format("{:3.0f} ", value * 100);
+  return fmt::format("{} ", std::min(static_cast<int>(value * 10), 9));
+}
+
+int widest(const std::vector<std::string>& texts) {
+  int width = 0;
+  for (const std::string& text : texts) width = std::max(width, display_width(text));
+  return width;
 }
 
 }  // namespace
@@ -56,6 +74,11 @@ std::string cell(double value, bool colour) {
 int terminal_width(int descriptor) {
   winsize size{};
   return ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : 80;
+}
+
+int output_width() {
+  return isatty(STDOUT_FILENO) == 1 ? terminal_width(STDOUT_FILENO)
+                                    : std::numeric_limits<int>::max();
 }
 
 bool colours() {
@@ -102,22 +125,36 @@ std::string table(const std::vector<std::vector<std::string>>& rows) {
   return text;
 }
 
-std::string heat_map(const std::vector<std::vector<double>>& cells,
-                     const std::vector<std::string>& row_labels,
-                     const std::vector<std::string>& column_labels, bool colour) {
-  int margin = 0;
-  for (const std::string& label : row_labels) margin = std::max(margin, display_width(label));
-  std::vector<int> widths;
-  std::string text(static_cast<std::size_t>(margin) + 1, ' ');
-  for (const std::string& label : column_labels) {
-    widths.push_back(std::max(display_width(label) + 1, 6));
-    text += pad_left(label, widths.back() - 1) + " ";
+std::string heat_map(const HeatMap& map, bool colour, int width) {
+  const int count = static_cast<int>(map.columns.size());
+  int full_width = widest(map.rows) + 1;
+  for (const std::string& label : map.columns) full_width += std::max(display_width(label) + 1, 6);
+  const int number_width = static_cast<int>(std::to_string(count).size());
+  const int margin = widest(map.rows) + number_width + 2;
+  const Density density = full_width <= width           ? Density::full
+                          : margin + 4 * count <= width ? Density::percent
+                                                        : Density::digit;
+  const int cell = cell_width(density);
+  const auto is_full = density == Density::full;
+
+  std::string text(static_cast<std::size_t>(is_full ? widest(map.rows) + 1 : margin), ' ');
+  std::vector<int> gaps;
+  for (int c = 0; c < count; ++c) {
+    const std::string label = is_full ? map.columns[static_cast<std::size_t>(c)]
+                                      : std::to_string(cell == 2 ? (c + 1) % 10 : c + 1);
+    const int column = std::max(display_width(label) + 1, cell);
+    text += pad_left(label, column - 1) + " ";
+    gaps.push_back(column - cell);
   }
   text += "\n";
-  for (std::size_t r = 0; r < cells.size(); ++r) {
-    text += pad_left(row_labels[r], margin) + " ";
-    for (std::size_t c = 0; c < cells[r].size(); ++c)
-      text += std::string(static_cast<std::size_t>(widths[c] - 6), ' ') + cell(cells[r][c], colour);
+  for (std::size_t r = 0; r < map.cells.size(); ++r) {
+    text += pad_left(map.rows[r], widest(map.rows)) + " ";
+    if (!is_full) text += pad_left(std::to_string(r + 1), number_width) + " ";
+    for (std::size_t c = 0; c < map.cells[r].size(); ++c) {
+      const double value = map.cells[r][c];
+      text += std::string(static_cast<std::size_t>(gaps[c]), ' ');
+      text += colour ? coloured(cell_text(value, density), value) : cell_text(value, density);
+    }
     text += "\n";
   }
   return text;

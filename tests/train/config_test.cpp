@@ -358,7 +358,8 @@ TEST_CASE("deeply nested keys are refused, not fatal") {
   std::string key = "a";
   for (int i = 0; i < 9900; ++i) key += ".a";
   CHECK(contains(error_of(key + " = 1"), "c.toml:3: unknown key \"a\""));
-  CHECK(contains(error_of(key + std::string(200, '.') + "a = 1"), "c.toml: a configuration must not have more than"));
+  CHECK(contains(error_of(key + std::string(200, '.') + "a = 1"),
+                 "c.toml: a configuration must not have more than"));
   CHECK(contains(error_of("seed = " + std::string(100000, '[')), "c.toml:3: not valid TOML"));
 }
 

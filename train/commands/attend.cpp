@@ -61,8 +61,9 @@ int run(const Options& options) {
         return chosen >= 0 && chosen != static_cast<Index>(i);
       };
       if (skipped(options.layer, l) || skipped(options.head, h)) continue;
-      fmt::print("layer {}, head {}: a row says how much its word takes from each column\n{}\n", l,
-                 h, heat_map(layers[l][h], sentence.words, sentence.words, colours()));
+      fmt::print(
+          "layer {}, head {}: a row says how much its word takes from each column\n{}\n", l, h,
+          heat_map({layers[l][h], sentence.words, sentence.words}, colours(), output_width()));
     }
   return 0;
 }
