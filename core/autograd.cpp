@@ -19,11 +19,10 @@ void accumulate(Tensor& sum, Tensor term) {
   }
   require(sum.shape() == term.shape(), "[backward] gradients of shapes {} and {} for one value",
           sum.shape(), term.shape());
-  Tensor result = sum.unshared() ? std::move(sum) : Tensor::empty(term.shape(), term.dtype());
-  const Tensor& previous = sum ? sum : result;
+  Tensor result = sum.unshared() ? sum : Tensor::empty(term.shape(), term.dtype());
   dispatch(term.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    const T* a = previous.data<T>().data();
+    const T* a = sum.data<T>().data();
     const T* b = term.data<T>().data();
     T* y = result.mutable_data<T>().data();
     parallel_for(cut(term.size(), 1), [=](Index begin, Index end) {
@@ -142,7 +141,8 @@ Gradients& Gradients::operator+=(const Gradients& other) {
 }
 
 Gradients& Gradients::operator*=(double factor) {
-  for (auto& [parameter, gradient] : entries_) {
+  for (auto& entry : entries_) {
+    Tensor& gradient = entry.second;
     if (!gradient.unshared())
       gradient = Tensor::from(gradient.values(), gradient.shape(), gradient.dtype());
     dispatch(gradient.dtype(), [&](auto zero) {
@@ -155,9 +155,9 @@ Gradients& Gradients::operator*=(double factor) {
 
 double Gradients::norm() const {
   double squares = 0;
-  for (const auto& [parameter, gradient] : entries_)
-    dispatch(gradient.dtype(), [&](auto zero) {
-      for (const auto g : gradient.data<decltype(zero)>())
+  for (const auto& entry : entries_)
+    dispatch(entry.second.dtype(), [&](auto zero) {
+      for (const auto g : entry.second.data<decltype(zero)>())
         squares += static_cast<double>(g) * static_cast<double>(g);
     });
   return std::sqrt(squares);

@@ -12,7 +12,8 @@ GradientCheck check_gradients(const std::vector<NamedParameter>& parameters,
   const Gradients gradients = gradients_of(loss());
   const NoGrad no_grad;
   GradientCheck worst;
-  for (const auto& [path, parameter] : parameters) {
+  for (const NamedParameter& entry : parameters) {
+    Parameter* parameter = entry.parameter;
     const bool has = gradients.has(*parameter);
     for (Index i = 0; i < parameter->value().size(); ++i) {
       const auto at = static_cast<std::size_t>(i);
@@ -27,7 +28,8 @@ GradientCheck check_gradients(const std::vector<NamedParameter>& parameters,
       const double analytic = has ? gradients.of(*parameter).data<double>()[at] : 0.0;
       const double error =
           std::fabs(analytic - numeric) / std::max({1.0, std::fabs(analytic), std::fabs(numeric)});
-      if (error > worst.error || std::isnan(error)) worst = {error, path, i, analytic, numeric};
+      if (error > worst.error || std::isnan(error))
+        worst = {error, entry.path, i, analytic, numeric};
     }
   }
   return worst;

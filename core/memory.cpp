@@ -12,7 +12,7 @@ namespace qkv {
 namespace {
 
 constexpr std::size_t alignment = 64;
-constexpr std::size_t size_classes = 4 * 64;
+constexpr std::size_t size_classes = std::size_t{4} * 64;
 
 /// Four classes to each power of two waste at most a fifth of a block.
 std::size_t size_class(std::size_t bytes) {

@@ -4,7 +4,7 @@
 
 namespace qkv {
 
-Parameter::Parameter(Tensor initial)
+Parameter::Parameter(const Tensor& initial)
     : node_(std::make_shared<Node>("parameter")), value_(initial.with_node(node_)) {}
 
 void Parameter::assign(const Tensor& value) {

@@ -15,7 +15,7 @@ namespace qkv {
 /// parameter.
 class Parameter {
  public:
-  explicit Parameter(Tensor initial);
+  explicit Parameter(const Tensor& initial);
   Parameter(const Parameter& other) : Parameter(other.value_) {}
   Parameter& operator=(const Parameter& other) { return *this = Parameter(other); }
   Parameter(Parameter&&) noexcept = default;

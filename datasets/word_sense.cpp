@@ -127,7 +127,7 @@ WordSenseSplits read_coarsewsd(const fs::path& folder, double valid_share, std::
   Random random(seed, Purpose::shuffling);
   for (const auto& [label, examples] : by_label) {
     const auto held_back =
-        static_cast<std::size_t>(valid_share * static_cast<double>(examples.size()) + 0.5);
+        static_cast<std::size_t>(std::lround(valid_share * static_cast<double>(examples.size())));
     const auto order = random.next().permutation(std::ssize(examples));
     for (std::size_t i = 0; i < order.size(); ++i)
       (i < held_back ? splits.valid : splits.train)

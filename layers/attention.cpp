@@ -9,7 +9,8 @@ AttentionOptions attention_options(const ModelOptions& model) {
   const Index heads = model.attention == AttentionKind::parameter_free ? 1 : model.heads;
   require<ValueError>(heads >= 1 && model.width % heads == 0,
                       "[attention] {} heads do not divide the width {}", heads, model.width);
-  double scale = model.scale ? 1 / std::sqrt(static_cast<double>(model.width / heads)) : 1;
+  const Index head_width = model.width / heads;
+  double scale = model.scale ? 1 / std::sqrt(static_cast<double>(head_width)) : 1;
   if (model.attention == AttentionKind::uniform) scale = 0;
   return {.heads = heads, .scale = scale, .dropout = model.dropout};
 }

@@ -23,7 +23,8 @@ Tensor with_sinusoidal_positions(const Tensor& x) {
   encoding.reserve(static_cast<std::size_t>(time * width));
   for (Index t = 0; t < time; ++t)
     for (Index i = 0; i < width; ++i) {
-      const double exponent = static_cast<double>(i / 2 * 2) / static_cast<double>(width);
+      const Index pair = i / 2;
+      const double exponent = static_cast<double>(2 * pair) / static_cast<double>(width);
       const double angle = static_cast<double>(t) / std::pow(10000.0, exponent);
       encoding.push_back(i % 2 ? std::cos(angle) : std::sin(angle));
     }

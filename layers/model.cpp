@@ -14,7 +14,7 @@ struct StaticModel final : Model {
       : embedding(vocabulary, options.width, embedding_deviation, random) {}
 
   Tensor operator()(const Indices& ids, const Indices&, Context& context) const override {
-    const Tensor x = embedding(ids);
+    Tensor x = embedding(ids);
     context.record(*this, "static", x);
     context.record(*this, "contextual", x);
     return x;

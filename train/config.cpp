@@ -137,7 +137,7 @@ void Draft::apply(std::span<const std::string> overrides) {
 const Config& Draft::checked() const {
   const auto conflict = find_conflict(config_);
   if (!conflict) return config_;
-  const auto latest = std::ranges::find_if(places_ | std::views::reverse, [&](const auto& entry) {
+  const auto latest = std::find_if(places_.rbegin(), places_.rend(), [&](const auto& entry) {
     return std::ranges::find(conflict->keys, entry.first) != conflict->keys.end();
   });
   const std::string& place = latest == places_.rend() ? source_ : latest->second;

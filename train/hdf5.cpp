@@ -343,14 +343,14 @@ std::string Group::text_attribute(const std::string& name) const {
 }
 
 Tensor Group::tensor(const std::string& name) const {
-  const auto [dataset, type, shape] = open_dataset(group_, name);
-  const bool is_float32 = H5Tequal(type.id(), file_type(DType::float32)) > 0;
-  require<Hdf5Error>(is_float32 || H5Tequal(type.id(), file_type(DType::float64)) > 0,
+  const Dataset stored = open_dataset(group_, name);
+  const bool is_float32 = H5Tequal(stored.type.id(), file_type(DType::float32)) > 0;
+  require<Hdf5Error>(is_float32 || H5Tequal(stored.type.id(), file_type(DType::float64)) > 0,
                      "{}: must hold float32 or float64", path_of(group_.id(), name));
-  Tensor tensor = Tensor::empty(shape, is_float32 ? DType::float32 : DType::float64);
-  if (shape.size() == 0) return tensor;
+  Tensor tensor = Tensor::empty(stored.shape, is_float32 ? DType::float32 : DType::float64);
+  if (tensor.size() == 0) return tensor;
   dispatch(tensor.dtype(), [&](auto zero) {
-    checked(H5Dread(dataset.id(), memory_type(tensor.dtype()), H5S_ALL, H5S_ALL, H5P_DEFAULT,
+    checked(H5Dread(stored.dataset.id(), memory_type(tensor.dtype()), H5S_ALL, H5S_ALL, H5P_DEFAULT,
                     tensor.mutable_data<decltype(zero)>().data()),
             "read", group_.id(), name);
   });

@@ -186,7 +186,8 @@ Option option(std::string_view key, std::uint64_t& member, Bounds bounds, std::s
 Option choice_option(std::string_view key, std::vector<std::string_view> names,
                      std::function<void(std::size_t)> store, std::function<std::size_t()> current,
                      std::string_view help) {
-  auto assign = [names, store](const Value& value) -> std::optional<std::string> {
+  auto assign = [names,
+                 store = std::move(store)](const Value& value) -> std::optional<std::string> {
     const auto* text = std::get_if<std::string>(&value);
     const auto name = text ? std::ranges::find(names, *text) : names.end();
     if (name == names.end()) {
@@ -196,12 +197,13 @@ Option choice_option(std::string_view key, std::vector<std::string_view> names,
     store(static_cast<std::size_t>(name - names.begin()));
     return std::nullopt;
   };
-  return {.key = key,
-          .help = help,
-          .type = fmt::format("{}", fmt::join(names, " | ")),
-          .takes_text = true,
-          .assign = assign,
-          .print = [names, current] { return toml_string(names.at(current())); }};
+  return {
+      .key = key,
+      .help = help,
+      .type = fmt::format("{}", fmt::join(names, " | ")),
+      .takes_text = true,
+      .assign = assign,
+      .print = [names, current = std::move(current)] { return toml_string(names.at(current())); }};
 }
 
 }  // namespace qkv

@@ -13,7 +13,7 @@ namespace {
 constexpr std::int64_t steps_before_estimate = 5;
 
 std::string duration(double seconds) {
-  const auto s = static_cast<std::int64_t>(seconds + 0.5);
+  const auto s = std::llround(seconds);
   if (s < 60) return seconds < 10 ? fmt::format("{:.1f} s", seconds) : fmt::format("{} s", s);
   if (s < 3600) return fmt::format("{}:{:02} min", s / 60, s % 60);
   return fmt::format("{}:{:02} h", s / 3600, s / 60 % 60);

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -95,10 +96,11 @@ TEST_CASE(
     "attention never looks at padding or at the future, and a query without keys gets zeros") {
   const In in = inputs_of({"", "", {{3, 4, 2}, {3, 4, 2}}, {}}, DType::float64);
   const AttentionMask mask{Indices({4, 2, 0}, {3}), true};
+  const std::array<std::size_t, 3> lengths{4, 2, 0};
   const auto w = attention_weights(in[0], in[1], mask, {}).values();
   for (std::size_t b = 0; b < 3; ++b)
     for (std::size_t t = 0; t < 4; ++t) {
-      const std::size_t visible = std::min<std::size_t>(t + 1, std::array{4, 2, 0}[b]);
+      const std::size_t visible = std::min(t + 1, lengths[b]);
       double total = 0;
       for (std::size_t j = 0; j < 4; ++j) {
         total += w[(b * 4 + t) * 4 + j];

@@ -28,7 +28,7 @@ class TempDir {
   const std::filesystem::path& path() const noexcept { return path_; }
   /// Writes a file and returns its path.
   std::filesystem::path write(std::string_view name, std::string_view text) const {
-    const std::filesystem::path file = path_ / name;
+    std::filesystem::path file = path_ / name;
     std::filesystem::create_directories(file.parent_path());
     std::ofstream(file, std::ios::binary) << text;
     return file;
