@@ -20,14 +20,22 @@ Random Random::next() {
 }
 
 std::uint32_t Random::bits(std::uint64_t index) const {
+  std::uint32_t value;
+  bits(index, {&value, 1});
+  return value;
+}
+
+void Random::bits(std::uint64_t first, std::span<std::uint32_t> to) const {
   const auto low = [](std::uint64_t x) { return static_cast<std::uint32_t>(x); };
   const auto high = [](std::uint64_t x) { return static_cast<std::uint32_t>(x >> 32); };
   // Index below 2^50, step below 2^46, 2^24 streams and 256 purposes fill the counter's 128 bits.
-  const std::uint64_t block = index / 4;
-  const r123::Philox4x32::ctr_type counter = {
-      {low(block), low(step_), high(block) << 14 | high(step_), purpose_ << 24 | stream_}};
   const r123::Philox4x32::key_type key = {{low(seed_), high(seed_)}};
-  return r123::Philox4x32()(counter, key)[index % 4];
+  std::size_t done = 0;
+  for (std::uint64_t block = first / 4, from = first % 4; done < to.size(); ++block, from = 0) {
+    const auto four = r123::Philox4x32()(
+        {{low(block), low(step_), high(block) << 14 | high(step_), purpose_ << 24 | stream_}}, key);
+    for (; from < 4 && done < to.size(); ++from) to[done++] = four[from];
+  }
 }
 
 double Random::uniform(std::uint64_t index) const {

@@ -100,8 +100,7 @@ Tensor scores_backward(const Tensor& weights, const Tensor& v, const Tensor& dy,
              Matrix<T>{ds + offset, at.keys});
         for (Index t = 0; t < at.queries; ++t) {
           const Index row = offset + t * at.keys;
-          for (Index j = 0; dropout > 0 && j < at.keys; ++j)
-            ds[row + j] *= dropout_factor<T>(random, row + j, dropout);
+          if (dropout > 0) drop(ds + row, ds + row, row, at.keys, random, dropout);
           kernels::softmax_row_backward(from_w + row, ds + row, ds + row, at.keys, T{1});
         }
       }

@@ -7,12 +7,11 @@ namespace qkv {
 namespace {
 
 Tensor dropped(const Tensor& x, double probability, const Random& random) {
-  constexpr Index philox = 32;
+  constexpr Index philox = 8;
   return make(x.shape(), x.dtype(), [&]<class T>(T* y) {
     const T* from = numbers(x, y);
     parallel_for(cut(x.size(), philox), [&, from](Index begin, Index end) {
-      for (Index i = begin; i < end; ++i)
-        y[i] = from[i] * dropout_factor<T>(random, i, probability);
+      drop(from + begin, y + begin, begin, end - begin, random, probability);
     });
   });
 }

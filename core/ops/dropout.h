@@ -1,15 +1,28 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <cmath>
+
 #include "core/random.h"
 
 namespace qkv {
 
-/// 0 with the given probability, else 1 / (1 - probability): what dropout multiplies number `index`
-/// by.
+/// Multiplies numbers `first` to `first + n` of a tensor, which `x` points to, by 0 with the given
+/// probability in (0, 1) and by 1 / (1 - probability) else. `y` may be `x`.
 template <class T>
-T dropout_factor(const Random& random, Index index, double probability) {
-  const bool kept = random.uniform(static_cast<std::uint64_t>(index)) >= probability;
-  return kept ? static_cast<T>(1 / (1 - probability)) : T{0};
+void drop(const T* x, T* y, Index first, Index n, const Random& random, double probability) {
+  const auto threshold =
+      static_cast<std::uint32_t>(std::min(std::ceil(probability * 0x1p32), 0x1p32 - 1));
+  const T factor = static_cast<T>(1 / (1 - probability));
+  std::array<std::uint32_t, 256> bits;
+  for (Index begin = 0; begin < n; begin += std::ssize(bits)) {
+    const Index count = std::min<Index>(std::ssize(bits), n - begin);
+    random.bits(static_cast<std::uint64_t>(first + begin),
+                std::span(bits).first(static_cast<std::size_t>(count)));
+    for (Index i = 0; i < count; ++i)
+      y[begin + i] = bits[static_cast<std::size_t>(i)] < threshold ? T{0} : x[begin + i] * factor;
+  }
 }
 
 }  // namespace qkv
