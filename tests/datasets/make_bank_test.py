@@ -1,4 +1,6 @@
-"""The bank data is what datasets/bank/make_bank.py writes, and no pair of actions is in two splits."""
+"""The bank data is what datasets/bank/make_bank.py writes, balanced, each sentence with a twin of the same
+words and the other sense, and no pair of actions is in two splits."""
+import collections
 import pathlib
 import shutil
 import subprocess
@@ -26,3 +28,15 @@ for name in ("train", "valid", "test"):
             split = seen.setdefault((money[0], river[0]), name)
             assert split == name, f"{money[0]} and {river[0]} are in {split} and {name}"
 assert len(seen) > 200, len(seen)
+
+splits = {name: [line.split("\t") for line in (folder / f"{name}.tsv").read_text().splitlines()]
+          for name in ("train", "valid", "test")}
+sentences = [sentence for rows in splits.values() for _, _, sentence in rows]
+assert len(set(sentences)) == len(sentences)
+for rows in splits.values():
+    senses = collections.Counter(label for label, _, _ in rows)
+    assert senses["money"] == senses["river"], senses
+    bags = collections.defaultdict(set)
+    for label, _, sentence in rows:
+        bags[tuple(sorted(sentence.split()))].add(label)
+    assert all(labels == {"money", "river"} for labels in bags.values())
