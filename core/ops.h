@@ -113,8 +113,15 @@ Tensor attention_weights(const Tensor& q, const Tensor& k, const AttentionMask& 
 /// Rows of a table. weight [V, D], ids any shape with values in [0, V) -> [ids..., D].
 Tensor embedding(const Tensor& weight, const Indices& ids);
 /// (x - mean) / sqrt(variance + epsilon) gain + bias over the last axis (Ba et al. 2016, "Layer
-/// Normalization"); gain and bias [D].
-Tensor layer_norm(const Tensor& x, const Tensor& gain, const Tensor& bias, double epsilon = 1e-5);
+/// Normalization"); gain [D], bias [D] or empty.
+Tensor layer_norm(const Tensor& x, const Tensor& gain, const Tensor& bias = {},
+                  double epsilon = 1e-5);
+/// Turns each head's numbers i and i + D / 2H of position t by the angle t / 10000^(2i H / D), so
+/// that the product of a query and a key depends on their distance alone (Su et al. 2021,
+/// "RoFormer"; the halves paired as in GPT-NeoX). x [B, T, D], turns [T, D / H] -> [B, T, D].
+Tensor rotary(const Tensor& x, Index heads, const Tensor& turns);
+/// The cosines and sines for `rotary` at positions `first` to `first + time`.
+Tensor rotary_turns(Index time, Index head_width, Index first, DType dtype);
 /// Zeroes each number with the given probability in [0, 1) and divides the others by 1 -
 /// probability (Srivastava et al. 2014).
 Tensor dropout(const Tensor& x, double probability, const Random& random);

@@ -47,6 +47,16 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
+std::vector<std::string> characters(std::string_view text) {
+  std::vector<std::string> result;
+  while (!text.empty()) {
+    const std::size_t length = std::max<std::size_t>(first_character(text).length, 1);
+    result.emplace_back(text.substr(0, length));
+    text.remove_prefix(length);
+  }
+  return result;
+}
+
 std::string lower(std::string_view text) {
   std::string result(text);
   for (char& c : result)

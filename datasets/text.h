@@ -10,6 +10,9 @@ namespace qkv {
 /// U+10FFFF).
 bool is_utf8(std::string_view text);
 
+/// The code points of a UTF-8 text, each as a text.
+std::vector<std::string> characters(std::string_view text);
+
 /// `text` with the letters A to Z in lower case.
 std::string lower(std::string_view text);
 

@@ -46,4 +46,10 @@ std::vector<std::string> read_lines(const std::filesystem::path& path) {
   return lines;
 }
 
+std::string read_text(const std::filesystem::path& path) {
+  std::string text;
+  for (const std::string& line : read_lines(path)) text += line + '\n';
+  return text;
+}
+
 }  // namespace qkv

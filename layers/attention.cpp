@@ -22,9 +22,9 @@ Tensor projected(const std::optional<Linear>& projection, const Tensor& x) {
 }  // namespace
 
 MultiHeadAttention::MultiHeadAttention(const ModelOptions& model, Random& random)
-    : options(attention_options(model)) {
+    : options(attention_options(model)), rotary(model.position == PositionKind::rotary) {
   const auto projection = [&](std::optional<Linear>& linear) {
-    linear.emplace(model.width, model.width, random);
+    linear.emplace(model.width, model.width, random, model.bias);
   };
   if (model.attention == AttentionKind::learned) projection(w_q), projection(w_k);
   if (model.attention != AttentionKind::parameter_free) projection(w_v), projection(w_o);
@@ -32,7 +32,13 @@ MultiHeadAttention::MultiHeadAttention(const ModelOptions& model, Random& random
 
 Tensor MultiHeadAttention::operator()(const Tensor& query, const Tensor& memory,
                                       const AttentionMask& mask, Context& context) const {
-  const Tensor q = projected(w_q, query), k = projected(w_k, memory), v = projected(w_v, memory);
+  const auto placed = [&](const Tensor& x) {
+    return rotary ? qkv::rotary(x, options.heads,
+                                rotary_turns(x.dim(1), x.dim(2) / options.heads, 0, x.dtype()))
+                  : x;
+  };
+  const Tensor q = placed(projected(w_q, query)), k = placed(projected(w_k, memory));
+  const Tensor v = projected(w_v, memory);
   if (context.records()) {
     context.record(*this, "q", q);
     context.record(*this, "k", k);

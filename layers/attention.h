@@ -27,6 +27,7 @@ struct MultiHeadAttention : Module {
   void visit(ModuleVisitor& visit) override;
 
   AttentionOptions options;
+  bool rotary;
   std::optional<Linear> w_q, w_k, w_v, w_o;
 };
 

@@ -5,10 +5,10 @@ namespace qkv {
 EncoderBlock::EncoderBlock(const ModelOptions& options, Random& random)
     : dropout(options.dropout), attention(options, random) {
   if (options.attention == AttentionKind::parameter_free) return;
-  norm_1.emplace(options.width);
+  norm_1.emplace(options.width, options.bias);
   if (options.feed_forward == 0) return;
-  norm_2.emplace(options.width);
-  feed_forward.emplace(options.width, options.feed_forward, random);
+  norm_2.emplace(options.width, options.bias);
+  feed_forward.emplace(options.width, options.feed_forward, random, options.bias);
 }
 
 Tensor EncoderBlock::operator()(Tensor x, const AttentionMask& mask, Context& context) const {
@@ -31,7 +31,7 @@ void EncoderBlock::visit(ModuleVisitor& visit) {
 
 Encoder::Encoder(const ModelOptions& options, Random& random) {
   for (Index i = 0; i < options.layers; ++i) layers.emplace_back(options, random);
-  if (options.attention != AttentionKind::parameter_free) norm.emplace(options.width);
+  if (options.attention != AttentionKind::parameter_free) norm.emplace(options.width, options.bias);
 }
 
 Tensor Encoder::operator()(Tensor x, const AttentionMask& mask, Context& context) const {

@@ -2,7 +2,7 @@
 
 namespace qkv {
 
-FeedForward::FeedForward(Index width, Index hidden, Random& random)
-    : w_1(width, hidden, random), w_2(hidden, width, random) {}
+FeedForward::FeedForward(Index width, Index hidden, Random& random, bool with_bias)
+    : w_1(width, hidden, random, with_bias), w_2(hidden, width, random, with_bias) {}
 
 }  // namespace qkv

@@ -8,7 +8,7 @@ namespace qkv {
 /// w_2(gelu(w_1(x))), applied to each position alone (Vaswani et al. 2017, 3.3, with GELU for
 /// ReLU).
 struct FeedForward : Module {
-  FeedForward(Index width, Index hidden, Random& random);
+  FeedForward(Index width, Index hidden, Random& random, bool with_bias = true);
 
   /// x [..., D] -> the same shape
   Tensor operator()(const Tensor& x) const { return w_2(gelu(w_1(x))); }

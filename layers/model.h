@@ -12,7 +12,10 @@ namespace qkv {
 struct Model : Module {
   /// ids [B, T], of which the first lengths[b] of sequence b count -> [B, T, D]. Records "static"
   /// and "contextual".
+  /// No lengths: all count.
   virtual Tensor operator()(const Indices& ids, const Indices& lengths, Context& context) const = 0;
+  /// The table of static vectors [V, D].
+  virtual const Parameter& embedding_table() const = 0;
 };
 
 /// Throws ValueError when the options contradict each other.

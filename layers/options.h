@@ -4,24 +4,28 @@
 
 namespace qkv {
 
-enum class ModelKind { encoder, static_embedding };
+enum class ModelKind { encoder, decoder, static_embedding };
 
 /// Where the attention weights come from: learned queries and keys, the inputs' own dot products
 /// (softmax(X X^T) X, as tutorials build it first), or none, so that every word counts the same.
 enum class AttentionKind { learned, parameter_free, uniform };
 
-enum class PositionKind { sinusoidal, none };
+/// Added to the embedding as fixed waves (sinusoidal) or as a table (learned), or turned into the
+/// queries and keys (rotary).
+enum class PositionKind { sinusoidal, learned, rotary, none };
 
 /// What a model is built from; the configuration file's [model].
 struct ModelOptions {
   ModelKind kind = ModelKind::encoder;
   Index width = 32;  ///< numbers in a word's vector
-  Index layers = 1;  ///< encoder blocks
+  Index layers = 1;  ///< blocks
   Index heads = 4;   ///< attention heads a block; divides width
   AttentionKind attention = AttentionKind::learned;
   bool scale = true;  ///< divide scores by sqrt(width / heads)
   PositionKind position = PositionKind::sinusoidal;
   Index feed_forward = 128;  ///< hidden width of a block's feed-forward part; 0: none
+  bool bias = true;          ///< linear layers and norms add one
+  bool tied = false;         ///< the output layer's weight is the embedding table
   double dropout = 0.0;      ///< in [0, 1)
   Index max_length = 256;    ///< longest sentence in tokens
 

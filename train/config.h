@@ -14,16 +14,17 @@
 
 namespace qkv {
 
-enum class TaskKind { word_sense };
-enum class DataFormat { tsv, coarsewsd };
+enum class TaskKind { word_sense, language_model };
+enum class DataFormat { files, coarsewsd, generated };
 
 /// What is learned and from which files; [task].
 struct TaskOptions {
   TaskKind kind = TaskKind::word_sense;
-  DataFormat format = DataFormat::tsv;
-  std::string train, valid, test;  ///< files, for tsv
-  std::string data;                ///< folder, for coarsewsd
-  double valid_share = 0.1;        ///< share of the training data held back when there is no valid
+  DataFormat format = DataFormat::files;
+  std::string train, valid, test;  ///< files
+  std::string data;                ///< one file to split; for coarsewsd a folder
+  double valid_share = 0.1;        ///< of data
+  double test_share = 0;           ///< of data
   Index min_count = 1;             ///< rarer words become the unknown word
 
   friend bool operator==(const TaskOptions&, const TaskOptions&) = default;

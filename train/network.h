@@ -11,15 +11,21 @@ namespace qkv {
 struct Network : Module {
   /// `outputs` is the number of classes.
   Network(const ModelOptions& options, Index vocabulary, Index outputs, Random random)
-      : model(make_model(options, vocabulary, random)), head(options.width, outputs, random) {}
+      : model(make_model(options, vocabulary, random)) {
+    if (!options.tied) head.emplace(options.width, outputs, random, options.bias);
+  }
 
+  /// x [..., D] -> [..., classes]
+  Tensor logits(const Tensor& x) const {
+    return head ? (*head)(x) : linear(x, model->embedding_table());
+  }
   void visit(ModuleVisitor& visit) override {
     model->visit(visit);
-    visit("head", head);
+    if (head) visit("head", *head);
   }
 
   std::unique_ptr<Model> model;
-  Linear head;
+  std::optional<Linear> head;  ///< none: the embedding table serves (Press & Wolf 2017)
 };
 
 }  // namespace qkv

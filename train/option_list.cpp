@@ -16,16 +16,23 @@ Options run_options(Config& run) {
 
 Options task_options(TaskOptions& task) {
   return {
-      option("task.kind", task.kind, {{"word-sense", TaskKind::word_sense}}, "what is learned"),
+      option("task.kind", task.kind,
+             {{"word-sense", TaskKind::word_sense}, {"language-model", TaskKind::language_model}},
+             "what is learned"),
       option("task.format", task.format,
-             {{"tsv", DataFormat::tsv}, {"coarsewsd", DataFormat::coarsewsd}},
-             "how the data files are written"),
-      option("task.train", task.train, "tsv: file to learn from"),
-      option("task.valid", task.valid, "tsv: file that picks the best checkpoint"),
-      option("task.test", task.test, "tsv: file that measures the result"),
-      option("task.data", task.data, "coarsewsd: folder with train.data.txt and the others"),
+             {{"files", DataFormat::files},
+              {"coarsewsd", DataFormat::coarsewsd},
+              {"generated", DataFormat::generated}},
+             "where the data comes from"),
+      option("task.train", task.train, "file to learn from"),
+      option("task.valid", task.valid, "file that picks the best checkpoint"),
+      option("task.test", task.test, "file that measures the result"),
+      option("task.data", task.data,
+             "one file that is split, or with coarsewsd the folder with train.data.txt"),
       option("task.valid_share", task.valid_share, between(0, 0.5),
-             "share of the training data that validates when there is no valid file"),
+             "share of task.data that validates"),
+      option("task.test_share", task.test_share, between(0, 0.5),
+             "share of task.data that measures the result"),
       option("task.min_count", task.min_count, at_least(1),
              "words seen less often count as unknown"),
   };
@@ -34,10 +41,12 @@ Options task_options(TaskOptions& task) {
 Options model_options(ModelOptions& model) {
   return {
       option("model.kind", model.kind,
-             {{"encoder", ModelKind::encoder}, {"static", ModelKind::static_embedding}},
-             "static: each word has one vector whatever the sentence"),
+             {{"encoder", ModelKind::encoder},
+              {"decoder", ModelKind::decoder},
+              {"static", ModelKind::static_embedding}},
+             "decoder: a word sees only the words before it; static: it sees no other word"),
       option("model.width", model.width, between(1, 4096), "numbers in a word's vector"),
-      option("model.layers", model.layers, between(1, 64), "encoder blocks"),
+      option("model.layers", model.layers, between(1, 64), "blocks"),
       option("model.heads", model.heads, between(1, 256),
              "attention heads a block; must divide the width"),
       option("model.attention", model.attention,
@@ -47,10 +56,15 @@ Options model_options(ModelOptions& model) {
              "weights from learned queries and keys, from the vectors themselves, or all equal"),
       option("model.scale", model.scale, "divide scores by sqrt(width / heads)"),
       option("model.position", model.position,
-             {{"sinusoidal", PositionKind::sinusoidal}, {"none", PositionKind::none}},
+             {{"sinusoidal", PositionKind::sinusoidal},
+              {"learned", PositionKind::learned},
+              {"rotary", PositionKind::rotary},
+              {"none", PositionKind::none}},
              "how words know their place"),
       option("model.feed_forward", model.feed_forward, between(0, 65536),
              "hidden width of a block's feed-forward part; 0: none"),
+      option("model.bias", model.bias, "linear layers and norms add a bias"),
+      option("model.tied", model.tied, "the output layer's weight is the embedding table"),
       option("model.dropout", model.dropout, below_one(), "share of numbers dropped in training"),
       option("model.max_length", model.max_length, between(1, 65536), "longest sentence in tokens"),
   };
@@ -116,14 +130,24 @@ std::optional<Conflict> find_conflict(const Config& config) {
   const ModelOptions& model = config.model;
   if (config.name.empty())
     return Conflict{{}, "name is missing; a run needs one, as in name = \"bank\""};
-  if (task.format == DataFormat::tsv && task.train.empty())
-    return Conflict{{"task.train", "task.format"},
-                    "task.train must name the file to learn from when task.format is \"tsv\""};
+  const bool one_file = !task.data.empty() && task.kind == TaskKind::language_model;
+  if (task.format == DataFormat::files && task.train.empty() && !one_file)
+    return Conflict{{"task.train", "task.format"}, "task.train must name the file to learn from"};
+  if (task.format == DataFormat::generated && task.kind != TaskKind::language_model)
+    return Conflict{{"task.format", "task.kind"},
+                    "task.format \"generated\" needs task.kind = \"language-model\""};
+  if (model.tied && task.kind != TaskKind::language_model)
+    return Conflict{{"model.tied", "task.kind"},
+                    "model.tied needs a task whose outputs are words: \"language-model\""};
+  if (task.kind == TaskKind::language_model && model.kind == ModelKind::encoder)
+    return Conflict{{"model.kind", "task.kind"},
+                    "task.kind \"language-model\" needs model.kind = \"decoder\": an encoder would "
+                    "see the words that it is to foretell"};
   if (task.format == DataFormat::coarsewsd && task.data.empty())
     return Conflict{{"task.data", "task.format"},
                     "task.data must name a folder when task.format is \"coarsewsd\""};
   const bool has_heads =
-      model.kind == ModelKind::encoder && model.attention != AttentionKind::parameter_free;
+      model.kind != ModelKind::static_embedding && model.attention != AttentionKind::parameter_free;
   if (has_heads && model.width % model.heads != 0)
     return Conflict{
         {"model.heads", "model.width"},

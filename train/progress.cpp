@@ -53,15 +53,14 @@ void Progress::step(const StepReport& report) {
 void Progress::evaluated(const StepReport& report, double train_loss, const Evaluation& valid) {
   std::string line = fmt::format("step {:>{}}  loss {:.4f}", report.step,
                                  std::to_string(steps_).size(), train_loss);
-  if (valid.count)
-    line += fmt::format("  valid loss {:.4f}  accuracy {:.4f}", valid.loss, valid.accuracy);
+  if (valid.count) line += fmt::format("  valid loss {:.4f}  {}", valid.loss, valid.headline());
   say(line + fmt::format("  {:.0f} tokens/s", report.tokens_per_second));
 }
 
 void Progress::draw(const StepReport& report) {
   last_drawn_ = Clock::now();
   std::string text = fmt::format(" {}/{}  loss {:.4f}", report.step, steps_, report.loss);
-  if (report.accuracy >= 0) text += fmt::format("  accuracy {:.3f}", report.accuracy);
+  if (!report.headline.empty()) text += "  " + report.headline;
   text += fmt::format("  {:.0f} tokens/s  {} left", report.tokens_per_second,
                       duration(seconds_left(report.step)));
   const int width =

@@ -12,11 +12,11 @@ namespace qkv {
 struct StepReport {
   std::int64_t step = 0;  ///< updates done
   double loss = 0;
-  double accuracy = -1;  ///< of the latest evaluation; negative before it
+  std::string headline;  ///< of the latest evaluation; empty before it
   double tokens_per_second = 0;
 };
 
-/// Shows a training run on stderr: on a terminal a bar with loss, accuracy, speed and time left,
+/// Shows a training run on stderr: on a terminal a bar with loss, metric, speed and time left,
 /// elsewhere plain lines.
 class Progress {
  public:

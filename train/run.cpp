@@ -45,7 +45,7 @@ Run restore_run(const Config& config, const Checkpoint& checkpoint,
   run.step = checkpoint.step;
   run.interval_loss = progress("interval_loss");
   run.interval_steps = static_cast<std::int64_t>(progress("interval_steps"));
-  run.best_accuracy = progress("best_accuracy");
+  run.best_score = progress("best_score");
   run.best_loss = progress("best_loss");
   run.metrics = checkpoint.metrics;
   return run;
@@ -61,7 +61,7 @@ Checkpoint checkpoint_of(const Run& run) {
   checkpoint.vocabulary = run.task->vocabularies();
   checkpoint.progress = {{"interval_loss", run.interval_loss},
                          {"interval_steps", static_cast<double>(run.interval_steps)},
-                         {"best_accuracy", run.best_accuracy},
+                         {"best_score", run.best_score},
                          {"best_loss", run.best_loss}};
   checkpoint.metrics = run.metrics;
   return checkpoint;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -30,9 +31,9 @@ struct Run : Trained {
   std::unique_ptr<Optimizer> optimizer;
   double interval_loss = 0;  ///< sum of the losses since the last evaluation
   std::int64_t interval_steps = 0;
-  double best_accuracy = -1;  ///< of the valid split at an evaluation
-  double best_loss = 0;       ///< at the evaluation with the best accuracy
-  std::string metrics;        ///< what was measured so far, JSON lines without times
+  double best_score = std::numeric_limits<double>::lowest();  ///< of the valid split
+  double best_loss = 0;  ///< at the evaluation with the best score
+  std::string metrics;   ///< what was measured so far, JSON lines without times
 };
 
 /// Fresh parameters, data read from where the config says. Throws UserError.

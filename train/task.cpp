@@ -1,5 +1,8 @@
 #include "train/task.h"
 
+#include <algorithm>
+
+#include "train/language_model.h"
 #include "train/word_sense.h"
 
 namespace qkv {
@@ -8,11 +11,32 @@ std::string_view to_string(Split split) {
   return split == Split::train ? "train" : split == Split::valid ? "valid" : "test";
 }
 
+double Evaluation::metric(std::string_view name) const {
+  const auto found = std::ranges::find(metrics, name, [](const auto& m) { return m.first; });
+  require<ValueError>(found != metrics.end(), "[evaluation] there is no metric {}", name);
+  return found->second;
+}
+
+std::string Evaluation::headline() const {
+  return fmt::format("{} {:.4f}", metrics.front().first, metrics.front().second);
+}
+
+const std::vector<std::string>& token_list(const Task::Vocabularies& vocabularies,
+                                           const std::string& name) {
+  const auto found = vocabularies.find(name);
+  require<UserError>(found != vocabularies.end() && !found->second.empty(),
+                     "the checkpoint has no /vocabulary/{}", name);
+  return found->second;
+}
+
 std::unique_ptr<Task> make_task(const Config& config) {
+  if (config.task.kind == TaskKind::language_model) return std::make_unique<LanguageModel>(config);
   return std::make_unique<WordSense>(config);
 }
 
 std::unique_ptr<Task> restore_task(const Config& config, const Task::Vocabularies& vocabularies) {
+  if (config.task.kind == TaskKind::language_model)
+    return std::make_unique<LanguageModel>(config, vocabularies);
   return std::make_unique<WordSense>(config, vocabularies);
 }
 

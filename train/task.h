@@ -20,10 +20,16 @@ std::string_view to_string(Split split);
 /// How well a model does on a set of examples.
 struct Evaluation {
   Index count = 0;
-  double loss = 0;      ///< mean
-  double accuracy = 0;  ///< share of right answers
-  double macro_f1 = 0;  ///< mean over labels of 2 precision recall / (precision + recall)
+  double loss = 0;  ///< mean
+  /// What the task measures, such as {"accuracy", 0.98}; the first is the one that matters most.
+  std::vector<std::pair<std::string, double>> metrics;
   std::map<std::string, double> recall;  ///< share of right answers among each label's examples
+  double score = 0;  ///< the higher, the better the checkpoint; equal ones are told apart by loss
+
+  /// Throws ValueError when there is no such metric.
+  double metric(std::string_view name) const;
+  /// The metric that matters most as "accuracy 0.9800".
+  std::string headline() const;
 };
 
 /// What a model says of a text.
@@ -44,7 +50,7 @@ struct Sentence {
 /// The loss of a batch.
 struct BatchLoss {
   Tensor value;  ///< scalar
-  Index tokens;  ///< without padding
+  Index tokens;  ///< that the model reads, without padding
 };
 
 /// One kind of problem: its data, output layer, loss and metric. To add one, see CONTRIBUTING.md.
@@ -73,6 +79,10 @@ class Task {
   /// One prediction for each target word of a text. Throws UserError when there is none.
   virtual std::vector<Prediction> predict(const Network& network, std::string_view text) const = 0;
 };
+
+/// One of the lists that `Task::vocabularies` gave. Throws UserError when it is missing or empty.
+const std::vector<std::string>& token_list(const Task::Vocabularies& vocabularies,
+                                           const std::string& name);
 
 /// Reads the data and builds the vocabulary from its training split. Throws UserError.
 std::unique_ptr<Task> make_task(const Config& config);

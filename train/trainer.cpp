@@ -84,7 +84,7 @@ class Trainer {
     progress_.step(report_);
   }
 
-  /// True when the valid split's accuracy, or at equal accuracy its loss, is the best so far.
+  /// True when the valid split's score, or at equal scores its loss, is the best so far.
   bool evaluate() {
     const double train_loss = run_.interval_loss / static_cast<double>(run_.interval_steps);
     run_.interval_loss = 0;
@@ -92,20 +92,18 @@ class Trainer {
     write({{"step", run_.step}, {"split", "train"}, {"loss", train_loss}});
     const Evaluation valid = run_.task->evaluate(*run_.network, Split::valid);
     if (valid.count) write(event(run_.step, valid, Split::valid));
-    report_.accuracy = valid.accuracy;
+    if (valid.count) report_.headline = valid.headline();
     progress_.evaluated(report_, train_loss, valid);
-    const bool better = valid.accuracy > run_.best_accuracy ||
-                        (valid.accuracy == run_.best_accuracy && valid.loss < run_.best_loss);
-    if (better) run_.best_accuracy = valid.accuracy, run_.best_loss = valid.loss;
+    const bool better = valid.score > run_.best_score ||
+                        (valid.score == run_.best_score && valid.loss < run_.best_loss);
+    if (better) run_.best_score = valid.score, run_.best_loss = valid.loss;
     return better;
   }
 
   static Json event(std::int64_t step, const Evaluation& evaluation, Split split) {
-    return {{"step", step},
-            {"split", to_string(split)},
-            {"loss", evaluation.loss},
-            {"accuracy", evaluation.accuracy},
-            {"macro_f1", evaluation.macro_f1}};
+    Json line = {{"step", step}, {"split", to_string(split)}, {"loss", evaluation.loss}};
+    for (const auto& [name, value] : evaluation.metrics) line[name] = value;
+    return line;
   }
 
   /// To metrics.jsonl, and without times to the checkpoint, so that equal runs have equal
@@ -135,9 +133,9 @@ class Trainer {
                     .test = run_.task->evaluate(*run_.network, Split::test)};
     if (outcome.test.count) {
       log(event(best.step, outcome.test, Split::test));
-      progress_.say(
-          fmt::format("test accuracy {:.4f}, loss {:.4f} (checkpoint of step {}), {:.1f} s",
-                      outcome.test.accuracy, outcome.test.loss, best.step, outcome.seconds));
+      progress_.say(fmt::format("test {}, loss {:.4f} (checkpoint of step {}), {:.1f} s",
+                                outcome.test.headline(), outcome.test.loss, best.step,
+                                outcome.seconds));
     }
     return outcome;
   }

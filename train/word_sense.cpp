@@ -41,29 +41,25 @@ std::vector<std::string> distinct(const std::vector<WordSenseExample>& examples,
   return {found.begin(), found.end()};
 }
 
-const std::vector<std::string>& named(const Task::Vocabularies& vocabularies,
-                                      const std::string& name) {
-  const auto found = vocabularies.find(name);
-  require<UserError>(found != vocabularies.end() && !found->second.empty(),
-                     "the checkpoint has no /vocabulary/{}", name);
-  return found->second;
-}
-
-/// Accuracy, recall and F1 from counts[right label][given label].
+/// Accuracy, recall and macro F1, the mean over labels of 2 precision recall / (precision +
+/// recall), from counts[right label][given label].
 void score(Evaluation& evaluation, const std::vector<std::vector<Index>>& counts,
            const std::vector<std::string>& labels) {
   Index right = 0;
+  double macro_f1 = 0;
   for (std::size_t i = 0; i < labels.size(); ++i) {
     Index of_label = 0, given = 0;
     for (std::size_t j = 0; j < labels.size(); ++j) of_label += counts[i][j], given += counts[j][i];
     right += counts[i][i];
     const auto ratio = [](double a, Index b) { return b ? a / static_cast<double>(b) : 0.0; };
     evaluation.recall[labels[i]] = ratio(static_cast<double>(counts[i][i]), of_label);
-    evaluation.macro_f1 += ratio(2.0 * static_cast<double>(counts[i][i]), of_label + given) /
-                           static_cast<double>(labels.size());
+    macro_f1 += ratio(2.0 * static_cast<double>(counts[i][i]), of_label + given) /
+                static_cast<double>(labels.size());
   }
-  evaluation.accuracy =
+  const double accuracy =
       evaluation.count ? static_cast<double>(right) / static_cast<double>(evaluation.count) : 0.0;
+  evaluation.metrics = {{"accuracy", accuracy}, {"macro_f1", macro_f1}};
+  evaluation.score = accuracy;
 }
 
 }  // namespace
@@ -86,9 +82,9 @@ WordSense::WordSense(const Config& config) : max_length_(config.model.max_length
 
 WordSense::WordSense(const Config& config, const Vocabularies& vocabularies)
     : max_length_(config.model.max_length),
-      vocabulary_(named(vocabularies, "tokens")),
-      labels_(named(vocabularies, "labels")),
-      targets_(named(vocabularies, "targets")) {}
+      vocabulary_(token_list(vocabularies, "tokens")),
+      labels_(token_list(vocabularies, "labels")),
+      targets_(token_list(vocabularies, "targets")) {}
 
 Task::Vocabularies WordSense::vocabularies() const {
   return {{"tokens", vocabulary_->tokens()}, {"labels", labels_}, {"targets", targets_}};
@@ -133,7 +129,8 @@ WordSense::Batch WordSense::batch(std::span<const Example* const> examples) cons
 }
 
 Tensor WordSense::logits(const Network& network, const Batch& batch, Context& context) const {
-  return network.head(select_rows((*network.model)(batch.ids, batch.lengths, context), batch.rows));
+  return network.logits(
+      select_rows((*network.model)(batch.ids, batch.lengths, context), batch.rows));
 }
 
 BatchLoss WordSense::loss(const Network& network, std::span<const Index> indices,

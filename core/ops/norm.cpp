@@ -11,9 +11,9 @@ constexpr Index per_number = 8;
 
 Tensor layer_norm(const Tensor& x, const Tensor& gain, const Tensor& bias, double epsilon) {
   require_same_dtype("layer_norm", x, gain);
-  require_same_dtype("layer_norm", x, bias);
+  if (bias) require_same_dtype("layer_norm", x, bias);
   const Index width = x.rank() ? x.dim(-1) : 0;
-  require(width > 0 && gain.shape() == Shape{width} && bias.shape() == gain.shape(),
+  require(width > 0 && gain.shape() == Shape{width} && (!bias || bias.shape() == gain.shape()),
           "[layer_norm] input {} needs gain and bias of its last size, got {} and {}", x.shape(),
           gain.shape(), bias.shape());
   const Index rows = x.size() / width;
@@ -21,7 +21,8 @@ Tensor layer_norm(const Tensor& x, const Tensor& gain, const Tensor& bias, doubl
   // The normalised rows serve backward better than x: x itself and the means need not be kept.
   Tensor normalised = Tensor::empty(x.shape(), x.dtype());
   const Tensor y = make(x.shape(), x.dtype(), [&]<class T>(T* to) {
-    const T *from = numbers(x, to), *g = numbers(gain, to), *b = numbers(bias, to);
+    const T *from = numbers(x, to), *g = numbers(gain, to);
+    const T* b = bias ? numbers(bias, to) : nullptr;
     T *hat = normalised.mutable_data<T>().data(),
       *inverse = inverse_deviations.mutable_data<T>().data();
     parallel_for(cut(rows, width * per_number), [=](Index begin, Index end) {
@@ -35,8 +36,9 @@ Tensor layer_norm(const Tensor& x, const Tensor& gain, const Tensor& bias, doubl
         inverse[row] = 1 / std::sqrt(variance + static_cast<T>(epsilon));
         for (Index i = 0; i < width; ++i) {
           hat[row * width + i] = (in[i] - mean) * inverse[row];
-          to[row * width + i] = hat[row * width + i] * g[i] + b[i];
+          to[row * width + i] = hat[row * width + i] * g[i];
         }
+        for (Index i = 0; b && i < width; ++i) to[row * width + i] += b[i];
       }
     });
   });

@@ -65,6 +65,6 @@ TEST_CASE("evaluation counts what is right for each label") {
   Run run = start_run(tiny_config());
   const Evaluation evaluation = run.task->evaluate(*run.network, Split::valid);
   CHECK(evaluation.count == 200);
-  CHECK(evaluation.accuracy ==
+  CHECK(evaluation.metric("accuracy") ==
         doctest::Approx((evaluation.recall.at("money") + evaluation.recall.at("river")) / 2));
 }

@@ -12,6 +12,7 @@ namespace qkv::commands {
 
 using Action = std::function<int()>;
 
+void add_bench(CLI::App& program, Action& action);
 void add_train(CLI::App& program, Action& action);
 void add_resume(CLI::App& program, Action& action);
 void add_compare(CLI::App& program, Action& action);

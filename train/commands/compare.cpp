@@ -67,12 +67,15 @@ Json to_json(const std::vector<Result>& results) {
 }
 
 std::string to_table(const std::vector<Result>& results) {
-  std::vector<std::vector<std::string>> rows = {
-      {"variant", "parameters", "seconds", "test loss", "test accuracy"}};
-  for (const auto& [name, parameters, outcome] : results)
+  std::vector<std::vector<std::string>> rows = {{"variant", "parameters", "seconds", "test loss"}};
+  for (const auto& [name, value] : results.front().outcome.test.metrics)
+    rows.front().push_back("test " + name);
+  for (const auto& [name, parameters, outcome] : results) {
     rows.push_back({name, fmt::format("{}", parameters), fmt::format("{:.1f}", outcome.seconds),
-                    fmt::format("{:.4f}", outcome.test.loss),
-                    fmt::format("{:.4f}", outcome.test.accuracy)});
+                    fmt::format("{:.4f}", outcome.test.loss)});
+    for (const auto& [metric, value] : outcome.test.metrics)
+      rows.back().push_back(fmt::format("{:.4f}", value));
+  }
   return table(rows);
 }
 

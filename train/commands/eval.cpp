@@ -19,9 +19,11 @@ Evaluation evaluated(const Options& options) {
       task->vocabularies() == trained.task->vocabularies(),
       "the training data has changed since {} was trained; name the data with --data",
       options.model);
-  require<UserError>(task->size(Split::test) > 0,
+  const Split split = task->size(Split::test) > 0 ? Split::test : Split::valid;
+  require<UserError>(task->size(split) > 0,
                      "the config of {} names no test data; name some with --data", options.model);
-  return task->evaluate(*trained.network, Split::test);
+  if (!options.json) fmt::print("{} split: ", to_string(split));
+  return task->evaluate(*trained.network, split);
 }
 
 int run(const Options& options) {
@@ -30,8 +32,10 @@ int run(const Options& options) {
     print(to_json(evaluation));
     return 0;
   }
-  fmt::print("{} examples  loss {:.4f}  accuracy {:.4f}  macro F1 {:.4f}\n", evaluation.count,
-             evaluation.loss, evaluation.accuracy, evaluation.macro_f1);
+  fmt::print("{} examples  loss {:.4f}", evaluation.count, evaluation.loss);
+  for (const auto& [name, value] : evaluation.metrics) fmt::print("  {} {:.4f}", name, value);
+  fmt::print("\n");
+  if (evaluation.recall.empty()) return 0;
   std::vector<std::vector<std::string>> rows = {{"label", "recall"}};
   for (const auto& [label, recall] : evaluation.recall)
     rows.push_back({label, fmt::format("{:.4f}", recall)});
@@ -43,7 +47,8 @@ int run(const Options& options) {
 
 void add_eval(CLI::App& program, Action& action) {
   add_command<Options>(
-      program, action, "eval", "Measure a model on its test split or on a file",
+      program, action, "eval",
+      "Measure a model on its test split, without one on its valid split, or on a file",
       [](CLI::App& command, Options& options) {
         add_model_argument(command, options.model);
         command.add_option("--data", options.data,

@@ -29,11 +29,10 @@ void print(const Json& document) {
 }
 
 Json to_json(const Evaluation& evaluation) {
-  return {{"count", evaluation.count},
-          {"loss", evaluation.loss},
-          {"accuracy", evaluation.accuracy},
-          {"macro_f1", evaluation.macro_f1},
-          {"recall", evaluation.recall}};
+  Json json = {{"count", evaluation.count}, {"loss", evaluation.loss}};
+  for (const auto& [name, value] : evaluation.metrics) json[name] = value;
+  if (!evaluation.recall.empty()) json["recall"] = evaluation.recall;
+  return json;
 }
 
 Sentence read_sentence(const Task& task, const std::string& text) {

@@ -1,0 +1,104 @@
+#include "train/bench.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "core/parallel.h"
+#include "datasets/batch.h"
+
+namespace qkv {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double milliseconds(Clock::duration duration) {
+  return std::chrono::duration<double, std::milli>(duration).count();
+}
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + std::ssize(values) / 2;
+  std::ranges::nth_element(values, middle);
+  return *middle;
+}
+
+double peak_memory_mib() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) / 1024;
+}
+
+/// The best of several products of square matrices.
+double sgemm_gflops() {
+  constexpr Index size = 1024;
+  const Tensor a = Tensor::full({size, size}, 0.5), b = Tensor::full({size, size}, 0.25);
+  double best = 0;
+  for (int i = 0; i < 12; ++i) {
+    const auto start = Clock::now();
+    matmul(a, b);
+    best = std::max(best, 2e-6 * size * size * size / milliseconds(Clock::now() - start));
+  }
+  return best;
+}
+
+}  // namespace
+
+double step_operations(const Run& run, Index batch, Index time) {
+  double weights = 0;
+  for (const auto& [path, parameter] : run.parameters) {
+    const bool table = path == "embedding.weight" && !run.config.model.tied;
+    if (parameter->shape().rank() == 2 && !table && path != "positions.weight")
+      weights += static_cast<double>(parameter->shape().size());
+  }
+  const ModelOptions& model = run.config.model;
+  const double share = model.kind == ModelKind::decoder ? 0.5 : 1;
+  const double attention =
+      model.kind == ModelKind::static_embedding
+          ? 0
+          : share * 12.0 * static_cast<double>(model.layers * model.width * time);
+  return static_cast<double>(batch * time) * (6 * weights + attention);
+}
+
+Benchmark benchmark(Run& run, double seconds) {
+  constexpr int warm_up = 5;
+  MemoryPool pool;
+  const MemoryPool::Use use(pool);
+  const TrainOptions& train = run.config.train;
+  BatchSampler sampler(run.task->size(Split::train), train.batch, run.config.seed);
+  std::vector<double> forward, backward, update, whole;
+  double tokens_a_step = 0;
+  const auto begin = Clock::now();
+  for (int i = 0; i < warm_up + 3 || milliseconds(Clock::now() - begin) < 1000 * seconds; ++i) {
+    const auto start = Clock::now();
+    Context context(
+        Random(run.config.seed, Purpose::dropout, static_cast<std::uint64_t>(run.step)));
+    auto [loss, tokens] = run.task->loss(*run.network, sampler.at(run.step), context);
+    const auto computed = Clock::now();
+    Gradients gradients = gradients_of(std::move(loss));
+    const auto differentiated = Clock::now();
+    clip_norm(gradients, train.clip);
+    run.optimizer->step(run.parameters, gradients, run.config.optimizer.lr, run.step++);
+    const auto end = Clock::now();
+    if (i < warm_up) continue;
+    forward.push_back(milliseconds(computed - start));
+    backward.push_back(milliseconds(differentiated - computed));
+    update.push_back(milliseconds(end - differentiated));
+    whole.push_back(milliseconds(end - start));
+    tokens_a_step = static_cast<double>(tokens);
+  }
+  const double step = median(whole);
+  const auto time = static_cast<Index>(tokens_a_step) / train.batch;
+  return {.step_ms = step,
+          .data_and_forward_ms = median(forward),
+          .backward_ms = median(backward),
+          .optimizer_ms = median(update),
+          .tokens_per_second = 1000 * tokens_a_step / step,
+          .gflops = 1e-6 * step_operations(run, train.batch, time) / step,
+          .sgemm_gflops = sgemm_gflops(),
+          .peak_memory_mib = peak_memory_mib(),
+          .parameters = parameter_count(*run.network),
+          .threads = threads()};
+}
+
+}  // namespace qkv

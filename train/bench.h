@@ -1,0 +1,27 @@
+#pragma once
+
+#include "train/run.h"
+
+namespace qkv {
+
+/// Time and memory of a training step. Times are medians over steps, in milliseconds.
+struct Benchmark {
+  double step_ms, data_and_forward_ms, backward_ms, optimizer_ms;
+  double tokens_per_second;
+  double gflops;  ///< 10^9 floating-point operations a second, as `step_operations` counts them
+  double sgemm_gflops;  ///< of a large float32 matrix product on the same threads
+  double peak_memory_mib;
+  Index parameters;
+  int threads;
+};
+
+/// Runs training steps for about `seconds`, after some to warm up. Nothing is written.
+Benchmark benchmark(Run& run, double seconds);
+
+/// Floating-point operations of a training step over `batch` sequences of `time` tokens: forward
+/// and backward take 6 for each token and each weight of a product (Kaplan et al. 2020, "Scaling
+/// Laws for Neural Language Models", 2.1), and attention 12 T D a block, half of that in a decoder,
+/// whose scores above the diagonal need not be computed.
+double step_operations(const Run& run, Index batch, Index time);
+
+}  // namespace qkv
