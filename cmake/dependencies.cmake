@@ -2,6 +2,7 @@
 set(BLA_VENDOR OpenBLAS)
 find_package(BLAS REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS CXX)
+find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
 find_package(xtensor REQUIRED)
 find_package(xtensor-blas REQUIRED)

@@ -8,7 +8,8 @@
 namespace qkv {
 
 /// Sets how many threads `parallel_for` may use; the default is one for each core. Results do not
-/// depend on it.
+/// depend on it. The threads belong to the process, as the cores do: they are shared by all
+/// callers.
 void set_threads(int count);
 int threads();
 
@@ -21,8 +22,9 @@ struct Pieces {
   Index end(Index piece) const { return begin(piece + 1); }
 };
 
-/// Pieces of `length` items of `cost` operations each, large enough to be worth a thread's while.
-Pieces cut(Index length, Index cost);
+/// At most `most` pieces of `length` items of `cost` operations each, large enough to be worth a
+/// thread's while.
+Pieces cut(Index length, Index cost, Index most = 16);
 
 namespace detail {
 void parallel(Index count, void (*call)(const void*, Index), const void* f);

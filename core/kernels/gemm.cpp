@@ -1,33 +1,270 @@
 #include "core/kernels/gemm.h"
 
-#include <omp.h>
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <optional>
+#include <type_traits>
+#include <utility>
 
-#include <limits>
-#include <xtensor-blas/xblas.hpp>
-
-#include "core/error.h"
+#include "core/kernels/scratch.h"
 #include "core/parallel.h"
 
+// The product is computed in tiles of C that stay in registers (Goto & van de Geijn 2008, "Anatomy
+// of High-Performance Matrix Multiplication"): B is copied block by block into panels of adjacent
+// numbers, A is read where it lies. For the matrices of small models, where a library's general
+// path spends much of its time on packing, this is faster.
 namespace qkv::kernels {
 namespace {
 
-int narrow(Index size) {
-  require(size <= std::numeric_limits<int>::max(), "[gemm] size {} exceeds what BLAS can count",
-          size);
-  return static_cast<int>(size);
+#if defined(__AVX512F__)
+constexpr int vector_bytes = 64, tile_rows = 8, tile_vectors = 3;
+#elif defined(__AVX__)
+constexpr int vector_bytes = 32, tile_rows = 6, tile_vectors = 2;
+#else
+constexpr int vector_bytes = 16, tile_rows = 6, tile_vectors = 2;
+#endif
+
+template <class T>
+using Vector [[gnu::vector_size(vector_bytes)]] = T;
+template <class T>
+constexpr int width = vector_bytes / static_cast<int>(sizeof(T));
+template <class T>
+constexpr int panel_width = tile_vectors* width<T>;
+
+/// How much of k is summed in registers before C is touched again: equal blocks of at most 448.
+Index depth_of(Index k) {
+  const Index blocks = std::max<Index>((k + 447) / 448, 1);
+  return std::max<Index>((k + blocks - 1) / blocks, 1);
+}
+/// Rows of A that stay in the second-level cache while all of B passes by.
+constexpr Index block_rows = 6 * tile_rows;
+
+template <class T>
+Vector<T> load(const T* from) {
+  Vector<T> v;
+  __builtin_memcpy(&v, from, sizeof(v));
+  return v;
 }
 
-/// Keeps OpenBLAS on the calling thread: how it would share a product out depends on the number of
-/// threads, and so would the sums' last bits.
-class OneThread {
+template <class T>
+void store(T* to, const Vector<T>& v) {
+  __builtin_memcpy(to, &v, sizeof(v));
+}
+
+/// Where element (i, j) of an operand lies: data + i row + j column.
+template <class T>
+struct Strided {
+  const T* data;
+  Index row, column;
+
+  explicit Strided(const Matrix<const T>& m)
+      : data(m.data), row(m.transposed ? 1 : m.stride), column(m.transposed ? m.stride : 1) {}
+  const T* at(Index i, Index j) const { return data + i * row + j * column; }
+};
+
+/// One block of a product: C[rows x columns] = alpha A[rows x k] B[k x columns] + beta C.
+template <class T>
+struct Block {
+  Index k;
+  const T* a;
+  Index a_row, a_column;
+  const T* panel;  ///< k rows of panel_width numbers
+  T alpha, beta;
+  T* c;
+  Index c_row;
+  Index columns;
+};
+
+/// A tile of `Rows` rows and `Vectors` vectors; the last vector may reach beyond the columns of C.
+template <class T, int Rows, int Vectors>
+void tile(const Block<T>& block) {
+  Vector<T> sums[Rows][Vectors] = {};
+  const T *a = block.a, *b = block.panel;
+  for (Index k = 0; k < block.k; ++k, a += block.a_column, b += panel_width<T>) {
+    Vector<T> row[Vectors];
+    for (int v = 0; v < Vectors; ++v) row[v] = load(b + v * width<T>);
+    for (int r = 0; r < Rows; ++r) {
+      const T factor = a[r * block.a_row];
+      for (int v = 0; v < Vectors; ++v) sums[r][v] += factor * row[v];
+    }
+  }
+  const Index whole = block.columns / width<T>;
+  for (int r = 0; r < Rows; ++r) {
+    T* c = block.c + r * block.c_row;
+    for (int v = 0; v < Vectors; ++v, c += width<T>) {
+      Vector<T> sum = block.alpha * sums[r][v];
+      if (v < whole) {
+        if (block.beta != 0) sum += block.beta * load(c);
+        store<T>(c, sum);
+        continue;
+      }
+      for (Index i = 0; i < block.columns - v * width<T>; ++i)
+        c[i] = sum[i] + (block.beta != 0 ? block.beta * c[i] : 0);
+    }
+  }
+}
+
+template <class T>
+using Tile = void (*)(const Block<T>&);
+
+/// tiles[rows - 1][vectors - 1]
+template <class T>
+constexpr auto tiles = []<int... R>(std::integer_sequence<int, R...>) {
+  const auto of_rows = []<int Rows, int... V>(std::integer_sequence<int, V...>) {
+    return std::array<Tile<T>, tile_vectors>{tile<T, Rows, V + 1>...};
+  };
+  return std::array{
+      of_rows.template operator()<R + 1>(std::make_integer_sequence<int, tile_vectors>())...};
+}
+(std::make_integer_sequence<int, tile_rows>());
+
+template <class T>
+using Mask = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
+
+/// Lane l of `low` becomes row i's or, where l has bit `Size`, row i + Size's lane l - Size; `high`
+/// likewise.
+template <class T, int Size>
+void swap_blocks(Vector<T> (&rows)[width<T>]) {
+  Vector<Mask<T>> low, high;
+  for (int l = 0; l < width<T>; ++l) {
+    low[l] = l & Size ? width<T> + l - Size : l;
+    high[l] = l & Size ? width<T> + l : l + Size;
+  }
+  for (int i = 0; i < width<T>; ++i) {
+    if (i & Size) continue;
+    const Vector<T> a = rows[i], b = rows[i + Size];
+    rows[i] = __builtin_shuffle(a, b, low);
+    rows[i + Size] = __builtin_shuffle(a, b, high);
+  }
+}
+
+/// Transposes a square of width x width numbers: x[i stride + j] to y[j panel_width + i].
+template <class T>
+void transpose_square(const T* x, Index stride, T* y) {
+  constexpr int n = width<T>;
+  Vector<T> rows[n];
+  for (int i = 0; i < n; ++i) rows[i] = load(x + i * stride);
+  // Swaps the off-diagonal blocks of size 1, 2, 4, ...
+  [&]<int... Stage>(std::integer_sequence<int, Stage...>) {
+    (swap_blocks<T, 1 << Stage>(rows), ...);
+  }
+  (std::make_integer_sequence<int, std::countr_zero(static_cast<unsigned>(n))>());
+  for (int i = 0; i < n; ++i) store<T>(y + i * panel_width<T>, rows[i]);
+}
+
+/// Copies columns [begin, begin + panel_width) of rows [0, k) of B, filled up with zeros to whole
+/// vectors.
+template <class T>
+void pack_panel(Index k, Index n, const T* from, Index row, Index column, T* to) {
+  const Index filled = (n + width<T> - 1) / width<T> * width<T>;
+  const bool transposed = row == 1 && column != 1;
+  const Index square_k = transposed ? k / width<T> * width<T> : 0;
+  const Index square_n = transposed ? n / width<T> * width<T> : 0;
+  for (Index i = 0; i < square_k; i += width<T>)
+    for (Index j = 0; j < square_n; j += width<T>)
+      transpose_square(from + i + j * column, column, to + i * panel_width<T> + j);
+  for (Index i = 0; i < k; ++i) {
+    T* y = to + i * panel_width<T>;
+    const T* x = from + i * row;
+    for (Index j = i < square_k ? square_n : 0; j < n; ++j) y[j] = x[j * column];
+    std::fill(y + n, y + filled, T{0});
+  }
+}
+
+/// B[k x n] in blocks of `depth()` rows, each in panels of `panel_width` columns.
+template <class T>
+class Panels {
  public:
-  OneThread() : threads_(omp_get_max_threads()) { omp_set_num_threads(1); }
-  ~OneThread() { omp_set_num_threads(threads_); }
-  OneThread(const OneThread&) = delete;
-  OneThread& operator=(const OneThread&) = delete;
+  Panels(Index k, Index n, const Matrix<const T>& b)
+      : k_(k),
+        n_(n),
+        depth_(depth_of(k)),
+        b_(b),
+        data_((n + panel_width<T> - 1) / panel_width<T> * panel_width<T> * k) {}
+
+  Index count() const { return blocks() * panels(); }
+  void pack(Index i) const {
+    const Index row = i / panels() * depth_, column = i % panels() * panel_width<T>;
+    pack_panel(rows(row), std::min<Index>(panel_width<T>, n_ - column), b_.at(row, column), b_.row,
+               b_.column, at(row, column));
+  }
+  Index depth() const { return depth_; }
+  Index rows(Index row) const { return std::min(depth_, k_ - row); }
+  /// The panel that starts at `row` and `column`.
+  T* at(Index row, Index column) const {
+    return data_.data() + row * panels() * panel_width<T> + column * rows(row);
+  }
 
  private:
-  int threads_;
+  Index blocks() const { return (k_ + depth_ - 1) / depth_; }
+  Index panels() const { return (n_ + panel_width<T> - 1) / panel_width<T>; }
+
+  Index k_, n_, depth_;
+  Strided<T> b_;
+  Scratch<T> data_;
+};
+
+/// Copies A[m x k], whose columns are adjacent numbers, tile by tile: k rows of tile_rows numbers.
+template <class T>
+void pack_tiles(Index m, Index k, const Strided<T>& a, Index i0, Index k0, T* to) {
+  for (Index i = 0; i < m; i += tile_rows)
+    for (Index p = 0; p < k; ++p, to += tile_rows) {
+      const T* from = a.at(i0 + i, k0 + p);
+      if (m - i >= tile_rows)
+        std::copy_n(from, tile_rows, to);
+      else
+        std::copy_n(from, m - i, to);
+    }
+}
+
+/// C[m x n] = alpha A B + beta C
+template <class T>
+class Product {
+ public:
+  Product(Index m, Index n, Index k, T alpha, const Matrix<const T>& a, const Panels<T>& b, T beta,
+          const Matrix<T>& c)
+      : n_(n), alpha_(alpha), beta_(beta), a_(a), b_(b), c_(c) {
+    std::optional<Scratch<T>> packed;
+    if (a.transposed) packed.emplace(block_rows * b.depth());
+    for (Index k0 = 0; k0 == 0 || k0 < k; k0 += b.depth())
+      for (Index i = 0; i < m; i += block_rows) {
+        const Index rows = std::min(block_rows, m - i);
+        if (packed) pack_tiles(rows, b.rows(k0), a_, i, k0, packed->data());
+        for (Index j = 0; j < n; j += panel_width<T>)
+          multiply(k0, i, rows, j, packed ? packed->data() : nullptr);
+      }
+  }
+
+ private:
+  /// Rows [i, i + rows) of C, which `packed` holds of A unless it is null, times one panel.
+  void multiply(Index k0, Index i, Index rows, Index j, const T* packed) const {
+    const Index k = b_.rows(k0), columns = std::min<Index>(panel_width<T>, n_ - j);
+    const auto vectors = static_cast<std::size_t>((columns + width<T> - 1) / width<T>);
+    Block<T> block{k,
+                   packed ? packed : a_.at(i, k0),
+                   packed ? 1 : a_.row,
+                   packed ? tile_rows : a_.column,
+                   b_.at(k0, j),
+                   alpha_,
+                   k0 == 0 ? beta_ : T{1},
+                   c_.data + i * c_.stride + j,
+                   c_.stride,
+                   columns};
+    for (; rows > 0; rows -= tile_rows) {
+      const auto height = static_cast<std::size_t>(std::min<Index>(tile_rows, rows));
+      tiles<T>[height - 1][vectors - 1](block);
+      block.a += packed ? k * tile_rows : tile_rows * a_.row;
+      block.c += tile_rows * c_.stride;
+    }
+  }
+
+  Index n_;
+  T alpha_, beta_;
+  Strided<T> a_;
+  const Panels<T>& b_;
+  Matrix<T> c_;
 };
 
 }  // namespace
@@ -35,20 +272,26 @@ class OneThread {
 template <class T>
 void gemm(Index m, Index n, Index k, T alpha, Matrix<const T> a, Matrix<const T> b, T beta,
           Matrix<T> c) {
-  const OneThread scope;
-  const auto flag = [](bool transposed) { return transposed ? cxxblas::Trans : cxxblas::NoTrans; };
-  cxxblas::gemm(cxxblas::RowMajor, flag(a.transposed), flag(b.transposed), narrow(m), narrow(n),
-                narrow(k), alpha, a.data, narrow(a.stride), b.data, narrow(b.stride), beta, c.data,
-                narrow(c.stride));
+  const Panels<T> panels(k, n, b);
+  for (Index i = 0; i < panels.count(); ++i) panels.pack(i);
+  Product<T>(m, n, k, alpha, a, panels, beta, c);
 }
 
 template <class T>
 void parallel_gemm(Index m, Index n, Index k, T alpha, Matrix<const T> a, Matrix<const T> b, T beta,
                    Matrix<T> c) {
-  parallel_for(cut(m, n * k / 8), [=](Index begin, Index end) {
+  const Panels<T> panels(k, n, b);
+  const Index panel_cost = panels.depth() * panel_width<T>;
+  parallel_for(cut(panels.count(), panel_cost), [&](Index begin, Index end) {
+    for (Index i = begin; i < end; ++i) panels.pack(i);
+  });
+  // Fewer, taller pieces keep more of B in the cache.
+  const Index most = std::max(m / 128, std::clamp<Index>(m / 32, 1, 8));
+  parallel_for(cut(m, n * k / 8, most), [&](Index begin, Index end) {
     Matrix<const T> rows = a;
     rows.data += begin * (a.transposed ? 1 : a.stride);
-    gemm(end - begin, n, k, alpha, rows, b, beta, Matrix<T>{c.data + begin * c.stride, c.stride});
+    Product<T>(end - begin, n, k, alpha, rows, panels, beta,
+               Matrix<T>{c.data + begin * c.stride, c.stride});
   });
 }
 
