@@ -52,6 +52,7 @@ ROLES = [
                "the {one} lost the race against the {other} because it was too"],
      {"one": ["slow", "lame", "clumsy", "stiff"], "other": ["fast", "quick", "clever", "nimble"]}),
 ]
+WELL_KNOWN = TWO[0].format(animal="animal", verb="cross", place="street")
 SIZES = {"train": (420, 140, 240), "valid": (30, 15, 30), "test": (80, 30, 50)}  # groups of two, three and of roles
 
 
@@ -96,6 +97,9 @@ def files():
         lines += meaning(source, THREE, BRINGING, ("animal", "thing", "place"), three[name], bringing[name],
                          three_count)
         lines += roles(source, [pairs[name] for pairs in alike], role_count)
+        if name == "test":
+            for place, end in zip(("wide", "crowded"), ENDS):
+                lines += group(WELL_KNOWN, ("animal", "street"), ("tired", place), end)
         source.shuffle(lines)
         result[f"{name}.tsv"] = lines
     return result
