@@ -176,7 +176,9 @@ def check_heads():
             getter_first = "gets" in words and words[0] != "from" or words[0] == "to"
             sexes = ["man" if person in men else "woman" for person in people]
             assert "-".join(sexes[::-1] if getter_first else sexes) == label, (label, sentence)
-    check_apart(parts, 2, lambda sentence: tuple(sorted(men.intersection(sentence.split()))))
+    women = {"anna", "bella", "clara", "diana", "emma", "fiona", "grace", "helen", "irene", "julia"}
+    for names in (men, women):
+        check_apart(parts, 2, lambda sentence: tuple(sorted(names.intersection(sentence.split()))))
 
 
 def check_variable_length():
@@ -200,6 +202,9 @@ def check_sentiment():
     good = ["good", "great", "lovely", "clever", "funny", "moving", "charming", "brilliant", "fresh", "sharp"]
     bad = ["bad", "dull", "boring", "weak", "silly", "slow", "flat", "poor", "tired", "clumsy"]
     check_apart(parts, 1, both_of(good, bad))
+    nouns = ["cast", "story", "music", "ending", "plot", "script", "acting", "pace", "humour", "dialogue"]
+    simple = {part: [row for row in lines if not both_of(good, bad)(row[1])] for part, lines in parts.items()}
+    check_apart(simple, 1, both_of(nouns, good + bad))
 
 
 def check_idiom():
