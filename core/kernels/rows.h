@@ -43,19 +43,25 @@ T max_row(const T* x, Index n) {
       [](T a, T b) { return a < b ? b : a; });
 }
 
-/// y = softmax of the first `n` of `width` numbers, zeros after them and where all are -inf.
-/// Returns the logarithm of the sum of exponentials.
+/// What the exponentials of a row were divided by: exp(x - max) / sum is its softmax.
 template <class T>
-T softmax_row(const T* x, T* y, Index n, Index width) {
+struct Normaliser {
+  T max, sum;
+
+  T log_sum() const { return max + std::log(sum); }
+};
+
+/// y = softmax of the first `n` of `width` numbers, zeros after them and where all are -inf.
+template <class T>
+Normaliser<T> softmax_row(const T* x, T* y, Index n, Index width) {
   const T max = max_row(x, n);
-  const bool none = max == -std::numeric_limits<T>::infinity();
-  if (none) n = 0;
+  if (max == -std::numeric_limits<T>::infinity()) n = 0;
   for (Index i = 0; i < n; ++i) y[i] = math::exp(x[i] - max);
   const T sum = sum_row<T>(n, [=](Index i) { return y[i]; });
   const T factor = 1 / sum;
   for (Index i = 0; i < n; ++i) y[i] *= factor;
   std::fill(y + n, y + width, T{0});
-  return none ? max : max + std::log(sum);
+  return {max, sum};
 }
 
 /// dx = scale y (dy - sum(dy y)), the derivative of y = softmax(x), for the first `n` numbers.

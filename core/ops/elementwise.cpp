@@ -44,9 +44,11 @@ Tensor unary_from_output(std::string_view op, const Tensor& x, Index cost, F f, 
 
 constexpr double gelu_root = std::numbers::sqrt2 * std::numbers::inv_sqrtpi, gelu_cubic = 0.044715;
 
+/// (1 + tanh(u)) / 2 = 1 / (1 + exp(-2 u))
 template <class T>
-T gelu_inner(T x) {
-  return static_cast<T>(gelu_root) * (x + static_cast<T>(gelu_cubic) * x * x * x);
+T gelu_gate(T x) {
+  const T u = static_cast<T>(gelu_root) * (x + static_cast<T>(gelu_cubic) * x * x * x);
+  return 1 / (1 + math::exp(-2 * u));
 }
 
 template <class T>
@@ -130,11 +132,10 @@ Tensor relu(const Tensor& x) {
 // gelu(x) = x (1 + tanh(u)) / 2 with u = sqrt(2 / pi) (x + 0.044715 x^3)
 Tensor gelu(const Tensor& x) {
   return unary_from_input(
-      "gelu", x, transcendental,
-      []<class T>(T v) { return v * (1 + math::tanh(gelu_inner(v))) / 2; },
+      "gelu", x, transcendental, []<class T>(T v) { return v * gelu_gate(v); },
       []<class T>(T dy, T v) {
-        const T t = math::tanh(gelu_inner(v));
-        return dy * ((1 + t) / 2 + v * (1 - t * t) * gelu_inner_derivative(v) / 2);
+        const T gate = gelu_gate(v);
+        return dy * gate * (1 + 2 * v * (1 - gate) * gelu_inner_derivative(v));
       });
 }
 

@@ -1,4 +1,5 @@
 #include "core/kernels/rows.h"
+#include "core/kernels/scratch.h"
 #include "core/ops.h"
 #include "core/ops/make.h"
 
@@ -6,6 +7,35 @@ namespace qkv {
 namespace {
 
 constexpr Index per_number = 8;
+
+/// With g = gain dy: dx = (g - mean(g) - xhat mean(g xhat)) / deviation. `sums` becomes the sums
+/// over rows of dy xhat and of dy, the gradients of gain and bias.
+template <class T>
+void backward(Index rows, Index width, const T* dy, const T* gain, const T* normalised,
+              const T* inverse_deviations, T* dx, T* sums) {
+  const Pieces pieces = cut(rows, width * per_number);
+  const kernels::Scratch<T> parts(pieces.count * 2 * width);
+  parallel_for(pieces.count, [&](Index piece) {
+    T *gain_sum = parts.data() + piece * 2 * width, *bias_sum = gain_sum + width;
+    std::fill_n(gain_sum, 2 * width, T{0});
+    for (Index row = pieces.begin(piece); row < pieces.end(piece); ++row) {
+      const T *d = dy + row * width, *hat = normalised + row * width;
+      T* to = dx + row * width;
+      const T share = 1 / static_cast<T>(width);
+      const T mean = share * kernels::sum_row<T>(width, [=](Index i) { return gain[i] * d[i]; });
+      const T mean_hat =
+          share * kernels::sum_row<T>(width, [=](Index i) { return gain[i] * d[i] * hat[i]; });
+      for (Index i = 0; i < width; ++i) {
+        to[i] = inverse_deviations[row] * (gain[i] * d[i] - mean - hat[i] * mean_hat);
+        gain_sum[i] += d[i] * hat[i];
+        bias_sum[i] += d[i];
+      }
+    }
+  });
+  std::fill_n(sums, 2 * width, T{0});
+  for (Index piece = 0; piece < pieces.count; ++piece)
+    for (Index i = 0; i < 2 * width; ++i) sums[i] += parts.data()[piece * 2 * width + i];
+}
 
 }  // namespace
 
@@ -42,34 +72,21 @@ Tensor layer_norm(const Tensor& x, const Tensor& gain, const Tensor& bias, doubl
       }
     });
   });
-  return record(
-      "layer_norm", y, {x, gain, bias},
-      [=, gain = gain.detach()](const Tensor& dy, InputGradients& inputs) {
-        // With g = gain dy: dx = (g - mean(g) - xhat mean(g xhat)) / deviation
-        inputs.add(0, [&] {
-          return make(dy.shape(), dy.dtype(), [&]<class T>(T* dx) {
-            const T *d = numbers(dy, dx), *g = numbers(gain, dx), *hat = numbers(normalised, dx);
-            const T* inverse = numbers(inverse_deviations, dx);
-            parallel_for(cut(rows, width * per_number), [=](Index begin, Index end) {
-              for (Index row = begin; row < end; ++row) {
-                const Index first = row * width;
-                const T mean_g =
-                    kernels::sum_row<T>(width, [=](Index i) { return g[i] * d[first + i]; }) /
-                    static_cast<T>(width);
-                const T mean_g_hat =
-                    kernels::sum_row<T>(
-                        width, [=](Index i) { return g[i] * d[first + i] * hat[first + i]; }) /
-                    static_cast<T>(width);
-                for (Index i = 0; i < width; ++i)
-                  dx[first + i] =
-                      inverse[row] * (g[i] * d[first + i] - mean_g - hat[first + i] * mean_g_hat);
-              }
-            });
-          });
-        });
-        inputs.add(1, [&] { return sum_to(multiply(dy, normalised), {width}); });
-        inputs.add(2, [&] { return sum_to(dy, {width}); });
-      });
+  return record("layer_norm", y, {x, gain, bias},
+                [=, gain = gain.detach()](const Tensor& dy, InputGradients& inputs) {
+                  Tensor dx = Tensor::empty(dy.shape(), dy.dtype());
+                  Tensor sums = Tensor::empty({2, width}, dy.dtype());
+                  dispatch(dy.dtype(), [&](auto zero) {
+                    using T = decltype(zero);
+                    const auto data = [](const Tensor& t) { return t.data<T>().data(); };
+                    backward<T>(rows, width, data(dy), data(gain), data(normalised),
+                                data(inverse_deviations), dx.mutable_data<T>().data(),
+                                sums.mutable_data<T>().data());
+                  });
+                  inputs.add(0, std::move(dx));
+                  inputs.add(1, [&] { return reshape(slice(sums, 0, 0, 1), {width}); });
+                  inputs.add(2, [&] { return reshape(slice(sums, 0, 1, 2), {width}); });
+                });
 }
 
 }  // namespace qkv

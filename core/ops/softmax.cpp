@@ -59,7 +59,7 @@ Tensor cross_entropy(const Tensor& logits, const Indices& targets) {
       for (Index row = begin; row < end; ++row) {
         const Index target = target_of(row);
         const T log_sum =
-            kernels::softmax_row(x + row * classes, p + row * classes, classes, classes);
+            kernels::softmax_row(x + row * classes, p + row * classes, classes, classes).log_sum();
         loss[row] = target < 0 ? 0.0 : static_cast<double>(log_sum - x[row * classes + target]);
       }
     });

@@ -195,7 +195,7 @@ TEST_CASE("help tells the values and the default of an option") {
   const auto find = [&](std::string_view key) {
     return *std::ranges::find(help, key, &OptionHelp::key);
   };
-  CHECK(find("model.kind").type_or_choices == "encoder | static");
+  CHECK(find("model.attention").type_or_choices == "learned | parameter-free | uniform");
   CHECK(find("model.kind").default_value == "\"encoder\"");
   CHECK(find("model.width").type_or_choices == "integer from 1 to 4096");
   CHECK(find("model.width").default_value == "32");
@@ -249,10 +249,14 @@ TEST_CASE("a value of the wrong type is named with the right type") {
 }
 
 TEST_CASE("an unknown choice is answered with the choices") {
-  CHECK(error_of("model.kind = \"sttic\"") ==
-        "c.toml:3: model.kind must be one of \"encoder\", \"static\", got the string \"sttic\"");
-  CHECK(error_of("task.kind = 1") ==
-        "c.toml:3: task.kind must be \"word-sense\", got the integer 1");
+  CHECK(
+      error_of("model.attention = \"uniforn\"") ==
+      "c.toml:3: model.attention must be one of \"learned\", \"parameter-free\", \"uniform\", got "
+      "the string \"uniforn\"");
+  CHECK(
+      error_of("model.attention = 1") ==
+      "c.toml:3: model.attention must be one of \"learned\", \"parameter-free\", \"uniform\", got "
+      "the integer 1");
 }
 
 TEST_CASE("numbers outside their bounds are refused") {
@@ -398,9 +402,9 @@ TEST_CASE("a faulty override is named as it was written") {
   CHECK(override_error("train.steps=x") ==
         "--set train.steps=x: train.steps must be an integer, got the string \"x\"");
   CHECK(override_error("train.steps=0") == "--set train.steps=0: train.steps must be >= 1, got 0");
-  CHECK(override_error("model.kind=x") ==
-        "--set model.kind=x: model.kind must be one of \"encoder\", \"static\", got the string "
-        "\"x\"");
+  CHECK(override_error("model.attention=x") ==
+        "--set model.attention=x: model.attention must be one of \"learned\", \"parameter-free\", "
+        "\"uniform\", got the string \"x\"");
   CHECK(override_error("train.stps=1") ==
         "--set train.stps=1: unknown key \"train.stps\" (did you mean \"train.steps\"?)");
   CHECK(override_error("train.steps") ==
