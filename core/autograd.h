@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/anomaly.h"
 #include "core/memory.h"
 #include "core/tensor.h"
 
@@ -53,6 +54,8 @@ class Gradients {
   /// Micro-batches accumulate by addition.
   Gradients& operator+=(const Gradients& other);
   Gradients& operator*=(double factor);
+  /// Moves every number to the nearest in [-limit, limit].
+  Gradients& clamp(double limit);
   /// sqrt(sum of squares) over all gradients, summed in float64. The order is that of the walk, so
   /// equal runs give equal bits.
   double norm() const;
@@ -115,6 +118,8 @@ Tensor record(std::string_view op, Tensor y, const Inputs& inputs, Backward back
     void backward(const Tensor& dy, InputGradients& dx) override { f(dy, dx); }
     Backward f;
   };
+  if (anomalies_are_detected())
+    detail::require_sound(op, y, std::vector<Tensor>(inputs.begin(), inputs.end()));
   bool depends = false;
   for (const Tensor& x : inputs) depends = depends || x.node();
   if (!depends || !gradients_are_recorded()) return y;
