@@ -24,7 +24,7 @@ set(QKV_MATH_FLAGS -fno-math-errno -fno-trapping-math)
 if(QKV_PORTABLE)
   list(APPEND QKV_MATH_FLAGS -march=x86-64-v2)
 else()
-  list(APPEND QKV_MATH_FLAGS -march=native)
+  list(APPEND QKV_MATH_FLAGS -march=native -mprefer-vector-width=512)
 endif()
 target_compile_options(qkv_flags INTERFACE ${QKV_MATH_FLAGS})
 

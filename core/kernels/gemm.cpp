@@ -168,8 +168,12 @@ void pack_panel(Index k, Index n, const T* from, Index row, Index column, T* to)
   for (Index i = 0; i < k; ++i) {
     T* y = to + i * panel_width<T>;
     const T* x = from + i * row;
+    if (column == 1 && n == panel_width<T>) {
+      for (int v = 0; v < tile_vectors; ++v) store<T>(y + v * width<T>, load(x + v * width<T>));
+      continue;
+    }
     for (Index j = i < square_k ? square_n : 0; j < n; ++j) y[j] = x[j * column];
-    std::fill(y + n, y + filled, T{0});
+    for (Index j = n; j < filled; ++j) y[j] = 0;
   }
 }
 

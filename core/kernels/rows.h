@@ -27,8 +27,11 @@ T reduce_row(Index n, T start, F f, Join join) {
     }
   T result = start;
   for (; i < n; ++i) result = join(result, f(i));
-  for (const T part : parts) result = join(result, part);
-  return result;
+  if (n < lanes) return result;
+  for (std::size_t half = lanes / 2; half > 0; half /= 2)
+    for (std::size_t lane = 0; lane < half; ++lane)
+      parts[lane] = join(parts[lane], parts[lane + half]);
+  return join(result, parts[0]);
 }
 
 template <class T, class F>

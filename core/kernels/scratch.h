@@ -1,23 +1,32 @@
 #pragma once
 
+#include <array>
+
 #include "core/memory.h"
 #include "core/shape.h"
 
 namespace qkv::kernels {
 
-/// Memory for a kernel's intermediate numbers, with undefined contents.
+/// Memory for a kernel's intermediate numbers, with undefined contents: a little is taken from the
+/// stack, more from the pool.
 template <class T>
 class Scratch {
  public:
   explicit Scratch(Index size)
-      : data_(reinterpret_cast<T*>(acquire_block(static_cast<std::size_t>(size) * sizeof(T)))) {}
-  ~Scratch() { release_block(reinterpret_cast<std::byte*>(data_)); }
+      : pooled_(static_cast<std::size_t>(size) * sizeof(T) > sizeof(small_)),
+        data_(reinterpret_cast<T*>(
+            pooled_ ? acquire_block(static_cast<std::size_t>(size) * sizeof(T)) : small_.data())) {}
+  ~Scratch() {
+    if (pooled_) release_block(reinterpret_cast<std::byte*>(data_));
+  }
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
 
   T* data() const { return data_; }
 
  private:
+  alignas(64) std::array<std::byte, 2048> small_;
+  bool pooled_;
   T* data_;
 };
 

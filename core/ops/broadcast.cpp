@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <span>
 #include <vector>
 #include <xtensor/xadapt.hpp>
 #include <xtensor/xbroadcast.hpp>
@@ -25,6 +27,11 @@ auto adapt(T* data, const Shape& shape) {
 Tensor broadcast_to(const Tensor& x, const Shape& shape) {
   if (x.shape() == shape) return x.detach();
   return make(shape, x.dtype(), [&]<class T>(T* y) {
+    if (x.size() && std::ranges::equal(x.shape(), std::span(shape.end() - x.rank(), shape.end()))) {
+      for (Index i = 0; i < shape.size(); i += x.size())
+        y = std::copy_n(numbers(x, y), x.size(), y);
+      return;
+    }
     const auto from = adapt(numbers(x, y), x.shape());
     auto to = adapt(y, shape);
     xt::noalias(to) = xt::broadcast(from, sizes_of(shape));
