@@ -32,6 +32,16 @@ void accumulate(Tensor& sum, Tensor term) {
   sum = std::move(result);
 }
 
+/// Replaces each number g by f(g), in place when nobody else holds them.
+template <class F>
+void replace(Tensor& gradient, F f) {
+  if (!gradient.unshared())
+    gradient = Tensor::from(gradient.values(), gradient.shape(), gradient.dtype());
+  dispatch(gradient.dtype(), [&](auto zero) {
+    for (auto& g : gradient.mutable_data<decltype(zero)>()) g = f(g);
+  });
+}
+
 /// The op nodes that a value depends on, in an order in which each comes before its inputs.
 class Walk {
  public:
@@ -141,15 +151,16 @@ Gradients& Gradients::operator+=(const Gradients& other) {
 }
 
 Gradients& Gradients::operator*=(double factor) {
-  for (auto& entry : entries_) {
-    Tensor& gradient = entry.second;
-    if (!gradient.unshared())
-      gradient = Tensor::from(gradient.values(), gradient.shape(), gradient.dtype());
-    dispatch(gradient.dtype(), [&](auto zero) {
-      using T = decltype(zero);
-      for (T& g : gradient.mutable_data<T>()) g *= static_cast<T>(factor);
+  for (Entry& entry : entries_)
+    replace(entry.second, [=]<class T>(T g) { return g * static_cast<T>(factor); });
+  return *this;
+}
+
+Gradients& Gradients::clamp(double limit) {
+  for (Entry& entry : entries_)
+    replace(entry.second, [=]<class T>(T g) {
+      return std::clamp(g, static_cast<T>(-limit), static_cast<T>(limit));
     });
-  }
   return *this;
 }
 

@@ -53,6 +53,8 @@ class Gradients {
   /// Micro-batches accumulate by addition.
   Gradients& operator+=(const Gradients& other);
   Gradients& operator*=(double factor);
+  /// Moves every number to the nearest in [-limit, limit].
+  Gradients& clamp(double limit);
   /// sqrt(sum of squares) over all gradients, summed in float64. The order is that of the walk, so
   /// equal runs give equal bits.
   double norm() const;

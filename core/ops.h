@@ -30,50 +30,101 @@ Tensor divide(const Tensor& a, const Tensor& b);
 Tensor affine(const Tensor& x, double scale, double shift);
 /// y = x^exponent
 Tensor power(const Tensor& x, double exponent);
+Tensor sqrt(const Tensor& x);
+/// |x|; the derivative at 0 is 0.
+Tensor abs(const Tensor& x);
+/// x, or the nearest of the bounds; the derivative outside them is 0. Throws ValueError when low >
+/// high.
+Tensor clamp(const Tensor& x, double low, double high);
 Tensor exp(const Tensor& x);
 /// Natural logarithm.
 Tensor log(const Tensor& x);
 Tensor tanh(const Tensor& x);
+/// 1 / (1 + exp(-x))
+Tensor sigmoid(const Tensor& x);
 /// max(x, 0); the derivative at 0 is 0.
 Tensor relu(const Tensor& x);
 /// x Phi(x) by the tanh approximation of Hendrycks & Gimpel 2016, "Gaussian Error Linear Units".
 Tensor gelu(const Tensor& x);
+/// x Phi(x) by the error function, ibid.
+Tensor gelu_exact(const Tensor& x);
+/// x sigmoid(x) (Elfwing et al. 2017, "Sigmoid-Weighted Linear Units"), also known as swish.
+Tensor silu(const Tensor& x);
+
+// Comparisons and choice, with broadcasting
+// --------------------------------------------------------------------------------
+
+/// 1 where the comparison holds, 0 elsewhere; constants of the operands' number type.
+Tensor equal(const Tensor& a, const Tensor& b);
+Tensor not_equal(const Tensor& a, const Tensor& b);
+Tensor less(const Tensor& a, const Tensor& b);
+Tensor less_equal(const Tensor& a, const Tensor& b);
+Tensor greater(const Tensor& a, const Tensor& b);
+Tensor greater_equal(const Tensor& a, const Tensor& b);
+/// a where `condition` is not 0, b elsewhere. The condition is not differentiated.
+Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b);
+/// x with `value` where `mask`, which broadcasts to x, is not 0.
+Tensor masked_fill(const Tensor& x, const Tensor& mask, double value);
 
 // Shape
 // ------------------------------------------------------------------------------------------------------------------
 
 /// The same numbers in another shape; one size may be -1 and is inferred.
 Tensor reshape(const Tensor& x, std::initializer_list<Index> sizes);
+Tensor reshape(const Tensor& x, const Shape& shape);
+/// x repeated along the axes in which `shape` is larger, as broadcasting does.
+Tensor expand(const Tensor& x, const Shape& shape);
 /// Axis i of the result is axis `axes[i]` of x.
 Tensor permute(const Tensor& x, std::initializer_list<int> axes);
+Tensor permute(const Tensor& x, std::span<const int> axes);
 /// Elements [begin, end) along `axis`.
 Tensor slice(const Tensor& x, int axis, Index begin, Index end);
 /// Joins tensors that agree in all axes but `axis`.
 Tensor concatenate(const std::vector<Tensor>& parts, int axis);
+/// Joins tensors of one shape along a new axis, which is `axis` of the result.
+Tensor stack(const std::vector<Tensor>& parts, int axis);
+/// `parts` slices of equal size along `axis`.
+std::vector<Tensor> split(const Tensor& x, int axis, Index parts);
+/// `before` and `after` numbers `value` more along `axis`.
+Tensor pad(const Tensor& x, int axis, Index before, Index after, double value = 0);
+/// One number of x for each id: along `axis` the result's number i is x's number ids[i], in all
+/// other axes x and ids agree. ids in [0, size of the axis) -> the shape of ids.
+Tensor gather(const Tensor& x, int axis, const Indices& ids);
 /// One row of each sequence. x [B, T, D], rows [B], each in [0, T) -> [B, D].
 Tensor select_rows(const Tensor& x, const Indices& rows);
 
 // Reductions
 // -------------------------------------------------------------------------------------------------------------
 
-/// Sum over all elements, a scalar.
-Tensor sum(const Tensor& x);
-/// Sum along `axis`, which disappears or, with `keep`, has size 1.
-Tensor sum(const Tensor& x, int axis, bool keep = false);
-/// Mean over all elements, a scalar.
-Tensor mean(const Tensor& x);
-Tensor mean(const Tensor& x, int axis, bool keep = false);
+// Over one axis, several, or by default all: sum(x), sum(x, -1), sum(x, {0, 2}). The reduced axes
+// disappear or, with `keep`, have size 1.
+
+Tensor sum(const Tensor& x, const Axes& axes = {}, bool keep = false);
+/// 0 where there is nothing to take the mean of.
+Tensor mean(const Tensor& x, const Axes& axes = {}, bool keep = false);
+/// Sum of squared distances from the mean, divided by their number less `correction` (1 gives the
+/// sample variance). Throws ValueError when that is not positive.
+Tensor variance(const Tensor& x, const Axes& axes = {}, bool keep = false, Index correction = 0);
+/// The gradient goes to the first of equal numbers. Throws ValueError where there are none.
+Tensor max(const Tensor& x, const Axes& axes = {}, bool keep = false);
+Tensor min(const Tensor& x, const Axes& axes = {}, bool keep = false);
+/// log(sum(exp(x))); -inf where there is nothing to sum.
+Tensor logsumexp(const Tensor& x, const Axes& axes = {}, bool keep = false);
+/// y[t] = x[0] + ... + x[t] along `axis`.
+Tensor cumulative_sum(const Tensor& x, int axis);
 /// Mean over the first `lengths[b]` rows of each sequence. x [B, T, D], lengths [B] -> [B, D];
 /// zeros where empty.
 Tensor masked_mean(const Tensor& x, const Indices& lengths);
+/// The same with the maximum: max-over-time pooling (Collobert et al. 2011, "Natural Language
+/// Processing (Almost) from Scratch").
+Tensor masked_max(const Tensor& x, const Indices& lengths);
 
 // Products
 // ---------------------------------------------------------------------------------------------------------------
 
 enum class Transpose { none, first, second };
 /// Matrix product over the last two axes, [..., M, K] x [..., K, N] -> [..., M, N]. Leading axes
-/// are equal, or the second operand is one matrix. `transpose` takes one operand's matrices
-/// transposed.
+/// broadcast. `transpose` takes one operand's matrices transposed.
 Tensor matmul(const Tensor& a, const Tensor& b, Transpose transpose = Transpose::none);
 /// y = x W^T + b. x [..., in], weight [out, in], bias [out] or empty -> [..., out].
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
@@ -83,6 +134,8 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
 
 /// Softmax along the last axis. A row that is -inf everywhere gives zeros.
 Tensor softmax(const Tensor& x);
+/// log(softmax(x)) along the last axis.
+Tensor log_softmax(const Tensor& x);
 
 /// Which keys a query may attend to.
 struct AttentionMask {
@@ -122,6 +175,21 @@ Tensor layer_norm(const Tensor& x, const Tensor& gain, const Tensor& bias = {},
 Tensor rotary(const Tensor& x, Index heads, const Tensor& turns);
 /// The cosines and sines for `rotary` at positions `first` to `first + time`.
 Tensor rotary_turns(Index time, Index head_width, Index first, DType dtype);
+/// x / sqrt(mean(x^2) + epsilon) gain over the last axis (Zhang & Sennrich 2019, "Root Mean Square
+/// Layer Normalization"); gain [D].
+Tensor rms_norm(const Tensor& x, const Tensor& gain, double epsilon = 1e-5);
+
+struct Conv1dOptions {
+  Index stride = 1;    ///< steps between two places of the kernel
+  Index padding = 0;   ///< zeros before and after each sequence
+  Index dilation = 1;  ///< steps between two rows that the kernel meets
+};
+/// y[t] = sum over k of weight[:, :, k] x[t stride + k dilation - padding] + bias: a convolution
+/// over time (Kim 2014, "Convolutional Neural Networks for Sentence Classification"). x [B, T, in],
+/// weight [out, in, K], bias [out] or empty -> [B, T', out], T' being the number of places where
+/// the kernel fits.
+Tensor conv1d(const Tensor& x, const Tensor& weight, const Tensor& bias = {},
+              const Conv1dOptions& options = {});
 /// Zeroes each number with the given probability in [0, 1) and divides the others by 1 -
 /// probability (Srivastava et al. 2014).
 Tensor dropout(const Tensor& x, double probability, const Random& random);
@@ -132,6 +200,25 @@ Tensor dropout(const Tensor& x, double probability, const Random& random);
 /// Mean over the rows whose target is not negative of -log softmax(logits)[target]. logits [...,
 /// V], targets [...] with values below V -> scalar; 0 when no row counts.
 Tensor cross_entropy(const Tensor& logits, const Indices& targets);
+
+struct CrossEntropyOptions {
+  double label_smoothing = 0;  ///< share in [0, 1) of the target that all classes get in equal
+                               ///< parts (Szegedy et al. 2016)
+  Tensor class_weights;        ///< [V]: how much each class counts; empty: all the same
+  Index ignore_index = -1;     ///< rows with this target do not count either
+};
+/// The weighted mean, each row weighing what its target's class does. With smoothing s the loss of
+/// a row is (1 - s) times that of its target plus s / V times the sum of -log softmax(logits)[c]
+/// over classes c, each weighted by its class.
+Tensor cross_entropy(const Tensor& logits, const Indices& targets,
+                     const CrossEntropyOptions& options);
+/// Mean of -(t log p + (1 - t) log(1 - p)); logarithms stop at -100. Operands of one shape, p in
+/// [0, 1] -> scalar.
+Tensor binary_cross_entropy(const Tensor& probabilities, const Tensor& targets);
+/// The same with p = sigmoid(logits), accurate for logits of any size.
+Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& targets);
+/// Mean of (p - t)^2. Operands of one shape -> scalar.
+Tensor mean_squared_error(const Tensor& predictions, const Tensor& targets);
 
 // Operators
 // --------------------------------------------------------------------------------------------------------------

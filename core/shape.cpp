@@ -52,10 +52,32 @@ Shape broadcast(std::string_view op, const Shape& a, const Shape& b) {
   return Shape(std::span<const Index>(sizes.data(), static_cast<std::size_t>(rank)));
 }
 
+Axes::Axes(std::initializer_list<int> axes) : count_(axes.size()) {
+  require(axes.size() <= axes_.size(), "[axes] {} axes exceed the largest rank {}", axes.size(),
+          axes_.size());
+  std::ranges::copy(axes, axes_.begin());
+}
+
+std::array<bool, Shape::max_rank> Axes::in(std::string_view op, const Shape& shape) const {
+  std::array<bool, Shape::max_rank> meant{};
+  if (count_ == 0) std::fill_n(meant.begin(), shape.rank(), true);
+  for (std::size_t i = 0; i < count_; ++i) {
+    const int axis = normal_axis(op, axes_[i], shape);
+    bool& seen = meant[static_cast<std::size_t>(axis)];
+    require(!seen, "[{}] axis {} of shape {} is given twice", op, axis, shape);
+    seen = true;
+  }
+  return meant;
+}
+
 AxisView along(const Shape& shape, int axis) {
-  AxisView view{1, shape[axis], 1};
-  for (int i = 0; i < axis; ++i) view.outer *= shape[i];
-  for (int i = axis + 1; i < shape.rank(); ++i) view.inner *= shape[i];
+  return along(shape, axis, axis + 1);
+}
+
+AxisView along(const Shape& shape, int begin, int end) {
+  AxisView view{1, 1, 1};
+  for (int i = 0; i < shape.rank(); ++i)
+    (i < begin ? view.outer : i < end ? view.length : view.inner) *= shape[i];
   return view;
 }
 

@@ -56,11 +56,30 @@ int normal_axis(std::string_view op, int axis, const Shape& shape);
 /// "[op] ...".
 Shape broadcast(std::string_view op, const Shape& a, const Shape& b);
 
-/// A shape seen from one of its axes: `outer` blocks of `length` rows of `inner` adjacent numbers.
+/// The axes that an op reduces: one, several, or all of them, which is the default.
+class Axes {
+ public:
+  Axes() = default;
+  Axes(int axis) : Axes({axis}) {}
+  /// Throws ShapeError when there are more than the largest rank. An empty list means all.
+  Axes(std::initializer_list<int> axes);
+
+  /// Which axes of `shape` are meant. Throws "[op] ...": IndexError when there is no such axis,
+  /// ShapeError when one is given twice.
+  std::array<bool, Shape::max_rank> in(std::string_view op, const Shape& shape) const;
+
+ private:
+  std::array<int, Shape::max_rank> axes_{};
+  std::size_t count_ = 0;  ///< 0: all
+};
+
+/// A shape seen from one of its axes, or from several adjacent ones taken as one: `outer` blocks of
+/// `length` rows of `inner` adjacent numbers.
 struct AxisView {
   Index outer, length, inner;
 };
 AxisView along(const Shape& shape, int axis);
+AxisView along(const Shape& shape, int begin, int end);
 
 }  // namespace qkv
 

@@ -3,44 +3,10 @@
 
 #include "core/kernels/math.h"
 #include "core/ops.h"
-#include "core/ops/make.h"
+#include "core/ops/elementwise.h"
 
 namespace qkv {
 namespace {
-
-/// Estimated operations of one call of exp, tanh or pow.
-constexpr Index transcendental = 16;
-
-/// y = f(a, b) with broadcasting. `da(dy, a, b)` and `db(dy, a, b)` give the operands' gradients.
-template <class F, class DA, class DB>
-Tensor binary(std::string_view op, const Tensor& a, const Tensor& b, F f, DA da, DB db) {
-  require_same_dtype(op, a, b);
-  const Shape shape = broadcast(op, a.shape(), b.shape());
-  const Tensor wide_a = broadcast_to(a, shape), wide_b = broadcast_to(b, shape);
-  return record(op, map(1, f, wide_a, wide_b), {a, b},
-                [=, to_a = a.shape(), to_b = b.shape()](const Tensor& dy, InputGradients& inputs) {
-                  inputs.add(0, [&] { return sum_to(map(1, da, dy, wide_a, wide_b), to_a); });
-                  inputs.add(1, [&] { return sum_to(map(1, db, dy, wide_a, wide_b), to_b); });
-                });
-}
-
-/// y = f(x), differentiated by `dx(dy, x)`.
-template <class F, class DX>
-Tensor unary_from_input(std::string_view op, const Tensor& x, Index cost, F f, DX dx) {
-  return record(op, map(cost, f, x), {x},
-                [=, x = x.detach()](const Tensor& dy, InputGradients& inputs) {
-                  inputs.add(0, map(cost, dx, dy, x));
-                });
-}
-
-/// y = f(x), differentiated by `dx(dy, y)`.
-template <class F, class DX>
-Tensor unary_from_output(std::string_view op, const Tensor& x, Index cost, F f, DX dx) {
-  const Tensor y = map(cost, f, x);
-  return record(op, y, {x}, [=](const Tensor& dy, InputGradients& inputs) {
-    inputs.add(0, map(1, dx, dy, y));
-  });
-}
 
 constexpr double gelu_root = std::numbers::sqrt2 * std::numbers::inv_sqrtpi, gelu_cubic = 0.044715;
 
@@ -49,6 +15,17 @@ template <class T>
 T gelu_gate(T x) {
   const T u = static_cast<T>(gelu_root) * (x + static_cast<T>(gelu_cubic) * x * x * x);
   return 1 / (1 + math::exp(-2 * u));
+}
+
+template <class T>
+T logistic(T x) {
+  return 1 / (1 + math::exp(-x));
+}
+
+/// The normal distribution's share below x.
+template <class T>
+T normal_share(T x) {
+  return std::erfc(-x * static_cast<T>(1 / std::numbers::sqrt2)) / 2;
 }
 
 template <class T>
@@ -117,6 +94,49 @@ Tensor log(const Tensor& x) {
       [](auto dy, auto v) { return dy / v; });
 }
 
+Tensor sqrt(const Tensor& x) {
+  return unary_from_output(
+      "sqrt", x, 4, [](auto v) { return std::sqrt(v); },
+      [](auto dy, auto y) { return dy / (2 * y); });
+}
+
+Tensor abs(const Tensor& x) {
+  return unary_from_input(
+      "abs", x, 1, [](auto v) { return std::fabs(v); },
+      []<class T>(T dy, T v) { return v > 0   ? dy
+                                      : v < 0 ? -dy
+                                              : T{0}; });
+}
+
+Tensor clamp(const Tensor& x, double low, double high) {
+  require<ValueError>(low <= high, "[clamp] the lower bound {} exceeds the upper bound {}", low,
+                      high);
+  return unary_from_input(
+      "clamp", x, 1,
+      [=]<class T>(T v) {
+        const T least = static_cast<T>(low), most = static_cast<T>(high);
+        return v < least ? least : v > most ? most : v;
+      },
+      [=]<class T>(T dy, T v) {
+        return v >= static_cast<T>(low) && v <= static_cast<T>(high) ? dy : T{0};
+      });
+}
+
+Tensor sigmoid(const Tensor& x) {
+  return unary_from_output(
+      "sigmoid", x, transcendental, [](auto v) { return logistic(v); },
+      [](auto dy, auto y) { return dy * y * (1 - y); });
+}
+
+Tensor silu(const Tensor& x) {
+  return unary_from_input(
+      "silu", x, transcendental, [](auto v) { return v * logistic(v); },
+      [](auto dy, auto v) {
+        const auto share = logistic(v);
+        return dy * share * (1 + v * (1 - share));
+      });
+}
+
 Tensor tanh(const Tensor& x) {
   return unary_from_output(
       "tanh", x, transcendental, [](auto v) { return math::tanh(v); },
@@ -136,6 +156,16 @@ Tensor gelu(const Tensor& x) {
       []<class T>(T dy, T v) {
         const T gate = gelu_gate(v);
         return dy * gate * (1 + 2 * v * (1 - gate) * gelu_inner_derivative(v));
+      });
+}
+
+Tensor gelu_exact(const Tensor& x) {
+  return unary_from_input(
+      "gelu_exact", x, 2 * transcendental, [](auto v) { return v * normal_share(v); },
+      []<class T>(T dy, T v) {
+        const T density =
+            static_cast<T>(std::numbers::inv_sqrtpi / std::numbers::sqrt2) * math::exp(-v * v / 2);
+        return dy * (normal_share(v) + v * density);
       });
 }
 

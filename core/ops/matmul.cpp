@@ -48,6 +48,26 @@ Tensor product(const Tensor& a, bool transpose_a, const Tensor& b, bool transpos
   });
 }
 
+Shape leading_axes(const Tensor& x) {
+  return Shape(x.shape().sizes().first(static_cast<std::size_t>(x.rank() - 2)));
+}
+
+/// x's matrices after the axes `leading`.
+Shape with_leading_axes(const Shape& leading, const Tensor& x) {
+  std::vector<Index> sizes(leading.begin(), leading.end());
+  sizes.insert(sizes.end(), {x.dim(-2), x.dim(-1)});
+  return Shape(sizes);
+}
+
+Shape broadcast_leading_axes(const Tensor& a, const Tensor& b) {
+  try {
+    return broadcast("matmul", leading_axes(a), leading_axes(b));
+  } catch (const ShapeError&) {
+    throw ShapeError(
+        fmt::format("[matmul] leading axes of {} and {} do not broadcast", a.shape(), b.shape()));
+  }
+}
+
 /// Sums over the batch when the operand was one matrix.
 Tensor to_operand(const Tensor& gradient, const Shape& shape) {
   return gradient.shape() == shape ? gradient : sum_to(gradient, shape);
@@ -60,13 +80,14 @@ Tensor matmul(const Tensor& a, const Tensor& b, Transpose transpose) {
   const bool ta = transpose == Transpose::first, tb = transpose == Transpose::second;
   require(a.rank() >= 2 && b.rank() >= 2, "[matmul] needs matrices, got shapes {} and {}",
           a.shape(), b.shape());
-  require(one_matrix(a) || one_matrix(b) ||
-              with_matrix(a.shape(), 0, 0) == with_matrix(b.shape(), 0, 0),
-          "[matmul] leading axes of {} and {} differ; broadcast one operand first", a.shape(),
-          b.shape());
   require(a.dim(ta ? -2 : -1) == b.dim(tb ? -1 : -2),
           "[matmul] inner sizes differ: lhs {} has {}, rhs {} has {}", a.shape(),
           a.dim(ta ? -2 : -1), b.shape(), b.dim(tb ? -1 : -2));
+  if (!one_matrix(a) && !one_matrix(b) && leading_axes(a) != leading_axes(b)) {
+    const Shape leading = broadcast_leading_axes(a, b);
+    return matmul(expand(a, with_leading_axes(leading, a)),
+                  expand(b, with_leading_axes(leading, b)), transpose);
+  }
   return record("matmul", product(a, ta, b, tb), {a, b},
                 [=, a = a.detach(), b = b.detach()](const Tensor& dy, InputGradients& inputs) {
                   // y = a b: da = dy b^T, db = a^T dy; with a transposed operand the result is

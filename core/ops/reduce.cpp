@@ -1,18 +1,9 @@
 #include "core/ops.h"
-#include "core/ops/make.h"
+#include "core/ops/checks.h"
+#include "core/ops/reduction.h"
 
 namespace qkv {
 namespace {
-
-/// The shape after reducing `axis`.
-Shape reduced(const Shape& shape, int axis, bool keep) {
-  std::vector<Index> sizes(shape.begin(), shape.end());
-  if (keep)
-    sizes[static_cast<std::size_t>(axis)] = 1;
-  else
-    sizes.erase(sizes.begin() + axis);
-  return Shape(sizes);
-}
 
 /// y[o, i] = scale sum over l of x[o, l, i]; each sum is taken in float64.
 template <class T>
@@ -32,24 +23,29 @@ void sum_rows(const T* x, T* y, const AxisView& view, double scale) {
   });
 }
 
-/// scale times the sum along `axis`; the adjoint repeats dy along it.
-Tensor scaled_sum(std::string_view op, const Tensor& x, int axis, bool keep, double scale) {
-  const AxisView view = along(x.shape(), axis);
-  const Tensor y = make(reduced(x.shape(), axis, keep), x.dtype(),
-                        [&]<class T>(T* sums) { sum_rows(numbers(x, sums), sums, view, scale); });
-  return record(op, y, {x}, [=, shape = x.shape()](const Tensor& dy, InputGradients& inputs) {
-    inputs.add(0, make(shape, dy.dtype(), [&]<class T>(T* dx) {
-                 const T* gradient = numbers(dy, dx);
-                 for (Index row = 0; row < view.outer * view.length; ++row)
-                   for (Index i = 0; i < view.inner; ++i)
-                     dx[row * view.inner + i] =
-                         static_cast<T>(scale) * gradient[row / view.length * view.inner + i];
-               }));
+/// scale(number of terms) times the sum; the adjoint repeats dy.
+template <class Scale>
+Tensor scaled_sum(std::string_view op, const Tensor& x, const Axes& axes, bool keep,
+                  Scale scale_of) {
+  const auto [operand, view, result] = reduction(op, x, axes, keep);
+  const double scale = scale_of(view.length);
+  const Tensor y = make(result, x.dtype(), [&, &from = operand, &columns = view]<class T>(T* sums) {
+    sum_rows(numbers(from, sums), sums, columns, scale);
   });
-}
-
-Tensor flatten(const Tensor& x) {
-  return reshape(x, {-1});
+  return record(
+      op, y, {operand},
+      [scale, view = view, shape = operand.shape()](const Tensor& dy, InputGradients& inputs) {
+        inputs.add(0, make(shape, dy.dtype(), [&]<class T>(T* dx) {
+                     const T* gradient = numbers(dy, dx);
+                     const Index rows = view.outer * view.length;
+                     parallel_for(cut(rows, view.inner), [=](Index begin, Index end) {
+                       for (Index row = begin; row < end; ++row)
+                         for (Index i = 0; i < view.inner; ++i)
+                           dx[row * view.inner + i] =
+                               static_cast<T>(scale) * gradient[row / view.length * view.inner + i];
+                     });
+                   }));
+      });
 }
 
 double reciprocal(Index length) {
@@ -58,31 +54,47 @@ double reciprocal(Index length) {
 
 }  // namespace
 
-Tensor sum(const Tensor& x, int axis, bool keep) {
-  return scaled_sum("sum", x, normal_axis("sum", axis, x.shape()), keep, 1);
+Tensor sum(const Tensor& x, const Axes& axes, bool keep) {
+  return scaled_sum("sum", x, axes, keep, [](Index) { return 1.0; });
 }
 
-Tensor sum(const Tensor& x) {
-  return sum(flatten(x), 0);
+Tensor mean(const Tensor& x, const Axes& axes, bool keep) {
+  return scaled_sum("mean", x, axes, keep, reciprocal);
 }
 
-Tensor mean(const Tensor& x, int axis, bool keep) {
-  const int normal = normal_axis("mean", axis, x.shape());
-  return scaled_sum("mean", x, normal, keep, reciprocal(x.shape()[normal]));
+Tensor variance(const Tensor& x, const Axes& axes, bool keep, Index correction) {
+  const Index terms = reduction("variance", x, axes, keep).view.length;
+  require<ValueError>(terms > correction,
+                      "[variance] shape {} has {} numbers along the axes; correction {} needs more",
+                      x.shape(), terms, correction);
+  const Tensor deviation = x - mean(x, axes, true);
+  return sum(deviation * deviation, axes, keep) * reciprocal(terms - correction);
 }
 
-Tensor mean(const Tensor& x) {
-  return mean(flatten(x), 0);
+Tensor cumulative_sum(const Tensor& x, int axis) {
+  const AxisView view = along(x.shape(), normal_axis("cumulative_sum", axis, x.shape()));
+  const auto summed = [view](const Tensor& from, bool from_end) {
+    return make(from.shape(), from.dtype(), [&]<class T>(T* to) {
+      const T* terms = numbers(from, to);
+      for_each_column(view, 1, [=](Index, Index first) {
+        const Index last = first + (view.length - 1) * view.inner;
+        const Index step = from_end ? -view.inner : view.inner;
+        double sum = 0;
+        for (Index l = 0, i = from_end ? last : first; l < view.length; ++l, i += step) {
+          sum += static_cast<double>(terms[i]);
+          to[i] = static_cast<T>(sum);
+        }
+      });
+    });
+  };
+  return record(
+      "cumulative_sum", summed(x, false), {x},
+      [summed](const Tensor& dy, InputGradients& inputs) { inputs.add(0, summed(dy, true)); });
 }
 
 Tensor masked_mean(const Tensor& x, const Indices& lengths) {
-  require(x.rank() == 3 && lengths.shape() == Shape{x.dim(0)},
-          "[masked_mean] needs x (B, T, D) and lengths (B,), got {} and {}", x.shape(),
-          lengths.shape());
+  require_lengths("masked_mean", x, lengths);
   const Index time = x.dim(1), width = x.dim(2);
-  for (const auto length : lengths.data())
-    require<IndexError>(length >= 0 && length <= time, "[masked_mean] length {} is outside [0, {}]",
-                        length, time);
   const Tensor y = make({x.dim(0), width}, x.dtype(), [&]<class T>(T* means) {
     for (Index b = 0; b < x.dim(0); ++b) {
       const Index length = lengths.data()[static_cast<std::size_t>(b)];

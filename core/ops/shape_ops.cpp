@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "core/ops.h"
+#include "core/ops/checks.h"
 #include "core/ops/make.h"
 
 namespace qkv {
@@ -46,13 +47,6 @@ void copy_rows(const T* from, const AxisView& from_view, Index from_begin, T* to
                 length * from_view.inner, to + (o * to_view.length + to_begin) * to_view.inner);
 }
 
-Shape with_size(const Shape& shape, int axis, Index size) {
-  std::array<Index, Shape::max_rank> sizes{};
-  std::ranges::copy(shape, sizes.begin());
-  sizes[static_cast<std::size_t>(axis)] = size;
-  return Shape(std::span<const Index>(sizes.data(), static_cast<std::size_t>(shape.rank())));
-}
-
 Tensor sliced(const Tensor& x, int axis, Index begin, Index end) {
   const Shape shape = with_size(x.shape(), axis, end - begin);
   return make(shape, x.dtype(), [&]<class T>(T* y) {
@@ -72,19 +66,36 @@ Tensor reshape(const Tensor& x, std::initializer_list<Index> sizes) {
             "[reshape] {} elements cannot be split into rows of {}", x.size(), others);
     *inferred = x.size() / others;
   }
-  const Tensor y = x.detach().with_shape(Shape(known));
-  return record("reshape", y, {x}, [shape = x.shape()](const Tensor& dy, InputGradients& inputs) {
-    inputs.add(0, dy.with_shape(shape));
-  });
+  return reshape(x, Shape(known));
+}
+
+Tensor reshape(const Tensor& x, const Shape& shape) {
+  return record("reshape", x.detach().with_shape(shape), {x},
+                [from = x.shape()](const Tensor& dy, InputGradients& inputs) {
+                  inputs.add(0, dy.with_shape(from));
+                });
+}
+
+Tensor expand(const Tensor& x, const Shape& shape) {
+  require(broadcast("expand", x.shape(), shape) == shape,
+          "[expand] {} does not broadcast to the smaller {}", x.shape(), shape);
+  return record("expand", broadcast_to(x, shape), {x},
+                [from = x.shape()](const Tensor& dy, InputGradients& inputs) {
+                  inputs.add(0, sum_to(dy, from));
+                });
 }
 
 Tensor permute(const Tensor& x, std::initializer_list<int> axes) {
+  return permute(x, std::span(axes.begin(), axes.size()));
+}
+
+Tensor permute(const Tensor& x, std::span<const int> axes) {
   std::array<int, Shape::max_rank> order{}, inverse{};
   require(std::ssize(axes) == x.rank(), "[permute] {} axes given for shape {}", axes.size(),
           x.shape());
   std::array<bool, Shape::max_rank> seen{};
   for (std::size_t i = 0; i < axes.size(); ++i) {
-    const auto axis = static_cast<std::size_t>(normal_axis("permute", axes.begin()[i], x.shape()));
+    const auto axis = static_cast<std::size_t>(normal_axis("permute", axes[i], x.shape()));
     require(!std::exchange(seen[axis], true), "[permute] axis {} is given twice", axis);
     order[i] = static_cast<int>(axis);
     inverse[axis] = static_cast<int>(i);
@@ -137,6 +148,42 @@ Tensor concatenate(const std::vector<Tensor>& parts, int axis) {
     for (std::size_t i = 0; i + 1 < begins.size(); ++i)
       inputs.add(i, [&] { return sliced(dy, normal, begins[i], begins[i + 1]); });
   });
+}
+
+Tensor stack(const std::vector<Tensor>& parts, int axis) {
+  require(!parts.empty(), "[stack] needs at least one tensor");
+  const Shape& first = parts.front().shape();
+  std::vector<Index> sizes(first.begin(), first.end());
+  sizes.push_back(1);
+  const int place = normal_axis("stack", axis, Shape(sizes));
+  std::rotate(sizes.begin() + place, sizes.end() - 1, sizes.end());
+  std::vector<Tensor> rows;
+  for (const Tensor& part : parts) {
+    require(part.shape() == first, "[stack] shapes {} and {} differ", first, part.shape());
+    rows.push_back(reshape(part, Shape(sizes)));
+  }
+  return concatenate(rows, place);
+}
+
+std::vector<Tensor> split(const Tensor& x, int axis, Index parts) {
+  const Index length = x.shape()[normal_axis("split", axis, x.shape())];
+  require(parts >= 1 && length % parts == 0,
+          "[split] axis {} of shape {} cannot be split into {} equal parts", axis, x.shape(),
+          parts);
+  std::vector<Tensor> result;
+  for (Index i = 0; i < parts; ++i)
+    result.push_back(slice(x, axis, i * (length / parts), (i + 1) * (length / parts)));
+  return result;
+}
+
+Tensor pad(const Tensor& x, int axis, Index before, Index after, double value) {
+  const int normal = normal_axis("pad", axis, x.shape());
+  require<ValueError>(before >= 0 && after >= 0, "[pad] cannot add {} and {} numbers", before,
+                      after);
+  const auto filling = [&](Index size) {
+    return Tensor::full(with_size(x.shape(), normal, size), value, x.dtype());
+  };
+  return concatenate({filling(before), x, filling(after)}, normal);
 }
 
 Tensor select_rows(const Tensor& x, const Indices& rows) {

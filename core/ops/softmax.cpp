@@ -1,5 +1,6 @@
 #include "core/kernels/rows.h"
 #include "core/ops.h"
+#include "core/ops/checks.h"
 #include "core/ops/make.h"
 
 namespace qkv {
@@ -33,19 +34,9 @@ Tensor softmax(const Tensor& x) {
 }
 
 Tensor cross_entropy(const Tensor& logits, const Indices& targets) {
-  const Index classes = logits.rank() ? logits.dim(-1) : 0;
-  const Index rows = targets.size();
-  require(
-      classes > 0 && logits.size() == rows * classes && logits.rank() == targets.shape().rank() + 1,
-      "[cross_entropy] logits {} need one target a row, got targets {}", logits.shape(),
-      targets.shape());
-  Index counted = 0;
-  for (const auto target : targets.data()) {
-    require<IndexError>(target < classes,
-                        "[cross_entropy] target {} is not below the number of classes {}", target,
-                        classes);
-    counted += target >= 0;
-  }
+  require_targets("cross_entropy", logits, targets);
+  const Index classes = logits.dim(-1), rows = targets.size();
+  const auto counted = std::ranges::count_if(targets.data(), [](auto t) { return t >= 0; });
   const double share = counted ? 1.0 / static_cast<double>(counted) : 0.0;
   const auto target_of = [targets](Index row) {
     return targets.data()[static_cast<std::size_t>(row)];

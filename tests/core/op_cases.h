@@ -21,8 +21,15 @@ struct OpCase {
   std::string label() const { return op + ": " + what; }
 };
 
-/// The table of op samples. To add an op, add its rows here: a test fails for an op of core/ops.h
-/// without one.
+/// The table of op samples, a file for each family in tests/core/op_cases/. All sizes of a case
+/// differ where they can, so that mixing up two axes cannot go unnoticed. To add an op, add its
+/// rows there: a test fails for an op of core/ops.h without one.
+const std::vector<OpCase>& elementwise_cases();
+const std::vector<OpCase>& shape_cases();
+const std::vector<OpCase>& reduction_cases();
+const std::vector<OpCase>& layer_cases();
+const std::vector<OpCase>& loss_cases();
+/// All of them.
 const std::vector<OpCase>& op_cases();
 
 /// The inputs of a case, the same on every call.

@@ -1,0 +1,76 @@
+#include "core/ops.h"
+#include "core/ops/make.h"
+
+namespace qkv {
+namespace {
+
+/// Which numbers of a sequence a convolution's kernel meets at each of its places.
+struct Windows {
+  Index batch, time, channels, kernel, places;
+  Conv1dOptions options;
+
+  Index columns() const { return channels * kernel; }
+  /// f(position in x, position in the windows) for each number of sequence b that a window meets.
+  template <class F>
+  void for_each(Index b, F f) const {
+    for (Index place = 0; place < places; ++place)
+      for (Index k = 0; k < kernel; ++k) {
+        const Index t = place * options.stride + k * options.dilation - options.padding;
+        if (t < 0 || t >= time) continue;
+        const Index from = (b * time + t) * channels, to = (b * places + place) * columns() + k;
+        for (Index c = 0; c < channels; ++c) f(from + c, to + c * kernel);
+      }
+  }
+};
+
+/// x [B, T, in] -> [B, T', in K]: what the kernel meets at each place, zeros for the padding.
+Tensor windows_of(const Tensor& x, const Windows& windows) {
+  const Index columns = windows.columns(), rows = windows.places;
+  const auto for_each_sequence = [=](Index cost, auto f) {
+    parallel_for(cut(windows.batch, cost), [=](Index begin, Index end) {
+      for (Index b = begin; b < end; ++b) f(b);
+    });
+  };
+  const Tensor y = make({windows.batch, rows, columns}, x.dtype(), [&]<class T>(T* to) {
+    const T* from = numbers(x, to);
+    for_each_sequence(2 * rows * columns, [=](Index b) {
+      std::fill_n(to + b * rows * columns, rows * columns, T{0});
+      windows.for_each(b, [=](Index i, Index j) { to[j] = from[i]; });
+    });
+  });
+  return record("conv1d", y, {x}, [=, shape = x.shape()](const Tensor& dy, InputGradients& inputs) {
+    inputs.add(0, make(shape, dy.dtype(), [&]<class T>(T* dx) {
+                 const T* gradient = numbers(dy, dx);
+                 const Index size = shape[1] * shape[2];
+                 for_each_sequence(2 * rows * columns, [=](Index b) {
+                   std::fill_n(dx + b * size, size, T{0});
+                   windows.for_each(b, [=](Index i, Index j) { dx[i] += gradient[j]; });
+                 });
+               }));
+  });
+}
+
+}  // namespace
+
+Tensor conv1d(const Tensor& x, const Tensor& weight, const Tensor& bias,
+              const Conv1dOptions& options) {
+  require_same_dtype("conv1d", x, weight);
+  require(x.rank() == 3 && weight.rank() == 3 && x.dim(2) == weight.dim(1) && weight.dim(2) > 0,
+          "[conv1d] needs x (B, T, in) and weight (out, in, K), got {} and {}", x.shape(),
+          weight.shape());
+  require<ValueError>(
+      options.stride >= 1 && options.dilation >= 1 && options.padding >= 0,
+      "[conv1d] stride {} and dilation {} must be at least 1, padding {} at least 0",
+      options.stride, options.dilation, options.padding);
+  const Index kernel = weight.dim(2), span = options.dilation * (kernel - 1) + 1;
+  const Index room = x.dim(1) + 2 * options.padding - span;
+  require(room >= 0,
+          "[conv1d] sequences of x {} with padding {} are shorter than the kernel of weight {} "
+          "with dilation {}; pad them to {}",
+          x.shape(), options.padding, weight.shape(), options.dilation, span);
+  const Windows windows{x.dim(0), x.dim(1), x.dim(2), kernel, room / options.stride + 1, options};
+  return linear(windows_of(x, windows), reshape(weight, Shape{weight.dim(0), windows.columns()}),
+                bias);
+}
+
+}  // namespace qkv

@@ -1,0 +1,42 @@
+#pragma once
+
+#include "core/ops/make.h"
+
+/// Helpers to write ops with that take one number at a time; not for users of the library.
+namespace qkv {
+
+/// Estimated operations of one call of exp, tanh or pow.
+inline constexpr Index transcendental = 16;
+
+/// y = f(a, b) with broadcasting. `da(dy, a, b)` and `db(dy, a, b)` give the operands' gradients.
+template <class F, class DA, class DB>
+Tensor binary(std::string_view op, const Tensor& a, const Tensor& b, F f, DA da, DB db) {
+  require_same_dtype(op, a, b);
+  const Shape shape = broadcast(op, a.shape(), b.shape());
+  const Tensor wide_a = broadcast_to(a, shape), wide_b = broadcast_to(b, shape);
+  return record(op, map(1, f, wide_a, wide_b), {a, b},
+                [=, to_a = a.shape(), to_b = b.shape()](const Tensor& dy, InputGradients& inputs) {
+                  inputs.add(0, [&] { return sum_to(map(1, da, dy, wide_a, wide_b), to_a); });
+                  inputs.add(1, [&] { return sum_to(map(1, db, dy, wide_a, wide_b), to_b); });
+                });
+}
+
+/// y = f(x), differentiated by `dx(dy, x)`.
+template <class F, class DX>
+Tensor unary_from_input(std::string_view op, const Tensor& x, Index cost, F f, DX dx) {
+  return record(op, map(cost, f, x), {x},
+                [=, x = x.detach()](const Tensor& dy, InputGradients& inputs) {
+                  inputs.add(0, map(cost, dx, dy, x));
+                });
+}
+
+/// y = f(x), differentiated by `dx(dy, y)`.
+template <class F, class DX>
+Tensor unary_from_output(std::string_view op, const Tensor& x, Index cost, F f, DX dx) {
+  const Tensor y = map(cost, f, x);
+  return record(op, y, {x}, [=](const Tensor& dy, InputGradients& inputs) {
+    inputs.add(0, map(1, dx, dy, y));
+  });
+}
+
+}  // namespace qkv

@@ -1,0 +1,54 @@
+#include "core/kernels/rows.h"
+#include "core/ops.h"
+#include "core/ops/elementwise.h"
+#include "core/ops/reduction.h"
+
+namespace qkv {
+namespace {
+
+/// log(sum(exp(x))) of n numbers `step` apart; -inf when all are or there are none.
+template <class T>
+T log_sum_exp(const T* x, Index n, Index step) {
+  T max = -std::numeric_limits<T>::infinity();
+  for (Index i = 0; i < n; ++i) max = x[i * step] <= max ? max : x[i * step];
+  if (std::isinf(max)) return max;
+  return max +
+         std::log(kernels::sum_row<T>(n, [=](Index i) { return math::exp(x[i * step] - max); }));
+}
+
+}  // namespace
+
+Tensor logsumexp(const Tensor& x, const Axes& axes, bool keep) {
+  const auto [operand, view, result] = reduction("logsumexp", x, axes, keep);
+  const Tensor y = make(result, x.dtype(), [&, &from_x = operand, &columns = view]<class T>(T* to) {
+    const T* from = numbers(from_x, to);
+    for_each_column(columns, transcendental, [=](Index column, Index first) {
+      to[column] = log_sum_exp(from + first, columns.length, columns.inner);
+    });
+  });
+  return record(
+      "logsumexp", y, {operand},
+      [y, x = operand.detach(), view = view](const Tensor& dy, InputGradients& inputs) {
+        // dx = dy softmax(x)
+        inputs.add(0, make(x.shape(), x.dtype(), [&]<class T>(T* dx) {
+                     const T *from = numbers(x, dx), *sums = numbers(y, dx),
+                             *gradient = numbers(dy, dx);
+                     for_each_column(view, transcendental, [=](Index column, Index first) {
+                       const bool none = std::isinf(sums[column]) && sums[column] < 0;
+                       for (Index l = 0; l < view.length; ++l) {
+                         const Index i = first + l * view.inner;
+                         dx[i] = none ? T{0} : gradient[column] * math::exp(from[i] - sums[column]);
+                       }
+                     });
+                   }));
+      });
+}
+
+Tensor log_softmax(const Tensor& x) {
+  require(x.rank() >= 1, "[log_softmax] needs at least one axis, got a scalar");
+  // A shift changes nothing but the rounding, which is finest near 0.
+  const Tensor shifted = x - max(x.detach(), -1, true);
+  return shifted - logsumexp(shifted, -1, true);
+}
+
+}  // namespace qkv

@@ -1,0 +1,91 @@
+#include <algorithm>
+#include <cmath>
+
+#include "core/ops.h"
+#include "core/ops/checks.h"
+#include "core/ops/elementwise.h"
+
+namespace qkv {
+namespace {
+
+void require_same_shape(std::string_view op, const Tensor& a, const Tensor& b) {
+  require(a.shape() == b.shape(), "[{}] predictions {} and targets {} must have one shape", op,
+          a.shape(), b.shape());
+}
+
+/// The weight of each class.
+std::vector<double> class_weights(const Tensor& weights, Index classes) {
+  if (!weights) return std::vector<double>(static_cast<std::size_t>(classes), 1.0);
+  require(weights.shape() == Shape{classes},
+          "[cross_entropy] class weights {} do not fit {} classes", weights.shape(), classes);
+  return weights.values();
+}
+
+}  // namespace
+
+Tensor cross_entropy(const Tensor& logits, const Indices& targets,
+                     const CrossEntropyOptions& options) {
+  const double smoothing = options.label_smoothing;
+  require<ValueError>(smoothing >= 0 && smoothing < 1,
+                      "[cross_entropy] label smoothing must be in [0, 1), got {}", smoothing);
+  require_targets("cross_entropy", logits, targets);
+  const Index classes = logits.dim(-1);
+  const auto weights = class_weights(options.class_weights, classes);
+  // The loss is -sum(shares log softmax(logits)): a row's share of its target and, with smoothing,
+  // of every class.
+  std::vector<double> shares(static_cast<std::size_t>(logits.size()), 0.0);
+  double total = 0;
+  for (Index row = 0; row < targets.size(); ++row) {
+    const Index target = targets.data()[static_cast<std::size_t>(row)];
+    if (target < 0 || target == options.ignore_index) continue;
+    double* share = shares.data() + row * classes;
+    std::ranges::transform(weights, share, [=](double weight) {
+      return weight * smoothing / static_cast<double>(classes);
+    });
+    const double weight = weights[static_cast<std::size_t>(target)];
+    share[target] += (1 - smoothing) * weight;
+    total += weight;
+  }
+  for (double& share : shares) share /= total > 0 ? -total : 1;
+  const Tensor factors = Tensor::from(shares, logits.shape(), logits.dtype());
+  // A share of 0 counts as 0 even where the logarithm is infinite.
+  return sum(where(factors, factors * log_softmax(logits), Tensor::scalar(0, logits.dtype())));
+}
+
+Tensor binary_cross_entropy(const Tensor& probabilities, const Tensor& targets) {
+  require_same_shape("binary_cross_entropy", probabilities, targets);
+  const auto values = probabilities.values();
+  const auto wrong = std::ranges::find_if(values, [](double p) { return !(p >= 0 && p <= 1); });
+  require<ValueError>(wrong == values.end(),
+                      "[binary_cross_entropy] probability {} is outside [0, 1]; logits need "
+                      "binary_cross_entropy_with_logits",
+                      wrong == values.end() ? 0 : *wrong);
+  // Logarithms stop at -100 and p (1 - p) at 1e-12, so that certainty has a finite loss and slope.
+  const auto log_of = []<class T>(T v) { return std::max(std::log(v), T{-100}); };
+  return mean(binary(
+      "binary_cross_entropy", probabilities, targets,
+      [=](auto p, auto t) { return -(t * log_of(p) + (1 - t) * log_of(1 - p)); },
+      []<class T>(T dy, T p, T t) {
+        return dy * (p - t) / std::max(p * (1 - p), static_cast<T>(1e-12));
+      },
+      [=](auto dy, auto p, auto) { return dy * (log_of(1 - p) - log_of(p)); }));
+}
+
+Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& targets) {
+  require_same_shape("binary_cross_entropy_with_logits", logits, targets);
+  return mean(binary(
+      "binary_cross_entropy_with_logits", logits, targets,
+      []<class T>(T x, T t) {
+        return std::max(x, T{0}) - x * t + std::log1p(std::exp(-std::fabs(x)));
+      },
+      [](auto dy, auto x, auto t) { return dy * (1 / (1 + std::exp(-x)) - t); },
+      [](auto dy, auto x, auto) { return -dy * x; }));
+}
+
+Tensor mean_squared_error(const Tensor& predictions, const Tensor& targets) {
+  require_same_shape("mean_squared_error", predictions, targets);
+  const Tensor difference = predictions - targets;
+  return mean(difference * difference);
+}
+
+}  // namespace qkv

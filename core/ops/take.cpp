@@ -1,0 +1,104 @@
+#include "core/ops/take.h"
+
+#include <cmath>
+
+#include "core/ops.h"
+#include "core/ops/checks.h"
+#include "core/ops/reduction.h"
+
+namespace qkv {
+namespace {
+
+/// Where in each column of `view` the number lies that no other beats, the first among equals.
+/// `length(column)` numbers of a column take part; where these are none the answer is -1.
+template <class Length, class Better>
+Positions best(const Tensor& x, const AxisView& view, Length length, Better better) {
+  Positions positions(static_cast<std::size_t>(view.outer * view.inner), -1);
+  dispatch(x.dtype(), [&](auto zero) {
+    const auto* from = x.data<decltype(zero)>().data();
+    for_each_column(view, 1, [&, from](Index column, Index first) {
+      const Index end = first + length(column) * view.inner;
+      Index found = length(column) ? first : -1;
+      for (Index i = first; i < end; i += view.inner)
+        if (better(from[i], from[found])) found = i;
+      positions[static_cast<std::size_t>(column)] = found;
+    });
+  });
+  return positions;
+}
+
+constexpr auto above = [](auto a, auto b) { return a > b || std::isnan(a); };
+constexpr auto below = [](auto a, auto b) { return a < b || std::isnan(a); };
+
+template <class Better>
+Tensor extreme(std::string_view op, const Tensor& x, const Axes& axes, bool keep, Better better) {
+  const auto [operand, view, result] = reduction(op, x, axes, keep);
+  require<ValueError>(view.length > 0 || result.size() == 0,
+                      "[{}] shape {} has no numbers along the axes, so none is the largest or "
+                      "smallest",
+                      op, x.shape());
+  const Index length = view.length;
+  return take(op, operand, result,
+              best(
+                  operand, view, [=](Index) { return length; }, better));
+}
+
+}  // namespace
+
+Tensor take(std::string_view op, const Tensor& x, const Shape& shape, Positions positions) {
+  const Tensor y = make(shape, x.dtype(), [&]<class T>(T* to) {
+    const T* from = numbers(x, to);
+    for (const Index position : positions) *to++ = position < 0 ? T{0} : from[position];
+  });
+  return record(op, y, {x},
+                [shape = x.shape(), positions = std::move(positions)](const Tensor& dy,
+                                                                      InputGradients& inputs) {
+                  inputs.add(0, make(shape, dy.dtype(), [&]<class T>(T* dx) {
+                               std::fill_n(dx, shape.size(), T{0});
+                               const T* gradient = numbers(dy, dx);
+                               for (const Index position : positions) {
+                                 if (position >= 0) dx[position] += *gradient;
+                                 ++gradient;
+                               }
+                             }));
+                });
+}
+
+Tensor max(const Tensor& x, const Axes& axes, bool keep) {
+  return extreme("max", x, axes, keep, above);
+}
+
+Tensor min(const Tensor& x, const Axes& axes, bool keep) {
+  return extreme("min", x, axes, keep, below);
+}
+
+Tensor masked_max(const Tensor& x, const Indices& lengths) {
+  require_lengths("masked_max", x, lengths);
+  const Index width = x.dim(2);
+  const auto length_of = [&](Index column) -> Index {
+    return lengths.data()[static_cast<std::size_t>(column / width)];
+  };
+  return take("masked_max", x, {x.dim(0), width}, best(x, along(x.shape(), 1), length_of, above));
+}
+
+Tensor gather(const Tensor& x, int axis, const Indices& ids) {
+  const int normal = normal_axis("gather", axis, x.shape());
+  const AxisView from = along(x.shape(), normal);
+  const bool fits = ids.shape().rank() == x.rank() &&
+                    with_size(ids.shape(), normal, 0) == with_size(x.shape(), normal, 0);
+  require(fits, "[gather] ids {} must have the sizes of x {} in all axes but {}", ids.shape(),
+          x.shape(), axis);
+  Positions positions(static_cast<std::size_t>(ids.size()));
+  const AxisView to = along(ids.shape(), normal);
+  for (Index i = 0; i < ids.size(); ++i) {
+    const Index id = ids.data()[static_cast<std::size_t>(i)];
+    require<IndexError>(id >= 0 && id < from.length,
+                        "[gather] id {} is outside [0, {}), axis {} of x {}", id, from.length, axis,
+                        x.shape());
+    const Index outer = i / (to.length * to.inner);
+    positions[static_cast<std::size_t>(i)] = (outer * from.length + id) * from.inner + i % to.inner;
+  }
+  return take("gather", x, ids.shape(), std::move(positions));
+}
+
+}  // namespace qkv

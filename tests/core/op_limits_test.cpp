@@ -1,0 +1,126 @@
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "core/ops.h"
+#include "core/parameter.h"
+
+namespace qkv::tests {
+namespace {
+
+constexpr double inf = std::numeric_limits<double>::infinity();
+
+Tensor ones(const Shape& shape) {
+  return Tensor::full(shape, 1);
+}
+
+}  // namespace
+
+TEST_CASE("comparing, choosing, stacking and expanding shapes that do not fit shows both") {
+  CHECK_THROWS_WITH_AS(
+      less(ones({2, 3}), ones({4})),
+      "[less] shapes (2, 3) and (4,) do not broadcast: sizes 3 and 4 differ and neither is 1",
+      ShapeError);
+  CHECK_THROWS_AS(where(ones({5}), ones({2, 3}), ones({3})), ShapeError);
+  CHECK_THROWS_AS(where(Tensor::zeros({3}, DType::float64), ones({3}), ones({3})), TypeError);
+  CHECK_THROWS_WITH_AS(masked_fill(ones({3}), ones({2, 3}), 0),
+                       "[masked_fill] mask (2, 3) does not broadcast to x (3,)", ShapeError);
+  CHECK_THROWS_WITH_AS(stack({ones({2}), ones({3})}, 0), "[stack] shapes (2,) and (3,) differ",
+                       ShapeError);
+  CHECK_THROWS_AS(stack({}, 0), ShapeError);
+  CHECK_THROWS_WITH_AS(expand(ones({2, 3}), {3}),
+                       "[expand] (2, 3) does not broadcast to the smaller (3,)", ShapeError);
+  CHECK_THROWS_WITH_AS(split(ones({2, 5}), 1, 2),
+                       "[split] axis 1 of shape (2, 5) cannot be split into 2 equal parts",
+                       ShapeError);
+  CHECK_THROWS_WITH_AS(matmul(ones({2, 3, 4}), ones({5, 4, 6})),
+                       "[matmul] leading axes of (2, 3, 4) and (5, 4, 6) do not broadcast",
+                       ShapeError);
+}
+
+TEST_CASE("layers' and losses' operands that do not fit are shown") {
+  CHECK_THROWS_AS(rms_norm(ones({2, 3}), ones({2})), ShapeError);
+  CHECK_THROWS_WITH_AS(conv1d(ones({2, 5, 3}), ones({4, 2, 3})),
+                       "[conv1d] needs x (B, T, in) and weight (out, in, K), got (2, 5, 3) and (4, "
+                       "2, 3)",
+                       ShapeError);
+  CHECK_THROWS_WITH_AS(conv1d(ones({1, 2, 3}), ones({4, 3, 3})),
+                       "[conv1d] sequences of x (1, 2, 3) with padding 0 are shorter than the "
+                       "kernel of weight (4, 3, 3) with dilation 1; pad them to 3",
+                       ShapeError);
+  CHECK_THROWS_WITH_AS(
+      mean_squared_error(ones({2, 1}), ones({2})),
+      "[mean_squared_error] predictions (2, 1) and targets (2,) must have one shape", ShapeError);
+  CHECK_THROWS_AS(cross_entropy(ones({2, 3}), Indices({0, 1}, {2}), {.class_weights = ones({2})}),
+                  ShapeError);
+  CHECK_THROWS_AS(cross_entropy(ones({2, 3}), Indices({0, 1, 2}, {3}), {}), ShapeError);
+  CHECK_THROWS_AS(masked_max(ones({2, 3}), Indices({1, 1}, {2})), ShapeError);
+  CHECK_THROWS_AS(gather(ones({2, 3}), 1, Indices({0, 0, 0}, {3, 1})), ShapeError);
+}
+
+TEST_CASE("axes given twice, and ids outside their axis, are named") {
+  CHECK_THROWS_WITH_AS(sum(ones({2, 3}), {0, -2}), "[sum] axis 0 of shape (2, 3) is given twice",
+                       ShapeError);
+  CHECK_THROWS_WITH_AS(max(ones({2, 3}), {0, 2}), "[max] axis 2 is outside [-2, 2) of shape (2, 3)",
+                       IndexError);
+  CHECK_THROWS_AS(cumulative_sum(ones({2}), -2), IndexError);
+  CHECK_THROWS_AS(stack({ones({2})}, 2), IndexError);
+  CHECK_THROWS_WITH_AS(gather(ones({2, 3}), -1, Indices({0, 3}, {2, 1})),
+                       "[gather] id 3 is outside [0, 3), axis -1 of x (2, 3)", IndexError);
+  CHECK_THROWS_AS(masked_max(ones({1, 2, 3}), Indices({3}, {1})), IndexError);
+}
+
+TEST_CASE("numbers outside an op's domain are named") {
+  CHECK_THROWS_WITH_AS(clamp(ones({2}), 1, 0),
+                       "[clamp] the lower bound 1 exceeds the upper bound 0", ValueError);
+  CHECK_THROWS_AS(max(ones({2, 0}), 1), ValueError);
+  CHECK_THROWS_AS(variance(ones({2, 1}), 1, false, 1), ValueError);
+  CHECK_THROWS_AS(pad(ones({2}), 0, -1, 0), ValueError);
+  CHECK_THROWS_AS(conv1d(ones({1, 2, 3}), ones({1, 3, 1}), {}, {.stride = 0}), ValueError);
+  CHECK_THROWS_WITH_AS(binary_cross_entropy(Tensor::from({0.5, 1.5}, {2}), ones({2})),
+                       "[binary_cross_entropy] probability 1.5 is outside [0, 1]; logits need "
+                       "binary_cross_entropy_with_logits",
+                       ValueError);
+  CHECK_THROWS_AS(
+      cross_entropy(ones({1, 3}), Indices({0}, {1}), {.label_smoothing = 1, .class_weights = {}}),
+      ValueError);
+}
+
+TEST_CASE("infinite and missing numbers give what the formulas' limits say") {
+  const Tensor x = Tensor::from({-inf, -inf, 0, inf}, {2, 2}, DType::float64);
+  CHECK(logsumexp(x, -1).values() == std::vector<double>{-inf, inf});
+  CHECK(logsumexp(Tensor::zeros({2, 0}), 1).values() == std::vector<double>{-inf, -inf});
+  const Parameter nothing(Tensor::full({3}, -inf));
+  CHECK(gradients_of(logsumexp(nothing)).of(nothing).values() == std::vector<double>{0, 0, 0});
+  CHECK(std::isnan(max(Tensor::from({1, NAN, 2}, {3})).item()));
+  CHECK(mean(Tensor::zeros({0, 2})).item() == 0);
+  CHECK(sigmoid(Tensor::from({-1e4, 1e4}, {2})).values() == std::vector<double>{0, 1});
+  CHECK(std::isnan(clamp(Tensor::from({NAN}, {1}), 0, 1).item()));
+}
+
+TEST_CASE("losses of certain predictions are finite where PyTorch's are") {
+  const Parameter p(Tensor::from({0, 1}, {2}, DType::float64));
+  const Tensor loss = binary_cross_entropy(p, Tensor::from({1, 0}, {2}, DType::float64));
+  CHECK(loss.item() == 100);
+  const double slope = gradients_of(loss).of(p).values()[0];
+  CHECK(slope == doctest::Approx(-0.5e12));
+  const Tensor logits = Tensor::from({0, -inf, 0, -inf}, {2, 2});
+  CHECK(cross_entropy(logits, Indices({0, 0}, {2}), {.class_weights = ones({2})}).item() == 0);
+  CHECK(cross_entropy(logits, Indices({0, 0}, {2}), {.class_weights = {}, .ignore_index = 0})
+            .item() == 0);
+}
+
+TEST_CASE("equal numbers pass the gradient of max to the first") {
+  const Parameter x(Tensor::from({1, 3, 3}, {3}));
+  CHECK(gradients_of(max(x)).of(x).values() == std::vector<double>{0, 1, 0});
+}
+
+TEST_CASE("a convolution is the sum it is defined by") {
+  const Tensor x = Tensor::from({1, 2, 3, 4}, {1, 4, 1}), w = Tensor::from({10, 1}, {1, 1, 2});
+  CHECK(conv1d(x, w).values() == std::vector<double>{12, 23, 34});
+  CHECK(conv1d(x, w, {}, {.stride = 2, .padding = 1}).values() == std::vector<double>{1, 23, 40});
+  CHECK(conv1d(x, w, {}, {.dilation = 2}).values() == std::vector<double>{13, 24});
+}
+
+}  // namespace qkv::tests
