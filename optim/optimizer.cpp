@@ -26,11 +26,13 @@ void for_each_number(Parameter& parameter, const Tensor& gradient,
   });
 }
 
-/// Stochastic gradient descent with momentum (Polyak 1964) as PyTorch writes it:
-///   g = gradient + weight_decay value;  m = momentum m + g;  value -= lr m
+/// Stochastic gradient descent with momentum (Polyak 1964) and Nesterov's (Sutskever et al. 2013)
+/// as PyTorch writes it:
+///   g = gradient + weight_decay value;  m = momentum m + g
+///   value -= lr m, or with Nesterov lr (g + momentum m)
 class Sgd final : public Optimizer {
  public:
-  explicit Sgd(const OptimizerOptions& options) : options_(options) {
+  explicit Sgd(const OptimizerOptions& options) : Optimizer(options) {
     if (options.momentum > 0) slots_ = {"momentum"};
   }
 
@@ -38,24 +40,25 @@ class Sgd final : public Optimizer {
   std::span<const std::string> slots() const override { return slots_; }
 
   void update(Parameter& parameter, const Tensor& gradient, std::span<Tensor* const> slots,
-              double learning_rate, std::int64_t) override {
+              double learning_rate, double weight_decay, std::int64_t) override {
     dispatch(gradient.dtype(), [&](auto zero) {
       using T = decltype(zero);
-      const auto decay = static_cast<T>(options_.weight_decay),
-                 momentum = static_cast<T>(options_.momentum), rate = static_cast<T>(learning_rate);
+      const auto decay = static_cast<T>(weight_decay), momentum = static_cast<T>(options_.momentum),
+                 rate = static_cast<T>(learning_rate);
       if (slots.empty())
-        for_each_number<T>(parameter, gradient, slots, {},
-                           [=](T& value, T g) { value -= rate * (g + decay * value); });
-      else
-        for_each_number<T>(parameter, gradient, slots, std::make_index_sequence<1>(),
-                           [=](T& value, T g, T& m) {
-                             m = momentum * m + (g + decay * value);
-                             value -= rate * m;
-                           });
+        return for_each_number<T>(parameter, gradient, slots, {},
+                                  [=](T& value, T g) { value -= rate * (g + decay * value); });
+      const auto ahead = static_cast<T>(options_.nesterov ? 1 : 0),
+                 kept = options_.nesterov ? momentum : T{1};
+      for_each_number<T>(parameter, gradient, slots, std::make_index_sequence<1>(),
+                         [=](T& value, T g, T& m) {
+                           g += decay * value;
+                           m = momentum * m + g;
+                           value -= rate * (ahead * g + kept * m);
+                         });
     });
   }
 
-  OptimizerOptions options_;
   std::vector<std::string> slots_;
 };
 
@@ -67,13 +70,13 @@ class Sgd final : public Optimizer {
 /// first (AdamW).
 class Adam final : public Optimizer {
  public:
-  explicit Adam(const OptimizerOptions& options) : options_(options) {}
+  explicit Adam(const OptimizerOptions& options) : Optimizer(options) {}
 
  private:
   std::span<const std::string> slots() const override { return slots_; }
 
   void update(Parameter& parameter, const Tensor& gradient, std::span<Tensor* const> slots,
-              double learning_rate, std::int64_t step) override {
+              double learning_rate, double decay, std::int64_t step) override {
     const double t = static_cast<double>(step + 1);
     const bool decoupled = options_.kind == OptimizerKind::adamw;
     dispatch(gradient.dtype(), [&](auto zero) {
@@ -82,8 +85,8 @@ class Adam final : public Optimizer {
       const auto epsilon = static_cast<T>(options_.epsilon);
       const auto rate = static_cast<T>(learning_rate / (1 - std::pow(options_.beta1, t)));
       const auto correction = static_cast<T>(1 / std::sqrt(1 - std::pow(options_.beta2, t)));
-      const auto added = static_cast<T>(decoupled ? 0 : options_.weight_decay);
-      const auto kept = static_cast<T>(decoupled ? 1 - learning_rate * options_.weight_decay : 1);
+      const auto added = static_cast<T>(decoupled ? 0 : decay);
+      const auto kept = static_cast<T>(decoupled ? 1 - learning_rate * decay : 1);
       for_each_number<T>(parameter, gradient, slots, std::make_index_sequence<2>(),
                          [=](T& value, T g, T& m, T& v) {
                            g += added * value;
@@ -94,8 +97,73 @@ class Adam final : public Optimizer {
     });
   }
 
-  OptimizerOptions options_;
   std::vector<std::string> slots_ = {"first_moment", "second_moment"};
+};
+
+/// RMSprop (Hinton 2012, lecture 6e of "Neural Networks for Machine Learning"), with momentum as
+/// PyTorch adds it:
+///   v = beta2 v + (1 - beta2) g^2;  m = momentum m + g / (sqrt(v) + epsilon);  value -= lr m
+class RmsProp final : public Optimizer {
+ public:
+  explicit RmsProp(const OptimizerOptions& options) : Optimizer(options) {
+    if (options.momentum > 0) slots_.emplace_back("momentum");
+  }
+
+ private:
+  std::span<const std::string> slots() const override { return slots_; }
+
+  void update(Parameter& parameter, const Tensor& gradient, std::span<Tensor* const> slots,
+              double learning_rate, double weight_decay, std::int64_t) override {
+    dispatch(gradient.dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      const auto decay = static_cast<T>(weight_decay), momentum = static_cast<T>(options_.momentum),
+                 rate = static_cast<T>(learning_rate), beta = static_cast<T>(options_.beta2),
+                 epsilon = static_cast<T>(options_.epsilon);
+      const auto scaled = [=](T value, T g, T& v) {
+        g += decay * value;
+        v = beta * v + (1 - beta) * g * g;
+        return g / (std::sqrt(v) + epsilon);
+      };
+      if (slots.size() == 1)
+        return for_each_number<T>(
+            parameter, gradient, slots, std::make_index_sequence<1>(),
+            [=](T& value, T g, T& v) { value -= rate * scaled(value, g, v); });
+      for_each_number<T>(parameter, gradient, slots, std::make_index_sequence<2>(),
+                         [=](T& value, T g, T& v, T& m) {
+                           m = momentum * m + scaled(value, g, v);
+                           value -= rate * m;
+                         });
+    });
+  }
+
+  std::vector<std::string> slots_ = {"second_moment"};
+};
+
+/// Adagrad (Duchi et al. 2011, "Adaptive Subgradient Methods"):
+///   s = s + g^2;  value -= lr g / (sqrt(s) + epsilon)
+class Adagrad final : public Optimizer {
+ public:
+  explicit Adagrad(const OptimizerOptions& options) : Optimizer(options) {}
+
+ private:
+  std::span<const std::string> slots() const override { return slots_; }
+
+  void update(Parameter& parameter, const Tensor& gradient, std::span<Tensor* const> slots,
+              double learning_rate, double weight_decay, std::int64_t) override {
+    dispatch(gradient.dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      const auto decay = static_cast<T>(weight_decay), rate = static_cast<T>(learning_rate),
+                 epsilon = static_cast<T>(options_.epsilon);
+      for_each_number<T>(parameter, gradient, slots, std::make_index_sequence<1>(),
+                         [=](T& value, T g, T& s) {
+                           g += decay * value;
+                           s += g * g;
+                           value -= rate * g / (std::sqrt(s) + epsilon);
+                         });
+    });
+  }
+
+  std::vector<std::string> slots_ = {"sum_of_squares"};
 };
 
 }  // namespace
@@ -110,21 +178,23 @@ void Optimizer::step(std::span<const NamedParameter> parameters, const Gradients
     else if (!parameter->frozen())
       missing += " " + path;
   }
-  require<ValueError>(missing.empty(),
+  require<ValueError>(missing.empty() || !options_.require_gradients,
                       "[optimizer] no gradient for:{}; freeze what is not to be trained", missing);
   require<ValueError>(trained == gradients.size(),
                       "[optimizer] {} parameters have gradients but {} are listed: a module's "
                       "visit() leaves some out",
                       gradients.size(), trained);
   std::vector<Tensor*> kept(slots().size());
-  for (const auto& [path, parameter] : parameters) {
-    if (parameter->frozen()) continue;
+  for (const NamedParameter& entry : parameters) {
+    Parameter& parameter = *entry.parameter;
+    if (!gradients.has(parameter)) continue;
     for (std::size_t i = 0; i < kept.size(); ++i) {
-      Tensor& slot = state_[slot_path(slots()[i], path)];
-      if (!slot) slot = Tensor::zeros(parameter->shape(), parameter->value().dtype());
+      Tensor& slot = state_[slot_path(slots()[i], entry.path)];
+      if (!slot) slot = Tensor::zeros(parameter.shape(), parameter.value().dtype());
       kept[i] = &slot;
     }
-    update(*parameter, gradients.of(*parameter), kept, learning_rate, step);
+    update(parameter, gradients.of(parameter), kept, learning_rate,
+           decays(entry) ? options_.weight_decay : 0, step);
   }
 }
 
@@ -145,14 +215,33 @@ void Optimizer::load_state(std::span<const NamedParameter> parameters,
 }
 
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options) {
-  if (options.kind == OptimizerKind::sgd) return std::make_unique<Sgd>(options);
-  return std::make_unique<Adam>(options);
+  switch (options.kind) {
+    case OptimizerKind::sgd:
+      return std::make_unique<Sgd>(options);
+    case OptimizerKind::rmsprop:
+      return std::make_unique<RmsProp>(options);
+    case OptimizerKind::adagrad:
+      return std::make_unique<Adagrad>(options);
+    default:
+      return std::make_unique<Adam>(options);
+  }
+}
+
+bool decays(const NamedParameter& parameter) {
+  const auto named = [&](std::string_view part) {
+    return parameter.path.find(part) != std::string::npos;
+  };
+  return parameter.parameter->shape().rank() >= 2 && !named("embed") && !named("position");
 }
 
 double clip_norm(Gradients& gradients, double limit) {
   const double norm = gradients.norm();
   if (limit > 0 && norm > limit) gradients *= limit / norm;
   return norm;
+}
+
+void clip_value(Gradients& gradients, double limit) {
+  if (limit > 0) gradients.clamp(limit);
 }
 
 }  // namespace qkv

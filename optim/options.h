@@ -4,28 +4,32 @@
 
 namespace qkv {
 
-enum class OptimizerKind { sgd, adam, adamw };
+enum class OptimizerKind { sgd, adam, adamw, rmsprop, adagrad };
 
 /// The configuration file's [optimizer].
 struct OptimizerOptions {
   OptimizerKind kind = OptimizerKind::adam;
   double lr = 1e-3;           ///< learning rate
-  double momentum = 0.0;      ///< sgd
+  double momentum = 0.0;      ///< sgd and rmsprop: decay of the velocity
+  bool nesterov = false;      ///< sgd: take the gradient's step ahead of the velocity's
   double beta1 = 0.9;         ///< adam: decay of the mean of gradients
-  double beta2 = 0.999;       ///< adam: decay of the mean of squared gradients
-  double epsilon = 1e-8;      ///< adam
-  double weight_decay = 0.0;  ///< sgd and adam: added to the gradient (L2); adamw: decoupled
+  double beta2 = 0.999;       ///< adam and rmsprop: decay of the mean of squared gradients
+  double epsilon = 1e-8;      ///< adam, rmsprop and adagrad: keeps the division finite
+  double weight_decay = 0.0;  ///< adamw: decoupled; the others: added to the gradient (L2). See
+                              ///< `decays` for the parameters that it spares
+  bool require_gradients = false;  ///< an update fails when a parameter received no gradient; else
+                                   ///< the parameter stays as it is
 
   friend bool operator==(const OptimizerOptions&, const OptimizerOptions&) = default;
 };
 
-enum class ScheduleKind { constant, linear, cosine };
+enum class ScheduleKind { constant, linear, cosine, inverse_sqrt, one_cycle };
 
 /// How the learning rate changes over the steps; the configuration file's [schedule].
 struct ScheduleOptions {
   ScheduleKind kind = ScheduleKind::constant;
-  std::int64_t warmup = 0;  ///< steps over which the rate rises linearly to optimizer.lr
-  double floor = 0.0;       ///< linear and cosine end at this share of optimizer.lr
+  std::int64_t warmup = 0;  ///< steps over which the rate rises to optimizer.lr
+  double floor = 0.0;       ///< linear, cosine and one_cycle end at this share of optimizer.lr
 
   friend bool operator==(const ScheduleOptions&, const ScheduleOptions&) = default;
 };

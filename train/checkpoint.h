@@ -18,8 +18,9 @@ namespace qkv {
 ///
 ///     /                    attributes format = "qkv-checkpoint", version = 1, qkv_version, step,
 ///                          config
-///     /model/...           a dataset for each parameter, its path with '/' for '.'
-///     /optimizer/...       likewise
+///     /model/...           a dataset for each parameter, its path with '/' for '.'; with train.ema
+///                          the averages
+///     /optimizer/...       likewise; with train.ema also live/..., the parameters to train on
 ///     /vocabulary/<name>   texts of fixed length, padded with zero bytes
 ///     /progress/<name>     float64 scalars, and the text `metrics`
 struct Checkpoint {

@@ -33,8 +33,12 @@ struct TaskOptions {
 /// How long training runs and what it leaves behind; [train].
 struct TrainOptions {
   std::int64_t steps = 500;
-  Index batch = 32;                                      ///< examples a step
-  double clip = 1.0;                                     ///< largest norm of the gradient; 0: none
+  Index batch = 32;         ///< examples a micro-batch
+  Index accumulate = 1;     ///< micro-batches a step
+  double clip = 1.0;        ///< largest norm of the gradient; 0: none
+  double clip_value = 0.0;  ///< largest number in it; 0: none
+  double ema = 0.0;         ///< decay of the average of the weights that
+                            ///< is evaluated and kept; 0: none
   std::int64_t eval_every = 50, checkpoint_every = 100;  ///< steps
   Index keep = 3;                                        ///< checkpoints kept
 

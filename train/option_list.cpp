@@ -75,16 +75,24 @@ Options optimizer_options(OptimizerOptions& optimizer) {
       option("optimizer.kind", optimizer.kind,
              {{"sgd", OptimizerKind::sgd},
               {"adam", OptimizerKind::adam},
-              {"adamw", OptimizerKind::adamw}},
+              {"adamw", OptimizerKind::adamw},
+              {"rmsprop", OptimizerKind::rmsprop},
+              {"adagrad", OptimizerKind::adagrad}},
              "update rule"),
       option("optimizer.lr", optimizer.lr, above(0), "learning rate"),
-      option("optimizer.momentum", optimizer.momentum, below_one(), "sgd: decay of the velocity"),
+      option("optimizer.momentum", optimizer.momentum, below_one(),
+             "sgd and rmsprop: decay of the velocity"),
+      option("optimizer.nesterov", optimizer.nesterov,
+             "sgd: take the gradient's step ahead of the velocity's"),
       option("optimizer.beta1", optimizer.beta1, below_one(), "adam: decay of the mean gradient"),
       option("optimizer.beta2", optimizer.beta2, below_one(),
-             "adam: decay of the mean squared gradient"),
-      option("optimizer.epsilon", optimizer.epsilon, above(0), "adam: keeps the division finite"),
+             "adam and rmsprop: decay of the mean squared gradient"),
+      option("optimizer.epsilon", optimizer.epsilon, above(0),
+             "adam, rmsprop and adagrad: keeps the division finite"),
       option("optimizer.weight_decay", optimizer.weight_decay, at_least(0),
-             "pull of the weights towards 0"),
+             "pull of the weights towards 0; spares biases, norms, embeddings and positions"),
+      option("optimizer.require_gradients", optimizer.require_gradients,
+             "fail when a parameter receives no gradient"),
   };
 }
 
@@ -93,7 +101,9 @@ Options schedule_options(ScheduleOptions& schedule) {
       option("schedule.kind", schedule.kind,
              {{"constant", ScheduleKind::constant},
               {"linear", ScheduleKind::linear},
-              {"cosine", ScheduleKind::cosine}},
+              {"cosine", ScheduleKind::cosine},
+              {"inverse_sqrt", ScheduleKind::inverse_sqrt},
+              {"one_cycle", ScheduleKind::one_cycle}},
              "how the learning rate falls after the warm-up"),
       option("schedule.warmup", schedule.warmup, at_least(0),
              "steps over which the learning rate rises"),
@@ -105,8 +115,14 @@ Options schedule_options(ScheduleOptions& schedule) {
 Options train_options(TrainOptions& train) {
   return {
       option("train.steps", train.steps, at_least(1), "updates of the parameters"),
-      option("train.batch", train.batch, between(1, 65536), "examples a step"),
+      option("train.batch", train.batch, between(1, 65536), "examples a micro-batch"),
+      option("train.accumulate", train.accumulate, between(1, 65536),
+             "micro-batches whose gradients make a step"),
       option("train.clip", train.clip, at_least(0), "largest norm of the gradient; 0: none"),
+      option("train.clip_value", train.clip_value, at_least(0),
+             "largest number in the gradient; 0: none"),
+      option("train.ema", train.ema, below_one(),
+             "decay of the average of the weights that is evaluated and kept; 0: none"),
       option("train.eval_every", train.eval_every, at_least(1), "steps between validations"),
       option("train.checkpoint_every", train.checkpoint_every, at_least(1),
              "steps between checkpoints"),
@@ -146,6 +162,9 @@ std::optional<Conflict> find_conflict(const Config& config) {
   if (task.format == DataFormat::coarsewsd && task.data.empty())
     return Conflict{{"task.data", "task.format"},
                     "task.data must name a folder when task.format is \"coarsewsd\""};
+  if (config.optimizer.nesterov && config.optimizer.momentum == 0)
+    return Conflict{{"optimizer.nesterov", "optimizer.momentum"},
+                    "optimizer.nesterov needs optimizer.momentum to be above 0"};
   const bool has_heads =
       model.kind != ModelKind::static_embedding && model.attention != AttentionKind::parameter_free;
   if (has_heads && model.width % model.heads != 0)

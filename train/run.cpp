@@ -10,6 +10,28 @@ std::unique_ptr<Network> fresh_network(const Config& config, const Task& task) {
                                    Random(config.seed, Purpose::initialisation));
 }
 
+/// With averaging, where a checkpoint keeps the parameters themselves.
+constexpr std::string_view live = "live.";
+
+/// Takes the parameters themselves out of the optimizer's state in a checkpoint whose model is
+/// their average; `state` keeps the rest. Throws ValueError.
+void restore_average(Run& run, std::map<std::string, Tensor>& state) {
+  if (run.average) {
+    std::map<std::string, Tensor> averages;
+    for (const auto& [path, parameter] : run.parameters)
+      averages[path] = parameter->value().detach();
+    run.average->load(std::move(averages));
+  }
+  for (const auto& [path, parameter] : run.parameters) {
+    const auto own = state.find(std::string(live) + path);
+    if (own == state.end()) continue;
+    require<ValueError>(own->second.shape() == parameter->shape(), "{} has shape {} instead of {}",
+                        own->first, own->second.shape(), parameter->shape());
+    parameter->assign(own->second);
+    state.erase(own);
+  }
+}
+
 }  // namespace
 
 Run start_run(const Config& config) {
@@ -19,6 +41,7 @@ Run start_run(const Config& config) {
   run.network = fresh_network(config, *run.task);
   run.parameters = parameters(*run.network);
   run.optimizer = make_optimizer(config.optimizer);
+  if (config.train.ema > 0) run.average.emplace(config.train.ema);
   return run;
 }
 
@@ -32,7 +55,9 @@ Run restore_run(const Config& config, const Checkpoint& checkpoint,
                      file.string());
   load_parameters(*run.network, checkpoint, file);
   try {
-    run.optimizer->load_state(run.parameters, checkpoint.optimizer);
+    auto state = checkpoint.optimizer;
+    restore_average(run, state);
+    run.optimizer->load_state(run.parameters, std::move(state));
   } catch (const ValueError& error) {
     throw UserError(fmt::format("{}: {}", file.string(), error.what()));
   }
@@ -58,6 +83,11 @@ Checkpoint checkpoint_of(const Run& run) {
   for (const auto& [path, parameter] : run.parameters)
     checkpoint.model[path] = parameter->value().detach();
   checkpoint.optimizer = run.optimizer->state();
+  if (run.average) {
+    for (const auto& [path, value] : checkpoint.model)
+      checkpoint.optimizer[std::string(live) + path] = value;
+    checkpoint.model = run.average->values();
+  }
   checkpoint.vocabulary = run.task->vocabularies();
   checkpoint.progress = {{"interval_loss", run.interval_loss},
                          {"interval_steps", static_cast<double>(run.interval_steps)},

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "optim/moving_average.h"
 #include "optim/optimizer.h"
 #include "train/checkpoint.h"
 #include "train/config.h"
@@ -29,7 +30,8 @@ struct Trained {
 struct Run : Trained {
   std::vector<NamedParameter> parameters;
   std::unique_ptr<Optimizer> optimizer;
-  double interval_loss = 0;  ///< sum of the losses since the last evaluation
+  std::optional<MovingAverage> average;  ///< with train.ema: what is evaluated and used
+  double interval_loss = 0;              ///< sum of the losses since the last evaluation
   std::int64_t interval_steps = 0;
   double best_score = std::numeric_limits<double>::lowest();  ///< of the valid split
   double best_loss = 0;  ///< at the evaluation with the best score

@@ -57,27 +57,38 @@ class Trainer {
         fmt::format("{}: {} parameters, {} training examples ({} valid, {} test), {} steps of {}",
                     run_.config.name, parameter_count(*run_.network), run_.task->size(Split::train),
                     run_.task->size(Split::valid), run_.task->size(Split::test), options_.steps,
-                    options_.batch));
+                    options_.batch * options_.accumulate));
     if (run_.step > 0) progress_.say(fmt::format("going on after step {}", run_.step));
   }
 
   void step() {
     Context context(
         Random(run_.config.seed, Purpose::dropout, static_cast<std::uint64_t>(run_.step)));
-    auto [loss, tokens] = run_.task->loss(*run_.network, sampler_.at(run_.step), context);
-    const double value = loss.item();
-    Gradients gradients = gradients_of(std::move(loss));
+    double value = 0;
+    Gradients gradients;
+    for (Index i = 0; i < options_.accumulate; ++i) {
+      auto [loss, tokens] =
+          run_.task->loss(*run_.network, sampler_.at(run_.step * options_.accumulate + i), context);
+      value += loss.item();
+      tokens_ += tokens;
+      gradients += gradients_of(std::move(loss));
+    }
+    if (options_.accumulate > 1) {
+      value /= static_cast<double>(options_.accumulate);
+      gradients *= 1 / static_cast<double>(options_.accumulate);
+    }
+    clip_value(gradients, options_.clip_value);
     const double norm = clip_norm(gradients, options_.clip);
     const OptimizerOptions& optimizer = run_.config.optimizer;
     const double rate =
         learning_rate(run_.config.schedule, optimizer.lr, run_.step, options_.steps);
     require_finite(value, norm, gradients, run_, rate);
     run_.optimizer->step(run_.parameters, gradients, rate, run_.step);
+    if (run_.average) run_.average->update(run_.parameters);
 
     ++run_.step;
     run_.interval_loss += value;
     ++run_.interval_steps;
-    tokens_ += tokens;
     report_.step = run_.step;
     report_.loss = value;
     report_.tokens_per_second = static_cast<double>(tokens_) / progress_.seconds();
@@ -90,7 +101,7 @@ class Trainer {
     run_.interval_loss = 0;
     run_.interval_steps = 0;
     write({{"step", run_.step}, {"split", "train"}, {"loss", train_loss}});
-    const Evaluation valid = run_.task->evaluate(*run_.network, Split::valid);
+    const Evaluation valid = evaluated(Split::valid);
     if (valid.count) write(event(run_.step, valid, Split::valid));
     if (valid.count) report_.headline = valid.headline();
     progress_.evaluated(report_, train_loss, valid);
@@ -98,6 +109,12 @@ class Trainer {
                         (valid.score == run_.best_score && valid.loss < run_.best_loss);
     if (better) run_.best_score = valid.score, run_.best_loss = valid.loss;
     return better;
+  }
+
+  Evaluation evaluated(Split split) const {
+    std::optional<UseAverage> averaged;
+    if (run_.average) averaged.emplace(run_.parameters, *run_.average);
+    return run_.task->evaluate(*run_.network, split);
   }
 
   static Json event(std::int64_t step, const Evaluation& evaluation, Split split) {

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/ops.h"
+#include "optim/moving_average.h"
 
 namespace qkv::tests {
 namespace {
@@ -49,7 +50,7 @@ TEST_CASE("Adam's first step is the learning rate, and the second follows the fo
 
 TEST_CASE("weight decay is part of the gradient in Adam and apart from it in AdamW") {
   const auto first = [](OptimizerKind kind) {
-    Parameter x(Tensor::scalar(2, DType::float64));
+    Parameter x(Tensor::full({1, 1}, 2, DType::float64));
     const std::vector<NamedParameter> parameters = {{"x", &x}};
     make_optimizer({.kind = kind, .weight_decay = 0.5})
         ->step(parameters, gradients_of(x * 1), 0.1, 0);
@@ -64,6 +65,10 @@ TEST_CASE("every optimizer finds the minimum of a parabola") {
     CAPTURE(static_cast<int>(kind));
     CHECK(descend({.kind = kind, .lr = 0.1}, 300).back() == doctest::Approx(3).epsilon(1e-3));
   }
+  CHECK(descend({.kind = OptimizerKind::adagrad, .lr = 1}, 300).back() ==
+        doctest::Approx(3).epsilon(1e-3));
+  CHECK(descend({.kind = OptimizerKind::rmsprop, .lr = 0.01}, 500).back() ==
+        doctest::Approx(3).epsilon(1e-2));
 }
 
 TEST_CASE("an optimizer restored from its state goes on as if it had not stopped") {
@@ -98,14 +103,17 @@ TEST_CASE("state of an unknown parameter or another shape is refused") {
                   ValueError);
 }
 
-TEST_CASE("a listed parameter without gradient is named") {
+TEST_CASE("a listed parameter without gradient is named where gradients are required") {
   Parameter x(Tensor::scalar(1)), y(Tensor::scalar(1));
   const std::vector<NamedParameter> parameters = {{"x", &x}, {"unused.y", &y}};
-  CHECK_THROWS_WITH_AS(make_optimizer({})->step(parameters, gradients_of(x * 2), 0.1, 0),
+  CHECK_NOTHROW(make_optimizer({})->step(parameters, gradients_of(x * 2), 0.1, 0));
+  CHECK(y.value().item() == 1);
+  const OptimizerOptions strict{.require_gradients = true};
+  CHECK_THROWS_WITH_AS(make_optimizer(strict)->step(parameters, gradients_of(x * 2), 0.1, 0),
                        "[optimizer] no gradient for: unused.y; freeze what is not to be trained",
                        ValueError);
   y.freeze();
-  CHECK_NOTHROW(make_optimizer({})->step(parameters, gradients_of(x * 2), 0.1, 0));
+  CHECK_NOTHROW(make_optimizer(strict)->step(parameters, gradients_of(x * 2), 0.1, 0));
 }
 
 TEST_CASE("a gradient whose parameter is not listed is an error") {
@@ -137,6 +145,70 @@ TEST_CASE("the learning rate warms up linearly and then follows its schedule") {
   CHECK(at(ScheduleKind::cosine, 35) == doctest::Approx(0.1 + 0.9 * (1 + std::sqrt(0.5)) / 2));
   CHECK(at(ScheduleKind::linear, 110) == doctest::Approx(0.1));
   CHECK(at(ScheduleKind::cosine, 1000) == doctest::Approx(0.1));
+}
+
+TEST_CASE(
+    "the inverse square root starts at the top and falls fourfold while steps grow sixteenfold") {
+  const auto at = [](std::int64_t step) {
+    return learning_rate({.kind = ScheduleKind::inverse_sqrt, .warmup = 10}, 2, step, 1000);
+  };
+  CHECK(at(4) == doctest::Approx(1));
+  CHECK(at(9) == doctest::Approx(2));
+  CHECK(at(159) == doctest::Approx(0.5));
+  CHECK(learning_rate({.kind = ScheduleKind::inverse_sqrt}, 1, 0, 10) == 1);
+}
+
+TEST_CASE(
+    "one cycle rises from a 25th to the top at the end of the warm-up and ends at the floor") {
+  const auto at = [](std::int64_t step) {
+    return learning_rate({.kind = ScheduleKind::one_cycle, .warmup = 5, .floor = 0.01}, 1, step,
+                         13);
+  };
+  CHECK(at(0) == doctest::Approx(0.04));
+  CHECK(at(2) == doctest::Approx(0.52));
+  CHECK(at(4) == doctest::Approx(1));
+  CHECK(at(8) == doctest::Approx(0.505));
+  CHECK(at(12) == doctest::Approx(0.01));
+}
+
+TEST_CASE("weight decay spares vectors, embeddings and positions") {
+  Parameter vector(Tensor::zeros({2})), matrix(Tensor::zeros({2, 2}));
+  CHECK(decays({"encoder.layers.0.attention.w_q.weight", &matrix}));
+  CHECK_FALSE(decays({"encoder.norm.weight", &vector}));
+  CHECK_FALSE(decays({"head.bias", &vector}));
+  CHECK_FALSE(decays({"embedding.weight", &matrix}));
+  CHECK_FALSE(decays({"decoder.positions.weight", &matrix}));
+}
+
+TEST_CASE("Nesterov takes the gradient's step ahead of the velocity's") {
+  const auto path =
+      descend({.kind = OptimizerKind::sgd, .lr = 0.1, .momentum = 0.9, .nesterov = true}, 1);
+  CHECK(path[0] == doctest::Approx(0.1 * (6 + 0.9 * 6)));
+}
+
+TEST_CASE("clipping by value moves each number to the limit and no further") {
+  const Parameter x(Tensor::from({3, -4, 0.5}, {3}));
+  Gradients gradients = gradients_of(sum(x * x / 2));
+  clip_value(gradients, 0);
+  CHECK(gradients.of(x).values() == std::vector<double>{3, -4, 0.5});
+  clip_value(gradients, 2);
+  CHECK(gradients.of(x).values() == std::vector<double>{2, -2, 0.5});
+}
+
+TEST_CASE("a moving average starts at the first values and is in use only while asked for") {
+  Parameter x(Tensor::full({2}, 1));
+  const std::vector<NamedParameter> parameters = {{"x", &x}};
+  MovingAverage average(0.75);
+  average.update(parameters);
+  x.assign(Tensor::full({2}, 5));
+  average.update(parameters);
+  CHECK(average.values().at("x").values() == std::vector<double>{2, 2});
+  {
+    const UseAverage averaged(parameters, average);
+    CHECK(x.value().values() == std::vector<double>{2, 2});
+  }
+  CHECK(x.value().values() == std::vector<double>{5, 5});
+  CHECK_THROWS_AS(MovingAverage(1), ValueError);
 }
 
 }  // namespace qkv::tests

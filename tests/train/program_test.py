@@ -14,6 +14,8 @@ import sys
 import tempfile
 import unittest
 
+import h5py
+
 PROGRAM = os.path.abspath(sys.argv.pop(1))
 PROJECT = pathlib.Path(__file__).parents[2]
 CONFIG = """
@@ -111,6 +113,26 @@ class Training(ProgramTest):
         self.run_qkv("train", "tiny.toml", "--run", "half", "--set", "train.steps=20")
         self.run_qkv("resume", "half", "--set", "train.steps=40", "--threads", 1)
         self.assert_same_checkpoints("runs/tiny/last.h5", "half/last.h5")
+
+    def test_an_averaged_run_resumed_equals_the_uninterrupted_one_and_keeps_the_average(self):
+        averaged = ["--set", "train.ema=0.9", "--set", "train.accumulate=2"]
+        self.run_qkv("train", "tiny.toml", "--run", "whole", *averaged)
+        self.run_qkv("train", "tiny.toml", "--run", "half", "--set", "train.steps=20", *averaged)
+        self.run_qkv("resume", "half", "--set", "train.steps=40")
+        self.assert_same_checkpoints("whole/last.h5", "half/last.h5")
+        with h5py.File(self.folder / "whole/last.h5") as file:
+            average, own = file["model/head/weight"][()], file["optimizer/live/head/weight"][()]
+        self.assertGreater(abs(average - own).max(), 0)
+        before = self.json("eval", "whole")
+        self.assertEqual(before["loss"], self.json("eval", "half")["loss"])
+
+    def test_accumulated_micro_batches_make_the_step_of_one_batch(self):
+        for run, batch, micro_batches in (("one", 16, 1), ("four", 4, 4)):
+            self.run_qkv("train", "tiny.toml", "--run", run, "--set", "model.dropout=0", "--set", "train.steps=10",
+                         "--set", f"train.batch={batch}", "--set", f"train.accumulate={micro_batches}")
+        with h5py.File(self.folder / "one/last.h5") as one, h5py.File(self.folder / "four/last.h5") as four:
+            difference = abs(one["model/head/weight"][()] - four["model/head/weight"][()]).max()
+        self.assertLess(difference, 1e-5)
 
     def test_a_signal_finishes_the_step_and_leaves_a_checkpoint_to_resume_from(self):
         long = ["--set", "train.steps=600", "--set", "train.keep=1"]
