@@ -103,6 +103,7 @@ void Node::backward(const Tensor&, InputGradients&) {}
 void InputGradients::add(std::size_t i, Tensor dx) {
   Node* input = node_.inputs[i].get();
   if (!input) return;
+  if (anomalies_are_detected()) detail::require_sound_gradient(node_.op, i, dx);
   if (input->inputs.empty()) return gradients_.add(input, std::move(dx));
   accumulate(input->gradient, std::move(dx));
 }

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/anomaly.h"
 #include "core/memory.h"
 #include "core/tensor.h"
 
@@ -117,6 +118,8 @@ Tensor record(std::string_view op, Tensor y, const Inputs& inputs, Backward back
     void backward(const Tensor& dy, InputGradients& dx) override { f(dy, dx); }
     Backward f;
   };
+  if (anomalies_are_detected())
+    detail::require_sound(op, y, std::vector<Tensor>(inputs.begin(), inputs.end()));
   bool depends = false;
   for (const Tensor& x : inputs) depends = depends || x.node();
   if (!depends || !gradients_are_recorded()) return y;

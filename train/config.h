@@ -41,6 +41,7 @@ struct TrainOptions {
                             ///< is evaluated and kept; 0: none
   std::int64_t eval_every = 50, checkpoint_every = 100;  ///< steps
   Index keep = 3;                                        ///< checkpoints kept
+  bool detect_anomaly = false;  ///< name the op that makes a NaN or infinity
 
   friend bool operator==(const TrainOptions&, const TrainOptions&) = default;
 };

@@ -126,6 +126,8 @@ Options train_options(TrainOptions& train) {
       option("train.eval_every", train.eval_every, at_least(1), "steps between validations"),
       option("train.checkpoint_every", train.checkpoint_every, at_least(1),
              "steps between checkpoints"),
+      option("train.detect_anomaly", train.detect_anomaly,
+             "stop at the op that first makes a NaN or infinity and name it; slow"),
       option("train.keep", train.keep, at_least(1), "newest checkpoints that are kept"),
   };
 }

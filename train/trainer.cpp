@@ -22,7 +22,8 @@ void require_finite(double loss, double norm, const Gradients& gradients, const 
   }
   throw Error(fmt::format(
       "step {}: {} is no longer finite (loss {}, learning rate {:g}); lower optimizer.lr or "
-      "train.clip and resume from the last checkpoint",
+      "train.clip and resume from the last checkpoint, or find the op to blame with "
+      "train.detect_anomaly=true",
       run.step, where, loss, rate));
 }
 
@@ -39,6 +40,8 @@ class Trainer {
 
   Outcome train(StopSignal& stop) {
     introduce();
+    std::optional<DetectAnomaly> detect;
+    if (options_.detect_anomaly) detect.emplace();
     while (run_.step < options_.steps) {
       step();
       const bool last = run_.step == options_.steps;

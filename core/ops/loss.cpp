@@ -49,7 +49,7 @@ Tensor cross_entropy(const Tensor& logits, const Indices& targets,
   for (double& share : shares) share /= total > 0 ? -total : 1;
   const Tensor factors = Tensor::from(shares, logits.shape(), logits.dtype());
   // A share of 0 counts as 0 even where the logarithm is infinite.
-  return sum(where(factors, factors * log_softmax(logits), Tensor::scalar(0, logits.dtype())));
+  return sum(factors * where(factors, log_softmax(logits), Tensor::scalar(0, logits.dtype())));
 }
 
 Tensor binary_cross_entropy(const Tensor& probabilities, const Tensor& targets) {

@@ -1,0 +1,56 @@
+#include "core/anomaly.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace qkv {
+namespace {
+
+thread_local bool detecting = false;
+
+bool has_nan(const Tensor& x) {
+  return dispatch(x.dtype(), [&](auto zero) {
+    return std::ranges::any_of(x.data<decltype(zero)>(), [](auto v) { return std::isnan(v); });
+  });
+}
+
+bool is_finite(const Tensor& x) {
+  return dispatch(x.dtype(), [&](auto zero) {
+    return std::ranges::all_of(x.data<decltype(zero)>(), [](auto v) { return std::isfinite(v); });
+  });
+}
+
+std::string_view name_of_fault(const Tensor& x) {
+  return has_nan(x) ? "a NaN" : "an infinity";
+}
+
+}  // namespace
+
+DetectAnomaly::DetectAnomaly() : previous_(std::exchange(detecting, true)) {}
+DetectAnomaly::~DetectAnomaly() {
+  detecting = previous_;
+}
+bool anomalies_are_detected() {
+  return detecting;
+}
+
+void detail::require_sound(std::string_view op, const Tensor& y, std::span<const Tensor> inputs) {
+  if (is_finite(y)) return;
+  const bool inherited =
+      has_nan(y) ? std::ranges::any_of(inputs, has_nan) : !std::ranges::all_of(inputs, is_finite);
+  if (inherited) return;
+  std::string shapes;
+  for (const Tensor& x : inputs) shapes += (shapes.empty() ? "" : ", ") + to_string(x.shape());
+  throw AnomalyError(fmt::format("[{}] made {} in its output of shape {}, from inputs of shapes {}",
+                                 op, name_of_fault(y), y.shape(), shapes));
+}
+
+void detail::require_sound_gradient(std::string_view op, std::size_t i, const Tensor& dx) {
+  if (!is_finite(dx))
+    throw AnomalyError(
+        fmt::format("[{}] made {} in backward, in the gradient of input {} of shape {}", op,
+                    name_of_fault(dx), i, dx.shape()));
+}
+
+}  // namespace qkv

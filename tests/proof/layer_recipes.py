@@ -1,0 +1,67 @@
+"""What PyTorch's layers make of each row of tests/proof/layers.cpp: label -> function of parameters and inputs.
+
+`p` holds the parameters by qkv's paths, `x` the tensors that go in.
+"""
+import torch
+from torch import nn
+from torch.nn import functional as F
+from torch.nn.utils.stateless import functional_call
+
+PADDING = torch.arange(4) >= torch.tensor([4, 2])[:, None]
+CAUSAL = torch.ones(4, 4).triu(1).bool()
+
+
+def below(p, prefix):
+    """The parameters below a path, without it."""
+    return {name[len(prefix):]: value for name, value in p.items() if name.startswith(prefix)}
+
+
+def attention_parameters(p):
+    """nn.MultiheadAttention keeps the projections of queries, keys and values in one matrix."""
+    return {"in_proj_weight": torch.cat([p["w_q.weight"], p["w_k.weight"], p["w_v.weight"]]),
+            "in_proj_bias": torch.cat([p["w_q.bias"], p["w_k.bias"], p["w_v.bias"]]),
+            "out_proj.weight": p["w_o.weight"], "out_proj.bias": p["w_o.bias"]}
+
+
+def block_parameters(p):
+    attention = attention_parameters(below(p, "attention."))
+    return {**{"self_attn." + name: value for name, value in attention.items()},
+            **{f"norm{i}.{name}": p[f"norm_{i}.{name}"] for i in (1, 2) for name in ("weight", "bias")},
+            **{f"linear{i}.{name}": p[f"feed_forward.w_{i}.{name}"] for i in (1, 2) for name in ("weight", "bias")}}
+
+
+def attention(p, query, memory, **masks):
+    layer = nn.MultiheadAttention(6, 2, batch_first=True)
+    return functional_call(layer, attention_parameters(p), (query, memory, memory), {"need_weights": False, **masks})[0]
+
+
+def block():
+    return nn.TransformerEncoderLayer(6, 2, 10, dropout=0, activation=lambda x: F.gelu(x, approximate="tanh"),
+                                      batch_first=True, norm_first=True)
+
+
+def encoder(p, x):
+    parameters = {f"layers.{i}.{name}": value for i in (0, 1)
+                  for name, value in block_parameters(below(p, f"layers.{i}.")).items()}
+    parameters.update({"norm." + name: value for name, value in below(p, "norm.").items()})
+    return functional_call(nn.TransformerEncoder(block(), 2, nn.LayerNorm(6)), parameters, (x,),
+                           {"src_key_padding_mask": PADDING})
+
+
+RECIPES = {
+    "Linear: with bias": lambda p, x: functional_call(nn.Linear(4, 3), p, (x,)),
+    "Linear: without bias": lambda p, x: functional_call(nn.Linear(4, 3, bias=False), p, (x,)),
+    "LayerNorm: rows": lambda p, x: functional_call(nn.LayerNorm(6), p, (x,)),
+    "Embedding: an id twice":
+        lambda p: functional_call(nn.Embedding(7, 4), p, (torch.tensor([[6, 0, 6], [1, 2, 2]]),)),
+    "FeedForward: sequences":
+        lambda p, x: F.linear(F.gelu(F.linear(x, p["w_1.weight"], p["w_1.bias"]), approximate="tanh"),
+                              p["w_2.weight"], p["w_2.bias"]),
+    "MultiHeadAttention: self, padding": lambda p, x: attention(p, x, x, key_padding_mask=PADDING),
+    "MultiHeadAttention: self, causal": lambda p, x: attention(p, x, x, attn_mask=CAUSAL),
+    "MultiHeadAttention: cross, padding":
+        lambda p, query, memory: attention(p, query, memory, key_padding_mask=PADDING),
+    "EncoderBlock: padding":
+        lambda p, x: functional_call(block(), block_parameters(p), (x,), {"src_key_padding_mask": PADDING}),
+    "Encoder: two blocks, padding": encoder,
+}

@@ -1,0 +1,58 @@
+#include "tests/proof/proof.h"
+
+#include "core/gradient_check.h"
+#include "core/ops.h"
+#include "optim/optimizer.h"
+#include "tests/support/numbers.h"
+
+namespace qkv::tests {
+namespace {
+
+const OptimizerOptions row_optimizer{.kind = OptimizerKind::sgd, .lr = 0.001, .momentum = 0.9};
+constexpr int row_steps = 10;
+
+/// Writes a row's values, output, gradients and what ten steps make of the values, in one type.
+void write_row(Proof& proof, const std::string& path, const ProofRow& row) {
+  const auto weighted = [&](const Tensor& y) { return sum(y * numbers(y.shape(), y.dtype())); };
+  for (const auto& [name, parameter] : row.parameters)
+    proof.write(path + ".values." + name, parameter->value());
+  const Tensor y = row.output();
+  proof.write(path + ".output", y);
+  proof.write(path + ".weights", numbers(y.shape(), y.dtype()));
+  const auto optimizer = make_optimizer(row_optimizer);
+  for (int step = 0; step < row_steps; ++step) {
+    const Gradients gradients = gradients_of(weighted(row.output()));
+    for (const auto& [name, parameter] : row.parameters)
+      if (step == 0 && gradients.has(*parameter))
+        proof.write(path + ".gradients." + name, gradients.of(*parameter));
+    optimizer->step(row.parameters, gradients, row_optimizer.lr, step);
+  }
+  for (const auto& [name, parameter] : row.parameters)
+    proof.write(path + ".trained." + name, parameter->value());
+}
+
+}  // namespace
+
+std::string Proof::add(const std::string& section, const std::string& label) {
+  auto& labels = file_.vocabulary[section];
+  labels.push_back(label);
+  return fmt::format("{}.{}", section, labels.size() - 1);
+}
+
+void Proof::add(const std::string& section, const ProofRow& row) {
+  const std::string path = add(section, row.label);
+  const GradientCheck check = check_gradients(row.parameters, [&] {
+    const Tensor y = row.output();
+    return sum(y * numbers(y.shape(), y.dtype()));
+  });
+  write(path + ".gradient_check", Tensor::scalar(check.error, DType::float64));
+  std::vector<Tensor> start;
+  for (const auto& [name, parameter] : row.parameters) start.push_back(parameter->value().detach());
+  for (const DType dtype : {DType::float32, DType::float64}) {
+    for (std::size_t i = 0; i < start.size(); ++i)
+      row.parameters[i].parameter->assign(start[i].to(dtype));
+    write_row(*this, path + "." + std::string(to_string(dtype)), row);
+  }
+}
+
+}  // namespace qkv::tests

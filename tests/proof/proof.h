@@ -1,0 +1,48 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/parameter.h"
+#include "train/checkpoint.h"
+
+namespace qkv::tests {
+
+/// Something that an outside implementation recomputes from its parameters and inputs.
+struct ProofRow {
+  std::string label;  ///< "Linear: with bias"; what stands before the colon is proved
+  /// Float64 values by name, among them the tensors that go in: each is written, and so is the
+  /// gradient by each.
+  std::vector<NamedParameter> parameters;
+  std::function<Tensor()> output;
+};
+
+/// The rows of the proof as one checkpoint, so that reading it proves the format too:
+///
+///     /vocabulary/<section>                             labels; row N is the N-th
+///     /model/<section>/N/gradient_check                 worst error against central differences
+///     /model/<section>/N/<dtype>/values/<parameter>     for float32 and float64
+///     /model/<section>/N/<dtype>/weights                of the shape of the output
+///     /model/<section>/N/<dtype>/output
+///     /model/<section>/N/<dtype>/gradients/<parameter>  of sum(weights output)
+///     /model/<section>/N/<dtype>/trained/<parameter>    after ten steps of `row_optimizer`
+class Proof {
+ public:
+  void add(const std::string& section, const ProofRow& row);
+  /// Rows of another kind write tensors of their own below the path that this returns.
+  std::string add(const std::string& section, const std::string& label);
+  void write(const std::string& path, const Tensor& value) { file_.model[path] = value.detach(); }
+
+  const Checkpoint& file() const { return file_; }
+
+ private:
+  Checkpoint file_;
+};
+
+// What fills the proof, a file for each section.
+void prove_ops(Proof& proof);
+void prove_layers(Proof& proof);
+void prove_optimizers(Proof& proof);
+
+}  // namespace qkv::tests
