@@ -5,6 +5,9 @@
 
 namespace qkv {
 
+/// Of the vectors that a model starts with.
+constexpr double embedding_deviation = 0.5;
+
 /// One static vector for each token: row `id` of `weight` [V, D], which starts normal with
 /// deviation `deviation`.
 struct Embedding : Module {

@@ -5,11 +5,10 @@
 #include "layers/embedding.h"
 #include "layers/encoder.h"
 #include "layers/initialise.h"
+#include "layers/recurrent.h"
 
 namespace qkv {
 namespace {
-
-constexpr double embedding_deviation = 0.5;
 
 /// Every word keeps its one vector, whatever its sentence.
 struct StaticModel final : Model {
@@ -84,9 +83,14 @@ struct TransformerModel final : Model {
 }  // namespace
 
 std::unique_ptr<Model> make_model(const ModelOptions& options, Index vocabulary, Random& random) {
-  if (options.kind == ModelKind::static_embedding)
-    return std::make_unique<StaticModel>(options, vocabulary, random);
-  return std::make_unique<TransformerModel>(options, vocabulary, random);
+  switch (options.kind) {
+    case ModelKind::static_embedding:
+      return std::make_unique<StaticModel>(options, vocabulary, random);
+    case ModelKind::recurrent:
+      return make_recurrent_model(options, vocabulary, random);
+    default:
+      return std::make_unique<TransformerModel>(options, vocabulary, random);
+  }
 }
 
 }  // namespace qkv

@@ -16,6 +16,11 @@ struct Model : Module {
   virtual Tensor operator()(const Indices& ids, const Indices& lengths, Context& context) const = 0;
   /// The table of static vectors [V, D].
   virtual const Parameter& embedding_table() const = 0;
+  /// One vector for each sentence from those of its tokens, x [B, T, D] -> [B, D]: their mean,
+  /// unless the kind of model has its own way.
+  virtual Tensor sentence(const Tensor& x, const Indices& lengths) const {
+    return masked_mean(x, lengths);
+  }
 };
 
 /// Throws ValueError when the options contradict each other.

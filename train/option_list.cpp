@@ -43,10 +43,11 @@ Options model_options(ModelOptions& model) {
       option("model.kind", model.kind,
              {{"encoder", ModelKind::encoder},
               {"decoder", ModelKind::decoder},
+              {"recurrent", ModelKind::recurrent},
               {"static", ModelKind::static_embedding}},
              "decoder: a word sees only the words before it; static: it sees no other word"),
       option("model.width", model.width, between(1, 4096), "numbers in a word's vector"),
-      option("model.layers", model.layers, between(1, 64), "blocks"),
+      option("model.layers", model.layers, between(1, 64), "layers on top of each other"),
       option("model.heads", model.heads, between(1, 256),
              "attention heads a block; must divide the width"),
       option("model.attention", model.attention,
@@ -65,6 +66,11 @@ Options model_options(ModelOptions& model) {
              "hidden width of a block's feed-forward part; 0: none"),
       option("model.bias", model.bias, "linear layers and norms add a bias"),
       option("model.tied", model.tied, "the output layer's weight is the embedding table"),
+      option("model.cell", model.cell,
+             {{"rnn", CellKind::rnn}, {"gru", CellKind::gru}, {"lstm", CellKind::lstm}},
+             "how a recurrent model goes from one state to the next"),
+      option("model.bidirectional", model.bidirectional,
+             "recurrent: read backwards, too, with half of the width each"),
       option("model.dropout", model.dropout, below_one(), "share of numbers dropped in training"),
       option("model.max_length", model.max_length, between(1, 65536), "longest sentence in tokens"),
   };
@@ -132,6 +138,17 @@ Options train_options(TrainOptions& train) {
   };
 }
 
+/// Whether a word's vector depends on words after it.
+bool sees_ahead(const ModelOptions& model) {
+  if (model.kind == ModelKind::recurrent) return model.bidirectional;
+  return model.kind != ModelKind::decoder && model.kind != ModelKind::static_embedding;
+}
+
+bool has_heads(const ModelOptions& model) {
+  const bool attends = model.kind == ModelKind::encoder || model.kind == ModelKind::decoder;
+  return attends && model.attention != AttentionKind::parameter_free;
+}
+
 }  // namespace
 
 std::vector<Option> options_of(Config& config) {
@@ -157,22 +174,25 @@ std::optional<Conflict> find_conflict(const Config& config) {
   if (model.tied && task.kind != TaskKind::language_model)
     return Conflict{{"model.tied", "task.kind"},
                     "model.tied needs a task whose outputs are words: \"language-model\""};
-  if (task.kind == TaskKind::language_model && model.kind == ModelKind::encoder)
-    return Conflict{{"model.kind", "task.kind"},
-                    "task.kind \"language-model\" needs model.kind = \"decoder\": an encoder would "
-                    "see the words that it is to foretell"};
+  if (task.kind == TaskKind::language_model && sees_ahead(model))
+    return Conflict{
+        {"model.kind", "model.bidirectional", "task.kind"},
+        "task.kind \"language-model\" needs a model that does not see the words that it "
+        "is to foretell: model.kind = \"decoder\", or \"recurrent\" in one direction"};
   if (task.format == DataFormat::coarsewsd && task.data.empty())
     return Conflict{{"task.data", "task.format"},
                     "task.data must name a folder when task.format is \"coarsewsd\""};
   if (config.optimizer.nesterov && config.optimizer.momentum == 0)
     return Conflict{{"optimizer.nesterov", "optimizer.momentum"},
                     "optimizer.nesterov needs optimizer.momentum to be above 0"};
-  const bool has_heads =
-      model.kind != ModelKind::static_embedding && model.attention != AttentionKind::parameter_free;
-  if (has_heads && model.width % model.heads != 0)
+  if (has_heads(model) && model.width % model.heads != 0)
     return Conflict{
         {"model.heads", "model.width"},
         fmt::format("model.heads must divide model.width ({}), got {}", model.width, model.heads)};
+  if (model.kind == ModelKind::recurrent && model.bidirectional && model.width % 2 != 0)
+    return Conflict{{"model.bidirectional", "model.width"},
+                    fmt::format("model.width must be even when model.bidirectional is true, got {}",
+                                model.width)};
   return std::nullopt;
 }
 
