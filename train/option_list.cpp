@@ -17,7 +17,10 @@ Options run_options(Config& run) {
 Options task_options(TaskOptions& task) {
   return {
       option("task.kind", task.kind,
-             {{"word-sense", TaskKind::word_sense}, {"language-model", TaskKind::language_model}},
+             {{"word-sense", TaskKind::word_sense},
+              {"classify", TaskKind::classify},
+              {"coreference", TaskKind::coreference},
+              {"language-model", TaskKind::language_model}},
              "what is learned"),
       option("task.format", task.format,
              {{"files", DataFormat::files},
@@ -165,8 +168,7 @@ std::optional<Conflict> find_conflict(const Config& config) {
   const ModelOptions& model = config.model;
   if (config.name.empty())
     return Conflict{{}, "name is missing; a run needs one, as in name = \"bank\""};
-  const bool one_file = !task.data.empty() && task.kind == TaskKind::language_model;
-  if (task.format == DataFormat::files && task.train.empty() && !one_file)
+  if (task.format == DataFormat::files && task.train.empty() && task.data.empty())
     return Conflict{{"task.train", "task.format"}, "task.train must name the file to learn from"};
   if (task.format == DataFormat::generated && task.kind != TaskKind::language_model)
     return Conflict{{"task.format", "task.kind"},
@@ -179,6 +181,9 @@ std::optional<Conflict> find_conflict(const Config& config) {
         {"model.kind", "model.bidirectional", "task.kind"},
         "task.kind \"language-model\" needs a model that does not see the words that it "
         "is to foretell: model.kind = \"decoder\", or \"recurrent\" in one direction"};
+  if (task.format == DataFormat::coarsewsd && task.kind != TaskKind::word_sense)
+    return Conflict{{"task.format", "task.kind"},
+                    "task.format \"coarsewsd\" needs task.kind = \"word-sense\""};
   if (task.format == DataFormat::coarsewsd && task.data.empty())
     return Conflict{{"task.data", "task.format"},
                     "task.data must name a folder when task.format is \"coarsewsd\""};

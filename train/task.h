@@ -35,7 +35,7 @@ struct Evaluation {
 /// What a model says of a text.
 struct Prediction {
   std::string text;
-  Index index;  ///< the word it is about, counted from 0
+  std::optional<Index> index;  ///< the word it is about, counted from 0; none: the whole text
   std::string label;
   double probability;
 };
