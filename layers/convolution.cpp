@@ -54,8 +54,9 @@ void Conv1d::visit(ModuleVisitor& visit) {
 
 ConvolutionLayer::ConvolutionLayer(Index width, Random& random) {
   constexpr Index count = kernel_widths.size();
-  require<ValueError>(width >= count, "[convolution] {} kernels need a width of {} at least, got {}",
-                      count, count, width);
+  require<ValueError>(width >= count,
+                      "[convolution] {} kernels need a width of {} at least, got {}", count, count,
+                      width);
   for (Index i = 0; i < count; ++i)
     kernels.emplace_back(width, width * (i + 1) / count - width * i / count,
                          kernel_widths[static_cast<std::size_t>(i)], random);

@@ -8,8 +8,8 @@
 namespace qkv {
 
 /// A convolution over time that keeps the length: zeros stand before and after the sequence.
-/// `weight` [out, in, K] and `bias` [out] as in PyTorch's Conv1d; the weight starts Kaiming uniform,
-/// the bias at 0.
+/// `weight` [out, in, K] and `bias` [out] as in PyTorch's Conv1d; the weight starts Kaiming
+/// uniform, the bias at 0.
 struct Conv1d : Module {
   Conv1d(Index in, Index out, Index kernel, Random& random);
 

@@ -47,6 +47,7 @@ Options model_options(ModelOptions& model) {
              {{"encoder", ModelKind::encoder},
               {"decoder", ModelKind::decoder},
               {"recurrent", ModelKind::recurrent},
+              {"feed-forward", ModelKind::fixed_length},
               {"static", ModelKind::static_embedding}},
              "decoder: a word sees only the words before it; static: it sees no other word"),
       option("model.width", model.width, between(1, 4096), "numbers in a word's vector"),
@@ -190,6 +191,9 @@ std::optional<Conflict> find_conflict(const Config& config) {
   if (config.optimizer.nesterov && config.optimizer.momentum == 0)
     return Conflict{{"optimizer.nesterov", "optimizer.momentum"},
                     "optimizer.nesterov needs optimizer.momentum to be above 0"};
+  if (model.kind == ModelKind::fixed_length && model.feed_forward == 0)
+    return Conflict{{"model.feed_forward", "model.kind"},
+                    "model.feed_forward must be > 0 when model.kind is \"feed-forward\""};
   if (has_heads(model) && model.width % model.heads != 0)
     return Conflict{
         {"model.heads", "model.width"},
