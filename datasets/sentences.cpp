@@ -39,6 +39,16 @@ SentenceExamples read_coreference_tsv(const std::filesystem::path& path) {
   return examples;
 }
 
+std::vector<SentencePair> read_translate_tsv(const std::filesystem::path& path) {
+  std::vector<SentencePair> pairs;
+  for (const TsvRow& row : read_tsv(path, "source<TAB>target")) {
+    pairs.push_back({tokenized(row.fields[0]), tokenized(row.fields[1]), row.place});
+    row.demand(!pairs.back().source.empty(), "the source is empty");
+    row.demand(!pairs.back().target.empty(), "the target is empty");
+  }
+  return pairs;
+}
+
 SentenceExample cropped(const SentenceExample& example, Index max_words) {
   const Index count = std::ssize(example.words);
   if (count <= max_words) return example;

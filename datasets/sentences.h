@@ -25,6 +25,12 @@ struct SentenceExample {
 
 using SentenceExamples = std::vector<SentenceExample>;
 
+/// A sentence in two languages.
+struct SentencePair {
+  std::vector<std::string> source, target;
+  std::string place;
+};
+
 // Each throws UserError naming file and line. Words stand between white space.
 
 /// Lines `label<TAB>index<TAB>sentence`.
@@ -33,6 +39,9 @@ SentenceExamples read_word_sense_tsv(const std::filesystem::path& path);
 SentenceExamples read_classify_tsv(const std::filesystem::path& path);
 /// Lines `antecedent_index<TAB>pronoun_index<TAB>sentence`.
 SentenceExamples read_coreference_tsv(const std::filesystem::path& path);
+
+/// Lines `source<TAB>target`, both cut into words as people type them (`tokenized`).
+std::vector<SentencePair> read_translate_tsv(const std::filesystem::path& path);
 
 /// At most `max_words` words around the example's word.
 SentenceExample cropped(const SentenceExample& example, Index max_words);

@@ -34,7 +34,7 @@ MultiHeadAttention::MultiHeadAttention(const ModelOptions& model, bool cross, Ra
     : options(attention_options(model)),
       cross(cross),
       rotary(model.position == PositionKind::rotary && !cross),
-      kv_heads(model.kv_heads ? model.kv_heads : options.heads) {
+      kv_heads(model.kv_heads && options.heads > 1 ? model.kv_heads : options.heads) {
   require<ValueError>(options.heads % kv_heads == 0,
                       "[attention] {} heads of keys and values do not divide the {} of queries",
                       kv_heads, options.heads);

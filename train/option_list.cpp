@@ -20,6 +20,7 @@ Options task_options(TaskOptions& task) {
              {{"word-sense", TaskKind::word_sense},
               {"classify", TaskKind::classify},
               {"coreference", TaskKind::coreference},
+              {"translate", TaskKind::translate},
               {"language-model", TaskKind::language_model}},
              "what is learned"),
       option("task.format", task.format,
@@ -46,6 +47,7 @@ Options model_options(ModelOptions& model) {
       option("model.kind", model.kind,
              {{"encoder", ModelKind::encoder},
               {"decoder", ModelKind::decoder},
+              {"encoder-decoder", ModelKind::encoder_decoder},
               {"recurrent", ModelKind::recurrent},
               {"feed-forward", ModelKind::fixed_length},
               {"static", ModelKind::static_embedding}},
@@ -54,6 +56,8 @@ Options model_options(ModelOptions& model) {
       option("model.layers", model.layers, between(1, 64), "layers on top of each other"),
       option("model.heads", model.heads, between(1, 256),
              "attention heads a block; must divide the width"),
+      option("model.kv_heads", model.kv_heads, between(0, 256),
+             "heads of keys and values, each shared by several of queries; 0: as many as heads"),
       option("model.attention", model.attention,
              {{"learned", AttentionKind::learned},
               {"parameter-free", AttentionKind::parameter_free},
@@ -68,6 +72,8 @@ Options model_options(ModelOptions& model) {
              "how words know their place"),
       option("model.feed_forward", model.feed_forward, between(0, 65536),
              "hidden width of a block's feed-forward part; 0: none"),
+      option("model.norm", model.norm, {{"pre", NormKind::pre}, {"post", NormKind::post}},
+             "normalise before each part of a block, or after"),
       option("model.bias", model.bias, "linear layers and norms add a bias"),
       option("model.tied", model.tied, "the output layer's weight is the embedding table"),
       option("model.cell", model.cell,
@@ -149,7 +155,8 @@ bool sees_ahead(const ModelOptions& model) {
 }
 
 bool has_heads(const ModelOptions& model) {
-  const bool attends = model.kind == ModelKind::encoder || model.kind == ModelKind::decoder;
+  const bool attends = model.kind == ModelKind::encoder || model.kind == ModelKind::decoder ||
+                       model.kind == ModelKind::encoder_decoder;
   return attends && model.attention != AttentionKind::parameter_free;
 }
 
@@ -174,9 +181,13 @@ std::optional<Conflict> find_conflict(const Config& config) {
   if (task.format == DataFormat::generated && task.kind != TaskKind::language_model)
     return Conflict{{"task.format", "task.kind"},
                     "task.format \"generated\" needs task.kind = \"language-model\""};
-  if (model.tied && task.kind != TaskKind::language_model)
-    return Conflict{{"model.tied", "task.kind"},
-                    "model.tied needs a task whose outputs are words: \"language-model\""};
+  if ((task.kind == TaskKind::translate) != (model.kind == ModelKind::encoder_decoder))
+    return Conflict{{"model.kind", "task.kind"},
+                    "task.kind \"translate\" and model.kind \"encoder-decoder\" need each other"};
+  if (model.tied && task.kind != TaskKind::language_model && task.kind != TaskKind::translate)
+    return Conflict{
+        {"model.tied", "task.kind"},
+        "model.tied needs a task whose outputs are words: \"language-model\" or \"translate\""};
   if (task.kind == TaskKind::language_model && sees_ahead(model))
     return Conflict{
         {"model.kind", "model.bidirectional", "task.kind"},
@@ -191,6 +202,10 @@ std::optional<Conflict> find_conflict(const Config& config) {
   if (config.optimizer.nesterov && config.optimizer.momentum == 0)
     return Conflict{{"optimizer.nesterov", "optimizer.momentum"},
                     "optimizer.nesterov needs optimizer.momentum to be above 0"};
+  if (model.kind == ModelKind::encoder_decoder && model.attention == AttentionKind::parameter_free)
+    return Conflict{{"model.attention", "model.kind"},
+                    "model.attention \"parameter-free\" has no attention from decoder to encoder; "
+                    "take \"learned\" or \"uniform\" for model.kind \"encoder-decoder\""};
   if (model.kind == ModelKind::fixed_length && model.feed_forward == 0)
     return Conflict{{"model.feed_forward", "model.kind"},
                     "model.feed_forward must be > 0 when model.kind is \"feed-forward\""};
@@ -198,6 +213,10 @@ std::optional<Conflict> find_conflict(const Config& config) {
     return Conflict{
         {"model.heads", "model.width"},
         fmt::format("model.heads must divide model.width ({}), got {}", model.width, model.heads)};
+  if (has_heads(model) && model.kv_heads && model.heads % model.kv_heads != 0)
+    return Conflict{{"model.kv_heads", "model.heads"},
+                    fmt::format("model.kv_heads must divide model.heads ({}), got {}", model.heads,
+                                model.kv_heads)};
   if (model.kind == ModelKind::recurrent && model.bidirectional && model.width % 2 != 0)
     return Conflict{{"model.bidirectional", "model.width"},
                     fmt::format("model.width must be even when model.bidirectional is true, got {}",

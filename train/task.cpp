@@ -5,6 +5,7 @@
 #include "train/classification.h"
 #include "train/coreference.h"
 #include "train/language_model.h"
+#include "train/translation.h"
 #include "train/word_sense.h"
 
 namespace qkv {
@@ -41,6 +42,8 @@ std::unique_ptr<Task> task_of(const Config& config, const Arguments&... argument
       return std::make_unique<Classification>(config, arguments...);
     case TaskKind::coreference:
       return std::make_unique<Coreference>(config, arguments...);
+    case TaskKind::translate:
+      return std::make_unique<Translation>(config, arguments...);
     case TaskKind::language_model:
       return std::make_unique<LanguageModel>(config, arguments...);
     default:

@@ -36,8 +36,9 @@ struct Evaluation {
 struct Prediction {
   std::string text;
   std::optional<Index> index;  ///< the word it is about, counted from 0; none: the whole text
-  std::string label;
+  std::string label;           ///< a class, a word, or the text that the model wrote
   double probability;
+  bool is_output = false;  ///< whether the label is a text that the model wrote
 };
 
 /// A text as the model reads it.

@@ -272,4 +272,4 @@ LOSS = {
     "mean_squared_error: scalar": F.mse_loss,
 }
 
-RECIPES = {**ELEMENTWISE, **SHAPE, **REDUCTION, **LAYER, **LOSS}
+RECIPES = {**ELEMENTWISE, **SHAPE, **REDUCTION, **LAYER, **RECURRENT, **LOSS}
