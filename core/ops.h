@@ -160,6 +160,34 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attent
 Tensor attention_weights(const Tensor& q, const Tensor& k, const AttentionMask& mask,
                          const AttentionOptions& options);
 
+// Recurrent networks
+// --------------------------------------------------------------------------------------------------------------
+
+/// Weights of one direction, in PyTorch's shapes and order of gates: G gates of H numbers each.
+struct RecurrentWeights {
+  const Tensor& input;        ///< [G H, I]
+  const Tensor& hidden;       ///< [G H, H]
+  const Tensor& input_bias;   ///< [G H]
+  const Tensor& hidden_bias;  ///< [G H]
+};
+
+// The states of a recurrent network that reads x [B, T, I] step by step, from a state of zeros
+// -> [B, T, H]. Positions at or after lengths[b] (empty: none are) are padding: they are not read,
+// and their states are zeros. `reverse` reads from the last position to the first. Below, i and h
+// stand for x W_ih^T + b_ih and h' W_hh^T + b_hh of a gate, h' being the state before.
+
+/// tanh(i + h) (Elman 1990, "Finding Structure in Time"); G = 1.
+Tensor rnn(const Tensor& x, const RecurrentWeights& weights, const Indices& lengths,
+           bool reverse = false);
+/// (1 - z) n + z h' with r, z = sigmoid(i + h), n = tanh(i + r h); gates r, z, n (Cho et al. 2014,
+/// "Learning Phrase Representations using RNN Encoder-Decoder", with cuDNN's order of r and W).
+Tensor gru(const Tensor& x, const RecurrentWeights& weights, const Indices& lengths,
+           bool reverse = false);
+/// o tanh(c) with c = f c' + i g; gates i, f, g, o, of which g is a tanh and the others sigmoids
+/// (Hochreiter & Schmidhuber 1997, "Long Short-Term Memory"; Gers et al. 2000).
+Tensor lstm(const Tensor& x, const RecurrentWeights& weights, const Indices& lengths,
+            bool reverse = false);
+
 // Layers' ops
 // ------------------------------------------------------------------------------------------------------------
 

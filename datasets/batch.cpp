@@ -4,17 +4,16 @@
 
 #include "core/error.h"
 #include "core/random.h"
-#include "datasets/vocabulary.h"
 
 namespace qkv {
 
-TokenBatch pad(std::span<const std::vector<std::int32_t>> sentences) {
+TokenBatch pad(std::span<const std::vector<std::int32_t>> sentences, std::int32_t filler) {
   require<ValueError>(!sentences.empty(), "pad needs at least one sentence");
   std::vector<std::int32_t> lengths;
   for (const auto& sentence : sentences)
     lengths.push_back(static_cast<std::int32_t>(sentence.size()));
   const auto time = static_cast<std::size_t>(std::ranges::max(lengths));
-  std::vector<std::int32_t> ids(sentences.size() * time, Vocabulary::padding);
+  std::vector<std::int32_t> ids(sentences.size() * time, filler);
   for (std::size_t i = 0; i < sentences.size(); ++i)
     std::ranges::copy(sentences[i], ids.begin() + static_cast<std::ptrdiff_t>(i * time));
   const Index batch = std::ssize(sentences);

@@ -5,17 +5,19 @@
 #include <vector>
 
 #include "core/tensor.h"
+#include "datasets/vocabulary.h"
 
 namespace qkv {
 
 /// Sentences of different length side by side.
 struct TokenBatch {
-  Indices ids;      ///< [batch, time], shorter sentences filled up with Vocabulary::padding
+  Indices ids;      ///< [batch, time], shorter sentences filled up
   Indices lengths;  ///< [batch]
 };
 
-/// Throws ValueError when there is no sentence.
-TokenBatch pad(std::span<const std::vector<std::int32_t>> sentences);
+/// Fills shorter sentences up with `filler`. Throws ValueError when there is no sentence.
+TokenBatch pad(std::span<const std::vector<std::int32_t>> sentences,
+               std::int32_t filler = Vocabulary::padding);
 
 /// Which examples each step trains on: every epoch goes through all of them in an order of its own,
 /// and a batch may reach into the next epoch. A function of (seed, step) alone.

@@ -19,26 +19,61 @@ Tensor projected(const std::optional<Linear>& projection, const Tensor& x) {
   return projection ? (*projection)(x) : x;
 }
 
+/// Each of the G heads of x [B, T, G d_k] as often as it takes to give `heads`: [B, T, H d_k].
+Tensor shared_heads(const Tensor& x, Index own, Index heads) {
+  if (own == heads) return x;
+  const Index batch = x.dim(0), time = x.dim(1), head_width = x.dim(2) / own;
+  const Tensor copies = Tensor::zeros({heads / own, 1}, x.dtype());
+  return reshape(reshape(x, {batch, time, own, 1, head_width}) + copies,
+                 {batch, time, heads * head_width});
+}
+
 }  // namespace
 
-MultiHeadAttention::MultiHeadAttention(const ModelOptions& model, Random& random)
-    : options(attention_options(model)), rotary(model.position == PositionKind::rotary) {
-  const auto projection = [&](std::optional<Linear>& linear) {
-    linear.emplace(model.width, model.width, random, model.bias);
+MultiHeadAttention::MultiHeadAttention(const ModelOptions& model, bool cross, Random& random)
+    : options(attention_options(model)),
+      cross(cross),
+      rotary(model.position == PositionKind::rotary && !cross),
+      kv_heads(model.kv_heads && options.heads > 1 ? model.kv_heads : options.heads) {
+  require<ValueError>(options.heads % kv_heads == 0,
+                      "[attention] {} heads of keys and values do not divide the {} of queries",
+                      kv_heads, options.heads);
+  const auto projection = [&](std::optional<Linear>& linear, Index in, Index out) {
+    linear.emplace(in, out, random, model.bias);
   };
-  if (model.attention == AttentionKind::learned) projection(w_q), projection(w_k);
-  if (model.attention != AttentionKind::parameter_free) projection(w_v), projection(w_o);
+  const Index width = model.width, shared = width / options.heads * kv_heads;
+  if (model.attention == AttentionKind::learned) {
+    projection(w_q, width, width);
+    projection(w_k, width, shared);
+  }
+  if (model.attention != AttentionKind::parameter_free) {
+    projection(w_v, width, shared);
+    projection(w_o, width, width);
+  }
+}
+
+Tensor MultiHeadAttention::placed(const Tensor& x, Index heads, const Context& context) const {
+  if (!rotary) return x;
+  const Tensor turns = rotary_turns(x.dim(1), x.dim(2) / heads, context.position(), x.dtype());
+  return qkv::rotary(x, heads, turns);
+}
+
+KeysValues MultiHeadAttention::keys_values(const Tensor& memory, const Context& context) const {
+  KeyValueCache* const cache = context.cache();
+  if (cache && cross)
+    if (const KeysValues* known = cache->find(*this)) return *known;
+  const Index key_heads = w_k ? kv_heads : options.heads,
+              value_heads = w_v ? kv_heads : options.heads;
+  const KeysValues now = {
+      shared_heads(placed(projected(w_k, memory), key_heads, context), key_heads, options.heads),
+      shared_heads(projected(w_v, memory), value_heads, options.heads)};
+  return cache ? cache->append(*this, now) : now;
 }
 
 Tensor MultiHeadAttention::operator()(const Tensor& query, const Tensor& memory,
                                       const AttentionMask& mask, Context& context) const {
-  const auto placed = [&](const Tensor& x) {
-    return rotary ? qkv::rotary(x, options.heads,
-                                rotary_turns(x.dim(1), x.dim(2) / options.heads, 0, x.dtype()))
-                  : x;
-  };
-  const Tensor q = placed(projected(w_q, query)), k = placed(projected(w_k, memory));
-  const Tensor v = projected(w_v, memory);
+  const Tensor q = placed(projected(w_q, query), options.heads, context);
+  const auto [k, v] = keys_values(memory, context);
   if (context.records()) {
     context.record(*this, "q", q);
     context.record(*this, "k", k);

@@ -15,20 +15,30 @@ namespace qkv {
 ///   w_o are learned parameter-free  softmax(x x^T) x: nothing is learned, as tutorials build
 ///   attention first; one head
 ///
-/// d_k = D / H is the width of a head. With `scale` off, scores are not divided by sqrt(d_k).
+/// With fewer heads of keys and values than of queries, several query heads share one (Ainslie et
+/// al. 2023, "GQA"). d_k = D / H is the width of a head. With `scale` off, scores are not divided
+/// by sqrt(d_k).
 struct MultiHeadAttention : Module {
   /// Throws ValueError when the heads do not divide the width.
-  MultiHeadAttention(const ModelOptions& options, Random& random);
+  /// `cross`: to other tokens than one's own, which have no common positions with them.
+  MultiHeadAttention(const ModelOptions& options, bool cross, Random& random);
 
-  /// query [B, Tq, D], memory [B, Tk, D] -> [B, Tq, D]; self-attention when both are the same.
+  /// query [B, Tq, D], memory [B, Tk, D] -> [B, Tq, D]; self-attention when both are the same. With
+  /// a cache, self-attention also attends to the keys in it, and cross-attention to those alone
+  /// once it has seen the memory.
   /// Records "q", "k", "v" and "weights" [B, H, Tq, Tk].
   Tensor operator()(const Tensor& query, const Tensor& memory, const AttentionMask& mask,
                     Context& context) const;
   void visit(ModuleVisitor& visit) override;
 
   AttentionOptions options;
-  bool rotary;
+  bool cross, rotary;
+  Index kv_heads;
   std::optional<Linear> w_q, w_k, w_v, w_o;
+
+ private:
+  Tensor placed(const Tensor& x, Index heads, const Context& context) const;
+  KeysValues keys_values(const Tensor& memory, const Context& context) const;
 };
 
 }  // namespace qkv

@@ -7,6 +7,7 @@
 
 #include "core/ops.h"
 #include "core/parameter.h"
+#include "layers/key_value_cache.h"
 
 namespace qkv {
 
@@ -35,6 +36,8 @@ class Context {
   explicit Context(Recorder* recorder = nullptr) : recorder_(recorder) {}
   /// Training, with random numbers for this step.
   explicit Context(const Random& random) : random_(random) {}
+  /// Generation: a decoder goes on behind the tokens that the cache holds and adds its own.
+  explicit Context(KeyValueCache& cache) : cache_(&cache) {}
 
   bool training() const { return random_.has_value(); }
   /// A stream of its own for each layer that asks, in the order of asking.
@@ -45,6 +48,10 @@ class Context {
     return dropout(x, dropout_probability(probability), next_random());
   }
 
+  KeyValueCache* cache() const { return cache_; }
+  /// Where the tokens of this pass begin in their sequence.
+  Index position() const { return cache_ ? cache_->length() : 0; }
+
   bool records() const { return recorder_ != nullptr; }
   void record(const Module& module, std::string_view what, const Tensor& value) const {
     if (recorder_) recorder_->record(module, what, value);
@@ -53,6 +60,7 @@ class Context {
  private:
   std::optional<Random> random_;
   Recorder* recorder_ = nullptr;
+  KeyValueCache* cache_ = nullptr;
 };
 
 }  // namespace qkv

@@ -17,11 +17,11 @@ void Embedding::visit(ModuleVisitor& visit) {
   visit("weight", weight);
 }
 
-Tensor with_sinusoidal_positions(const Tensor& x) {
+Tensor with_sinusoidal_positions(const Tensor& x, Index first) {
   const Index time = x.dim(-2), width = x.dim(-1);
   std::vector<double> encoding;
   encoding.reserve(static_cast<std::size_t>(time * width));
-  for (Index t = 0; t < time; ++t)
+  for (Index t = first; t < first + time; ++t)
     for (Index i = 0; i < width; ++i) {
       const Index pair = i / 2;
       const double exponent = static_cast<double>(2 * pair) / static_cast<double>(width);

@@ -5,6 +5,9 @@
 
 namespace qkv {
 
+/// Of the vectors that a model starts with.
+constexpr double embedding_deviation = 0.5;
+
 /// One static vector for each token: row `id` of `weight` [V, D], which starts normal with
 /// deviation `deviation`.
 struct Embedding : Module {
@@ -17,8 +20,8 @@ struct Embedding : Module {
   Parameter weight;
 };
 
-/// Adds sines and cosines of each position to x [B, T, D]: PE(t, 2i) = sin(t / 10000^(2i/D)), PE(t,
-/// 2i+1) = cos of the same (Vaswani et al. 2017, 3.5).
-Tensor with_sinusoidal_positions(const Tensor& x);
+/// Adds sines and cosines of each position, the first being `first`, to x [B, T, D]: PE(t, 2i) =
+/// sin(t / 10000^(2i/D)), PE(t, 2i+1) = cos of the same (Vaswani et al. 2017, 3.5).
+Tensor with_sinusoidal_positions(const Tensor& x, Index first = 0);
 
 }  // namespace qkv

@@ -16,8 +16,11 @@ Tensor generated(const Shape& shape, F number) {
 }  // namespace
 
 Tensor xavier_uniform(Index out, Index in, const Random& random) {
-  const double bound = std::sqrt(6.0 / static_cast<double>(in + out));
-  return generated({out, in}, [&](std::size_t i) { return bound * (2 * random.uniform(i) - 1); });
+  return uniform({out, in}, std::sqrt(6.0 / static_cast<double>(in + out)), random);
+}
+
+Tensor uniform(const Shape& shape, double bound, const Random& random) {
+  return generated(shape, [&](std::size_t i) { return bound * (2 * random.uniform(i) - 1); });
 }
 
 Tensor normal(const Shape& shape, double deviation, const Random& random) {

@@ -9,6 +9,9 @@ namespace qkv {
 /// the difficulty of training deep feedforward neural networks").
 Tensor xavier_uniform(Index out, Index in, const Random& random);
 
+/// Uniform over +-bound.
+Tensor uniform(const Shape& shape, double bound, const Random& random);
+
 /// Normal with mean 0.
 Tensor normal(const Shape& shape, double deviation, const Random& random);
 

@@ -3,13 +3,13 @@
 #include <cmath>
 
 #include "layers/embedding.h"
-#include "layers/encoder.h"
+#include "layers/fixed_length.h"
 #include "layers/initialise.h"
+#include "layers/recurrent.h"
+#include "layers/transformer.h"
 
 namespace qkv {
 namespace {
-
-constexpr double embedding_deviation = 0.5;
 
 /// Every word keeps its one vector, whatever its sentence.
 struct StaticModel final : Model {
@@ -44,49 +44,75 @@ struct Gpt2Initialisation final : ModuleVisitor {
   Random& random;
 };
 
-/// Embedding, positions and a stack of blocks. In a decoder each position sees only those before
-/// it.
+/// Embedding, positions and stacks of blocks: an encoder, a decoder, in which each position sees
+/// only those before it, or both.
 struct TransformerModel final : Model {
   TransformerModel(const ModelOptions& options, Index vocabulary, Random& random)
-      : options(options),
-        embedding(vocabulary, options.width, embedding_deviation, random),
-        blocks(options, random) {
+      : options(options), embedding(vocabulary, options.width, embedding_deviation, random) {
+    if (options.kind != ModelKind::decoder) encoder.emplace(options, false, random);
+    if (options.kind != ModelKind::encoder) decoder.emplace(options, encoder.has_value(), random);
     if (options.position == PositionKind::learned)
       positions.emplace(options.max_length, options.width, embedding_deviation, random);
-    if (!causal()) return;
+    if (encoder) return;
     Gpt2Initialisation initialise(options.layers, random);
     visit(initialise);
   }
 
-  Tensor operator()(const Indices& ids, const Indices& lengths, Context& context) const override {
+  /// The vectors that the first block starts from.
+  Tensor input(const Indices& ids, Context& context) const {
+    const Index first = context.position(), end = first + ids.dim(1);
     Tensor x = embedding(ids);
     context.record(*this, "static", x);
-    if (options.position == PositionKind::sinusoidal) x = with_sinusoidal_positions(x);
-    if (positions) x = x + slice(positions->weight, 0, 0, ids.dim(1));
-    x = blocks(context.dropped(x, options.dropout), {lengths, causal()}, context);
+    if (options.position == PositionKind::sinusoidal) x = with_sinusoidal_positions(x, first);
+    if (positions) x = x + slice(positions->weight, 0, first, end);
+    return context.dropped(x, options.dropout);
+  }
+  Tensor operator()(const Indices& ids, const Indices& lengths, Context& context) const override {
+    Tensor x = input(ids, context);
+    x = encoder ? (*encoder)(x, {{lengths, false}, {}, {}}, context)
+                : (*decoder)(x, {{lengths, true}, {}, {}}, context);
+    if (context.cache() && !encoder) context.cache()->advance(ids.dim(1));
     context.record(*this, "contextual", x);
     return x;
   }
-  bool causal() const { return options.kind == ModelKind::decoder; }
+  Tensor decode(const Indices& ids, const Tensor& memory, const Indices& memory_lengths,
+                Context& context) const override {
+    if (!encoder || !decoder) return Model::decode(ids, memory, memory_lengths, context);
+    const Tensor x = (*decoder)(input(ids, context), {{{}, true}, memory, memory_lengths}, context);
+    if (context.cache()) context.cache()->advance(ids.dim(1));
+    return x;
+  }
   const Parameter& embedding_table() const override { return embedding.weight; }
   void visit(ModuleVisitor& visit) override {
     visit("embedding", embedding);
     if (positions) visit("positions", *positions);
-    visit(causal() ? "decoder" : "encoder", blocks);
+    if (encoder) visit("encoder", *encoder);
+    if (decoder) visit("decoder", *decoder);
   }
 
   ModelOptions options;
   Embedding embedding;
   std::optional<Embedding> positions;
-  Encoder blocks;
+  std::optional<Transformer> encoder, decoder;
 };
 
 }  // namespace
 
+Tensor Model::decode(const Indices&, const Tensor&, const Indices&, Context&) const {
+  throw ValueError("[model] this kind of model has no decoder that looks at a memory");
+}
+
 std::unique_ptr<Model> make_model(const ModelOptions& options, Index vocabulary, Random& random) {
-  if (options.kind == ModelKind::static_embedding)
-    return std::make_unique<StaticModel>(options, vocabulary, random);
-  return std::make_unique<TransformerModel>(options, vocabulary, random);
+  switch (options.kind) {
+    case ModelKind::static_embedding:
+      return std::make_unique<StaticModel>(options, vocabulary, random);
+    case ModelKind::recurrent:
+      return make_recurrent_model(options, vocabulary, random);
+    case ModelKind::fixed_length:
+      return make_fixed_length_model(options, vocabulary, random);
+    default:
+      return std::make_unique<TransformerModel>(options, vocabulary, random);
+  }
 }
 
 }  // namespace qkv

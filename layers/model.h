@@ -16,6 +16,16 @@ struct Model : Module {
   virtual Tensor operator()(const Indices& ids, const Indices& lengths, Context& context) const = 0;
   /// The table of static vectors [V, D].
   virtual const Parameter& embedding_table() const = 0;
+  /// For an encoder-decoder, whose call operator encodes: one vector for each token of the output
+  /// so far, ids [B, T], from what was encoded, memory [B, Tm, D] -> [B, T, D]. Throws ValueError
+  /// for other kinds of models.
+  virtual Tensor decode(const Indices& ids, const Tensor& memory, const Indices& memory_lengths,
+                        Context& context) const;
+  /// One vector for each sentence from those of its tokens, x [B, T, D] -> [B, D]: their mean,
+  /// unless the kind of model has its own way.
+  virtual Tensor sentence(const Tensor& x, const Indices& lengths) const {
+    return masked_mean(x, lengths);
+  }
 };
 
 /// Throws ValueError when the options contradict each other.

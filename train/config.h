@@ -14,7 +14,7 @@
 
 namespace qkv {
 
-enum class TaskKind { word_sense, language_model };
+enum class TaskKind { word_sense, classify, coreference, translate, language_model };
 enum class DataFormat { files, coarsewsd, generated };
 
 /// What is learned and from which files; [task].

@@ -17,7 +17,11 @@ Options run_options(Config& run) {
 Options task_options(TaskOptions& task) {
   return {
       option("task.kind", task.kind,
-             {{"word-sense", TaskKind::word_sense}, {"language-model", TaskKind::language_model}},
+             {{"word-sense", TaskKind::word_sense},
+              {"classify", TaskKind::classify},
+              {"coreference", TaskKind::coreference},
+              {"translate", TaskKind::translate},
+              {"language-model", TaskKind::language_model}},
              "what is learned"),
       option("task.format", task.format,
              {{"files", DataFormat::files},
@@ -43,12 +47,17 @@ Options model_options(ModelOptions& model) {
       option("model.kind", model.kind,
              {{"encoder", ModelKind::encoder},
               {"decoder", ModelKind::decoder},
+              {"encoder-decoder", ModelKind::encoder_decoder},
+              {"recurrent", ModelKind::recurrent},
+              {"feed-forward", ModelKind::fixed_length},
               {"static", ModelKind::static_embedding}},
              "decoder: a word sees only the words before it; static: it sees no other word"),
       option("model.width", model.width, between(1, 4096), "numbers in a word's vector"),
-      option("model.layers", model.layers, between(1, 64), "blocks"),
+      option("model.layers", model.layers, between(1, 64), "layers on top of each other"),
       option("model.heads", model.heads, between(1, 256),
              "attention heads a block; must divide the width"),
+      option("model.kv_heads", model.kv_heads, between(0, 256),
+             "heads of keys and values, each shared by several of queries; 0: as many as heads"),
       option("model.attention", model.attention,
              {{"learned", AttentionKind::learned},
               {"parameter-free", AttentionKind::parameter_free},
@@ -63,8 +72,15 @@ Options model_options(ModelOptions& model) {
              "how words know their place"),
       option("model.feed_forward", model.feed_forward, between(0, 65536),
              "hidden width of a block's feed-forward part; 0: none"),
+      option("model.norm", model.norm, {{"pre", NormKind::pre}, {"post", NormKind::post}},
+             "normalise before each part of a block, or after"),
       option("model.bias", model.bias, "linear layers and norms add a bias"),
       option("model.tied", model.tied, "the output layer's weight is the embedding table"),
+      option("model.cell", model.cell,
+             {{"rnn", CellKind::rnn}, {"gru", CellKind::gru}, {"lstm", CellKind::lstm}},
+             "how a recurrent model goes from one state to the next"),
+      option("model.bidirectional", model.bidirectional,
+             "recurrent: read backwards, too, with half of the width each"),
       option("model.dropout", model.dropout, below_one(), "share of numbers dropped in training"),
       option("model.max_length", model.max_length, between(1, 65536), "longest sentence in tokens"),
   };
@@ -132,6 +148,18 @@ Options train_options(TrainOptions& train) {
   };
 }
 
+/// Whether a word's vector depends on words after it.
+bool sees_ahead(const ModelOptions& model) {
+  if (model.kind == ModelKind::recurrent) return model.bidirectional;
+  return model.kind != ModelKind::decoder && model.kind != ModelKind::static_embedding;
+}
+
+bool has_heads(const ModelOptions& model) {
+  const bool attends = model.kind == ModelKind::encoder || model.kind == ModelKind::decoder ||
+                       model.kind == ModelKind::encoder_decoder;
+  return attends && model.attention != AttentionKind::parameter_free;
+}
+
 }  // namespace
 
 std::vector<Option> options_of(Config& config) {
@@ -148,31 +176,51 @@ std::optional<Conflict> find_conflict(const Config& config) {
   const ModelOptions& model = config.model;
   if (config.name.empty())
     return Conflict{{}, "name is missing; a run needs one, as in name = \"bank\""};
-  const bool one_file = !task.data.empty() && task.kind == TaskKind::language_model;
-  if (task.format == DataFormat::files && task.train.empty() && !one_file)
+  if (task.format == DataFormat::files && task.train.empty() && task.data.empty())
     return Conflict{{"task.train", "task.format"}, "task.train must name the file to learn from"};
   if (task.format == DataFormat::generated && task.kind != TaskKind::language_model)
     return Conflict{{"task.format", "task.kind"},
                     "task.format \"generated\" needs task.kind = \"language-model\""};
-  if (model.tied && task.kind != TaskKind::language_model)
-    return Conflict{{"model.tied", "task.kind"},
-                    "model.tied needs a task whose outputs are words: \"language-model\""};
-  if (task.kind == TaskKind::language_model && model.kind == ModelKind::encoder)
+  if ((task.kind == TaskKind::translate) != (model.kind == ModelKind::encoder_decoder))
     return Conflict{{"model.kind", "task.kind"},
-                    "task.kind \"language-model\" needs model.kind = \"decoder\": an encoder would "
-                    "see the words that it is to foretell"};
+                    "task.kind \"translate\" and model.kind \"encoder-decoder\" need each other"};
+  if (model.tied && task.kind != TaskKind::language_model && task.kind != TaskKind::translate)
+    return Conflict{
+        {"model.tied", "task.kind"},
+        "model.tied needs a task whose outputs are words: \"language-model\" or \"translate\""};
+  if (task.kind == TaskKind::language_model && sees_ahead(model))
+    return Conflict{
+        {"model.kind", "model.bidirectional", "task.kind"},
+        "task.kind \"language-model\" needs a model that does not see the words that it "
+        "is to foretell: model.kind = \"decoder\", or \"recurrent\" in one direction"};
+  if (task.format == DataFormat::coarsewsd && task.kind != TaskKind::word_sense)
+    return Conflict{{"task.format", "task.kind"},
+                    "task.format \"coarsewsd\" needs task.kind = \"word-sense\""};
   if (task.format == DataFormat::coarsewsd && task.data.empty())
     return Conflict{{"task.data", "task.format"},
                     "task.data must name a folder when task.format is \"coarsewsd\""};
   if (config.optimizer.nesterov && config.optimizer.momentum == 0)
     return Conflict{{"optimizer.nesterov", "optimizer.momentum"},
                     "optimizer.nesterov needs optimizer.momentum to be above 0"};
-  const bool has_heads =
-      model.kind != ModelKind::static_embedding && model.attention != AttentionKind::parameter_free;
-  if (has_heads && model.width % model.heads != 0)
+  if (model.kind == ModelKind::encoder_decoder && model.attention == AttentionKind::parameter_free)
+    return Conflict{{"model.attention", "model.kind"},
+                    "model.attention \"parameter-free\" has no attention from decoder to encoder; "
+                    "take \"learned\" or \"uniform\" for model.kind \"encoder-decoder\""};
+  if (model.kind == ModelKind::fixed_length && model.feed_forward == 0)
+    return Conflict{{"model.feed_forward", "model.kind"},
+                    "model.feed_forward must be > 0 when model.kind is \"feed-forward\""};
+  if (has_heads(model) && model.width % model.heads != 0)
     return Conflict{
         {"model.heads", "model.width"},
         fmt::format("model.heads must divide model.width ({}), got {}", model.width, model.heads)};
+  if (has_heads(model) && model.kv_heads && model.heads % model.kv_heads != 0)
+    return Conflict{{"model.kv_heads", "model.heads"},
+                    fmt::format("model.kv_heads must divide model.heads ({}), got {}", model.heads,
+                                model.kv_heads)};
+  if (model.kind == ModelKind::recurrent && model.bidirectional && model.width % 2 != 0)
+    return Conflict{{"model.bidirectional", "model.width"},
+                    fmt::format("model.width must be even when model.bidirectional is true, got {}",
+                                model.width)};
   return std::nullopt;
 }
 

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 
+#include "train/classification.h"
+#include "train/coreference.h"
 #include "train/language_model.h"
+#include "train/translation.h"
 #include "train/word_sense.h"
 
 namespace qkv {
@@ -29,15 +32,33 @@ const std::vector<std::string>& token_list(const Task::Vocabularies& vocabularie
   return found->second;
 }
 
+namespace {
+
+/// The task of a kind, from `arguments` of its constructors.
+template <class... Arguments>
+std::unique_ptr<Task> task_of(const Config& config, const Arguments&... arguments) {
+  switch (config.task.kind) {
+    case TaskKind::classify:
+      return std::make_unique<Classification>(config, arguments...);
+    case TaskKind::coreference:
+      return std::make_unique<Coreference>(config, arguments...);
+    case TaskKind::translate:
+      return std::make_unique<Translation>(config, arguments...);
+    case TaskKind::language_model:
+      return std::make_unique<LanguageModel>(config, arguments...);
+    default:
+      return std::make_unique<WordSense>(config, arguments...);
+  }
+}
+
+}  // namespace
+
 std::unique_ptr<Task> make_task(const Config& config) {
-  if (config.task.kind == TaskKind::language_model) return std::make_unique<LanguageModel>(config);
-  return std::make_unique<WordSense>(config);
+  return task_of(config);
 }
 
 std::unique_ptr<Task> restore_task(const Config& config, const Task::Vocabularies& vocabularies) {
-  if (config.task.kind == TaskKind::language_model)
-    return std::make_unique<LanguageModel>(config, vocabularies);
-  return std::make_unique<WordSense>(config, vocabularies);
+  return task_of(config, vocabularies);
 }
 
 }  // namespace qkv

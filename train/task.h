@@ -35,9 +35,10 @@ struct Evaluation {
 /// What a model says of a text.
 struct Prediction {
   std::string text;
-  Index index;  ///< the word it is about, counted from 0
-  std::string label;
+  std::optional<Index> index;  ///< the word it is about, counted from 0; none: the whole text
+  std::string label;           ///< a class, a word, or the text that the model wrote
   double probability;
+  bool is_output = false;  ///< whether the label is a text that the model wrote
 };
 
 /// A text as the model reads it.

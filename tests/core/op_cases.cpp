@@ -5,8 +5,8 @@ namespace qkv::tests {
 const std::vector<OpCase>& op_cases() {
   static const std::vector<OpCase> cases = [] {
     std::vector<OpCase> all;
-    for (const auto* family :
-         {&elementwise_cases(), &shape_cases(), &reduction_cases(), &layer_cases(), &loss_cases()})
+    for (const auto* family : {&elementwise_cases(), &shape_cases(), &reduction_cases(),
+                               &layer_cases(), &recurrent_cases(), &loss_cases()})
       all.insert(all.end(), family->begin(), family->end());
     return all;
   }();

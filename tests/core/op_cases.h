@@ -28,6 +28,7 @@ const std::vector<OpCase>& elementwise_cases();
 const std::vector<OpCase>& shape_cases();
 const std::vector<OpCase>& reduction_cases();
 const std::vector<OpCase>& layer_cases();
+const std::vector<OpCase>& recurrent_cases();
 const std::vector<OpCase>& loss_cases();
 /// All of them.
 const std::vector<OpCase>& op_cases();

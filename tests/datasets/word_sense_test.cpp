@@ -1,4 +1,4 @@
-#include "datasets/word_sense.h"
+#include "datasets/coarsewsd.h"
 
 #include <doctest/doctest.h>
 
@@ -46,8 +46,8 @@ TEST_CASE("a word-sense file gives label, words and position") {
   const auto examples =
       read_word_sense_tsv(dir.write("f", "money\t1\tmoney bank grows\nriver\t0\tbank\r\n"));
   REQUIRE(examples.size() == 2);
-  CHECK(examples[0] == WordSenseExample{"money", {"money", "bank", "grows"}, 1});
-  CHECK(examples[1] == WordSenseExample{"river", {"bank"}, 0});
+  CHECK(examples[0] == SentenceExample{"money", {"money", "bank", "grows"}, 1});
+  CHECK(examples[1] == SentenceExample{"river", {"bank"}, 0});
 }
 
 TEST_CASE("a malformed word-sense line is named by file and line") {
@@ -67,13 +67,13 @@ TEST_CASE("a malformed word-sense line is named by file and line") {
 TEST_CASE("a part of each sense's training sentences validates") {
   const TempDir dir;
   write_coarsewsd(dir);
-  const WordSenseSplits splits = read_coarsewsd(dir.path(), 0.2, 1);
+  const SentenceSplits splits = read_coarsewsd(dir.path(), 0.2, 1);
   CHECK(splits.train.size() == 16);
-  CHECK(std::ranges::count(splits.valid, "money", &WordSenseExample::label) == 2);
-  CHECK(std::ranges::count(splits.valid, "river", &WordSenseExample::label) == 2);
+  CHECK(std::ranges::count(splits.valid, "money", &SentenceExample::label) == 2);
+  CHECK(std::ranges::count(splits.valid, "river", &SentenceExample::label) == 2);
   for (const auto& example : splits.valid)
     CHECK(std::ranges::find(splits.train, example) == splits.train.end());
-  CHECK(splits.test[0] == WordSenseExample{"money", {"bank", "of", "england"}, 0});
+  CHECK(splits.test[0] == SentenceExample{"money", {"bank", "of", "england"}, 0});
 }
 
 TEST_CASE("a damaged CoarseWSD folder is refused with the file to blame") {
@@ -94,21 +94,21 @@ TEST_CASE("a damaged CoarseWSD folder is refused with the file to blame") {
   CHECK(coarsewsd_error(dir).starts_with("test.data.txt has 1 lines, "));
   write_coarsewsd(dir);
   dir.write("test.data.txt", "bank\n");
-  CHECK(coarsewsd_error(dir) == "test.data.txt:1: must be index<TAB>sentence, got 1 fields");
+  CHECK(coarsewsd_error(dir) == "test.data.txt:1: must be index<TAB>sentence, got 1 field");
 }
 
 TEST_CASE("a long example is cropped around its word") {
-  const WordSenseExample example{"x", {"a", "b", "c", "d", "e", "f"}, 4};
+  const SentenceExample example{"x", {"a", "b", "c", "d", "e", "f"}, 4};
   CHECK(cropped(example, 6) == example);
-  CHECK(cropped(example, 3) == WordSenseExample{"x", {"d", "e", "f"}, 1});
-  CHECK(cropped({"x", {"a", "b", "c", "d"}, 0}, 2) == WordSenseExample{"x", {"a", "b"}, 0});
+  CHECK(cropped(example, 3) == SentenceExample{"x", {"d", "e", "f"}, 1});
+  CHECK(cropped({"x", {"a", "b", "c", "d"}, 0}, 2) == SentenceExample{"x", {"a", "b"}, 0});
 }
 
 namespace {
 
 constexpr auto splits = {"train", "valid", "test"};
 
-std::vector<WordSenseExample> bank(const std::string& split) {
+SentenceExamples bank(const std::string& split) {
   return read_word_sense_tsv(QKV_SOURCE_DIR "/datasets/bank/" + split + ".tsv");
 }
 
@@ -117,7 +117,7 @@ std::vector<WordSenseExample> bank(const std::string& split) {
 TEST_CASE("every bank split is balanced, and each sentence has one bank") {
   for (const char* split : splits) {
     const auto examples = bank(split);
-    CHECK(std::ranges::count(examples, "money", &WordSenseExample::label) * 2 ==
+    CHECK(std::ranges::count(examples, "money", &SentenceExample::label) * 2 ==
           std::ssize(examples));
     for (const auto& e : examples) {
       REQUIRE(std::ranges::count(e.words, "bank") == 1);

@@ -2,38 +2,12 @@
 
 #include <cmath>
 
-#include "core/gradient_check.h"
 #include "layers/embedding.h"
 #include "layers/encoder.h"
-#include "layers/model.h"
-#include "tests/support/numbers.h"
+#include "tests/support/modules.h"
 
 namespace qkv::tests {
 namespace {
-
-Random fresh() {
-  return Random(1, Purpose::initialisation);
-}
-
-std::vector<std::string> paths_of(Module& module) {
-  std::vector<std::string> paths;
-  for (const auto& [path, parameter] : parameters(module)) paths.push_back(path);
-  return paths;
-}
-
-/// Gradient check of a whole module in float64, with biases and gains moved away from 0 and 1.
-template <class Call>
-GradientCheck checked(Module& module, Call call) {
-  convert(module, DType::float64);
-  std::uint64_t stream = 0;
-  for (const auto& [path, parameter] : parameters(module))
-    parameter->assign(parameter->value() +
-                      0.1 * numbers(parameter->shape(), DType::float64, stream++));
-  return check_gradients(parameters(module), [&] {
-    const Tensor y = call();
-    return sum(y * numbers(y.shape(), DType::float64, 99));
-  });
-}
 
 ModelOptions small(AttentionKind kind) {
   return {.width = 6, .layers = 2, .heads = 2, .attention = kind, .feed_forward = 5};
@@ -135,28 +109,14 @@ TEST_CASE("an encoder in training, with dropout, passes the gradient check") {
   CHECK(check.error < 1e-6);
 }
 
-TEST_CASE("an embedding model passes the gradient check") {
-  Random random = fresh();
-  const auto model = make_model(small(AttentionKind::learned), 7, random);
-  const Indices ids({1, 2, 3, 3, 6, 0}, {2, 3}), lengths({3, 2}, {2});
-  const GradientCheck check = checked(*model, [&] {
-    Context context;
-    return (*model)(ids, lengths, context);
-  });
-  CHECK(check.error < 1e-6);
+TEST_CASE("encoder and static models pass the gradient check in float64") {
+  check_gradients_of_model(small(AttentionKind::learned));
+  check_gradients_of_model({.kind = ModelKind::static_embedding, .width = 3});
 }
 
 TEST_CASE("a padded sentence gives the same numbers as alone") {
-  Random random = fresh();
-  const auto model = make_model(small(AttentionKind::learned), 9, random);
-  convert(*model, DType::float64);
-  Context context;
-  const auto alone = (*model)(Indices({5, 6, 7}, {1, 3}), Indices({3}, {1}), context).values();
-  const Tensor together =
-      (*model)(Indices({5, 6, 7, 0, 0, 1, 2, 3, 4, 8}, {2, 5}), Indices({3, 5}, {2}), context);
-  const auto padded = slice(slice(together, 0, 0, 1), 1, 0, 3).values();
-  for (std::size_t i = 0; i < alone.size(); ++i)
-    CHECK(padded[i] == doctest::Approx(alone[i]).epsilon(1e-12));
+  check_padding_of_model(small(AttentionKind::learned));
+  check_padding_of_model({.kind = ModelKind::static_embedding, .width = 3});
 }
 
 TEST_CASE("without positions an encoder cannot tell word orders apart; with them it can") {

@@ -2,11 +2,13 @@
 
 A row of tests/core/op_cases/ without a recipe here fails the proof, and so does a recipe without a row.
 """
+import functools
 import math
 
 import numpy
 import torch
 from torch.nn import functional as F
+from torch.nn.utils.stateless import functional_call
 
 # Ops that PyTorch 1.13 lacks: their recipes write out the formula, differentiated by PyTorch.
 FORMULAS = {"masked_mean", "masked_max", "select_rows", "rms_norm", "rotary"}
@@ -87,6 +89,21 @@ def cross_entropy(x, targets, **options):
 def conv1d(x, weight, bias=None, **options):
     """Channels come last in qkv, second in PyTorch."""
     return F.conv1d(x.transpose(1, 2), weight, bias, **options).transpose(1, 2)
+
+
+def recurrent(cell, x, weight_ih, weight_hh, bias_ih, bias_hh, reverse, lengths):
+    """One direction of PyTorch's layer over each sequence without its padding."""
+    layer = cell(weight_ih.shape[1], weight_hh.shape[1], batch_first=True)
+    weights = {"weight_ih_l0": weight_ih, "weight_hh_l0": weight_hh, "bias_ih_l0": bias_ih, "bias_hh_l0": bias_hh}
+    rows = []
+    for sequence, length in zip(x, lengths):
+        states = sequence.new_zeros(len(sequence), weight_hh.shape[1])
+        if length:
+            real = sequence[:length].flip(0) if reverse else sequence[:length]
+            y = functional_call(layer, weights, (real[None],))[0][0]
+            states = torch.cat([y.flip(0) if reverse else y, states[length:]])
+        rows.append(states)
+    return torch.stack(rows)
 
 
 ELEMENTWISE = {
@@ -245,6 +262,11 @@ LAYER = {
     "dropout: half": lambda x: x * dropout_factors(x.shape, 0.5).to(x.dtype),
 }
 
+RECURRENT = {f"{name}: {what}": functools.partial(recurrent, cell, reverse="reverse" in what, lengths=lengths)
+             for name, cell in (("rnn", torch.nn.RNN), ("gru", torch.nn.GRU), ("lstm", torch.nn.LSTM))
+             for what, lengths in (("padding", [4, 0, 2]), ("reverse, padding", [4, 0, 2]), ("size 1", [1]))
+             if name == "rnn" or what != "size 1"}
+
 LOSS = {
     "cross_entropy: one ignored": lambda x: cross_entropy(x, [2, 0, -1, 4], ignore_index=-1),
     "cross_entropy: sequences": lambda x: cross_entropy(x, [2, 0, 3, 1, 1, -1], ignore_index=-1),
@@ -261,4 +283,4 @@ LOSS = {
     "mean_squared_error: scalar": F.mse_loss,
 }
 
-RECIPES = {**ELEMENTWISE, **SHAPE, **REDUCTION, **LAYER, **LOSS}
+RECIPES = {**ELEMENTWISE, **SHAPE, **REDUCTION, **LAYER, **RECURRENT, **LOSS}

@@ -17,17 +17,18 @@ int run(const Options& options) {
                      "give texts or --file, one of the two");
   const Trained trained = load_trained(options.model);
   Json predictions = Json::array();
-  std::vector<std::vector<std::string>> rows = {{"text", "word", "label", "probability"}};
+  std::vector<std::vector<std::string>> rows = {{"text", "word", "answer", "probability"}};
   std::vector<Sentence> sentences;
   for (const std::string& text : options.file.empty() ? options.texts : read_lines(options.file)) {
     const Sentence& sentence = sentences.emplace_back(read_sentence(*trained.task, text));
     for (const Prediction& p : trained.task->predict(*trained.network, text)) {
-      predictions.push_back({{"text", p.text},
-                             {"index", p.index},
-                             {"label", p.label},
-                             {"probability", p.probability}});
-      rows.push_back({p.text, sentence.words[static_cast<std::size_t>(p.index)], p.label,
-                      fmt::format("{:.4f}", p.probability)});
+      Json json = {{"text", p.text},
+                   {p.is_output ? "output" : "label", p.label},
+                   {"probability", p.probability}};
+      if (p.index) json["index"] = *p.index;
+      predictions.push_back(json);
+      rows.push_back({p.text, p.index ? sentence.words[static_cast<std::size_t>(*p.index)] : "",
+                      p.label, fmt::format("{:.4f}", p.probability)});
     }
   }
   say_unknown_words(sentences);

@@ -1,0 +1,77 @@
+#include "layers/convolution.h"
+
+#include <array>
+
+#include "layers/embedding.h"
+#include "layers/initialise.h"
+#include "layers/padding.h"
+
+namespace qkv {
+namespace {
+
+constexpr std::array<Index, 3> kernel_widths = {3, 4, 5};  // Kim 2014, 3.1
+
+struct ConvolutionModel final : Model {
+  ConvolutionModel(const ModelOptions& options, Index vocabulary, Random& random)
+      : dropout(options.dropout),
+        embedding(vocabulary, options.width, embedding_deviation, random) {
+    for (Index i = 0; i < options.layers; ++i) layers.emplace_back(options.width, random);
+  }
+
+  Tensor operator()(const Indices& ids, const Indices& lengths, Context& context) const override {
+    Tensor x = embedding(ids);
+    context.record(*this, "static", x);
+    for (const ConvolutionLayer& layer : layers) x = layer(context.dropped(x, dropout), lengths);
+    context.record(*this, "contextual", x);
+    return x;
+  }
+  Tensor sentence(const Tensor& x, const Indices& lengths) const override {
+    return masked_max(x, lengths);
+  }
+  const Parameter& embedding_table() const override { return embedding.weight; }
+  void visit(ModuleVisitor& visit) override {
+    visit("embedding", embedding)("convolution.layers", layers);
+  }
+
+  double dropout;
+  Embedding embedding;
+  std::vector<ConvolutionLayer> layers;
+};
+
+}  // namespace
+
+Conv1d::Conv1d(Index in, Index out, Index kernel, Random& random)
+    : weight(kaiming_uniform({out, in, kernel}, random.next())), bias(Tensor::zeros({out})) {}
+
+Tensor Conv1d::operator()(const Tensor& x) const {
+  const Index kernel = weight.shape()[2];
+  return conv1d(pad(x, 1, (kernel - 1) / 2, kernel / 2), weight, bias);
+}
+
+void Conv1d::visit(ModuleVisitor& visit) {
+  visit("weight", weight)("bias", bias);
+}
+
+ConvolutionLayer::ConvolutionLayer(Index width, Random& random) {
+  constexpr Index count = kernel_widths.size();
+  require<ValueError>(width >= count,
+                      "[convolution] {} kernels need a width of {} at least, got {}", count, count,
+                      width);
+  for (Index i = 0; i < count; ++i)
+    kernels.emplace_back(width, width * (i + 1) / count - width * i / count,
+                         kernel_widths[static_cast<std::size_t>(i)], random);
+}
+
+Tensor ConvolutionLayer::operator()(const Tensor& x, const Indices& lengths) const {
+  const Tensor real = without_padding(x, lengths);
+  std::vector<Tensor> parts;
+  for (const Conv1d& kernel : kernels) parts.push_back(relu(kernel(real)));
+  return concatenate(parts, 2);
+}
+
+std::unique_ptr<Model> make_convolution_model(const ModelOptions& options, Index vocabulary,
+                                              Random& random) {
+  return std::make_unique<ConvolutionModel>(options, vocabulary, random);
+}
+
+}  // namespace qkv

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "layers/model.h"
+
+namespace qkv {
+
+/// A convolution over time that keeps the length: zeros stand before and after the sequence.
+/// `weight` [out, in, K] and `bias` [out] as in PyTorch's Conv1d; the weight starts Kaiming
+/// uniform, the bias at 0.
+struct Conv1d : Module {
+  Conv1d(Index in, Index out, Index kernel, Random& random);
+
+  /// x [B, T, in] -> [B, T, out]; place t reaches from t - (K - 1) / 2 to t + K / 2.
+  Tensor operator()(const Tensor& x) const;
+  void visit(ModuleVisitor& visit) override;
+
+  Parameter weight, bias;
+};
+
+/// Convolutions of several widths side by side, each followed by relu; they share the width of the
+/// output (Kim 2014, "Convolutional Neural Networks for Sentence Classification").
+struct ConvolutionLayer : Module {
+  /// Throws ValueError when the width is less than the number of kernels.
+  ConvolutionLayer(Index width, Random& random);
+
+  /// x [B, T, D], lengths [B] -> the same shape, blind to padding.
+  Tensor operator()(const Tensor& x, const Indices& lengths) const;
+  void visit(ModuleVisitor& visit) override { visit("kernels", kernels); }
+
+  std::vector<Conv1d> kernels;
+};
+
+/// Embedding and convolution layers. A sentence's vector is the maximum over its tokens.
+std::unique_ptr<Model> make_convolution_model(const ModelOptions& options, Index vocabulary,
+                                              Random& random);
+
+}  // namespace qkv

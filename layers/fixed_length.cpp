@@ -1,0 +1,52 @@
+#include "layers/fixed_length.h"
+
+#include "layers/embedding.h"
+#include "layers/feed_forward.h"
+#include "layers/padding.h"
+
+namespace qkv {
+namespace {
+
+struct FixedLengthModel final : Model {
+  FixedLengthModel(const ModelOptions& options, Index vocabulary, Random& random)
+      : options(options),
+        embedding(vocabulary, options.width, embedding_deviation, random),
+        feed_forward(options.max_length * options.width, options.feed_forward, random,
+                     options.bias) {
+    require<ValueError>(options.feed_forward > 0,
+                        "[feed-forward] the model needs a hidden layer, got feed_forward = 0");
+  }
+
+  Tensor operator()(const Indices& ids, const Indices& lengths, Context& context) const override {
+    const Index batch = ids.dim(0), time = ids.dim(1), longest = options.max_length;
+    require<ValueError>(time <= longest,
+                        "[feed-forward] {} tokens are more than the model was built for, "
+                        "max_length = {}",
+                        time, longest);
+    const Tensor x = embedding(ids);
+    context.record(*this, "static", x);
+    const Tensor missing = Tensor::zeros({batch, longest - time, options.width}, x.dtype());
+    const Tensor all = concatenate({without_padding(x, lengths), missing}, 1);
+    const Tensor flat = reshape(context.dropped(all, options.dropout), {batch, -1});
+    const Tensor y = slice(reshape(feed_forward(flat), {batch, longest, -1}), 1, 0, time);
+    context.record(*this, "contextual", y);
+    return y;
+  }
+  const Parameter& embedding_table() const override { return embedding.weight; }
+  void visit(ModuleVisitor& visit) override {
+    visit("embedding", embedding)("feed_forward", feed_forward);
+  }
+
+  ModelOptions options;
+  Embedding embedding;
+  FeedForward feed_forward;
+};
+
+}  // namespace
+
+std::unique_ptr<Model> make_fixed_length_model(const ModelOptions& options, Index vocabulary,
+                                               Random& random) {
+  return std::make_unique<FixedLengthModel>(options, vocabulary, random);
+}
+
+}  // namespace qkv

@@ -1,0 +1,65 @@
+#include "layers/transformer.h"
+
+namespace qkv {
+
+TransformerBlock::TransformerBlock(const ModelOptions& options, bool cross, Random& random)
+    : norm(options.norm), dropout(options.dropout), attention(options, false, random) {
+  if (options.attention == AttentionKind::parameter_free) return;
+  norm_1.emplace(options.width, options.bias);
+  if (cross) {
+    norm_cross.emplace(options.width, options.bias);
+    cross_attention.emplace(options, true, random);
+  }
+  if (options.feed_forward == 0) return;
+  norm_2.emplace(options.width, options.bias);
+  feed_forward.emplace(options.width, options.feed_forward, random, options.bias);
+}
+
+template <class Part>
+Tensor TransformerBlock::added(const Tensor& x, const LayerNorm& layer_norm, Part part,
+                               Context& context) const {
+  if (norm == NormKind::post) return layer_norm(x + context.dropped(part(x), dropout));
+  return x + context.dropped(part(layer_norm(x)), dropout);
+}
+
+Tensor TransformerBlock::operator()(Tensor x, const Surroundings& around, Context& context) const {
+  const auto attend = [&](const Tensor& h) { return attention(h, h, around.mask, context); };
+  x = norm_1 ? added(x, *norm_1, attend, context) : attend(x);
+  if (cross_attention) {
+    const AttentionMask mask{around.memory_lengths, false};
+    const auto look = [&](const Tensor& h) {
+      return (*cross_attention)(h, around.memory, mask, context);
+    };
+    x = added(x, *norm_cross, look, context);
+  }
+  if (feed_forward) x = added(x, *norm_2, *feed_forward, context);
+  context.record(*this, "output", x);
+  return x;
+}
+
+void TransformerBlock::visit(ModuleVisitor& visit) {
+  if (norm_1) visit("norm_1", *norm_1);
+  visit("attention", attention);
+  if (cross_attention) visit("norm_cross", *norm_cross)("cross_attention", *cross_attention);
+  if (feed_forward) visit("norm_2", *norm_2)("feed_forward", *feed_forward);
+}
+
+Transformer::Transformer(const ModelOptions& options, bool cross, Random& random) {
+  for (Index i = 0; i < options.layers; ++i) layers.emplace_back(options, cross, random);
+  const bool normalises = options.attention != AttentionKind::parameter_free;
+  if (normalises && options.norm == NormKind::pre) norm.emplace(options.width, options.bias);
+}
+
+Tensor Transformer::operator()(Tensor x, const Surroundings& around, Context& context) const {
+  for (const TransformerBlock& layer : layers) x = layer(x, around, context);
+  if (norm) x = (*norm)(x);
+  context.record(*this, "output", x);
+  return x;
+}
+
+void Transformer::visit(ModuleVisitor& visit) {
+  visit("layers", layers);
+  if (norm) visit("norm", *norm);
+}
+
+}  // namespace qkv

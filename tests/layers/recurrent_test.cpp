@@ -1,0 +1,112 @@
+#include "layers/recurrent.h"
+
+#include <cmath>
+
+#include "tests/support/modules.h"
+
+namespace qkv::tests {
+namespace {
+
+ModelOptions small(CellKind cell, bool bidirectional) {
+  return {.kind = ModelKind::recurrent,
+          .width = 4,
+          .layers = 2,
+          .cell = cell,
+          .bidirectional = bidirectional};
+}
+
+const std::vector<CellKind> cells = {CellKind::rnn, CellKind::gru, CellKind::lstm};
+
+}  // namespace
+
+TEST_CASE("a recurrent model names and shapes its parameters as PyTorch") {
+  Random random = fresh();
+  const auto one_way = make_model(small(CellKind::rnn, false), 9, random);
+  CHECK(paths_of(*one_way) ==
+        std::vector<std::string>{
+            "embedding.weight", "recurrent.weight_ih_l0", "recurrent.weight_hh_l0",
+            "recurrent.bias_ih_l0", "recurrent.bias_hh_l0", "recurrent.weight_ih_l1",
+            "recurrent.weight_hh_l1", "recurrent.bias_ih_l1", "recurrent.bias_hh_l1"});
+  const auto both_ways = make_model(small(CellKind::lstm, true), 9, random);
+  const auto shapes = shapes_of(*both_ways);
+  CHECK(shapes.size() == 17);
+  CHECK(shapes.at("recurrent.weight_ih_l1_reverse") == Shape{8, 4});
+  CHECK(shapes.at("recurrent.weight_hh_l1_reverse") == Shape{8, 2});
+  CHECK(shapes.at("recurrent.bias_hh_l0_reverse") == Shape{8});
+}
+
+TEST_CASE("recurrent models of every cell pass the gradient check in float64") {
+  for (const CellKind cell : cells)
+    for (const bool bidirectional : {false, true}) {
+      CAPTURE(static_cast<int>(cell));
+      CAPTURE(bidirectional);
+      check_gradients_of_model(small(cell, bidirectional));
+    }
+}
+
+TEST_CASE("recurrent models of every cell are blind to padding") {
+  for (const CellKind cell : cells)
+    for (const bool bidirectional : {false, true}) {
+      CAPTURE(static_cast<int>(cell));
+      CAPTURE(bidirectional);
+      check_padding_of_model(small(cell, bidirectional));
+    }
+}
+
+TEST_CASE("one direction sees the words before, two see those after as well") {
+  for (const bool bidirectional : {false, true}) {
+    Random random = fresh();
+    const auto model = make_model(small(CellKind::gru, bidirectional), 9, random);
+    Context context;
+    const auto first_state = [&](std::int32_t last) {
+      return slice((*model)(Indices({5, 6, last}, {1, 3}), Indices({3}, {1}), context), 1, 0, 1)
+          .values();
+    };
+    CHECK((first_state(7) == first_state(8)) == !bidirectional);
+  }
+}
+
+TEST_CASE("an rnn follows its formula") {
+  const Tensor one = Tensor::full({1, 1}, 1), half = Tensor::full({1}, 0.5);
+  const auto h = rnn(Tensor::from({1, 2}, {1, 2, 1}), {one, one, half, half}, {}).values();
+  CHECK(h[0] == doctest::Approx(std::tanh(2.0)));
+  CHECK(h[1] == doctest::Approx(std::tanh(3 + std::tanh(2.0))));
+}
+
+TEST_CASE("gru and lstm follow their formulas, with PyTorch's order of gates") {
+  const auto sigmoid = [](double v) { return 1 / (1 + std::exp(-v)); };
+  const Tensor x = Tensor::zeros({1, 2, 1});
+  const auto bias = [](std::initializer_list<double> values) {
+    return Tensor::from(values, {std::ssize(values)});
+  };
+  const Tensor w3 = Tensor::zeros({3, 1}), w4 = Tensor::zeros({4, 1});
+  const auto g = gru(x, {w3, w3, bias({1, 2, 3}), bias({0, 0, 4})}, {}).values();
+  const double n = std::tanh(3 + sigmoid(1) * 4), z = sigmoid(2);
+  CHECK(g[0] == doctest::Approx((1 - z) * n));
+  CHECK(g[1] == doctest::Approx((1 - z) * n + z * g[0]));
+  const auto h = lstm(x, {w4, w4, bias({1, 2, 3, 4}), bias({0, 0, 0, 0})}, {}).values();
+  const double c = sigmoid(1) * std::tanh(3);
+  CHECK(h[0] == doctest::Approx(sigmoid(4) * std::tanh(c)));
+  CHECK(h[1] == doctest::Approx(sigmoid(4) * std::tanh(sigmoid(2) * c + c)));
+}
+
+TEST_CASE("an odd width cannot be shared by two directions") {
+  Random random = fresh();
+  ModelOptions options = small(CellKind::lstm, true);
+  options.width = 5;
+  CHECK_THROWS_WITH_AS(make_model(options, 9, random),
+                       "[recurrent] two directions need an even width, got 5", ValueError);
+}
+
+TEST_CASE("recurrent weights that do not fit are an error with all shapes") {
+  const Tensor x = Tensor::zeros({2, 3, 4}), w = Tensor::zeros({6, 5}), b = Tensor::zeros({6});
+  CHECK_THROWS_WITH_AS(gru(x, {w, Tensor::zeros({6, 2}), b, b}, {}),
+                       "[gru] input (2, 3, 4) needs weights (3H, 4), (3H, H) and biases (3H), got "
+                       "(6, 5), (6, 2), (6,) and (6,)",
+                       ShapeError);
+  const Tensor fits = Tensor::zeros({6, 4});
+  CHECK_THROWS_WITH_AS(gru(x, {fits, Tensor::zeros({6, 2}), b, b}, Indices({3, 4}, {2})),
+                       "[gru] length 4 is outside [0, 3]", IndexError);
+}
+
+}  // namespace qkv::tests

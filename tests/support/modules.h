@@ -1,0 +1,78 @@
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/gradient_check.h"
+#include "layers/model.h"
+#include "tests/support/numbers.h"
+
+namespace qkv::tests {
+
+inline Random fresh() {
+  return Random(1, Purpose::initialisation);
+}
+
+inline std::vector<std::string> paths_of(Module& module) {
+  std::vector<std::string> paths;
+  for (const auto& [path, parameter] : parameters(module)) paths.push_back(path);
+  return paths;
+}
+
+inline std::map<std::string, Shape> shapes_of(Module& module) {
+  std::map<std::string, Shape> shapes;
+  for (const auto& [path, parameter] : parameters(module)) shapes[path] = parameter->shape();
+  return shapes;
+}
+
+/// Gradient check of a whole module in float64, with biases and gains moved away from 0 and 1.
+template <class Call>
+GradientCheck checked(Module& module, Call call) {
+  convert(module, DType::float64);
+  std::uint64_t stream = 0;
+  for (const auto& [path, parameter] : parameters(module))
+    parameter->assign(parameter->value() +
+                      0.1 * numbers(parameter->shape(), DType::float64, stream++));
+  return check_gradients(parameters(module), [&] {
+    const Tensor y = call();
+    return sum(y * numbers(y.shape(), DType::float64, 99));
+  });
+}
+
+/// The gradients of a model of this kind agree with central differences, from its tokens' vectors
+/// and from its sentences'.
+inline void check_gradients_of_model(const ModelOptions& options) {
+  Random random = fresh();
+  const auto model = make_model(options, 7, random);
+  const Indices ids({1, 2, 3, 3, 6, 0}, {2, 3}), lengths({3, 2}, {2});
+  const GradientCheck check = checked(*model, [&] {
+    Context context;
+    const Tensor x = (*model)(ids, lengths, context);
+    return concatenate({x, reshape(model->sentence(x, lengths), {2, 1, -1})}, 1);
+  });
+  CAPTURE(check.parameter);
+  CHECK(check.error < 1e-6);
+}
+
+/// A sentence padded to the length of another gives the same numbers as alone.
+inline void check_padding_of_model(const ModelOptions& options) {
+  Random random = fresh();
+  const auto model = make_model(options, 9, random);
+  convert(*model, DType::float64);
+  Context context;
+  const Indices length({3}, {1}), lengths({3, 5}, {2});
+  const Tensor alone = (*model)(Indices({5, 6, 7}, {1, 3}), length, context);
+  const Tensor both = (*model)(Indices({5, 6, 7, 0, 0, 1, 2, 3, 4, 8}, {2, 5}), lengths, context);
+  const auto same = [](const Tensor& a, const Tensor& b) {
+    REQUIRE(a.shape() == b.shape());
+    for (std::size_t i = 0; i < a.values().size(); ++i)
+      CHECK(a.values()[i] == doctest::Approx(b.values()[i]).epsilon(1e-12));
+  };
+  same(slice(slice(both, 0, 0, 1), 1, 0, 3), alone);
+  same(slice(model->sentence(both, lengths), 0, 0, 1), model->sentence(alone, length));
+}
+
+}  // namespace qkv::tests

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "core/shape.h"
+
+namespace qkv {
+
+/// How many character n-grams a set of translations shares with its references: chrF of the whole
+/// set (Popović 2015, "chrF: character n-gram F-score for automatic MT evaluation") with n-grams of
+/// 1 to 6 characters, spaces left out, and recall counting twice as much as precision (beta = 2).
+class ChrF {
+ public:
+  /// Both in UTF-8.
+  void add(std::string_view output, std::string_view reference);
+  /// From 0 to 1. Precision and recall are the means over those n of which both sides have n-grams.
+  double value() const;
+
+ private:
+  static constexpr std::size_t longest = 6;
+  struct Counts {
+    Index output = 0, reference = 0, common = 0;
+  };
+  std::array<Counts, longest> counts_;  ///< of n-grams of n = position + 1
+};
+
+}  // namespace qkv
