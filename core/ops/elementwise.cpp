@@ -28,17 +28,6 @@ T gelu_gate(T x) {
 }
 
 template <class T>
-T logistic(T x) {
-  return 1 / (1 + math::exp(-x));
-}
-
-/// The normal distribution's share below x.
-template <class T>
-T normal_share(T x) {
-  return std::erfc(-x * static_cast<T>(1 / std::numbers::sqrt2)) / 2;
-}
-
-template <class T>
 T gelu_inner_derivative(T x) {
   return static_cast<T>(gelu_root) * (1 + static_cast<T>(3 * gelu_cubic) * x * x);
 }
