@@ -30,7 +30,7 @@ Tensor shared_heads(const Tensor& x, Index own, Index heads) {
 
 }  // namespace
 
-MultiHeadAttention::MultiHeadAttention(const ModelOptions& model, bool cross, Random& random)
+MultiHeadAttention::MultiHeadAttention(const ModelOptions& model, Random& random, bool cross)
     : options(attention_options(model)),
       cross(cross),
       rotary(model.position == PositionKind::rotary && !cross),

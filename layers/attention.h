@@ -21,7 +21,7 @@ namespace qkv {
 struct MultiHeadAttention : Module {
   /// Throws ValueError when the heads do not divide the width.
   /// `cross`: to other tokens than one's own, which have no common positions with them.
-  MultiHeadAttention(const ModelOptions& options, bool cross, Random& random);
+  MultiHeadAttention(const ModelOptions& options, Random& random, bool cross = false);
 
   /// query [B, Tq, D], memory [B, Tk, D] -> [B, Tq, D]; self-attention when both are the same. With
   /// a cache, self-attention also attends to the keys in it, and cross-attention to those alone

@@ -25,8 +25,7 @@ struct FixedLengthModel final : Model {
                         time, longest);
     const Tensor x = embedding(ids);
     context.record(*this, "static", x);
-    const Tensor missing = Tensor::zeros({batch, longest - time, options.width}, x.dtype());
-    const Tensor all = concatenate({without_padding(x, lengths), missing}, 1);
+    const Tensor all = pad(without_padding(x, lengths), 1, 0, longest - time);
     const Tensor flat = reshape(context.dropped(all, options.dropout), {batch, -1});
     const Tensor y = slice(reshape(feed_forward(flat), {batch, longest, -1}), 1, 0, time);
     context.record(*this, "contextual", y);

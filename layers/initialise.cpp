@@ -19,6 +19,11 @@ Tensor xavier_uniform(Index out, Index in, const Random& random) {
   return uniform({out, in}, std::sqrt(6.0 / static_cast<double>(in + out)), random);
 }
 
+Tensor kaiming_uniform(const Shape& shape, const Random& random) {
+  const Index fan_in = shape.size() / shape[0];
+  return uniform(shape, std::sqrt(6.0 / static_cast<double>(fan_in)), random);
+}
+
 Tensor uniform(const Shape& shape, double bound, const Random& random) {
   return generated(shape, [&](std::size_t i) { return bound * (2 * random.uniform(i) - 1); });
 }

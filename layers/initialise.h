@@ -9,6 +9,10 @@ namespace qkv {
 /// the difficulty of training deep feedforward neural networks").
 Tensor xavier_uniform(Index out, Index in, const Random& random);
 
+/// Uniform over +-sqrt(6 / fan-in) for a weight [out, in...] that a relu follows, the fan-in being
+/// the numbers that an output depends on (He et al. 2015, "Delving Deep into Rectifiers").
+Tensor kaiming_uniform(const Shape& shape, const Random& random);
+
 /// Uniform over +-bound.
 Tensor uniform(const Shape& shape, double bound, const Random& random);
 

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "layers/convolution.h"
 #include "layers/embedding.h"
 #include "layers/fixed_length.h"
 #include "layers/initialise.h"
@@ -49,8 +50,8 @@ struct Gpt2Initialisation final : ModuleVisitor {
 struct TransformerModel final : Model {
   TransformerModel(const ModelOptions& options, Index vocabulary, Random& random)
       : options(options), embedding(vocabulary, options.width, embedding_deviation, random) {
-    if (options.kind != ModelKind::decoder) encoder.emplace(options, false, random);
-    if (options.kind != ModelKind::encoder) decoder.emplace(options, encoder.has_value(), random);
+    if (options.kind != ModelKind::decoder) encoder.emplace(options, random);
+    if (options.kind != ModelKind::encoder) decoder.emplace(options, random, encoder.has_value());
     if (options.position == PositionKind::learned)
       positions.emplace(options.max_length, options.width, embedding_deviation, random);
     if (encoder) return;
@@ -108,6 +109,8 @@ std::unique_ptr<Model> make_model(const ModelOptions& options, Index vocabulary,
       return std::make_unique<StaticModel>(options, vocabulary, random);
     case ModelKind::recurrent:
       return make_recurrent_model(options, vocabulary, random);
+    case ModelKind::convolution:
+      return make_convolution_model(options, vocabulary, random);
     case ModelKind::fixed_length:
       return make_fixed_length_model(options, vocabulary, random);
     default:

@@ -9,6 +9,7 @@ enum class ModelKind {
   decoder,
   encoder_decoder,
   recurrent,
+  convolution,
   fixed_length,
   static_embedding
 };

@@ -2,13 +2,13 @@
 
 namespace qkv {
 
-TransformerBlock::TransformerBlock(const ModelOptions& options, bool cross, Random& random)
-    : norm(options.norm), dropout(options.dropout), attention(options, false, random) {
+TransformerBlock::TransformerBlock(const ModelOptions& options, Random& random, bool cross)
+    : norm(options.norm), dropout(options.dropout), attention(options, random) {
   if (options.attention == AttentionKind::parameter_free) return;
   norm_1.emplace(options.width, options.bias);
   if (cross) {
     norm_cross.emplace(options.width, options.bias);
-    cross_attention.emplace(options, true, random);
+    cross_attention.emplace(options, random, true);
   }
   if (options.feed_forward == 0) return;
   norm_2.emplace(options.width, options.bias);
@@ -44,8 +44,8 @@ void TransformerBlock::visit(ModuleVisitor& visit) {
   if (feed_forward) visit("norm_2", *norm_2)("feed_forward", *feed_forward);
 }
 
-Transformer::Transformer(const ModelOptions& options, bool cross, Random& random) {
-  for (Index i = 0; i < options.layers; ++i) layers.emplace_back(options, cross, random);
+Transformer::Transformer(const ModelOptions& options, Random& random, bool cross) {
+  for (Index i = 0; i < options.layers; ++i) layers.emplace_back(options, random, cross);
   const bool normalises = options.attention != AttentionKind::parameter_free;
   if (normalises && options.norm == NormKind::pre) norm.emplace(options.width, options.bias);
 }

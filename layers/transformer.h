@@ -27,7 +27,7 @@ struct Surroundings {
 ///
 /// With parameter-free attention a block is softmax(x x^T) x and nothing else.
 struct TransformerBlock : Module {
-  TransformerBlock(const ModelOptions& options, bool cross, Random& random);
+  TransformerBlock(const ModelOptions& options, Random& random, bool cross = false);
 
   /// x [B, T, D] -> the same shape. Records "output".
   Tensor operator()(Tensor x, const Surroundings& around, Context& context) const;
@@ -49,7 +49,7 @@ struct TransformerBlock : Module {
 /// their parts are followed by a last normalisation. Records each block's output as
 /// "layers.N.output" and the result as "output".
 struct Transformer : Module {
-  Transformer(const ModelOptions& options, bool cross, Random& random);
+  Transformer(const ModelOptions& options, Random& random, bool cross = false);
 
   /// x [B, T, D] -> the same shape
   Tensor operator()(Tensor x, const Surroundings& around, Context& context) const;

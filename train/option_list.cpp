@@ -49,6 +49,7 @@ Options model_options(ModelOptions& model) {
               {"decoder", ModelKind::decoder},
               {"encoder-decoder", ModelKind::encoder_decoder},
               {"recurrent", ModelKind::recurrent},
+              {"convolution", ModelKind::convolution},
               {"feed-forward", ModelKind::fixed_length},
               {"static", ModelKind::static_embedding}},
              "decoder: a word sees only the words before it; static: it sees no other word"),
@@ -209,6 +210,11 @@ std::optional<Conflict> find_conflict(const Config& config) {
   if (model.kind == ModelKind::fixed_length && model.feed_forward == 0)
     return Conflict{{"model.feed_forward", "model.kind"},
                     "model.feed_forward must be > 0 when model.kind is \"feed-forward\""};
+  if (model.kind == ModelKind::convolution && model.width < 3)
+    return Conflict{{"model.width", "model.kind"},
+                    fmt::format("model.width must be at least 3 for the kernels of a convolution, "
+                                "got {}",
+                                model.width)};
   if (has_heads(model) && model.width % model.heads != 0)
     return Conflict{
         {"model.heads", "model.width"},

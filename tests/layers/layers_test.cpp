@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "layers/embedding.h"
-#include "layers/encoder.h"
+#include "layers/transformer.h"
 #include "tests/support/modules.h"
 
 namespace qkv::tests {
@@ -86,10 +86,10 @@ TEST_CASE("whole encoders of every form of attention pass the gradient check in 
        {AttentionKind::learned, AttentionKind::uniform, AttentionKind::parameter_free}) {
     CAPTURE(static_cast<int>(kind));
     Random random = fresh();
-    Encoder encoder(small(kind), random);
+    Transformer encoder(small(kind), random);
     const GradientCheck check = checked(encoder, [&] {
       Context context;
-      return encoder(x, mask, context);
+      return encoder(x, {mask, {}, {}}, context);
     });
     CAPTURE(check.parameter);
     CHECK(check.error < 1e-6);
@@ -100,7 +100,7 @@ TEST_CASE("an encoder in training, with dropout, passes the gradient check") {
   Random random = fresh();
   ModelOptions options = small(AttentionKind::learned);
   options.dropout = 0.3;
-  Encoder encoder(options, random);
+  Transformer encoder(options, random);
   const Tensor x = numbers({2, 4, 6}, DType::float64);
   const GradientCheck check = checked(encoder, [&] {
     Context context(Random(1, Purpose::dropout));

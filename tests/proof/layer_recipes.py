@@ -2,6 +2,8 @@
 
 `p` holds the parameters by qkv's paths, `x` the tensors that go in.
 """
+import functools
+
 import torch
 from torch import nn
 from torch.nn import functional as F
@@ -35,9 +37,46 @@ def attention(p, query, memory, **masks):
     return functional_call(layer, attention_parameters(p), (query, memory, memory), {"need_weights": False, **masks})[0]
 
 
-def block():
-    return nn.TransformerEncoderLayer(6, 2, 10, dropout=0, activation=lambda x: F.gelu(x, approximate="tanh"),
-                                      batch_first=True, norm_first=True)
+def gelu(x):
+    return F.gelu(x, approximate="tanh")
+
+
+def block(norm_first=True):
+    return nn.TransformerEncoderLayer(6, 2, 10, dropout=0, activation=gelu, batch_first=True, norm_first=norm_first)
+
+
+def decoder(p, x, memory):
+    parameters = {"norm." + name: value for name, value in below(p, "norm.").items()}
+    for i in (0, 1):
+        block = below(p, f"layers.{i}.")
+        for name, value in attention_parameters(below(block, "attention.")).items():
+            parameters[f"layers.{i}.self_attn.{name}"] = value
+        for name, value in attention_parameters(below(block, "cross_attention.")).items():
+            parameters[f"layers.{i}.multihead_attn.{name}"] = value
+        for ours, theirs in (("norm_1", "norm1"), ("norm_cross", "norm2"), ("norm_2", "norm3"),
+                             ("feed_forward.w_1", "linear1"), ("feed_forward.w_2", "linear2")):
+            for name, value in below(block, ours + ".").items():
+                parameters[f"layers.{i}.{theirs}.{name}"] = value
+    layer = nn.TransformerDecoderLayer(6, 2, 10, dropout=0, activation=gelu, batch_first=True, norm_first=True)
+    return functional_call(nn.TransformerDecoder(layer, 2, nn.LayerNorm(6)), parameters, (x, memory),
+                           {"tgt_mask": CAUSAL[:3, :3], "memory_key_padding_mask": PADDING})
+
+
+def recurrent(cell, p, x):
+    layer = cell(6, 3, num_layers=2, bidirectional=True, batch_first=True)
+    packed = nn.utils.rnn.pack_padded_sequence(x, [4, 2], batch_first=True)
+    return nn.utils.rnn.pad_packed_sequence(functional_call(layer, p, (packed,))[0], batch_first=True)[0]
+
+
+def same_convolution(x, weight, bias):
+    """Channels come last in qkv, second in PyTorch."""
+    return F.conv1d(x.transpose(1, 2), weight, bias, padding="same").transpose(1, 2)
+
+
+def convolution_layer(p, x):
+    real = x.masked_fill(PADDING[..., None], 0)
+    return torch.cat([F.relu(same_convolution(real, p[f"kernels.{i}.weight"], p[f"kernels.{i}.bias"]))
+                      for i in range(3)], 2)
 
 
 def encoder(p, x):
@@ -61,7 +100,15 @@ RECIPES = {
     "MultiHeadAttention: self, causal": lambda p, x: attention(p, x, x, attn_mask=CAUSAL),
     "MultiHeadAttention: cross, padding":
         lambda p, query, memory: attention(p, query, memory, key_padding_mask=PADDING),
-    "EncoderBlock: padding":
+    "TransformerBlock: padding":
         lambda p, x: functional_call(block(), block_parameters(p), (x,), {"src_key_padding_mask": PADDING}),
-    "Encoder: two blocks, padding": encoder,
+    "TransformerBlock: normalised after":
+        lambda p, x: functional_call(block(False), block_parameters(p), (x,), {"src_key_padding_mask": PADDING}),
+    "Transformer: encoder of two blocks, padding": encoder,
+    "Transformer: decoder of two blocks, causal": decoder,
+    "Recurrent: rnn, two layers, both ways, padding": functools.partial(recurrent, nn.RNN),
+    "Recurrent: gru, two layers, both ways, padding": functools.partial(recurrent, nn.GRU),
+    "Recurrent: lstm, two layers, both ways, padding": functools.partial(recurrent, nn.LSTM),
+    "Conv1d: even kernel": lambda p, x: same_convolution(x, p["weight"], p["bias"]),
+    "ConvolutionLayer: padding": convolution_layer,
 }

@@ -1,5 +1,7 @@
+#include "layers/convolution.h"
 #include "layers/embedding.h"
-#include "layers/encoder.h"
+#include "layers/recurrent.h"
+#include "layers/transformer.h"
 #include "tests/proof/proof.h"
 #include "tests/support/numbers.h"
 
@@ -61,13 +63,46 @@ void prove_attention(Proof& proof, Random& random) {
         [&](const In& x, Context& context) { return attention(x[0], x[1], padding, context); });
 }
 
-void prove_encoders(Proof& proof, Random& random) {
-  EncoderBlock block(small, random);
-  prove(proof, "EncoderBlock: padding", block, {{2, 4, 6}},
-        [&](const In& x, Context& context) { return block(x[0], padding, context); });
-  Encoder encoder(small, random);
-  prove(proof, "Encoder: two blocks, padding", encoder, {{2, 4, 6}},
-        [&](const In& x, Context& context) { return encoder(x[0], padding, context); });
+void prove_transformers(Proof& proof, Random& random) {
+  const Surroundings around{padding, {}, {}};
+  TransformerBlock block(small, random);
+  prove(proof, "TransformerBlock: padding", block, {{2, 4, 6}},
+        [&](const In& x, Context& context) { return block(x[0], around, context); });
+  ModelOptions options = small;
+  options.norm = NormKind::post;
+  TransformerBlock post(options, random);
+  prove(proof, "TransformerBlock: normalised after", post, {{2, 4, 6}},
+        [&](const In& x, Context& context) { return post(x[0], around, context); });
+  Transformer encoder(small, random);
+  prove(proof, "Transformer: encoder of two blocks, padding", encoder, {{2, 4, 6}},
+        [&](const In& x, Context& context) { return encoder(x[0], around, context); });
+  Transformer decoder(small, random, true);
+  prove(proof, "Transformer: decoder of two blocks, causal", decoder, {{2, 3, 6}, {2, 4, 6}},
+        [&](const In& x, Context& context) {
+          return decoder(x[0], {{{}, true}, x[1], padding.key_lengths}, context);
+        });
+}
+
+void prove_recurrent(Proof& proof, Random& random) {
+  for (const auto& [name, cell] : {std::pair("rnn", CellKind::rnn), std::pair("gru", CellKind::gru),
+                                   std::pair("lstm", CellKind::lstm)}) {
+    ModelOptions options = small;
+    options.cell = cell;
+    options.bidirectional = true;
+    Recurrent layer(options, random);
+    prove(proof, fmt::format("Recurrent: {}, two layers, both ways, padding", name), layer,
+          {{2, 4, 6}},
+          [&](const In& x, Context& context) { return layer(x[0], padding.key_lengths, context); });
+  }
+}
+
+void prove_convolutions(Proof& proof, Random& random) {
+  Conv1d convolution(3, 4, 4, random);
+  prove(proof, "Conv1d: even kernel", convolution, {{2, 5, 3}},
+        [&](const In& x, Context&) { return convolution(x[0]); });
+  ConvolutionLayer layer(7, random);
+  prove(proof, "ConvolutionLayer: padding", layer, {{2, 4, 7}},
+        [&](const In& x, Context&) { return layer(x[0], padding.key_lengths); });
 }
 
 }  // namespace
@@ -76,7 +111,9 @@ void prove_layers(Proof& proof) {
   Random random(1, Purpose::testing);
   prove_small_layers(proof, random);
   prove_attention(proof, random);
-  prove_encoders(proof, random);
+  prove_transformers(proof, random);
+  prove_recurrent(proof, random);
+  prove_convolutions(proof, random);
 }
 
 }  // namespace qkv::tests

@@ -1,0 +1,235 @@
+#include "layers/convolution.h"
+#include "layers/transformer.h"
+#include "tests/support/errors.h"
+#include "tests/support/modules.h"
+
+namespace qkv::tests {
+namespace {
+
+const ModelOptions convolution{.kind = ModelKind::convolution, .width = 7, .layers = 2};
+const ModelOptions fixed_length{
+    .kind = ModelKind::fixed_length, .width = 3, .feed_forward = 4, .max_length = 5};
+const ModelOptions transformer{.width = 8, .layers = 2, .heads = 4, .feed_forward = 6};
+
+ModelOptions with(ModelOptions options, ModelKind kind) {
+  options.kind = kind;
+  return options;
+}
+
+ModelOptions grouped() {
+  ModelOptions options = transformer;
+  options.kv_heads = 2;
+  return options;
+}
+
+ModelOptions normalised_after() {
+  ModelOptions options = transformer;
+  options.norm = NormKind::post;
+  return options;
+}
+
+std::string refusal(const ModelOptions& options) {
+  return error_of<ValueError>([&] {
+    Random random = fresh();
+    make_model(options, 9, random);
+  });
+}
+
+/// The logits of a decoder's last token by the embedding table, for each prefix of `ids`.
+template <class Read>
+std::vector<std::vector<double>> steps(const std::vector<std::int32_t>& ids, Read read) {
+  std::vector<std::vector<double>> result;
+  for (std::size_t t = 0; t < ids.size(); ++t) result.push_back(read(t));
+  return result;
+}
+
+void check_close(const std::vector<std::vector<double>>& a,
+                 const std::vector<std::vector<double>>& b) {
+  REQUIRE(a.size() == b.size());
+  for (std::size_t t = 0; t < a.size(); ++t) {
+    REQUIRE(a[t].size() == b[t].size());
+    for (std::size_t i = 0; i < a[t].size(); ++i)
+      CHECK(a[t][i] == doctest::Approx(b[t][i]).epsilon(1e-12));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a convolution model shares its width among kernels of 3, 4 and 5 words") {
+  Random random = fresh();
+  const auto model = make_model(convolution, 9, random);
+  const auto shapes = shapes_of(*model);
+  CHECK(shapes.size() == 13);
+  CHECK(shapes.at("embedding.weight") == Shape{9, 7});
+  CHECK(shapes.at("convolution.layers.0.kernels.0.weight") == Shape{2, 7, 3});
+  CHECK(shapes.at("convolution.layers.1.kernels.1.weight") == Shape{2, 7, 4});
+  CHECK(shapes.at("convolution.layers.1.kernels.2.weight") == Shape{3, 7, 5});
+  CHECK(shapes.at("convolution.layers.1.kernels.2.bias") == Shape{3});
+  CHECK(refusal({.kind = ModelKind::convolution, .width = 2}) ==
+        "[convolution] 3 kernels need a width of 3 at least, got 2");
+}
+
+TEST_CASE("the parameters of a fixed-length model grow with the length it is built for") {
+  Random random = fresh();
+  const auto model = make_model(fixed_length, 9, random);
+  CHECK(shapes_of(*model) == std::map<std::string, Shape>{{"embedding.weight", {9, 3}},
+                                                          {"feed_forward.w_1.weight", {4, 15}},
+                                                          {"feed_forward.w_1.bias", {4}},
+                                                          {"feed_forward.w_2.weight", {15, 4}},
+                                                          {"feed_forward.w_2.bias", {15}}});
+  Context context;
+  CHECK(error_of<ValueError>([&] {
+          (*model)(Indices({1, 2, 3, 4, 5, 6}, {1, 6}), Indices({6}, {1}), context);
+        }) == "[feed-forward] 6 tokens are more than the model was built for, max_length = 5");
+  ModelOptions options = fixed_length;
+  options.feed_forward = 0;
+  CHECK(refusal(options) == "[feed-forward] the model needs a hidden layer, got feed_forward = 0");
+}
+
+TEST_CASE("convolution and fixed-length models pass the gradient check in float64") {
+  check_gradients_of_model(convolution);
+  check_gradients_of_model(fixed_length);
+}
+
+TEST_CASE("convolution and fixed-length models are blind to padding") {
+  check_padding_of_model(convolution);
+  check_padding_of_model(fixed_length);
+}
+
+TEST_CASE("a convolution keeps the length of its sequence, whatever its kernel") {
+  for (const Index kernel : {1, 2, 3, 4, 9}) {
+    Random random = fresh();
+    const Conv1d layer(2, 3, kernel, random);
+    CHECK(layer(numbers({2, 5, 2})).shape() == Shape{2, 5, 3});
+  }
+}
+
+TEST_CASE("heads that share keys and values have narrower projections") {
+  Random random = fresh();
+  const auto model = make_model(grouped(), 9, random);
+  const auto shapes = shapes_of(*model);
+  CHECK(shapes.at("encoder.layers.0.attention.w_q.weight") == Shape{8, 8});
+  CHECK(shapes.at("encoder.layers.0.attention.w_k.weight") == Shape{4, 8});
+  CHECK(shapes.at("encoder.layers.0.attention.w_v.bias") == Shape{4});
+  ModelOptions wrong = grouped();
+  wrong.kv_heads = 3;
+  CHECK(refusal(wrong) == "[attention] 3 heads of keys and values do not divide the 4 of queries");
+}
+
+TEST_CASE("heads that share keys and values equal full heads with repeated weights") {
+  Random random = fresh();
+  MultiHeadAttention shared(grouped(), random), full(transformer, random);
+  full.w_q = shared.w_q;
+  full.w_o = shared.w_o;
+  const auto repeat = [](Linear& to, const Linear& from) {
+    const Tensor w = from.weight.value().detach();
+    to.weight.assign(concatenate(
+        {slice(w, 0, 0, 2), slice(w, 0, 0, 2), slice(w, 0, 2, 4), slice(w, 0, 2, 4)}, 0));
+  };
+  repeat(*full.w_k, *shared.w_k);
+  repeat(*full.w_v, *shared.w_v);
+  Context context;
+  const Tensor x = numbers({2, 3, 8});
+  const auto a = shared(x, x, {}, context).values(), b = full(x, x, {}, context).values();
+  for (std::size_t i = 0; i < a.size(); ++i) CHECK(a[i] == doctest::Approx(b[i]));
+}
+
+TEST_CASE("grouped heads and norms after their parts pass the gradient check in float64") {
+  check_gradients_of_model(grouped());
+  check_gradients_of_model(normalised_after());
+  check_padding_of_model(grouped());
+  check_padding_of_model(normalised_after());
+}
+
+TEST_CASE("blocks that normalise after their parts have no last norm, and normalised output") {
+  Random random = fresh();
+  const auto model = make_model(normalised_after(), 9, random);
+  CHECK(paths_of(*model).back() == "encoder.layers.1.feed_forward.w_2.bias");
+  convert(*model, DType::float64);
+  Context context;
+  const Tensor y = (*model)(Indices({5, 6}, {1, 2}), Indices({2}, {1}), context);
+  CHECK(mean(y).item() == doctest::Approx(0));
+  CHECK(mean(y * y).item() == doctest::Approx(1).epsilon(1e-3));
+}
+
+TEST_CASE("an encoder-decoder names its cross-attention and passes the gradient check") {
+  Random random = fresh();
+  const auto model = make_model(with(transformer, ModelKind::encoder_decoder), 7, random);
+  const auto shapes = shapes_of(*model);
+  CHECK(shapes.contains("encoder.layers.1.attention.w_q.weight"));
+  CHECK_FALSE(shapes.contains("encoder.layers.1.cross_attention.w_q.weight"));
+  CHECK(shapes.at("decoder.layers.1.cross_attention.w_q.weight") == Shape{8, 8});
+  CHECK(shapes.contains("decoder.layers.0.norm_cross.bias"));
+  CHECK(shapes.contains("decoder.norm.weight"));
+  const Indices source({1, 2, 3, 3, 6, 0}, {2, 3}), lengths({3, 2}, {2});
+  const Indices target({4, 5, 6, 1}, {2, 2});
+  const GradientCheck check = checked(*model, [&] {
+    Context context;
+    return model->decode(target, (*model)(source, lengths, context), lengths, context);
+  });
+  CAPTURE(check.parameter);
+  CHECK(check.error < 1e-6);
+}
+
+TEST_CASE("an encoder has no decoder that looks at a memory") {
+  Random random = fresh();
+  const auto model = make_model(transformer, 9, random);
+  Context context;
+  CHECK_THROWS_WITH_AS(
+      model->decode(Indices({1}, {1, 1}), numbers({1, 2, 8}), Indices({2}, {1}), context),
+      "[model] this kind of model has no decoder that looks at a memory", ValueError);
+}
+
+TEST_CASE("a decoder with a cache sees the same as one that reads everything again") {
+  const std::vector<std::int32_t> ids = {5, 6, 7, 5, 3, 8};
+  for (const PositionKind position :
+       {PositionKind::sinusoidal, PositionKind::learned, PositionKind::rotary}) {
+    CAPTURE(static_cast<int>(position));
+    Random random = fresh();
+    ModelOptions options = with(grouped(), ModelKind::decoder);
+    options.position = position;
+    const auto model = make_model(options, 9, random);
+    convert(*model, DType::float64);
+    const auto again = steps(ids, [&](std::size_t t) {
+      Context context;
+      const Index time = static_cast<Index>(t) + 1;
+      const Tensor x = (*model)(Indices(std::span(ids).first(t + 1), {1, time}), {}, context);
+      return slice(x, 1, time - 1, time).values();
+    });
+    KeyValueCache cache;
+    Context context(cache);
+    const auto once = steps(ids, [&](std::size_t t) {
+      return (*model)(Indices(std::span(ids).subspan(t, 1), {1, 1}), {}, context).values();
+    });
+    CHECK(cache.length() == 6);
+    check_close(once, again);
+  }
+}
+
+TEST_CASE("an encoder-decoder with a cache sees the same as one that reads everything again") {
+  const std::vector<std::int32_t> ids = {5, 6, 7, 5};
+  Random random = fresh();
+  ModelOptions options = with(transformer, ModelKind::encoder_decoder);
+  options.position = PositionKind::rotary;
+  const auto model = make_model(options, 9, random);
+  convert(*model, DType::float64);
+  const Indices lengths({2}, {1});
+  Context encoding;
+  const Tensor memory = (*model)(Indices({3, 4, 0}, {1, 3}), lengths, encoding);
+  const auto again = steps(ids, [&](std::size_t t) {
+    Context context;
+    const Index time = static_cast<Index>(t) + 1;
+    const Tensor x =
+        model->decode(Indices(std::span(ids).first(t + 1), {1, time}), memory, lengths, context);
+    return slice(x, 1, time - 1, time).values();
+  });
+  KeyValueCache cache;
+  Context context(cache);
+  const auto once = steps(ids, [&](std::size_t t) {
+    const Indices next(std::span(ids).subspan(t, 1), {1, 1});
+    return model->decode(next, memory, lengths, context).values();
+  });
+  check_close(once, again);
+}
+
+}  // namespace qkv::tests

@@ -1,0 +1,98 @@
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/support/temp_dir.h"
+#include "train/trainer.h"
+
+using namespace qkv;
+
+namespace {
+
+const std::string data = QKV_SOURCE_DIR "/datasets/";
+
+/// A quick run of a kind of model on one of the project's data sets.
+Config config_of(ModelKind kind, TaskKind task, const std::string& train) {
+  Config config;
+  config.name = "tiny";
+  config.task.kind = task;
+  config.task.train = config.task.valid = data + train;
+  config.model.kind = kind;
+  config.model.width = 12;
+  config.model.heads = 2;
+  config.model.feed_forward = 16;
+  config.model.max_length = 32;
+  config.model.bidirectional = kind == ModelKind::recurrent;
+  config.optimizer.lr = 1e-2;
+  config.train.steps = 20;
+  config.train.batch = 8;
+  config.train.eval_every = 10;
+  config.train.checkpoint_every = 10;
+  return config;
+}
+
+void run_to_end(Run& run, const RunFolder& folder) {
+  folder.create();
+  StopSignal stop;
+  train(run, folder, stop);
+}
+
+/// The training loss at each evaluation.
+std::vector<double> losses(const std::string& metrics) {
+  std::vector<double> found;
+  std::istringstream lines(metrics);
+  for (std::string line; std::getline(lines, line);) {
+    const auto event = nlohmann::json::parse(line);
+    if (event["split"] == "train") found.push_back(event["loss"]);
+  }
+  return found;
+}
+
+/// The loss falls, and a run that stops half way and goes on ends with the same bits.
+void check_training(const Config& config) {
+  const TempDir dir;
+  const RunFolder whole(dir.path() / "whole"), second(dir.path() / "second");
+  Run run = start_run(config);
+  run_to_end(run, whole);
+  const auto measured = losses(run.metrics);
+  REQUIRE(measured.size() == 2);
+  CHECK(measured[1] < measured[0]);
+  const auto half = whole.checkpoint(10);
+  Run resumed = restore_run(config, read_checkpoint(half), half);
+  run_to_end(resumed, second);
+  const Checkpoint a = read_checkpoint(whole.last()), b = read_checkpoint(second.last());
+  CHECK(a.step == b.step);
+  for (const auto& [path, value] : a.model) {
+    CAPTURE(path);
+    CHECK(value.values() == b.model.at(path).values());
+  }
+}
+
+}  // namespace
+
+TEST_CASE("every kind of model learns to classify, and resumes bit for bit") {
+  for (const ModelKind kind :
+       {ModelKind::encoder, ModelKind::decoder, ModelKind::recurrent, ModelKind::convolution,
+        ModelKind::fixed_length, ModelKind::static_embedding}) {
+    CAPTURE(static_cast<int>(kind));
+    check_training(config_of(kind, TaskKind::classify, "sentiment/valid.tsv"));
+  }
+}
+
+TEST_CASE("every cell of a recurrent model learns word senses, and resumes bit for bit") {
+  for (const CellKind cell : {CellKind::rnn, CellKind::gru, CellKind::lstm}) {
+    CAPTURE(static_cast<int>(cell));
+    Config config = config_of(ModelKind::recurrent, TaskKind::word_sense, "bank/valid.tsv");
+    config.model.cell = cell;
+    check_training(config);
+  }
+}
+
+TEST_CASE("an encoder learns coreference, and resumes bit for bit") {
+  check_training(config_of(ModelKind::encoder, TaskKind::coreference, "pronoun/valid.tsv"));
+}
+
+TEST_CASE("an encoder-decoder learns to translate, and resumes bit for bit") {
+  check_training(config_of(ModelKind::encoder_decoder, TaskKind::translate, "idiom/valid.tsv"));
+}
