@@ -1,4 +1,5 @@
 #include "train/commands/shared.h"
+#include "train/explain.h"
 #include "train/terminal.h"
 
 namespace qkv::commands {
@@ -27,7 +28,7 @@ std::vector<Matrix> heads_of(const Tensor& weights) {
 }
 
 std::vector<std::vector<Matrix>> attention_of(Trained& trained, const Sentence& sentence) {
-  const Recorder recorder = recorded(trained, sentence);
+  const Recorder recorder = recorded(*trained.network, sentence);
   std::vector<std::vector<Matrix>> layers;
   if (trained.config.model.kind == ModelKind::encoder)
     for (Index i = 0; i < trained.config.model.layers; ++i)

@@ -3,6 +3,7 @@
 
 #include "train/commands/shared.h"
 #include "train/durable_file.h"
+#include "train/explain.h"
 #include "train/terminal.h"
 
 namespace qkv::commands {
@@ -61,7 +62,7 @@ std::string contextual_path(const Trained& trained, Index layer) {
 Embedded embedded(Trained& trained, const Options& options, const std::string& text) {
   const Sentence sentence = read_sentence(*trained.task, text);
   const Index index = position_of(sentence, options.word, text);
-  const Recorder recorder = recorded(trained, sentence);
+  const Recorder recorder = recorded(*trained.network, sentence);
   return {text, sentence, index, row(recorder.at("static"), index),
           row(recorder.at(contextual_path(trained, options.layer)), index)};
 }
