@@ -75,6 +75,22 @@ class ProgramTest(unittest.TestCase):
     def json(self, *arguments):
         return json.loads(self.run_qkv(*arguments, "--json").stdout)
 
+    def in_terminal(self, *arguments, **environment):
+        """What the program writes to a terminal."""
+        ours, theirs = pty.openpty()
+        process = subprocess.Popen([PROGRAM, *arguments], cwd=self.folder, stdout=theirs, stderr=theirs,
+                                   env={**os.environ, "TERM": "xterm-256color", **environment})
+        os.close(theirs)
+        output = b""
+        try:
+            while chunk := os.read(ours, 1 << 16):
+                output += chunk
+        except OSError:
+            pass
+        os.close(ours)
+        self.assertEqual(process.wait(), 0, output)
+        return output.decode()
+
     def assert_refused(self, arguments, *parts):
         """Exit code 2, one line of error that contains all parts, nothing printed and nothing written."""
         before = sorted(self.folder.rglob("*"))
@@ -228,63 +244,20 @@ class Looking(ProgramTest):
         for head in result["layers"][0]["heads"]:
             for row in head:
                 self.assertAlmostEqual(sum(row), 1, places=5)
-
-    def test_explain_prints_what_the_model_computes(self):
-        result = self.json("explain", "runs/tiny", "money bank grows", "--word", "bank")
-        self.assertEqual((result["tokens"], result["index"]), (["money", "bank", "grows"], 1))
-        for head in result["attention"][0]["heads"]:
-            for row in head["weights"]:
-                self.assertAlmostEqual(sum(row), 1, places=6)
-        predicted = self.json("predict", "runs/tiny", "money bank grows")["predictions"][0]
-        self.assertEqual(max(result["probabilities"]), predicted["probability"])
-        text = self.run_qkv("explain", "runs/tiny", "money bank grows").stdout
-        for part in ("tokens", "x_2 = e_2 + p_2", "d_k = 4", "/ sqrt(4)", "w_21", "weighted sum", "concatenation",
-                     "W_o z_2 + b_o", "residual", "norm", f'{result["logits"][0]:.4f}', "prediction"):
-            self.assertIn(part, text)
-
-    def test_numpy_recomputes_the_logits_from_what_explain_prints(self):
-        import numpy as np
-        result = self.json("explain", "runs/tiny", "money bank grows")
-        p = {path: np.array(values) for path, values in result["parameters"].items()}
-        recorded = {step["path"]: np.array(step["values"]) for step in result["steps"]}
-
-        def linear(x, path):
-            return x @ p[path + ".weight"].T + p[path + ".bias"]
-
-        def norm(x, path):
-            centred = x - x.mean(-1, keepdims=True)
-            return centred / np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-5) * p[path + ".weight"] + p[path + ".bias"]
-
-        def gelu(x):
-            return x / 2 * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
-
-        e = recorded["static"]
-        time, width = e.shape
-        angles = np.arange(time)[:, None] / 10000 ** (2 * (np.arange(width) // 2) / width)
-        x = e + np.where(np.arange(width) % 2, np.cos(angles), np.sin(angles))
-        for module in result["attention"]:
-            layer = module["path"].removesuffix(".attention")
-            heads = len(module["heads"])
-            h = norm(x, layer + ".norm_1")
-            q, k, v = (np.split(linear(h, f"{module['path']}.{w}"), heads, axis=1) for w in ("w_q", "w_k", "w_v"))
-            mixed = []
-            for head in range(heads):
-                scores = q[head] @ k[head].T / np.sqrt(width / heads)
-                weights = np.exp(scores - scores.max(-1, keepdims=True))
-                weights /= weights.sum(-1, keepdims=True)
-                np.testing.assert_allclose(weights, module["heads"][head]["weights"], atol=1e-5)
-                mixed.append(weights @ v[head])
-            x = x + linear(np.concatenate(mixed, axis=1), module["path"] + ".w_o")
-            x = x + linear(gelu(linear(norm(x, layer + ".norm_2"), layer + ".feed_forward.w_1")), layer + ".feed_forward.w_2")
-            np.testing.assert_allclose(x, recorded[layer + ".output"], atol=1e-5)
-        logits = linear(norm(x, "encoder.norm")[result["index"]], "head")
-        np.testing.assert_allclose(logits, result["logits"], atol=1e-5)
+        self.assertEqual(len(result["layers"][0]["entropy"]), 2)
+        for row in result["rollout"]:
+            self.assertAlmostEqual(sum(row), 1, places=5)
 
     def test_inspect(self):
         parameters = self.json("inspect", "runs/tiny")["parameters"]
         shapes = {p["path"]: p["shape"] for p in parameters}
         self.assertEqual(shapes["encoder.layers.0.attention.w_q.weight"], [8, 8])
-        self.assertIn("w_q.weight", self.run_qkv("inspect", "runs/tiny").stdout)
+        self.assertIn("zeros", parameters[0])
+        text = self.run_qkv("inspect", "runs/tiny").stdout
+        for part in ("w_q.weight", "█", "singular values of W_q W_k^T", "singular values of W_v W_o"):
+            self.assertIn(part, text)
+        path = "encoder.layers.0.attention.w_q.weight"
+        self.assertEqual(len(self.json("inspect", "runs/tiny", path)["values"]), 8)
 
     def test_h5py_reads_a_checkpoint(self):
         try:
@@ -310,22 +283,6 @@ class Looking(ProgramTest):
 
 
 class Output(ProgramTest):
-    def in_terminal(self, *arguments, **environment):
-        """What the program writes to a terminal."""
-        ours, theirs = pty.openpty()
-        process = subprocess.Popen([PROGRAM, *arguments], cwd=self.folder, stdout=theirs, stderr=theirs,
-                                   env={**os.environ, "TERM": "xterm-256color", **environment})
-        os.close(theirs)
-        output = b""
-        try:
-            while chunk := os.read(ours, 1 << 16):
-                output += chunk
-        except OSError:
-            pass
-        os.close(ours)
-        self.assertEqual(process.wait(), 0, output)
-        return output.decode()
-
     def test_a_pipe_gets_no_escape_codes(self):
         for arguments in (["attend", "runs/tiny", "money bank grows"], ["explain", "runs/tiny", "money bank grows"],
                           ["inspect", "runs/tiny"], ["eval", "runs/tiny"],
@@ -336,8 +293,13 @@ class Output(ProgramTest):
     def test_a_terminal_gets_a_progress_bar_and_colours(self):
         self.assertIn("━", self.in_terminal("train", "tiny.toml", "--run", "again"))
         attend = ["attend", "runs/tiny", "money bank grows"]
-        self.assertIn("\033[48;2;", self.in_terminal(*attend))
+        self.assertIn("\033[48;2;", self.in_terminal(*attend, COLORTERM="truecolor"))
+        self.assertIn("\033[48;5;", self.in_terminal(*attend, COLORTERM=""))
         self.assertNotIn("\033", self.in_terminal(*attend, NO_COLOR="1"))
+        self.assertNotIn("\033", self.in_terminal(*attend, TERM="dumb"))
+        one = ["inspect", "runs/tiny", "encoder.layers.0.attention.w_q.weight"]
+        self.assertIn("▀", self.in_terminal(*one, COLORTERM="truecolor"))
+        self.assertNotIn("▀", self.run_qkv(*one).stdout)
 
     def test_results_that_cannot_be_printed_are_a_failure(self):
         with open("/dev/full", "w") as full:
@@ -383,6 +345,10 @@ class BadInput(ProgramTest):
         self.assert_refused(["predict", "runs/tiny", b"bank \xff".decode(errors="surrogateescape")], "UTF-8")
         self.assert_refused(["embed", "runs/tiny", "money bank grows", "--word", "pays"], "pays")
         self.assert_refused(["attend", "runs/tiny", "money bank grows", "--head", "2"], "--head 2")
+        self.assert_refused(["attend", "runs/tiny"], "--data")
+        self.assert_refused(["embed", "runs/tiny", "money bank grows", "--layer", "1"], "--layer 1")
+        (self.folder / "bad.tsv").write_text("money\t9\tmoney bank\n")
+        self.assert_refused(["attend", "runs/tiny", "--data", "bad.tsv"], "bad.tsv:1: ", "from 0 to 1, got 9")
         self.assert_refused(["explain", "runs/tiny", "money bank grows", "--word", "pays"], "pays")
         self.assert_refused(["inspect", "runs/tiny", "head.wieght"], "head.wieght")
 

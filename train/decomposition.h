@@ -1,0 +1,22 @@
+#pragma once
+
+#include <vector>
+
+#include "core/tensor.h"
+
+namespace qkv {
+
+/// Singular values of a matrix [M, N], the largest first.
+std::vector<double> singular_values(const Tensor& matrix);
+
+/// Points seen along the directions in which they differ most.
+struct PrincipalComponents {
+  Tensor points;              ///< [N, K], float64
+  std::vector<double> share;  ///< of the variance, for each component
+};
+
+/// Principal component analysis of points [N, D] (Pearson 1901), K = min(components, D). A
+/// component's sign is such that its largest coefficient is positive.
+PrincipalComponents principal_components(const Tensor& points, Index components);
+
+}  // namespace qkv
