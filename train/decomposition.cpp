@@ -40,23 +40,23 @@ std::vector<double> singular_values(const Tensor& matrix) {
   return {s.begin(), s.end()};
 }
 
+Tensor PrincipalComponents::project(const Tensor& points) const {
+  return matmul(points.to(DType::float64) - mean, directions, Transpose::second);
+}
+
 PrincipalComponents principal_components(const Tensor& points, Index components) {
-  const Tensor x = points.to(DType::float64);
-  const Tensor centred = x - mean(x, 0, true);
+  const Tensor x = points.to(DType::float64), centre = mean(x, 0, true), centred = x - centre;
   const Array covariance = to_array(matmul(permute(centred, {1, 0}), centred));
   const auto [u, s, vt] = xt::linalg::svd(covariance, false, true);
   const double total = std::accumulate(s.begin(), s.end(), 0.0);
   const Index count = std::min(components, x.dim(1));
-  std::vector<double> directions;
-  PrincipalComponents result;
+  std::vector<double> directions, share;
   for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
     const auto row = direction(vt, i);
     directions.insert(directions.end(), row.begin(), row.end());
-    result.share.push_back(total > 0 ? s(i) / total : 0);
+    share.push_back(total > 0 ? s(i) / total : 0);
   }
-  result.points = matmul(centred, Tensor::from(directions, {count, x.dim(1)}, DType::float64),
-                         Transpose::second);
-  return result;
+  return {centre, Tensor::from(directions, {count, x.dim(1)}, DType::float64), share};
 }
 
 }  // namespace qkv

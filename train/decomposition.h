@@ -11,8 +11,12 @@ std::vector<double> singular_values(const Tensor& matrix);
 
 /// Points seen along the directions in which they differ most.
 struct PrincipalComponents {
-  Tensor points;              ///< [N, K], float64
+  Tensor mean;                ///< [1, D]
+  Tensor directions;          ///< [K, D], each of length 1
   std::vector<double> share;  ///< of the variance, for each component
+
+  /// Points [N, D] along the directions, [N, K], float64.
+  Tensor project(const Tensor& points) const;
 };
 
 /// Principal component analysis of points [N, D] (Pearson 1901), K = min(components, D). A

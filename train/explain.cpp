@@ -57,7 +57,8 @@ Recorder recorded(Network& network, const Sentence& sentence) {
 
 Explanation explain(Trained& trained, const Sentence& sentence, Index index) {
   const NoGrad no_grad;
-  Explanation explanation{sentence, index, recorded(*trained.network, sentence), {}, {}, {}};
+  Explanation explanation{
+      trained.config.model, sentence, index, recorded(*trained.network, sentence), {}, {}, {}};
   const Tensor contextual = explanation.recorder.at("contextual");
   const Indices row({static_cast<std::int32_t>(index)}, {1});
   const Tensor logits = trained.network->logits(select_rows(contextual, row));

@@ -26,6 +26,7 @@ struct AttentionSteps {
 
 /// A model's way from a sentence to what it says of one word.
 struct Explanation {
+  ModelOptions model;
   Sentence sentence;
   Index index;                      ///< the word
   Recorder recorder;                ///< every vector on the way, in the order of computing

@@ -120,17 +120,12 @@ std::string numbered_map(const HeatMap& map, std::size_t begin, std::size_t end,
   return text;
 }
 
-/// The mean of a block of a matrix; blocks share the matrix evenly.
-struct Shrunk {
-  std::vector<double> values;
-  Index rows, columns;
-  double at(Index r, Index c) const { return values[static_cast<std::size_t>(r * columns + c)]; }
-};
+}  // namespace
 
-Shrunk shrunk(const Tensor& matrix, Index most_rows, Index most_columns) {
+Picture shrunk(const Tensor& matrix, Index most_rows, Index most_columns) {
   const Index columns = matrix.rank() ? matrix.dim(-1) : 1, rows = matrix.size() / columns;
   const auto values = matrix.values();
-  Shrunk result{{}, std::min(rows, most_rows), std::min(columns, most_columns)};
+  Picture result{{}, std::min(rows, most_rows), std::min(columns, most_columns)};
   for (Index r = 0; r < result.rows; ++r)
     for (Index c = 0; c < result.columns; ++c) {
       double sum = 0;
@@ -142,8 +137,6 @@ Shrunk shrunk(const Tensor& matrix, Index most_rows, Index most_columns) {
     }
   return result;
 }
-
-}  // namespace
 
 std::string heat_map(const HeatMap& map, Colours colours, int width) {
   const int count = static_cast<int>(map.columns.size());
@@ -167,7 +160,7 @@ std::string heat_map(const HeatMap& map, Colours colours, int width) {
 }
 
 std::string weight_map(const Tensor& matrix, Colours colours, int width) {
-  const Shrunk map = shrunk(matrix, 64, std::min(width, 160));
+  const Picture map = shrunk(matrix, 64, std::min(width, 160));
   double largest = 0;
   for (const double v : map.values) largest = std::max(largest, std::abs(v));
   const auto colour = [&](Index r, Index c) {

@@ -19,6 +19,15 @@ struct HeatMap {
 /// at last the columns are shown in several parts.
 std::string heat_map(const HeatMap& map, Colours colours, int width);
 
+/// A matrix of at most so many rows and columns: means of neighbours where there were more. A
+/// vector is one row.
+struct Picture {
+  std::vector<double> values;
+  Index rows, columns;
+  double at(Index r, Index c) const { return values[static_cast<std::size_t>(r * columns + c)]; }
+};
+Picture shrunk(const Tensor& matrix, Index most_rows, Index most_columns);
+
 /// A matrix as coloured half blocks, blue below 0 and red above, scaled by its largest absolute
 /// value; means of neighbours where it is wider than `width` or taller than 64 rows.
 std::string weight_map(const Tensor& matrix, Colours colours, int width);

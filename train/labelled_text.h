@@ -16,9 +16,10 @@ struct LabelledText {
   Index index;  ///< the word that the line is about, else the sentence's first target, else -1
 };
 
-/// Reads sentences from a data file of any task: the last column of a line is the sentence, a first
-/// column its label, a column between them the index of its word. Throws UserError naming file and
-/// line.
+/// Reads a line of any task's data: its last column is the sentence, a first column its label, a
+/// column between them the index of its word. Throws UserError.
+LabelledText labelled_text(const Task& task, const std::string& line);
+/// Reads all lines of a data file. Throws UserError naming file and line.
 std::vector<LabelledText> read_labelled_texts(const Task& task, const std::filesystem::path& file);
 
 }  // namespace qkv

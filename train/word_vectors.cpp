@@ -61,17 +61,21 @@ std::vector<Neighbour> neighbours(const WordVector& word, const std::vector<Word
   return found;
 }
 
-PlanarView planar_view(const std::vector<WordVector>& words,
-                       std::vector<double> WordVector::*vector) {
+Tensor stacked(const std::vector<WordVector>& words, std::vector<double> WordVector::*vector) {
   std::vector<double> values;
   for (const WordVector& word : words)
     values.insert(values.end(), (word.*vector).begin(), (word.*vector).end());
   const Index count = std::ssize(words);
-  const auto found = principal_components(
-      Tensor::from(values, {count, std::ssize(values) / count}, DType::float64), 2);
+  return Tensor::from(values, {count, std::ssize(values) / count}, DType::float64);
+}
+
+PlanarView planar_view(const std::vector<WordVector>& words,
+                       std::vector<double> WordVector::*vector) {
+  const Tensor rows = stacked(words, vector);
+  const auto found = principal_components(rows, 2);
   PlanarView view{std::vector<std::array<double, 2>>(words.size()), found.share};
-  const auto points = found.points.values();
-  const auto axes = static_cast<std::size_t>(found.points.dim(1));
+  const auto points = found.project(rows).values();
+  const std::size_t axes = found.share.size();
   for (std::size_t i = 0; i < words.size(); ++i)
     for (std::size_t axis = 0; axis < axes; ++axis) view.points[i][axis] = points[i * axes + axis];
   return view;

@@ -36,6 +36,9 @@ struct Neighbour {
 std::vector<Neighbour> neighbours(const WordVector& word, const std::vector<WordVector>& words,
                                   std::vector<double> WordVector::*vector, std::size_t count);
 
+/// The vectors of words as rows, [N, D], float64.
+Tensor stacked(const std::vector<WordVector>& words, std::vector<double> WordVector::*vector);
+
 /// Two coordinates for each word: the first two principal components.
 struct PlanarView {
   std::vector<std::array<double, 2>> points;

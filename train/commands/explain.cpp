@@ -24,11 +24,13 @@ Json to_json(const HeadSteps& head) {
           {"mixed", commands::to_json(head.mixed)}};
 }
 
-/// Every parameter but the embedding table, whose rows in use are the static vectors.
+/// Every parameter but the embedding table, whose rows in use are the static vectors; that too
+/// where it serves as the output layer.
 Json used_parameters(Network& network) {
   Json result = Json::object();
   for (const auto& [path, parameter] : parameters(network))
-    if (path != "embedding.weight") result[path] = commands::to_json(parameter->value());
+    if (path != "embedding.weight" || !network.head)
+      result[path] = commands::to_json(parameter->value());
   return result;
 }
 
@@ -135,7 +137,7 @@ class Story {
     enter(path);
     const Formula formula = formula_of(at_.recorder, path);
     std::string text = formula.symbol;
-    if (!formula.formula.empty()) text += " = " + formula.formula;
+    if (!formula.formula.empty()) text += " = " + without_bias(formula.formula);
     fmt::print("  {}{}\n      {}\n", with_index(text, index_),
                formula.meaning.empty() ? "" : "   " + formula.meaning, vector_text(values));
   }
@@ -149,6 +151,24 @@ class Story {
                vector_text(mixed(module)));
   }
 
+  /// How q, k or v comes about.
+  std::string projection(const std::string& letter) const {
+    const ModelOptions& model = at_.model;
+    if (model.attention == AttentionKind::parameter_free) return letter + " = x";
+    if (model.attention == AttentionKind::uniform && letter != "v") return letter + " = h";
+    const std::string product = without_bias(fmt::format("W_{0} h + b_{0}", letter));
+    const bool turned = model.position == PositionKind::rotary && letter != "v";
+    return fmt::format("{} = {}", letter, turned ? "rotary(" + product + ")" : product);
+  }
+
+  /// A model without biases has formulas without them.
+  std::string without_bias(std::string text) const {
+    if (at_.model.bias) return text;
+    for (auto at = text.find(" + b"); at != text.npos; at = text.find(" + b", at))
+      text.erase(at, std::min(text.find_first_of(" )", at + 4), text.size()) - at);
+    return text;
+  }
+
   std::vector<double> mixed(const AttentionSteps& module) const {
     std::vector<double> values;
     for (const HeadSteps& head : module.heads)
@@ -158,13 +178,8 @@ class Story {
 
   void print_head(const AttentionSteps& module, std::size_t h) {
     const HeadSteps& head = module.heads[h];
-    const bool projects = at_.recorder.at(module.path + ".q").values() !=
-                          at_.recorder.at(module.path + ".v").values();
-    const auto formula = [&](const std::string& letter) {
-      return projects ? fmt::format("{0} = W_{0} h + b_{0}", letter) : letter + " = x";
-    };
     fmt::print("  head {} of {}, d_k = {}: {}, {}, {}\n", h, module.heads.size(), head.q.dim(1),
-               formula("q"), formula("k"), formula("v"));
+               projection("q"), projection("k"), projection("v"));
     fmt::print("      q_{} {}  {}\n", number_, name(index_), vector_text(row(head.q, index_)));
     for (const auto& [letter, matrix] : {std::pair{"k", head.k}, std::pair{"v", head.v}})
       for (Index j = 0; j < matrix.dim(0); ++j)
@@ -208,7 +223,7 @@ class Story {
 
   void print_prediction() const {
     const auto logits = at_.logits.values(), probabilities = at_.probabilities.values();
-    fmt::print("\nprediction\n  logits = W y_{} + b\n", number_);
+    fmt::print("\nprediction\n  logits = {}\n", without_bias(fmt::format("W y_{} + b", number_)));
     std::vector<std::size_t> order(logits.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
     std::ranges::stable_sort(order, std::greater(), [&](std::size_t i) { return logits[i]; });
