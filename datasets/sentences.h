@@ -13,9 +13,9 @@ namespace qkv {
 struct SentenceExample {
   std::string label;  ///< the answer, where it is a label
   std::vector<std::string> words;
-  Index index = 0;       ///< the word that is asked about, counted from 0
-  Index antecedent = 0;  ///< the answer, where it is another word of the sentence
-  std::string place;     ///< where it was read: "train.tsv:3"
+  Index index = 0;         ///< the word that is asked about, counted from 0
+  Index antecedent = 0;    ///< the answer, where it is another word of the sentence
+  std::string place = {};  ///< where it was read: "train.tsv:3"
 
   friend bool operator==(const SentenceExample& a, const SentenceExample& b) {
     return a.label == b.label && a.words == b.words && a.index == b.index &&

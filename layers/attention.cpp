@@ -28,6 +28,20 @@ Tensor shared_heads(const Tensor& x, Index own, Index heads) {
                  {batch, time, heads * head_width});
 }
 
+/// 1 where a query may attend to a key, else 0: [B, Tq, Tk].
+Tensor visible(const AttentionMask& mask, Index batch, Index queries, Index keys) {
+  std::vector<double> values;
+  for (Index b = 0; b < batch; ++b)
+    for (Index q = 0; q < queries; ++q)
+      for (Index k = 0; k < keys; ++k) {
+        const bool padding =
+            mask.key_lengths.size() && k >= mask.key_lengths.data()[static_cast<std::size_t>(b)];
+        const bool later = mask.causal && k > q + keys - queries;
+        values.push_back(padding || later ? 0 : 1);
+      }
+  return Tensor::from(values, {batch, queries, keys});
+}
+
 }  // namespace
 
 MultiHeadAttention::MultiHeadAttention(const ModelOptions& model, Random& random, bool cross)
@@ -78,11 +92,17 @@ Tensor MultiHeadAttention::operator()(const Tensor& query, const Tensor& memory,
     context.record(*this, "q", q);
     context.record(*this, "k", k);
     context.record(*this, "v", v);
+    context.record(*this, "scale", Tensor::scalar(options.scale));
+    context.record(*this, "mask", visible(mask, q.dim(0), q.dim(1), k.dim(1)));
     context.record(*this, "weights", attention_weights(q, k, mask, options));
   }
   AttentionOptions now = options;
   now.dropout = context.dropout_probability(options.dropout);
-  return projected(w_o, attention(q, k, v, mask, now, context.next_random()));
+  const Tensor mixed = attention(q, k, v, mask, now, context.next_random());
+  context.record(*this, "mixed", mixed);
+  const Tensor output = projected(w_o, mixed);
+  context.record(*this, "output", output);
+  return output;
 }
 
 void MultiHeadAttention::visit(ModuleVisitor& visit) {

@@ -26,7 +26,9 @@ struct MultiHeadAttention : Module {
   /// query [B, Tq, D], memory [B, Tk, D] -> [B, Tq, D]; self-attention when both are the same. With
   /// a cache, self-attention also attends to the keys in it, and cross-attention to those alone
   /// once it has seen the memory.
-  /// Records "q", "k", "v" and "weights" [B, H, Tq, Tk].
+  /// Records "q", "k" and "v" with shared heads repeated, "scale", "mask" [B, Tq, Tk] (1: visible,
+  /// 0: not), "weights" [B, H, Tq, Tk], "mixed" (the heads' weighted sums side by side) and
+  /// "output".
   Tensor operator()(const Tensor& query, const Tensor& memory, const AttentionMask& mask,
                     Context& context) const;
   void visit(ModuleVisitor& visit) override;

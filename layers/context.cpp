@@ -1,5 +1,7 @@
 #include "layers/context.h"
 
+#include <algorithm>
+
 namespace qkv {
 
 Recorder::Recorder(Module& model) {
@@ -12,16 +14,25 @@ Recorder::Recorder(Module& model) {
   model.visit(visitor);
 }
 
+const Recorder::Record* Recorder::find(const std::string& path) const {
+  const auto found = std::ranges::find(recorded_, path, &Record::path);
+  return found == recorded_.end() ? nullptr : &*found;
+}
+
 void Recorder::record(const Module& module, std::string_view what, const Tensor& value) {
-  const auto path = paths_.find(&module);
-  recorded_[(path == paths_.end() ? "" : path->second) + std::string(what)] = value.detach();
+  const auto prefix = paths_.find(&module);
+  const std::string path = (prefix == paths_.end() ? "" : prefix->second) + std::string(what);
+  const auto found = std::ranges::find(recorded_, path, &Record::path);
+  if (found == recorded_.end())
+    recorded_.push_back({path, value.detach()});
+  else
+    found->value = value.detach();
 }
 
 const Tensor& Recorder::at(const std::string& path) const {
-  const auto found = recorded_.find(path);
-  if (found != recorded_.end()) return found->second;
+  if (const Record* found = find(path)) return found->value;
   std::string known;
-  for (const auto& [name, value] : recorded_) known += " " + name;
+  for (const Record& record : recorded_) known += " " + record.path;
   throw ValueError(fmt::format("[recorder] nothing recorded as {}; there are:{}", path, known));
 }
 

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/ops.h"
 #include "core/parameter.h"
@@ -16,16 +17,25 @@ namespace qkv {
 /// "encoder.layers.0.attention.weights".
 class Recorder {
  public:
+  struct Record {
+    std::string path;
+    Tensor value;
+  };
+
   explicit Recorder(Module& model);
   void record(const Module& module, std::string_view what, const Tensor& value);
 
   /// Throws ValueError listing what was recorded when there is nothing of that name.
   const Tensor& at(const std::string& path) const;
-  const std::map<std::string, Tensor>& all() const { return recorded_; }
+  bool has(const std::string& path) const { return find(path) != nullptr; }
+  /// In the order in which the model computed them; of a module that ran twice the last.
+  const std::vector<Record>& all() const { return recorded_; }
 
  private:
+  const Record* find(const std::string& path) const;
+
   std::map<const Module*, std::string> paths_;
-  std::map<std::string, Tensor> recorded_;
+  std::vector<Record> recorded_;
 };
 
 /// What a forward pass needs besides its inputs: whether it is training, its random numbers and who

@@ -66,6 +66,8 @@ struct TransformerModel final : Model {
     context.record(*this, "static", x);
     if (options.position == PositionKind::sinusoidal) x = with_sinusoidal_positions(x, first);
     if (positions) x = x + slice(positions->weight, 0, first, end);
+    if (options.position == PositionKind::sinusoidal || positions)
+      context.record(*this, "input", x);
     return context.dropped(x, options.dropout);
   }
   Tensor operator()(const Indices& ids, const Indices& lengths, Context& context) const override {

@@ -10,9 +10,8 @@ namespace qkv {
 /// From token ids to one vector a token: static vectors made contextual, as far as the kind of
 /// model does so.
 struct Model : Module {
-  /// ids [B, T], of which the first lengths[b] of sequence b count -> [B, T, D]. Records "static"
-  /// and "contextual".
-  /// No lengths: all count.
+  /// ids [B, T], of which the first lengths[b] of sequence b count -> [B, T, D]. No lengths: all
+  /// count. Records "static", the "input" of the first layer where it differs, and "contextual".
   virtual Tensor operator()(const Indices& ids, const Indices& lengths, Context& context) const = 0;
   /// The table of static vectors [V, D].
   virtual const Parameter& embedding_table() const = 0;

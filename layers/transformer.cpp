@@ -18,8 +18,10 @@ TransformerBlock::TransformerBlock(const ModelOptions& options, Random& random, 
 template <class Part>
 Tensor TransformerBlock::added(const Tensor& x, const LayerNorm& layer_norm, Part part,
                                Context& context) const {
-  if (norm == NormKind::post) return layer_norm(x + context.dropped(part(x), dropout));
-  return x + context.dropped(part(layer_norm(x)), dropout);
+  const bool post = norm == NormKind::post;
+  const Tensor h = layer_norm(post ? x + context.dropped(part(x), dropout) : x);
+  context.record(layer_norm, "output", h);
+  return post ? h : x + context.dropped(part(h), dropout);
 }
 
 Tensor TransformerBlock::operator()(Tensor x, const Surroundings& around, Context& context) const {
@@ -30,9 +32,18 @@ Tensor TransformerBlock::operator()(Tensor x, const Surroundings& around, Contex
     const auto look = [&](const Tensor& h) {
       return (*cross_attention)(h, around.memory, mask, context);
     };
+    context.record(*this, "attended", x);
     x = added(x, *norm_cross, look, context);
   }
-  if (feed_forward) x = added(x, *norm_2, *feed_forward, context);
+  if (feed_forward) {
+    const auto transform = [&](const Tensor& h) {
+      const Tensor f = (*feed_forward)(h);
+      context.record(*feed_forward, "output", f);
+      return f;
+    };
+    context.record(*this, cross_attention ? "informed" : "attended", x);
+    x = added(x, *norm_2, transform, context);
+  }
   context.record(*this, "output", x);
   return x;
 }
@@ -52,7 +63,10 @@ Transformer::Transformer(const ModelOptions& options, Random& random, bool cross
 
 Tensor Transformer::operator()(Tensor x, const Surroundings& around, Context& context) const {
   for (const TransformerBlock& layer : layers) x = layer(x, around, context);
-  if (norm) x = (*norm)(x);
+  if (norm) {
+    x = (*norm)(x);
+    context.record(*norm, "output", x);
+  }
   context.record(*this, "output", x);
   return x;
 }

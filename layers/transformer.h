@@ -29,7 +29,8 @@ struct Surroundings {
 struct TransformerBlock : Module {
   TransformerBlock(const ModelOptions& options, Random& random, bool cross = false);
 
-  /// x [B, T, D] -> the same shape. Records "output".
+  /// x [B, T, D] -> the same shape. Records the "output" of each part and norm, x after
+  /// self-attention as "attended", after cross-attention as "informed", and "output".
   Tensor operator()(Tensor x, const Surroundings& around, Context& context) const;
   void visit(ModuleVisitor& visit) override;
 

@@ -118,6 +118,14 @@ void load_parameters(Network& network, const Checkpoint& checkpoint,
   for (const auto& [path, parameter] : expected) parameter->assign(checkpoint.model.at(path));
 }
 
+Trained untrained(const Trained& model) {
+  Trained fresh;
+  fresh.config = model.config;
+  fresh.task = restore_task(model.config, model.task->vocabularies());
+  fresh.network = fresh_network(fresh.config, *fresh.task);
+  return fresh;
+}
+
 Trained load_trained(const std::filesystem::path& model) {
   const std::filesystem::path file = find_checkpoint(model);
   const Checkpoint checkpoint = read_checkpoint(file);

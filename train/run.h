@@ -48,6 +48,8 @@ Checkpoint checkpoint_of(const Run& run);
 
 /// Only what using the model takes. `model` is a checkpoint file or a run folder. Throws UserError.
 Trained load_trained(const std::filesystem::path& model);
+/// The model as it was before its first step.
+Trained untrained(const Trained& model);
 /// Overwrites the network's parameters with a checkpoint's; errors as in `restore_run`.
 void load_parameters(Network& network, const Checkpoint& checkpoint,
                      const std::filesystem::path& file);

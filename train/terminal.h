@@ -11,8 +11,12 @@ int terminal_width(int descriptor);
 /// Columns for what is printed on stdout: the terminal's, or without limit in a pipe or file.
 int output_width();
 
-/// Whether stdout shows 24-bit colour: a terminal, and the user has not set NO_COLOR or TERM=dumb.
-bool colours();
+/// 24-bit colours, the 256 of a table, or none.
+enum class Colours { none, indexed, full };
+
+/// What stdout shows: none unless it is a terminal that can, and none when NO_COLOR is set; 24 bits
+/// when COLORTERM says so.
+Colours colours();
 
 /// Columns that a UTF-8 text takes on a terminal: combining marks take none.
 int display_width(const std::string& text);
@@ -22,15 +26,5 @@ std::string pad_right(const std::string& text, int width);
 
 /// A table with a line under its head; the first column is flush left, the others flush right.
 std::string table(const std::vector<std::vector<std::string>>& rows);
-
-/// A matrix of numbers in [0, 1] with labels.
-struct HeatMap {
-  std::vector<std::vector<double>> cells;
-  std::vector<std::string> rows, columns;
-};
-
-/// Cells shaded from dark to bright on a colour terminal, plain numbers elsewhere. Where `width`
-/// columns are too few, columns are numbered instead of named and cells show percent or tenths.
-std::string heat_map(const HeatMap& map, bool colour, int width);
 
 }  // namespace qkv

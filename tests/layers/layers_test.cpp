@@ -100,11 +100,12 @@ TEST_CASE("an encoder in training, with dropout, passes the gradient check") {
   Random random = fresh();
   ModelOptions options = small(AttentionKind::learned);
   options.dropout = 0.3;
+  const Surroundings alone;
   Transformer encoder(options, random);
   const Tensor x = numbers({2, 4, 6}, DType::float64);
   const GradientCheck check = checked(encoder, [&] {
     Context context(Random(1, Purpose::dropout));
-    return encoder(x, {}, context);
+    return encoder(x, alone, context);
   });
   CHECK(check.error < 1e-6);
 }

@@ -75,6 +75,22 @@ class ProgramTest(unittest.TestCase):
     def json(self, *arguments):
         return json.loads(self.run_qkv(*arguments, "--json").stdout)
 
+    def in_terminal(self, *arguments, **environment):
+        """What the program writes to a terminal."""
+        ours, theirs = pty.openpty()
+        process = subprocess.Popen([PROGRAM, *arguments], cwd=self.folder, stdout=theirs, stderr=theirs,
+                                   env={**os.environ, "TERM": "xterm-256color", **environment})
+        os.close(theirs)
+        output = b""
+        try:
+            while chunk := os.read(ours, 1 << 16):
+                output += chunk
+        except OSError:
+            pass
+        os.close(ours)
+        self.assertEqual(process.wait(), 0, output)
+        return output.decode()
+
     def assert_refused(self, arguments, *parts):
         """Exit code 2, one line of error that contains all parts, nothing printed and nothing written."""
         before = sorted(self.folder.rglob("*"))
@@ -228,12 +244,20 @@ class Looking(ProgramTest):
         for head in result["layers"][0]["heads"]:
             for row in head:
                 self.assertAlmostEqual(sum(row), 1, places=5)
+        self.assertEqual(len(result["layers"][0]["entropy"]), 2)
+        for row in result["rollout"]:
+            self.assertAlmostEqual(sum(row), 1, places=5)
 
     def test_inspect(self):
         parameters = self.json("inspect", "runs/tiny")["parameters"]
         shapes = {p["path"]: p["shape"] for p in parameters}
         self.assertEqual(shapes["encoder.layers.0.attention.w_q.weight"], [8, 8])
-        self.assertIn("w_q.weight", self.run_qkv("inspect", "runs/tiny").stdout)
+        self.assertIn("zeros", parameters[0])
+        text = self.run_qkv("inspect", "runs/tiny").stdout
+        for part in ("w_q.weight", "█", "singular values of W_q W_k^T", "singular values of W_v W_o"):
+            self.assertIn(part, text)
+        path = "encoder.layers.0.attention.w_q.weight"
+        self.assertEqual(len(self.json("inspect", "runs/tiny", path)["values"]), 8)
 
     def test_h5py_reads_a_checkpoint(self):
         try:
@@ -259,24 +283,9 @@ class Looking(ProgramTest):
 
 
 class Output(ProgramTest):
-    def in_terminal(self, *arguments, **environment):
-        """What the program writes to a terminal."""
-        ours, theirs = pty.openpty()
-        process = subprocess.Popen([PROGRAM, *arguments], cwd=self.folder, stdout=theirs, stderr=theirs,
-                                   env={**os.environ, "TERM": "xterm-256color", **environment})
-        os.close(theirs)
-        output = b""
-        try:
-            while chunk := os.read(ours, 1 << 16):
-                output += chunk
-        except OSError:
-            pass
-        os.close(ours)
-        self.assertEqual(process.wait(), 0, output)
-        return output.decode()
-
     def test_a_pipe_gets_no_escape_codes(self):
-        for arguments in (["attend", "runs/tiny", "money bank grows"], ["inspect", "runs/tiny"], ["eval", "runs/tiny"],
+        for arguments in (["attend", "runs/tiny", "money bank grows"], ["explain", "runs/tiny", "money bank grows"],
+                          ["inspect", "runs/tiny"], ["eval", "runs/tiny"],
                           ["train", "tiny.toml", "--run", "again"]):
             done = self.run_qkv(*arguments)
             self.assertNotIn("\033", done.stdout + done.stderr)
@@ -284,8 +293,13 @@ class Output(ProgramTest):
     def test_a_terminal_gets_a_progress_bar_and_colours(self):
         self.assertIn("━", self.in_terminal("train", "tiny.toml", "--run", "again"))
         attend = ["attend", "runs/tiny", "money bank grows"]
-        self.assertIn("\033[48;2;", self.in_terminal(*attend))
+        self.assertIn("\033[48;2;", self.in_terminal(*attend, COLORTERM="truecolor"))
+        self.assertIn("\033[48;5;", self.in_terminal(*attend, COLORTERM=""))
         self.assertNotIn("\033", self.in_terminal(*attend, NO_COLOR="1"))
+        self.assertNotIn("\033", self.in_terminal(*attend, TERM="dumb"))
+        one = ["inspect", "runs/tiny", "encoder.layers.0.attention.w_q.weight"]
+        self.assertIn("▀", self.in_terminal(*one, COLORTERM="truecolor"))
+        self.assertNotIn("▀", self.run_qkv(*one).stdout)
 
     def test_results_that_cannot_be_printed_are_a_failure(self):
         with open("/dev/full", "w") as full:
@@ -331,6 +345,11 @@ class BadInput(ProgramTest):
         self.assert_refused(["predict", "runs/tiny", b"bank \xff".decode(errors="surrogateescape")], "UTF-8")
         self.assert_refused(["embed", "runs/tiny", "money bank grows", "--word", "pays"], "pays")
         self.assert_refused(["attend", "runs/tiny", "money bank grows", "--head", "2"], "--head 2")
+        self.assert_refused(["attend", "runs/tiny"], "--data")
+        self.assert_refused(["embed", "runs/tiny", "money bank grows", "--layer", "1"], "--layer 1")
+        (self.folder / "bad.tsv").write_text("money\t9\tmoney bank\n")
+        self.assert_refused(["attend", "runs/tiny", "--data", "bad.tsv"], "bad.tsv:1: ", "from 0 to 1, got 9")
+        self.assert_refused(["explain", "runs/tiny", "money bank grows", "--word", "pays"], "pays")
         self.assert_refused(["inspect", "runs/tiny", "head.wieght"], "head.wieght")
 
     def test_runs_and_checkpoints(self):

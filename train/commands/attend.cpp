@@ -1,5 +1,7 @@
+#include "train/attention_flow.h"
 #include "train/commands/shared.h"
-#include "train/terminal.h"
+#include "train/heat_map.h"
+#include "train/labelled_text.h"
 
 namespace qkv::commands {
 namespace {
@@ -7,32 +9,14 @@ namespace {
 struct Options {
   std::string model;
   std::string sentence;
+  std::string data;
   Index layer = -1;
   Index head = -1;
   bool json = false;
 };
 
-using Matrix = std::vector<std::vector<double>>;  // [query][key]
-
-/// [head][query][key] of one layer.
-std::vector<Matrix> heads_of(const Tensor& weights) {
-  const Index heads = weights.dim(1), time = weights.dim(2);
-  const auto values = weights.values();
-  std::vector<Matrix> result(static_cast<std::size_t>(heads),
-                             Matrix(static_cast<std::size_t>(time)));
-  auto next = values.begin();
-  for (Matrix& head : result)
-    for (auto& row : head) row.assign(next, next + time), next += time;
-  return result;
-}
-
-std::vector<std::vector<Matrix>> attention_of(Trained& trained, const Sentence& sentence) {
-  const Recorder recorder = recorded(trained, sentence);
-  std::vector<std::vector<Matrix>> layers;
-  if (trained.config.model.kind == ModelKind::encoder)
-    for (Index i = 0; i < trained.config.model.layers; ++i)
-      layers.push_back(
-          heads_of(recorder.at(fmt::format("encoder.layers.{}.attention.weights", i))));
+LayerWeights attention_of(Trained& trained, const Sentence& sentence) {
+  const LayerWeights layers = self_attention(recorded(*trained.network, sentence));
   require<UserError>(!layers.empty(), "the model has no attention to show");
   return layers;
 }
@@ -42,30 +26,119 @@ void require_in_range(Index value, std::size_t count, std::string_view option) {
                      "{} {}: the model has {} of them, counted from 0", option, value, count);
 }
 
-int run(const Options& options) {
-  Trained trained = load_trained(options.model);
-  const Sentence sentence = read_sentence(*trained.task, options.sentence);
-  const auto layers = attention_of(trained, sentence);
+bool is_chosen(const Options& options, std::size_t layer, std::size_t head) {
+  const auto fits = [](Index option, std::size_t i) {
+    return option < 0 || option == static_cast<Index>(i);
+  };
+  return fits(options.layer, layer) && fits(options.head, head);
+}
+
+/// Calls `f(layer, head)` for those that the user asked for.
+template <class F>
+void for_each_head(const Options& options, const LayerWeights& layers, F f) {
   require_in_range(options.layer, layers.size(), "--layer");
   require_in_range(options.head, layers[0].size(), "--head");
+  for (std::size_t l = 0; l < layers.size(); ++l)
+    for (std::size_t h = 0; h < layers[l].size(); ++h)
+      if (is_chosen(options, l, h)) f(l, h);
+}
+
+Json to_json(const HeadHabits& h) {
+  return {{"entropy", h.entropy}, {"self", h.self}, {"previous", h.previous}, {"next", h.next},
+          {"first", h.first},     {"last", h.last}, {"distance", h.distance}};
+}
+
+int show_sentence(Trained& trained, const Options& options) {
+  const Sentence sentence = read_sentence(*trained.task, options.sentence);
+  const LayerWeights layers = attention_of(trained, sentence);
+  const bool all = options.layer < 0 && options.head < 0;
+  Json document = {{"tokens", sentence.words}, {"layers", Json::array()}};
+  for (const auto& heads : layers) {
+    Json entropies = Json::array();
+    for (const Matrix& head : heads) entropies.push_back(entropy(head));
+    document["layers"].push_back({{"heads", heads}, {"entropy", entropies}});
+  }
+  document["rollout"] = rollout(layers);
+  std::string text;
+  const auto draw = [&](const std::string& title, const Matrix& weights) {
+    text += title + "\n" +
+            heat_map({weights, sentence.words, sentence.words}, colours(), output_width()) + "\n";
+  };
+  for_each_head(options, layers, [&](std::size_t l, std::size_t h) {
+    draw(fmt::format("layer {}, head {}: a row says how much its word takes from each column; "
+                     "entropy {:.2f} bits",
+                     l, h, entropy(layers[l][h])),
+         layers[l][h]);
+  });
+  if (all)
+    draw(
+        "attention rollout: how much of each input word reaches a row's word through all "
+        "layers",
+        rollout(layers));
   say_unknown_words({&sentence, 1});
-  if (options.json) {
-    Json document = {{"tokens", sentence.words}, {"layers", Json::array()}};
-    for (const auto& heads : layers) document["layers"].push_back({{"heads", heads}});
+  if (options.json)
     print(document);
+  else
+    fmt::print("{}", text);
+  return 0;
+}
+
+/// [layer][head] over the sentences of a file.
+std::vector<std::vector<HeadHabits>> habits_over(Trained& trained,
+                                                 const std::vector<LabelledText>& texts) {
+  std::vector<std::vector<std::vector<HeadHabits>>> found;
+  for (const LabelledText& text : texts) {
+    const LayerWeights layers = attention_of(trained, text.sentence);
+    found.resize(layers.size());
+    for (std::size_t l = 0; l < layers.size(); ++l) {
+      found[l].resize(layers[l].size());
+      for (std::size_t h = 0; h < layers[l].size(); ++h)
+        found[l][h].push_back(habits(layers[l][h]));
+    }
+  }
+  std::vector<std::vector<HeadHabits>> result;
+  for (const auto& heads : found) {
+    result.emplace_back();
+    for (const auto& of_head : heads) result.back().push_back(mean_habits(of_head));
+  }
+  return result;
+}
+
+int show_data(Trained& trained, const Options& options) {
+  const auto texts = read_labelled_texts(*trained.task, options.data);
+  const auto layers = habits_over(trained, texts);
+  require_in_range(options.layer, layers.size(), "--layer");
+  require_in_range(options.head, layers[0].size(), "--head");
+  if (options.json) {
+    Json list = Json::array();
+    for (const auto& heads : layers) {
+      list.push_back({{"heads", Json::array()}});
+      for (const HeadHabits& h : heads) list.back()["heads"].push_back(to_json(h));
+    }
+    print({{"sentences", texts.size()}, {"layers", list}});
     return 0;
   }
+  std::vector<std::vector<std::string>> rows = {
+      {"head", "entropy (bits)", "self", "previous", "next", "first", "last", "distance (words)"}};
   for (std::size_t l = 0; l < layers.size(); ++l)
     for (std::size_t h = 0; h < layers[l].size(); ++h) {
-      const auto skipped = [](Index chosen, std::size_t i) {
-        return chosen >= 0 && chosen != static_cast<Index>(i);
-      };
-      if (skipped(options.layer, l) || skipped(options.head, h)) continue;
-      fmt::print(
-          "layer {}, head {}: a row says how much its word takes from each column\n{}\n", l, h,
-          heat_map({layers[l][h], sentence.words, sentence.words}, colours(), output_width()));
+      if (!is_chosen(options, l, h)) continue;
+      const HeadHabits& at = layers[l][h];
+      rows.push_back({fmt::format("layer {}, head {}", l, h)});
+      for (const double v :
+           {at.entropy, at.self, at.previous, at.next, at.first, at.last, at.distance})
+        rows.back().push_back(fmt::format("{:.3f}", v));
     }
+  fmt::print("where each head looks, on average over the words of {} sentences\n{}", texts.size(),
+             table(rows));
   return 0;
+}
+
+int run(const Options& options) {
+  require<UserError>(options.sentence.empty() != options.data.empty(),
+                     "give a sentence or --data, one of the two");
+  Trained trained = load_trained(options.model);
+  return options.data.empty() ? show_sentence(trained, options) : show_data(trained, options);
 }
 
 }  // namespace
@@ -75,7 +148,9 @@ void add_attend(CLI::App& program, Action& action) {
       program, action, "attend", "Show which words each word attends to",
       [](CLI::App& command, Options& options) {
         add_model_argument(command, options.model);
-        command.add_option("SENTENCE", options.sentence, "A sentence")->required();
+        command.add_option("SENTENCE", options.sentence, "A sentence");
+        command.add_option("--data", options.data,
+                           "Average over the sentences of a file in the task's format");
         command.add_option("--layer", options.layer, "Only this layer, counted from 0")
             ->check(CLI::NonNegativeNumber);
         command.add_option("--head", options.head, "Only this head, counted from 0")

@@ -21,5 +21,8 @@ void add_predict(CLI::App& program, Action& action);
 void add_embed(CLI::App& program, Action& action);
 void add_attend(CLI::App& program, Action& action);
 void add_inspect(CLI::App& program, Action& action);
+void add_explain(CLI::App& program, Action& action);
+void add_report(CLI::App& program, Action& action);
+void add_verify(CLI::App& program, Action& action);
 
 }  // namespace qkv::commands

@@ -1,9 +1,11 @@
-#include <cmath>
-#include <fstream>
+#include <algorithm>
 
 #include "train/commands/shared.h"
 #include "train/durable_file.h"
+#include "train/labelled_text.h"
+#include "train/scatter.h"
 #include "train/terminal.h"
+#include "train/word_vectors.h"
 
 namespace qkv::commands {
 namespace {
@@ -13,74 +15,59 @@ struct Options {
   std::vector<std::string> sentences;
   std::string word;
   Index layer = -1;
+  std::string data;
+  std::size_t nearest = 5;
+  bool pca = false;
   std::string tsv;
   bool json = false;
 };
 
 using Vector = std::vector<double>;
+using Rows = std::vector<std::vector<std::string>>;
 
-/// A word's vectors in one sentence.
-struct Embedded {
-  std::string text;
-  Sentence sentence;
-  Index index;
-  Vector static_vector, contextual;
+/// The asked word in each sentence of the command line, and what a data file adds.
+struct Embeddings {
+  std::vector<WordVector> asked;
+  std::vector<WordVector> all_words;    ///< of the data file
+  std::vector<WordVector> occurrences;  ///< of the asked word in the data file
 };
 
-Vector row(const Tensor& states, Index index) {
-  const Tensor x = slice(states, 1, index, index + 1);
-  return x.values();
+WordVector embedded(Trained& trained, const Options& options, const std::string& text) {
+  const Sentence sentence = read_sentence(*trained.task, text);
+  const Index index = position_of(sentence, options.word, text);
+  WordVector word = word_vectors(trained, sentence, options.layer)[static_cast<std::size_t>(index)];
+  word.text = text;
+  return word;
 }
 
-/// a . b / (|a| |b|); exactly 1 for equal vectors.
-double cosine(const Vector& a, const Vector& b) {
-  if (a == b) return 1;
-  double dot = 0, aa = 0, bb = 0;
-  for (std::size_t i = 0; i < a.size(); ++i)
-    dot += a[i] * b[i], aa += a[i] * a[i], bb += b[i] * b[i];
-  return dot / std::sqrt(aa * bb);
+Embeddings embeddings(Trained& trained, const Options& options) {
+  Embeddings result;
+  for (const std::string& text : options.sentences)
+    result.asked.push_back(embedded(trained, options, text));
+  if (options.data.empty()) return result;
+  const std::string& asked = result.asked[0].word();
+  for (const LabelledText& line : read_labelled_texts(*trained.task, options.data))
+    for (WordVector& word : word_vectors(trained, line.sentence, options.layer)) {
+      word.label = line.label;
+      word.text = line.text;
+      if (word.word() == asked) result.occurrences.push_back(word);
+      result.all_words.push_back(std::move(word));
+    }
+  return result;
 }
 
-std::vector<Vector> cosines(const std::vector<Embedded>& all, Vector Embedded::*vector) {
+std::vector<Vector> cosines(const std::vector<WordVector>& all, Vector WordVector::*vector) {
   std::vector<Vector> matrix;
-  for (const Embedded& a : all) {
+  for (const WordVector& a : all) {
     matrix.emplace_back();
-    for (const Embedded& b : all) matrix.back().push_back(cosine(a.*vector, b.*vector));
+    for (const WordVector& b : all) matrix.back().push_back(cosine(a.*vector, b.*vector));
   }
   return matrix;
 }
 
-std::string contextual_path(const Trained& trained, Index layer) {
-  if (layer < 0) return "contextual";
-  require<UserError>(layer < trained.config.model.layers,
-                     "--layer {}: the model has layers 0 to {}", layer,
-                     trained.config.model.layers - 1);
-  return fmt::format("encoder.layers.{}.output", layer);
-}
-
-Embedded embedded(Trained& trained, const Options& options, const std::string& text) {
-  const Sentence sentence = read_sentence(*trained.task, text);
-  const Index index = position_of(sentence, options.word, text);
-  const Recorder recorder = recorded(trained, sentence);
-  return {text, sentence, index, row(recorder.at("static"), index),
-          row(recorder.at(contextual_path(trained, options.layer)), index)};
-}
-
-Json to_json(const std::vector<Embedded>& all) {
-  Json sentences = Json::array();
-  for (const Embedded& e : all)
-    sentences.push_back({{"tokens", e.sentence.words},
-                         {"index", e.index},
-                         {"static", e.static_vector},
-                         {"contextual", e.contextual}});
-  return {{"sentences", sentences},
-          {"static_cosine", cosines(all, &Embedded::static_vector)},
-          {"contextual_cosine", cosines(all, &Embedded::contextual)}};
-}
-
-std::string cosine_table(const std::vector<Embedded>& all, Vector Embedded::*vector,
+std::string cosine_table(const std::vector<WordVector>& all, Vector WordVector::*vector,
                          const std::string& title) {
-  std::vector<std::vector<std::string>> rows(1, {title});
+  Rows rows(1, {title});
   const auto matrix = cosines(all, vector);
   for (std::size_t i = 0; i < all.size(); ++i) {
     rows[0].push_back(fmt::format("({})", i + 1));
@@ -90,32 +77,127 @@ std::string cosine_table(const std::vector<Embedded>& all, Vector Embedded::*vec
   return table(rows);
 }
 
-/// Rows for the TensorBoard embedding projector: a vector a line.
-std::string to_tsv(const std::vector<Embedded>& all) {
-  std::string text;
-  for (const Embedded& e : all)
-    for (const Vector* vector : {&e.static_vector, &e.contextual})
-      text += fmt::format("{}\n", fmt::join(*vector, "\t"));
-  return text;
+Json to_json(const std::vector<Neighbour>& found) {
+  Json list = Json::array();
+  for (const auto& [cosine, word] : found)
+    list.push_back({{"cosine", cosine},
+                    {"word", word->word()},
+                    {"label", word->label},
+                    {"text", word->text},
+                    {"index", word->index}});
+  return list;
+}
+
+std::string neighbour_table(const std::vector<Neighbour>& found, const std::string& title,
+                            bool in_context) {
+  Rows rows = {{title, "cosine"}};
+  if (in_context) rows[0].push_back("label");
+  for (const auto& [cosine, word] : found) {
+    auto words = word->sentence.words;
+    words[static_cast<std::size_t>(word->index)] = "[" + word->word() + "]";
+    rows.push_back({in_context ? fmt::format("{}", fmt::join(words, " ")) : word->word(),
+                    fmt::format("{:.4f}", cosine)});
+    if (in_context) rows.back().push_back(word->label);
+  }
+  return "\n" + table(rows);
+}
+
+/// The words that principal components are taken of: the asked ones, then those of the data file.
+std::vector<WordVector> pictured(const Embeddings& embeddings) {
+  std::vector<WordVector> words = embeddings.asked;
+  words.insert(words.end(), embeddings.occurrences.begin(), embeddings.occurrences.end());
+  return words;
+}
+
+Json to_json(const PlanarView& view, const std::vector<WordVector>& words) {
+  Json points = Json::array();
+  for (std::size_t i = 0; i < words.size(); ++i)
+    points.push_back({{"x", view.points[i][0]},
+                      {"y", view.points[i][1]},
+                      {"label", words[i].label},
+                      {"text", words[i].text}});
+  return {{"variance_share", view.share}, {"points", points}};
+}
+
+Json to_json(const Embeddings& embeddings, const Options& options) {
+  Json sentences = Json::array();
+  for (const WordVector& word : embeddings.asked) {
+    sentences.push_back({{"tokens", word.sentence.words},
+                         {"index", word.index},
+                         {"static", word.static_vector},
+                         {"contextual", word.contextual}});
+    if (options.data.empty()) continue;
+    for (const auto& [name, vector] : {std::pair{"static_neighbours", &WordVector::static_vector},
+                                       std::pair{"neighbours", &WordVector::contextual}})
+      sentences.back()[name] =
+          to_json(neighbours(word, embeddings.all_words, vector, options.nearest));
+  }
+  Json document = {{"sentences", sentences},
+                   {"static_cosine", cosines(embeddings.asked, &WordVector::static_vector)},
+                   {"contextual_cosine", cosines(embeddings.asked, &WordVector::contextual)}};
+  if (options.pca) {
+    const auto words = pictured(embeddings);
+    document["pca"] = {{"static", to_json(planar_view(words, &WordVector::static_vector), words)},
+                       {"contextual", to_json(planar_view(words, &WordVector::contextual), words)}};
+  }
+  return document;
+}
+
+/// Vectors and their description for the TensorBoard embedding projector: a word a line.
+void write_tsv(const Embeddings& embeddings, const std::filesystem::path& file) {
+  std::string vectors, metadata = "word\tvector\tlabel\tsentence\n";
+  for (const WordVector& word : pictured(embeddings))
+    for (const auto& [kind, values] :
+         {std::pair{"static", &word.static_vector}, std::pair{"contextual", &word.contextual}}) {
+      vectors += fmt::format("{}\n", fmt::join(*values, "\t"));
+      metadata += fmt::format("{}\t{}\t{}\t{}\n", word.word(), kind, word.label,
+                              fmt::join(word.sentence.words, " "));
+    }
+  std::filesystem::path beside = file;
+  beside.replace_extension(".metadata" + file.extension().string());
+  write_durably(file, vectors);
+  write_durably(beside, metadata);
+}
+
+void show(const Embeddings& embeddings, const Options& options) {
+  const std::string& word = embeddings.asked[0].word();
+  fmt::print("{}\n{}",
+             cosine_table(embeddings.asked, &WordVector::static_vector,
+                          fmt::format("cosine of static \"{}\"", word)),
+             cosine_table(embeddings.asked, &WordVector::contextual,
+                          fmt::format("cosine of contextual \"{}\"", word)));
+  if (!options.data.empty()) {
+    const auto nearest = [&](const WordVector& to, Vector WordVector::*vector) {
+      return neighbours(to, embeddings.all_words, vector, options.nearest);
+    };
+    fmt::print("{}", neighbour_table(nearest(embeddings.asked[0], &WordVector::static_vector),
+                                     fmt::format("nearest to static \"{}\"", word), false));
+    for (const WordVector& asked : embeddings.asked)
+      fmt::print("{}", neighbour_table(nearest(asked, &WordVector::contextual),
+                                       "nearest to it in: " + asked.text, true));
+  }
+  if (!options.pca) return;
+  const auto words = pictured(embeddings);
+  std::vector<std::string> labels;
+  for (std::size_t i = 0; i < words.size(); ++i)
+    labels.push_back(i < embeddings.asked.size() ? fmt::format("({})", i + 1) : words[i].label);
+  const PlanarView view = planar_view(words, &WordVector::contextual);
+  fmt::print("\nprincipal components of contextual \"{}\": {:.0f}% and {:.0f}% of the variance\n{}",
+             word, 100 * view.share.at(0), 100 * (view.share.size() > 1 ? view.share[1] : 0),
+             scatter_plot(view.points, labels, std::min(output_width(), 78), 20));
 }
 
 int run(const Options& options) {
   Trained trained = load_trained(options.model);
-  std::vector<Embedded> all;
+  const Embeddings all = embeddings(trained, options);
   std::vector<Sentence> sentences;
-  for (const std::string& text : options.sentences)
-    sentences.push_back(all.emplace_back(embedded(trained, options, text)).sentence);
+  for (const WordVector& word : all.asked) sentences.push_back(word.sentence);
   say_unknown_words(sentences);
-  if (!options.tsv.empty()) write_durably(options.tsv, to_tsv(all));
-  if (options.json) {
-    print(to_json(all));
-    return 0;
-  }
-  const std::string word = all[0].sentence.words[static_cast<std::size_t>(all[0].index)];
-  fmt::print(
-      "{}\n{}",
-      cosine_table(all, &Embedded::static_vector, fmt::format("cosine of static \"{}\"", word)),
-      cosine_table(all, &Embedded::contextual, fmt::format("cosine of contextual \"{}\"", word)));
+  if (!options.tsv.empty()) write_tsv(all, options.tsv);
+  if (options.json)
+    print(to_json(all, options));
+  else
+    show(all, options);
   return 0;
 }
 
@@ -133,8 +215,14 @@ void add_embed(CLI::App& program, Action& action) {
             .add_option("--layer", options.layer,
                         "After this layer, counted from 0 [after the last]")
             ->check(CLI::NonNegativeNumber);
+        command.add_option("--data", options.data,
+                           "File in the task's format: adds the nearest words in it, and to --pca "
+                           "and --tsv the word's occurrences");
+        command.add_option("--nearest", options.nearest, "Number of nearest words [5]");
+        command.add_flag("--pca", options.pca, "Add the first two principal components");
         command.add_option("--tsv", options.tsv,
-                           "Write the vectors, static then contextual for each sentence");
+                           "Write vectors, and FILE.metadata.tsv beside them, for the TensorBoard "
+                           "embedding projector");
         add_json_flag(command, options.json);
       },
       run);

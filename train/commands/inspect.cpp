@@ -1,8 +1,8 @@
 #include <algorithm>
-#include <cmath>
 
 #include "train/commands/shared.h"
-#include "train/terminal.h"
+#include "train/heat_map.h"
+#include "train/weight_statistics.h"
 
 namespace qkv::commands {
 namespace {
@@ -10,21 +10,14 @@ namespace {
 struct Options {
   std::string model;
   std::string parameter;
+  std::string diff;
   bool json = false;
 };
 
-struct Statistics {
-  double norm, mean, deviation, min, max;
-};
+using Rows = std::vector<std::vector<std::string>>;
 
-Statistics statistics(const Tensor& x) {
-  const auto values = x.values();
-  const auto count = static_cast<double>(values.size());
-  double total = 0, squares = 0;
-  for (const double v : values) total += v, squares += v * v;
-  const double mean = total / count;
-  return {std::sqrt(squares), mean, std::sqrt(std::max(squares / count - mean * mean, 0.0)),
-          std::ranges::min(values), std::ranges::max(values)};
+std::string number(double v) {
+  return fmt::format("{:.4f}", v);
 }
 
 Json to_json(const std::string& path, const Tensor& value) {
@@ -35,15 +28,45 @@ Json to_json(const std::string& path, const Tensor& value) {
           {"mean", s.mean},
           {"std", s.deviation},
           {"min", s.min},
-          {"max", s.max}};
+          {"max", s.max},
+          {"zeros", s.zeros},
+          {"histogram", s.histogram}};
 }
 
-std::vector<std::string> to_row(const std::string& path, const Tensor& value) {
-  const Statistics s = statistics(value);
-  const auto number = [](double v) { return fmt::format("{:.4f}", v); };
-  return {path,           to_string(value.shape()), number(s.norm),
-          number(s.mean), number(s.deviation),      number(s.min),
-          number(s.max)};
+std::string to_table(const std::vector<NamedParameter>& shown) {
+  Rows rows = {{"parameter", "shape", "norm", "mean", "std", "min", "max", "zeros", "histogram"}};
+  for (const auto& [path, parameter] : shown) {
+    const Statistics s = statistics(*parameter);
+    rows.push_back({path, to_string(parameter->shape()), number(s.norm), number(s.mean),
+                    number(s.deviation), number(s.min), number(s.max),
+                    fmt::format("{:.0f}%", s.zeros * 100), spark_line(s.histogram)});
+  }
+  return table(rows);
+}
+
+Json to_json(const std::vector<HeadSpectrum>& spectra) {
+  Json heads = Json::array();
+  for (const HeadSpectrum& s : spectra)
+    heads.push_back({{"path", s.path},
+                     {"head", s.head},
+                     {"qk_singular_values", s.qk},
+                     {"ov_singular_values", s.ov}});
+  return heads;
+}
+
+/// The first singular values of one product in each head.
+std::string to_table(const std::vector<HeadSpectrum>& spectra, const std::string& title,
+                     std::vector<double> HeadSpectrum::*values) {
+  constexpr std::size_t most = 8;
+  Rows rows = {{title}};
+  for (std::size_t i = 1; i <= most; ++i) rows[0].push_back(std::to_string(i));
+  for (const HeadSpectrum& s : spectra) {
+    if ((s.*values).empty()) continue;
+    rows.push_back({fmt::format("{} head {}", s.path, s.head)});
+    for (std::size_t i = 0; i < most; ++i)
+      rows.back().push_back(i < (s.*values).size() ? number((s.*values)[i]) : "");
+  }
+  return rows.size() > 1 ? "\n" + table(rows) : "";
 }
 
 /// A matrix or vector in full when it fits a screen, else its first rows and columns.
@@ -60,30 +83,79 @@ std::string numbers(const Tensor& x) {
   return rows > most_rows ? text + "      ...\n" : text;
 }
 
+std::vector<NamedParameter> chosen(Trained& trained, const Options& options) {
+  auto all = parameters(*trained.network);
+  if (options.parameter.empty()) return all;
+  std::erase_if(all, [&](const NamedParameter& p) { return p.path != options.parameter; });
+  require<UserError>(!all.empty(), "{} has no parameter {}; `qkv inspect {}` lists them",
+                     options.model, options.parameter, options.model);
+  return all;
+}
+
+std::vector<Change> changes_between(Trained& trained, const Options& options) {
+  Trained before = load_trained(options.diff);
+  try {
+    return changes(chosen(trained, options), parameters(*before.network));
+  } catch (const ShapeError& error) {
+    throw UserError(fmt::format("--diff {}: {}", options.diff, error.what()));
+  }
+}
+
+int show_changes(Trained& trained, const Options& options) {
+  const auto all = changes_between(trained, options);
+  if (options.json) {
+    Json list = Json::array();
+    for (const Change& c : all)
+      list.push_back({{"path", c.path},
+                      {"norm", c.norm},
+                      {"norm_before", c.norm_before},
+                      {"distance", c.distance},
+                      {"relative_change", c.relative()},
+                      {"cosine", c.cosine}});
+    print({{"changes", list}});
+    return 0;
+  }
+  Rows rows = {{"parameter", "|w|", "|w before|", "|w - w before|", "relative", "cosine"}};
+  for (const Change& c : all)
+    rows.push_back({c.path, number(c.norm), number(c.norm_before), number(c.distance),
+                    number(c.relative()), number(c.cosine)});
+  fmt::print("{}", table(rows));
+  return 0;
+}
+
+void show_one(const NamedParameter& shown) {
+  const Tensor& value = shown.parameter->value();
+  fmt::print("\n{}", numbers(value));
+  const Colours depth = colours();
+  if (depth != Colours::none)
+    fmt::print("\nblue: below 0, red: above\n{}", weight_map(value, depth, output_width()));
+}
+
 int run(const Options& options) {
   Trained trained = load_trained(options.model);
-  auto shown = parameters(*trained.network);
-  if (!options.parameter.empty()) {
-    std::erase_if(shown, [&](const NamedParameter& p) { return p.path != options.parameter; });
-    require<UserError>(!shown.empty(), "{} has no parameter {}; `qkv inspect {}` lists them",
-                       options.model, options.parameter, options.model);
-  }
-  Json document = {{"parameters", Json::array()}};
-  std::vector<std::vector<std::string>> rows = {
-      {"parameter", "shape", "norm", "mean", "std", "min", "max"}};
-  for (const auto& [path, parameter] : shown) {
-    document["parameters"].push_back(to_json(path, parameter->value()));
-    rows.push_back(to_row(path, parameter->value()));
-  }
+  if (!options.diff.empty()) return show_changes(trained, options);
+  const auto shown = chosen(trained, options);
+  const auto spectra = options.parameter.empty() ? head_spectra(shown, trained.config.model.heads)
+                                                 : std::vector<HeadSpectrum>();
   if (options.json) {
+    Json list = Json::array();
+    for (const auto& [path, parameter] : shown) list.push_back(to_json(path, *parameter));
+    Json document = {{"parameters", list}};
+    if (options.parameter.empty())
+      document["heads"] = to_json(spectra);
+    else
+      document["values"] = commands::to_json(shown[0].parameter->value());
     print(document);
     return 0;
   }
-  fmt::print("{}", table(rows));
-  if (options.parameter.empty())
-    fmt::print("{} numbers, after step {}\n", parameter_count(*trained.network), trained.step);
-  else
-    fmt::print("\n{}", numbers(shown[0].parameter->value()));
+  fmt::print("{}", to_table(shown));
+  if (!options.parameter.empty()) {
+    show_one(shown[0]);
+    return 0;
+  }
+  fmt::print("{} numbers, after step {}\n{}{}", parameter_count(*trained.network), trained.step,
+             to_table(spectra, "singular values of W_q W_k^T", &HeadSpectrum::qk),
+             to_table(spectra, "singular values of W_v W_o", &HeadSpectrum::ov));
   return 0;
 }
 
@@ -91,11 +163,13 @@ int run(const Options& options) {
 
 void add_inspect(CLI::App& program, Action& action) {
   add_command<Options>(
-      program, action, "inspect", "List a model's parameters, or show one",
+      program, action, "inspect", "List a model's parameters, show one, or what training changed",
       [](CLI::App& command, Options& options) {
         add_model_argument(command, options.model);
         command.add_option("PARAMETER", options.parameter,
                            "Path, such as encoder.layers.0.attention.w_q.weight");
+        command.add_option("--diff", options.diff,
+                           "An earlier model: list what changed since, the most changed first");
         add_json_flag(command, options.json);
       },
       run);

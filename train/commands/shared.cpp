@@ -1,7 +1,6 @@
 #include "train/commands/shared.h"
 
 #include "core/parallel.h"
-#include "datasets/batch.h"
 #include "datasets/text.h"
 
 namespace qkv::commands {
@@ -35,6 +34,18 @@ Json to_json(const Evaluation& evaluation) {
   return json;
 }
 
+Json to_json(const Tensor& tensor) {
+  const auto values = tensor.values();
+  auto next = values.begin();
+  const auto nested = [&](const auto& self, int axis) -> Json {
+    if (axis == tensor.rank()) return *next++;
+    Json array = Json::array();
+    for (Index i = 0; i < tensor.dim(axis); ++i) array.push_back(self(self, axis + 1));
+    return array;
+  };
+  return nested(nested, 0);
+}
+
 Sentence read_sentence(const Task& task, const std::string& text) {
   require<UserError>(is_utf8(text), "the sentence is not valid UTF-8");
   return task.read(text);
@@ -62,16 +73,6 @@ Index position_of(const Sentence& sentence, const std::string& word, const std::
   require<UserError>(found != sentence.words.end(), "\"{}\" does not contain the word \"{}\"", text,
                      word);
   return found - sentence.words.begin();
-}
-
-Recorder recorded(Trained& trained, const Sentence& sentence) {
-  const NoGrad no_grad;
-  Recorder recorder(*trained.network);
-  Context context(&recorder);
-  const std::vector<std::int32_t> ids[] = {sentence.ids};
-  const TokenBatch batch = pad(ids);
-  (*trained.network->model)(batch.ids, batch.lengths, context);
-  return recorder;
 }
 
 }  // namespace qkv::commands

@@ -34,6 +34,8 @@ void add_threads_option(CLI::App& command);
 /// The one JSON document that `--json` puts on stdout.
 void print(const Json& document);
 Json to_json(const Evaluation& evaluation);
+/// Nested arrays, one for each axis.
+Json to_json(const Tensor& tensor);
 
 /// Reads a sentence as a person typed it. Throws UserError when it is not UTF-8, and what
 /// `Task::read` throws.
@@ -44,8 +46,5 @@ void say_unknown_words(std::span<const Sentence> sentences);
 /// The position of `word` in a sentence, or without one of the task's first target word. Throws
 /// UserError when it is not there.
 Index position_of(const Sentence& sentence, const std::string& word, const std::string& text);
-
-/// Runs a sentence through a model and keeps what it computes on the way.
-Recorder recorded(Trained& trained, const Sentence& sentence);
 
 }  // namespace qkv::commands

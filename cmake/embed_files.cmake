@@ -1,0 +1,10 @@
+# Writes a C++ source with files as string constants: cmake -DOUTPUT=x.cpp "-DFILES=name=path;..." -P embed_files.cmake
+set(source "#include <string_view>\n\nnamespace qkv::report {\n")
+foreach(entry IN LISTS FILES)
+  string(REGEX MATCH "^([a-z0-9_]+)=(.*)$" _ "${entry}")
+  set(name ${CMAKE_MATCH_1})
+  file(READ "${CMAKE_MATCH_2}" content)
+  string(APPEND source "\nextern const std::string_view ${name};\nconst std::string_view ${name} = R\"qkv(${content})qkv\";\n")
+endforeach()
+string(APPEND source "\n}  // namespace qkv::report\n")
+file(WRITE "${OUTPUT}" "${source}")

@@ -1,0 +1,134 @@
+"""What a trained model shows of itself: explain, attend, embed, inspect and verify.
+
+Usage: looking_test.py PROGRAM
+"""
+import unittest
+
+import numpy as np
+
+from program_test import CONFIG, ProgramTest
+
+
+class Looking(ProgramTest):
+    def test_embed_finds_neighbours_and_principal_components_in_a_data_file(self):
+        result = self.json("embed", "runs/tiny", "money bank grows", "--data", "test.tsv", "--nearest", 3, "--pca")
+        self.assertEqual(len(result["sentences"][0]["neighbours"]), 3)
+        self.assertIn("label", result["sentences"][0]["neighbours"][0])
+        self.assertNotIn("bank", [n["word"] for n in result["sentences"][0]["static_neighbours"]])
+        self.assertEqual(len(result["pca"]["contextual"]["points"]), 1 + 40)
+        text = self.run_qkv("embed", "runs/tiny", "money bank grows", "--data", "test.tsv", "--pca").stdout
+        self.assertIn("[bank]", text)
+        self.assertIn("principal components", text)
+
+    def test_the_embedding_projector_s_files_have_a_line_for_each_vector(self):
+        self.run_qkv("embed", "runs/tiny", "money bank grows", "--data", "test.tsv", "--tsv", "v.tsv")
+        vectors = [line.split("\t") for line in (self.folder / "v.tsv").read_text().splitlines()]
+        metadata = [line.split("\t") for line in (self.folder / "v.metadata.tsv").read_text().splitlines()]
+        self.assertEqual({len(v) for v in vectors}, {8})
+        self.assertEqual({len(m) for m in metadata}, {4})
+        self.assertEqual(len(metadata), len(vectors) + 1)  # it has a head
+
+    def test_attend_says_where_each_head_looks_over_a_data_file(self):
+        result = self.json("attend", "runs/tiny", "--data", "test.tsv")
+        self.assertEqual(result["sentences"], 40)
+        for head in result["layers"][0]["heads"]:
+            self.assertLess(0, head["self"])
+            self.assertLessEqual(head["self"], 1)
+        self.assertIn("layer 0, head 1", self.run_qkv("attend", "runs/tiny", "--data", "test.tsv").stdout)
+
+    def test_verify_names_every_checkpoint_of_a_run_and_what_is_wrong_with_it(self):
+        files = self.json("verify", "runs/tiny")["files"]
+        self.assertEqual(len(files), 5)
+        self.assertTrue(all(file["ok"] for file in files))
+        self.assertIn("best.h5: sound, step", self.run_qkv("verify", "runs/tiny/best.h5").stdout)
+        damaged = self.folder / "runs/tiny/checkpoints/step-00000020.h5"
+        content = bytearray(damaged.read_bytes())
+        content[1000] ^= 1
+        damaged.unlink()
+        damaged.write_bytes(content)
+        done = self.run_qkv("verify", "runs/tiny", code=2)
+        self.assertIn("step-00000020.h5: ", done.stderr)
+        self.assertEqual(done.stdout.count("sound"), 4)
+
+    def test_explain_prints_what_the_model_computes(self):
+        result = self.json("explain", "runs/tiny", "money bank grows", "--word", "bank")
+        self.assertEqual((result["tokens"], result["index"]), (["money", "bank", "grows"], 1))
+        for head in result["attention"][0]["heads"]:
+            for row in head["weights"]:
+                self.assertAlmostEqual(sum(row), 1, places=6)
+        predicted = self.json("predict", "runs/tiny", "money bank grows")["predictions"][0]
+        self.assertEqual(max(result["probabilities"]), predicted["probability"])
+        text = self.run_qkv("explain", "runs/tiny", "money bank grows").stdout
+        for part in ("tokens", "x_2 = e_2 + p_2", "d_k = 4", "/ sqrt(4)", "w_21", "weighted sum", "concatenation",
+                     "W_o z_2 + b_o", "residual", "norm", f'{result["logits"][0]:.4f}', "prediction"):
+            self.assertIn(part, text)
+
+    def test_numpy_recomputes_the_logits_from_what_explain_prints(self):
+        result = self.json("explain", "runs/tiny", "money bank grows")
+        p = {path: np.array(values) for path, values in result["parameters"].items()}
+        recorded = {step["path"]: np.array(step["values"]) for step in result["steps"]}
+
+        def linear(x, path):
+            return x @ p[path + ".weight"].T + p[path + ".bias"]
+
+        def norm(x, path):
+            centred = x - x.mean(-1, keepdims=True)
+            return centred / np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-5) * p[path + ".weight"] + p[path + ".bias"]
+
+        def gelu(x):
+            return x / 2 * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
+
+        e = recorded["static"]
+        time, width = e.shape
+        angles = np.arange(time)[:, None] / 10000 ** (2 * (np.arange(width) // 2) / width)
+        x = e + np.where(np.arange(width) % 2, np.cos(angles), np.sin(angles))
+        for module in result["attention"]:
+            layer = module["path"].removesuffix(".attention")
+            heads = len(module["heads"])
+            h = norm(x, layer + ".norm_1")
+            q, k, v = (np.split(linear(h, f"{module['path']}.{w}"), heads, axis=1) for w in ("w_q", "w_k", "w_v"))
+            mixed = []
+            for head in range(heads):
+                scores = q[head] @ k[head].T / np.sqrt(width / heads)
+                weights = np.exp(scores - scores.max(-1, keepdims=True))
+                weights /= weights.sum(-1, keepdims=True)
+                np.testing.assert_allclose(weights, module["heads"][head]["weights"], atol=1e-5)
+                mixed.append(weights @ v[head])
+            x = x + linear(np.concatenate(mixed, axis=1), module["path"] + ".w_o")
+            x = x + linear(gelu(linear(norm(x, layer + ".norm_2"), layer + ".feed_forward.w_1")), layer + ".feed_forward.w_2")
+            np.testing.assert_allclose(x, recorded[layer + ".output"], atol=1e-5)
+        logits = linear(norm(x, "encoder.norm")[result["index"]], "head")
+        np.testing.assert_allclose(logits, result["logits"], atol=1e-5)
+
+    def test_singular_values_are_numpy_s(self):
+        w = {name: np.array(self.json("inspect", "runs/tiny", f"encoder.layers.0.attention.w_{name}.weight")["values"])
+             for name in "qkvo"}
+        heads = self.json("inspect", "runs/tiny")["heads"]
+        for head in range(2):
+            rows = slice(4 * head, 4 * head + 4)
+            for key, product in (("qk", w["q"][rows].T @ w["k"][rows]), ("ov", w["o"][:, rows] @ w["v"][rows])):
+                expected = np.linalg.svd(product, compute_uv=False)[:4]
+                np.testing.assert_allclose(heads[head][key + "_singular_values"], expected, rtol=1e-4)
+
+    def test_inspect_diff_lists_the_most_changed_first(self):
+        first = "runs/tiny/checkpoints/step-00000020.h5"
+        changes = self.json("inspect", "runs/tiny/last.h5", "--diff", first)["changes"]
+        relative = [change["relative_change"] for change in changes]
+        self.assertEqual(relative, sorted(relative, reverse=True))
+        self.assertGreater(relative[0], 0)
+        same = self.json("inspect", "runs/tiny/best.h5", "--diff", "runs/tiny")["changes"]
+        self.assertEqual({change["distance"] for change in same}, {0})
+        self.run_qkv("train", "tiny.toml", "--run", "wide", "--set", "model.width=16", "--set", "train.steps=1")
+        self.assert_refused(["inspect", "runs/tiny", "--diff", "wide"], "--diff wide", ", 8) in one", ", 16) in the other")
+
+    def test_forty_words_fit_a_terminal_of_eighty_columns(self):
+        (self.folder / "long.toml").write_text(CONFIG.replace("max_length = 24", "max_length = 64"))
+        self.run_qkv("train", "long.toml", "--run", "long", "--set", "train.steps=1")
+        text = self.in_terminal("attend", "long", " ".join(["the bank grows again"] * 10), NO_COLOR="1")
+        maps = [line for line in text.splitlines() if not line.startswith(("layer", "attention"))]
+        self.assertGreater(len(maps), 40)
+        self.assertLessEqual(max(map(len, maps)), 80)
+
+
+if __name__ == "__main__":
+    unittest.main()

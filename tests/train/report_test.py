@@ -1,0 +1,216 @@
+"""The page that `qkv report` makes: what is in the file, and how it behaves in a browser.
+
+Usage: report_test.py PROGRAM
+"""
+import json
+import pathlib
+import re
+import sys
+import time
+import unittest
+import xml.etree.ElementTree
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+import browser
+from program_test import CONFIG, ProgramTest
+
+BAD = "</script><img src=x onerror=document.title='owned'>"
+MAP = "document.querySelector('#attention-map svg').outerHTML"
+
+
+class Report(ProgramTest):
+    def report(self, *arguments):
+        self.run_qkv("report", *arguments, "-o", "page.html")
+        return self.folder / "page.html"
+
+    def data_of(self, page):
+        return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page.read_text(), re.S).group(1))
+
+
+class File(Report):
+    def test_a_run_s_page_holds_its_curves_checkpoints_config_and_results(self):
+        data = self.data_of(self.report("runs/tiny"))
+        self.assertEqual(data["name"], "tiny")
+        (run,) = data["runs"]
+        self.assertEqual([stop["step"] for stop in run["stops"]], [0, 20, 30, 40])
+        self.assertIn("width = 8", run["config"])
+        self.assertEqual((run["data"]["train"], run["data"]["valid"], run["data"]["test"]), (200, 40, 40))
+        self.assertEqual(run["test"]["split"], "test")
+        self.assertEqual(len(run["points"]), 40)
+        self.assertEqual(len(run["embedding"]["after"]["points"]), 4)
+        self.assertIn("encoder.layers.0.attention.w_q.weight", [view["path"] for view in run["weights"]])
+
+    def test_a_comparison_s_page_holds_every_variant_in_the_order_of_training(self):
+        variants = '[[variant]]\nname = "z"\nmodel.kind = "static"\n[[variant]]\nname = "a, 1 head"\nmodel.heads = 1\n'
+        (self.folder / "two.toml").write_text(CONFIG + variants)
+        self.run_qkv("compare", "two.toml")
+        runs = self.data_of(self.report("runs/tiny-compare"))["runs"]
+        self.assertEqual([run["name"] for run in runs], ["z", "a, 1 head"])
+        self.assertIsNone(runs[0]["attention"])
+
+    def test_the_page_lies_in_the_run_unless_named(self):
+        self.assertIn("report.html", self.run_qkv("report", "runs/tiny").stdout)
+        self.assertTrue((self.folder / "runs/tiny/report.html").exists())
+
+    def test_a_page_is_made_where_the_data_is_gone(self):
+        for split in ("train", "valid", "test"):
+            (self.folder / f"{split}.tsv").unlink()
+        run = self.data_of(self.report("runs/tiny"))["runs"][0]
+        self.assertEqual((run["sentences"], run["embedding"]), ([], None))
+        run = self.data_of(self.report("runs/tiny", "--sentence", "money bank grows"))["runs"][0]
+        self.assertEqual(run["sentences"][0]["tokens"], ["money", "bank", "grows"])
+
+    def test_nothing_in_the_page_leads_outside(self):
+        text = self.report("runs/tiny").read_text()
+        for tag in re.findall(r"<(?:script|link|img|iframe)[^>]*>", text):
+            self.assertNotRegex(tag, r"(src|href)=\W?(?!data:)\w")
+
+    def test_bad_folders_are_refused(self):
+        self.assert_refused(["report", "none"], "none is not a folder")
+        self.assert_refused(["report", "."], "holds no checkpoint")
+        self.assert_refused(["report", "runs/tiny", "--sentence", " "], "the sentence is empty")
+        (self.folder / "runs/tiny/metrics.jsonl").write_text("{}\n")
+        self.assert_refused(["report", "runs/tiny"], "metrics.jsonl:1: ")
+
+
+@unittest.skipIf(browser.missing(), f"no browser: {browser.missing()}")
+class Page(Report):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.browser = browser.Browser()
+        cls.addClassCleanup(cls.browser.close)
+
+    def setUp(self):
+        super().setUp()
+        self.browser.window(1280, 900)
+
+    def open(self, *arguments):
+        self.page = self.report(*arguments)
+        seconds = self.browser.open(self.page)
+        self.assert_quiet()
+        return seconds
+
+    def assert_quiet(self):
+        self.assertEqual(self.browser.complaints, [])
+        outside = [url for url in self.browser.requests if not url.startswith(("data:", "blob:", self.page.as_uri()))]
+        self.assertEqual(outside, [])
+
+    def click(self, selector):
+        self.browser.run(f"document.querySelector({json.dumps(selector)}).click()")
+
+    def test_it_loads_without_a_complaint_or_a_request(self):
+        self.open("runs/tiny")
+        self.assertLess(self.page.stat().st_size, 3e6)
+        self.assertEqual(self.browser.run("document.querySelectorAll('figure svg').length"), 5)
+        self.assertEqual(self.browser.run("document.querySelector('#name').textContent"), "tiny")
+
+    def test_sentence_head_and_word_change_the_picture(self):
+        self.open("runs/tiny")
+        seen = {self.browser.run(MAP)}
+        for selector in ("[name=head][value='1']", "[name=head][value='0']", "#tokens button:first-child"):
+            self.click(selector)
+            seen.add(self.browser.run(MAP))
+        self.browser.run("{const s = document.querySelector('#sentence'); s.selectedIndex = 1;"
+                         "s.dispatchEvent(new Event('change'))}")
+        seen.add(self.browser.run(MAP))
+        self.assertEqual(len(seen), 5)
+        self.assert_quiet()
+
+    def test_layers_change_the_picture(self):
+        self.run_qkv("train", "tiny.toml", "--run", "deep", "--set", "model.layers=2", "--set", "train.steps=10")
+        self.open("deep")
+        before = self.browser.run(MAP)
+        self.click("[name=layer][value='1']")
+        self.assertNotEqual(self.browser.run(MAP), before)
+        self.assertIn("layer 1", self.browser.run("document.querySelector('#attention-map figcaption').textContent"))
+
+    def test_the_slider_moves_by_keyboard_through_the_checkpoints(self):
+        self.open("runs/tiny")
+        self.browser.run("document.querySelector('#stop').focus()")
+        self.browser.press("Home")
+        first = self.browser.run(MAP)
+        points = self.browser.run("document.querySelector('#after svg').outerHTML")
+        self.assertEqual(self.browser.run("document.querySelector('#stop-name').textContent"), "Step 0 · untrained")
+        self.browser.press("ArrowRight")
+        self.assertIn("Step 20", self.browser.run("document.querySelector('#stop-name').textContent"))
+        self.assertNotEqual(self.browser.run(MAP), first)
+        self.assertNotEqual(self.browser.run("document.querySelector('#after svg').outerHTML"), points)
+
+    def test_the_map_shows_the_model_s_own_weights(self):
+        self.open("runs/tiny", "--sentence", "money bank grows")
+        self.click("[name=head][value='1']")
+        shown = self.browser.run("[...document.querySelectorAll('#attention-map text')].map(t => t.textContent)"
+                                 ".filter(t => /^(1?\\.\\d\\d|1\\.00)$/.test(t)).map(Number)")
+        expected = [w for row in self.json("attend", "runs/tiny", "money bank grows")["layers"][0]["heads"][1] for w in row]
+        self.assertEqual(len(shown), 9)
+        for a, b in zip(shown, expected):
+            self.assertAlmostEqual(a, b, delta=0.0051)
+
+    def test_markup_in_sentences_and_labels_shows_as_text(self):
+        for split in ("train", "valid", "test"):
+            file = self.folder / f"{split}.tsv"
+            file.write_text(file.read_text().replace("money\t", "<u>money&amp;\t"))
+        self.run_qkv("train", "tiny.toml", "--run", "marked", "--set", "train.steps=5")
+        self.open("marked", "--sentence", BAD + " bank", "--sentence", "money bank grows")
+        self.assertEqual(self.browser.run("document.querySelectorAll('img, u').length"), 0)
+        self.assertNotIn("owned", self.browser.run("document.title"))
+        self.assertIn("</script><img", self.browser.run("document.querySelector('#tokens').textContent"))
+        self.assertIn("<u>money&amp;", self.browser.run("document.querySelector('#labels').textContent"))
+
+    def test_512_tokens_open_in_three_seconds(self):
+        (self.folder / "long.toml").write_text(CONFIG.replace("max_length = 24", "max_length = 512"))
+        self.run_qkv("train", "long.toml", "--run", "long", "--set", "train.steps=1", "--set", "model.heads=4")
+        seconds = self.open("long", "--sentence", " ".join(["the bank grows again"] * 128))
+        self.assertLess(seconds, 3)
+        self.assertLess(self.page.stat().st_size, 3e6)
+        self.assertEqual(self.browser.run("document.querySelectorAll('#attention-map image').length"), 1)
+        begin = time.monotonic()
+        self.click("[name=head][value='2']")
+        self.assertLess(time.monotonic() - begin, 1)
+
+    def test_every_picture_is_saved_as_an_svg_that_stands_alone_and_as_a_png(self):
+        self.open("runs/tiny")
+        self.browser.save_downloads_to(self.folder / "saved")
+        self.browser.run("document.querySelectorAll('.save button').forEach(button => button.click())")
+        for _ in range(100):
+            files = [f for f in (self.folder / "saved").glob("*") if f.suffix in (".svg", ".png")]
+            if len(files) == 10:
+                break
+            time.sleep(0.1)
+        self.assertEqual(sorted({f.suffix for f in files}), [".png", ".svg"])
+        self.assertEqual(len(files), 10)
+        for file in files:
+            if file.suffix == ".png":
+                self.assertEqual(file.read_bytes()[:8], b"\x89PNG\r\n\x1a\n")
+                continue
+            root = xml.etree.ElementTree.parse(file).getroot()
+            self.assertEqual(root.tag, "{http://www.w3.org/2000/svg}svg")
+            self.page = file
+            self.browser.open(file)
+            self.assert_quiet()
+            self.assertGreater(self.browser.run("document.documentElement.querySelectorAll('path, rect, circle').length"), 5)
+
+    def test_a_phone_scrolls_in_one_direction_only(self):
+        self.browser.window(390, 844)
+        self.open("runs/tiny")
+        self.assertLessEqual(self.browser.run("document.documentElement.scrollWidth"), 390)
+
+    def test_dark_is_dark(self):
+        self.browser.window(1280, 900, dark=True)
+        self.open("runs/tiny")
+        lightness = "d3.lab(getComputedStyle(document.body).backgroundColor).l"
+        self.assertLess(self.browser.run(lightness), 20)
+        self.click("#theme")
+        self.assertGreater(self.browser.run(lightness), 90)
+
+    def test_screen_readers_find_a_name_for_everything(self):
+        self.open("runs/tiny")
+        nameless = "[...document.querySelectorAll('%s')].filter(e => !(%s)).map(e => e.outerHTML.slice(0, 80))"
+        self.assertEqual(self.browser.run(nameless % ("svg", "e.getAttribute('aria-label') && e.querySelector('title').textContent")), [])
+        self.assertEqual(self.browser.run(nameless % ("input, select", "e.getAttribute('aria-label') || e.labels.length")), [])
+        self.assertEqual(self.browser.run(nameless % ("button", "e.textContent.trim()")), [])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,273 @@
+#include <cmath>
+
+#include "train/commands/shared.h"
+#include "train/explain.h"
+#include "train/terminal.h"
+
+namespace qkv::commands {
+namespace {
+
+struct Options {
+  std::string model;
+  std::string sentence;
+  std::string word;
+  bool json = false;
+};
+
+constexpr Index whole = 8;      // vectors up to this width are printed whole
+constexpr Index shortened = 6;  // of longer ones so many numbers
+
+Json to_json(const HeadSteps& head) {
+  return {{"q", commands::to_json(head.q)},           {"k", commands::to_json(head.k)},
+          {"v", commands::to_json(head.v)},           {"scores", commands::to_json(head.scores)},
+          {"scaled", commands::to_json(head.scaled)}, {"weights", commands::to_json(head.weights)},
+          {"mixed", commands::to_json(head.mixed)}};
+}
+
+/// Every parameter but the embedding table, whose rows in use are the static vectors; that too
+/// where it serves as the output layer.
+Json used_parameters(Network& network) {
+  Json result = Json::object();
+  for (const auto& [path, parameter] : parameters(network))
+    if (path != "embedding.weight" || !network.head)
+      result[path] = commands::to_json(parameter->value());
+  return result;
+}
+
+Json to_json(const Explanation& explanation, Trained& trained) {
+  Json steps = Json::array(), attention = Json::array();
+  for (const auto& [path, value] : explanation.recorder.all()) {
+    if (value.rank() != 3 || path.ends_with(".mask")) continue;
+    const Formula formula = formula_of(explanation.recorder, path);
+    steps.push_back({{"path", path},
+                     {"symbol", formula.symbol},
+                     {"formula", formula.formula},
+                     {"values", commands::to_json(value)[0]}});
+  }
+  for (const AttentionSteps& module : attention_steps(explanation.recorder)) {
+    Json heads = Json::array();
+    for (const HeadSteps& head : module.heads) heads.push_back(to_json(head));
+    attention.push_back({{"path", module.path},
+                         {"scale", module.scale},
+                         {"mask", commands::to_json(module.mask)},
+                         {"heads", heads}});
+  }
+  return {{"tokens", explanation.sentence.words},
+          {"ids", explanation.sentence.ids},
+          {"index", explanation.index},
+          {"steps", steps},
+          {"attention", attention},
+          {"labels", explanation.labels},
+          {"logits", commands::to_json(explanation.logits)},
+          {"probabilities", commands::to_json(explanation.probabilities)},
+          {"parameters", used_parameters(*trained.network)}};
+}
+
+/// Row `i` of a matrix.
+std::vector<double> row(const Tensor& matrix, Index i) {
+  return slice(matrix, 0, i, i + 1).values();
+}
+
+std::string vector_text(const std::vector<double>& values) {
+  const bool long_one = std::ssize(values) > whole;
+  std::string text = "(";
+  for (Index i = 0; i < (long_one ? shortened : std::ssize(values)); ++i)
+    text += fmt::format("{:8.4f}", values[static_cast<std::size_t>(i)]);
+  if (!long_one) return text + " )";
+  double squares = 0;
+  for (const double v : values) squares += v * v;
+  return text + fmt::format(" ... ) {} numbers, norm {:.4f}", values.size(), std::sqrt(squares));
+}
+
+/// "x_i" -> "x_2" for the second word.
+std::string with_index(std::string text, Index index) {
+  for (auto at = text.find("_i"); at != text.npos; at = text.find("_i", at + 1))
+    text.replace(at + 1, 1, std::to_string(index + 1));
+  return text;
+}
+
+/// Prints the steps of one word.
+class Story {
+ public:
+  explicit Story(const Explanation& explanation)
+      : at_(explanation), index_(explanation.index), number_(explanation.index + 1) {
+    for (const std::string& word : at_.sentence.words)
+      widest_ = std::max(widest_, display_width(word));
+  }
+
+  void print() {
+    fmt::print(
+        "The steps of \"{}\", word i = {}, to 4 decimals; --json has every number of every word\n",
+        word(index_), number_);
+    fmt::print("\ntokens\n ");
+    for (Index j = 0; j < words(); ++j) fmt::print("  {} {}", j + 1, word(j));
+    fmt::print("\n");
+    const auto attention = attention_steps(at_.recorder);
+    for (const auto& [path, value] : at_.recorder.all()) {
+      const auto module =
+          std::ranges::find(attention, path.substr(0, path.rfind('.')), &AttentionSteps::path);
+      if (module == attention.end() || path.ends_with(".output"))
+        print_step(path, value);
+      else if (path.ends_with(".q"))
+        print_attention(*module);
+    }
+    print_prediction();
+  }
+
+ private:
+  Index words() const { return std::ssize(at_.sentence.words); }
+  const std::string& word(Index i) const { return at_.sentence.words[static_cast<std::size_t>(i)]; }
+  std::string name(Index j) const { return pad_right(word(j), widest_); }
+
+  /// A title where another part of the model begins.
+  void enter(const std::string& path) {
+    const auto layer = path.find("layers.");
+    const auto end = layer == path.npos ? path.npos : path.find('.', layer + 7);
+    const std::string part = end == path.npos ? "" : path.substr(0, end);
+    if (part == part_ && entered_) return;
+    fmt::print("\n{}\n", !part.empty() ? part : entered_ ? "result" : "input");
+    part_ = part;
+    entered_ = true;
+  }
+
+  void print_step(const std::string& path, const Tensor& value) {
+    const auto values = row(slice(value, 0, 0, 1).with_shape({value.dim(1), value.dim(2)}), index_);
+    if (values == previous_) return;  // recorded by a module and again by the one around it
+    previous_ = values;
+    enter(path);
+    const Formula formula = formula_of(at_.recorder, path);
+    std::string text = formula.symbol;
+    if (!formula.formula.empty()) text += " = " + without_bias(formula.formula);
+    fmt::print("  {}{}\n      {}\n", with_index(text, index_),
+               formula.meaning.empty() ? "" : "   " + formula.meaning, vector_text(values));
+  }
+
+  void print_attention(const AttentionSteps& module) {
+    enter(module.path);
+    for (std::size_t h = 0; h < module.heads.size(); ++h) print_head(module, h);
+    const bool several = module.heads.size() > 1;
+    fmt::print("  z_{0} = {1}\n      {2}\n", number_,
+               several ? "the heads' sums side by side   concatenation" : "the head's sum",
+               vector_text(mixed(module)));
+  }
+
+  /// How q, k or v comes about.
+  std::string projection(const std::string& letter) const {
+    const ModelOptions& model = at_.model;
+    if (model.attention == AttentionKind::parameter_free) return letter + " = x";
+    if (model.attention == AttentionKind::uniform && letter != "v") return letter + " = h";
+    const std::string product = without_bias(fmt::format("W_{0} h + b_{0}", letter));
+    const bool turned = model.position == PositionKind::rotary && letter != "v";
+    return fmt::format("{} = {}", letter, turned ? "rotary(" + product + ")" : product);
+  }
+
+  /// A model without biases has formulas without them.
+  std::string without_bias(std::string text) const {
+    if (at_.model.bias) return text;
+    for (auto at = text.find(" + b"); at != text.npos; at = text.find(" + b", at))
+      text.erase(at, std::min(text.find_first_of(" )", at + 4), text.size()) - at);
+    return text;
+  }
+
+  std::vector<double> mixed(const AttentionSteps& module) const {
+    std::vector<double> values;
+    for (const HeadSteps& head : module.heads)
+      for (const double v : row(head.mixed, index_)) values.push_back(v);
+    return values;
+  }
+
+  void print_head(const AttentionSteps& module, std::size_t h) {
+    const HeadSteps& head = module.heads[h];
+    fmt::print("  head {} of {}, d_k = {}: {}, {}, {}\n", h, module.heads.size(), head.q.dim(1),
+               projection("q"), projection("k"), projection("v"));
+    fmt::print("      q_{} {}  {}\n", number_, name(index_), vector_text(row(head.q, index_)));
+    for (const auto& [letter, matrix] : {std::pair{"k", head.k}, std::pair{"v", head.v}})
+      for (Index j = 0; j < matrix.dim(0); ++j)
+        fmt::print("      {}_{} {}  {}\n", letter, j + 1, name(j), vector_text(row(matrix, j)));
+    fmt::print("{}", weights_table(module, head));
+    std::string sum;
+    const auto weights = row(head.weights, index_);
+    for (std::size_t j = 0; j < weights.size(); ++j)
+      if (weights.size() <= static_cast<std::size_t>(whole))
+        sum += fmt::format("{}{:.4f} v_{}", j ? " + " : "", weights[j], j + 1);
+    if (sum.empty()) sum = fmt::format("sum over j of w_{}j v_j", number_);
+    fmt::print("      z_{} = {}   weighted sum\n      {}\n", number_, sum,
+               vector_text(row(head.mixed, index_)));
+  }
+
+  /// What happens to the scores: "/ sqrt(8)".
+  static std::string scaling(double scale, Index head_width) {
+    const double usual = 1 / std::sqrt(static_cast<double>(head_width));
+    if (std::abs(scale - usual) < 1e-6) return fmt::format("/ sqrt({})", head_width);
+    return fmt::format("* {:g}", scale);
+  }
+
+  std::string weights_table(const AttentionSteps& module, const HeadSteps& head) const {
+    const auto scores = row(head.scores, index_), scaled = row(head.scaled, index_),
+               weights = row(head.weights, index_), mask = row(module.mask, index_);
+    std::vector<std::vector<std::string>> rows = {{"      key", "score", "q.k",
+                                                   scaling(module.scale, head.q.dim(1)), "mask",
+                                                   "weight", "softmax"}};
+    for (std::size_t j = 0; j < weights.size(); ++j)
+      rows.push_back({fmt::format("      {} {}", j + 1, word(static_cast<Index>(j))),
+                      "s_" + subscript(j), fmt::format("{:.4f}", scores[j]),
+                      fmt::format("{:.4f}", scaled[j]), mask[j] == 0 ? "-inf" : "0",
+                      "w_" + subscript(j), fmt::format("{:.4f}", weights[j])});
+    return table(rows);
+  }
+
+  /// "21" for what word 2 takes from word 1; with a comma where the digits would run together.
+  std::string subscript(std::size_t j) const {
+    return fmt::format("{}{}{}", number_, words() < 10 ? "" : ",", j + 1);
+  }
+
+  void print_prediction() const {
+    const auto logits = at_.logits.values(), probabilities = at_.probabilities.values();
+    fmt::print("\nprediction\n  logits = {}\n", without_bias(fmt::format("W y_{} + b", number_)));
+    std::vector<std::size_t> order(logits.size());
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::ranges::stable_sort(order, std::greater(), [&](std::size_t i) { return logits[i]; });
+    if (order.size() > 10) order.resize(10);
+    std::vector<std::vector<std::string>> rows = {{"      label", "logit", "softmax"}};
+    for (const std::size_t i : order)
+      rows.push_back({"      " + at_.labels[i], fmt::format("{:.4f}", logits[i]),
+                      fmt::format("{:.4f}", probabilities[i])});
+    fmt::print("{}  \"{}\" here: {}\n", table(rows), word(index_), at_.labels[order[0]]);
+  }
+
+  const Explanation& at_;
+  Index index_, number_;
+  int widest_ = 0;
+  std::string part_;
+  bool entered_ = false;
+  std::vector<double> previous_;
+};
+
+int run(const Options& options) {
+  Trained trained = load_trained(options.model);
+  const Sentence sentence = read_sentence(*trained.task, options.sentence);
+  const Index index = position_of(sentence, options.word, options.sentence);
+  const Explanation explanation = explain(trained, sentence, index);
+  say_unknown_words({&sentence, 1});
+  if (options.json)
+    print(to_json(explanation, trained));
+  else
+    Story(explanation).print();
+  return 0;
+}
+
+}  // namespace
+
+void add_explain(CLI::App& program, Action& action) {
+  add_command<Options>(
+      program, action, "explain", "Show every step from a sentence to what a model says of a word",
+      [](CLI::App& command, Options& options) {
+        add_model_argument(command, options.model);
+        command.add_option("SENTENCE", options.sentence, "A sentence")->required();
+        command.add_option("--word", options.word, "The word [the one the model was trained on]");
+        add_json_flag(command, options.json);
+      },
+      run);
+}
+
+}  // namespace qkv::commands

@@ -1,0 +1,94 @@
+#include <cmath>
+
+#include "train/commands/shared.h"
+#include "train/run_folder.h"
+#include "train/terminal.h"
+
+namespace qkv::commands {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+  std::string model;
+  bool json = false;
+};
+
+struct Verdict {
+  fs::path file;
+  std::string error;  ///< empty when the file is sound
+  std::int64_t step = 0;
+  Index numbers = 0;
+};
+
+/// Every checkpoint of a run folder, or the one file.
+std::vector<fs::path> files_of(const fs::path& model) {
+  if (!fs::is_directory(model)) return {model};
+  const RunFolder folder(model);
+  auto files = folder.checkpoints();
+  std::ranges::reverse(files);
+  for (const fs::path& file : {folder.best(), folder.last()})
+    if (fs::exists(file)) files.push_back(file);
+  require<UserError>(!files.empty(), "{} holds no checkpoint; is it the folder of a run?",
+                     model.string());
+  return files;
+}
+
+void require_finite(Network& network, const fs::path& file) {
+  for (const auto& [path, parameter] : parameters(network))
+    for (const double v : parameter->value().values())
+      require<UserError>(std::isfinite(v), "{}: {} holds a number that is not finite",
+                         file.string(), path);
+}
+
+/// Reads a checkpoint as every command does: its checksum, then its structure, then the model that
+/// its config describes.
+Verdict verified(const fs::path& file) {
+  try {
+    const Trained trained = load_trained(file);
+    require_finite(*trained.network, file);
+    return {file, "", trained.step, parameter_count(*trained.network)};
+  } catch (const UserError& error) {
+    return {file, error.what()};
+  }
+}
+
+int run(const Options& options) {
+  std::vector<Verdict> verdicts;
+  for (const fs::path& file : files_of(options.model)) verdicts.push_back(verified(file));
+  const auto damaged =
+      std::ranges::count_if(verdicts, [](const Verdict& v) { return !v.error.empty(); });
+  Json files = Json::array();
+  for (const auto& [file, error, step, numbers] : verdicts) {
+    if (error.empty())
+      files.push_back(
+          {{"file", file.string()}, {"ok", true}, {"step", step}, {"numbers", numbers}});
+    else
+      files.push_back({{"file", file.string()}, {"ok", false}, {"error", error}});
+    if (options.json) continue;
+    if (error.empty())
+      fmt::print("{}: sound, step {}, {} numbers\n", file.string(), step, numbers);
+    else
+      fmt::print(stderr, "{}\n", error);
+  }
+  if (options.json) print({{"files", files}});
+  constexpr int wrong_use = 2;
+  return damaged > 0 ? wrong_use : 0;
+}
+
+}  // namespace
+
+void add_verify(CLI::App& program, Action& action) {
+  add_command<Options>(
+      program, action, "verify", "Check the checksum and the structure of checkpoints",
+      [](CLI::App& command, Options& options) {
+        command
+            .add_option("MODEL", options.model,
+                        "A checkpoint file, or a run folder: all of its checkpoints")
+            ->required();
+        add_json_flag(command, options.json);
+      },
+      run);
+}
+
+}  // namespace qkv::commands

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "train/run.h"
+
+namespace qkv {
+
+/// What one attention head computes for a sentence. Each matrix has a row for each query.
+struct HeadSteps {
+  Tensor q, k, v;  ///< [T, d_k]
+  Tensor scores;   ///< q k^T, [Tq, Tk]
+  Tensor scaled;   ///< scores times the scale
+  Tensor weights;  ///< softmax of the scaled scores that the mask lets through
+  Tensor mixed;    ///< weights v, [T, d_k]
+};
+
+/// What an attention module computes for a sentence.
+struct AttentionSteps {
+  std::string path;  ///< "encoder.layers.0.attention"
+  double scale;      ///< factor of the scores
+  Tensor mask;       ///< [Tq, Tk], 1 where the query sees the key
+  std::vector<HeadSteps> heads;
+};
+
+/// A model's way from a sentence to what it says of one word.
+struct Explanation {
+  ModelOptions model;
+  Sentence sentence;
+  Index index;                      ///< the word
+  Recorder recorder;                ///< every vector on the way, in the order of computing
+  Tensor logits, probabilities;     ///< [classes]
+  std::vector<std::string> labels;  ///< the classes
+};
+
+/// Runs a sentence through a model and keeps what it computes on the way.
+Recorder recorded(Network& network, const Sentence& sentence);
+
+/// The numbers are the model's own: the recorder listens while it computes.
+Explanation explain(Trained& trained, const Sentence& sentence, Index index);
+
+/// The steps of each attention module, in the order of computing.
+std::vector<AttentionSteps> attention_steps(const Recorder& recorder);
+
+/// How a recorded vector comes about, in the field's symbols; "_i" marks what word i has of its
+/// own.
+struct Formula {
+  std::string symbol;   ///< "x_i"
+  std::string formula;  ///< "e_i + p_i"
+  std::string meaning;  ///< "embedding + position"
+};
+
+/// The formula of what was recorded as `path`; a name that is not known is its own symbol.
+Formula formula_of(const Recorder& recorder, const std::string& path);
+
+}  // namespace qkv

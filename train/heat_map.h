@@ -1,0 +1,38 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/tensor.h"
+#include "train/terminal.h"
+
+namespace qkv {
+
+/// A matrix of numbers in [0, 1] with labels.
+struct HeatMap {
+  std::vector<std::vector<double>> cells;
+  std::vector<std::string> rows, columns;
+};
+
+/// Cells shaded from dark to bright where there are colours, plain numbers elsewhere. Where `width`
+/// columns are too few, columns are numbered instead of named, cells show percent, then tenths, and
+/// at last the columns are shown in several parts.
+std::string heat_map(const HeatMap& map, Colours colours, int width);
+
+/// A matrix of at most so many rows and columns: means of neighbours where there were more. A
+/// vector is one row.
+struct Picture {
+  std::vector<double> values;
+  Index rows, columns;
+  double at(Index r, Index c) const { return values[static_cast<std::size_t>(r * columns + c)]; }
+};
+Picture shrunk(const Tensor& matrix, Index most_rows, Index most_columns);
+
+/// A matrix as coloured half blocks, blue below 0 and red above, scaled by its largest absolute
+/// value; means of neighbours where it is wider than `width` or taller than 64 rows.
+std::string weight_map(const Tensor& matrix, Colours colours, int width);
+
+/// Counts as a row of bars: "▁▂▅█▃▁"; zero is a blank.
+std::string spark_line(const std::vector<Index>& counts);
+
+}  // namespace qkv

@@ -1,0 +1,74 @@
+// Training curves: a line a run, the valid data's solid, the training data's thin.
+
+const hidden = new Set();
+let metric = "loss";
+
+const known = { loss: "Loss", accuracy: "Accuracy", macro_f1: "Macro F1", bits_per_token: "Bits per token", perplexity: "Perplexity" };
+const metricName = key => known[key] || key.replace(/_/g, " ");
+const notMetrics = ["step", "split", "seconds", "tokens_per_second"];
+
+function metricsOf(events) {
+  const keys = new Set();
+  for (const event of events)
+    for (const [key, value] of Object.entries(event)) if (!notMetrics.includes(key) && typeof value === "number") keys.add(key);
+  return [...keys];
+}
+
+function curveLines() {
+  return data.runs.flatMap((run, i) => hidden.has(i) ? [] : ["train", "valid"].map(split => ({
+    i, split, name: run.name,
+    points: run.metrics.filter(e => e.split === split && Number.isFinite(e[metric])).map(e => [e.step, e[metric]]),
+  }))).filter(line => line.points.length);
+}
+
+function drawCurves(svg, width) {
+  const ink = colours(), height = width < 500 ? 260 : 360, margin = { top: 16, right: 16, bottom: 44, left: 48 };
+  const lines = curveLines(), points = lines.flatMap(line => line.points);
+  const x = d3.scaleLinear([0, d3.max(points, p => p[0]) || 1], [margin.left, width - margin.right]);
+  const shares = metric === "accuracy" || metric === "macro_f1";
+  const y = d3.scaleLinear(shares ? [Math.min(0.5, d3.min(points, p => p[1]) || 0), 1] : [0, d3.max(points, p => p[1]) || 1],
+    [height - margin.bottom, margin.top]).nice();
+  const axis = (g, scale) => {
+    g.call(scale).attr("font-family", font).attr("font-size", 12);
+    g.selectAll("text").attr("fill", ink.soft);
+    g.selectAll(".domain").remove();
+    return g;
+  };
+  axis(svg.append("g").attr("transform", `translate(0,${height - margin.bottom})`), d3.axisBottom(x).ticks(width / 110).tickSize(0).tickPadding(10));
+  axis(svg.append("g").attr("transform", `translate(${margin.left},0)`), d3.axisLeft(y).ticks(6).tickSize(-(width - margin.left - margin.right)).tickPadding(8))
+    .selectAll("line").attr("stroke", ink.line);
+  svg.append("text").attr("x", width - margin.right).attr("y", height - 6).attr("text-anchor", "end").attr("fill", ink.soft).attr("font-size", 12).text("step");
+  const path = d3.line().x(p => x(p[0])).y(p => y(p[1])).curve(d3.curveMonotoneX);
+  for (const line of lines) {
+    const colour = colourOf(line.i), valid = line.split === "valid";
+    svg.append("path").attr("d", path(line.points)).attr("fill", "none").attr("stroke", colour)
+      .attr("stroke-width", valid ? 2.5 : 1.25).attr("stroke-opacity", valid ? 1 : 0.6).attr("stroke-linejoin", "round")
+      .attr("stroke-dasharray", valid ? null : "4 3");
+    svg.append("g").selectAll("circle").data(line.points).join("circle")
+      .attr("cx", p => x(p[0])).attr("cy", p => y(p[1])).attr("r", valid ? 3 : 0).attr("fill", colour)
+      .append("title").text(p => `${line.name}, ${line.split}: ${p[1].toFixed(4)} at step ${count(p[0])}`);
+  }
+  const last = lines.filter(line => line.split === "valid").map(line => `${line.name}: ${line.points[line.points.length - 1][1].toFixed(3)}`);
+  return { height, title: `${metricName(metric)} over training`, file: `training ${metric}`,
+    description: `At the end on the valid data: ${last.join("; ")}.` };
+}
+
+function startCurves() {
+  const all = [...new Set(data.runs.flatMap(run => metricsOf(run.metrics)))];
+  $("training-lead").textContent = "Solid: on data held back for validation. Dashed: on the training data itself.";
+  const redraw = figure($("curves"), drawCurves);
+  const controls = $("training-controls");
+  if (all.length > 1)
+    controls.append(segments("metric", "Measure", all.map(key => [key, metricName(key)]), metric, key => { metric = key; redraw(); }));
+  if (data.runs.length > 1) {
+    const checks = make("div", { class: "checks" });
+    data.runs.forEach((run, i) => {
+      const input = make("input", { type: "checkbox", checked: true });
+      input.addEventListener("change", () => { input.checked ? hidden.delete(i) : hidden.add(i); redraw(); });
+      checks.append(make("label", {}, input, make("span", {}, make("i", { class: "dot", style: `background:${colourOf(i)}` }), run.name)));
+    });
+    controls.append(make("fieldset", {}, make("legend", {}, "Runs"), checks));
+  }
+  redraw();
+  return redraw;
+}

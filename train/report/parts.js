@@ -1,0 +1,129 @@
+// What every picture is made of: the data, colours, controls, and figures that can be saved.
+
+const data = JSON.parse(document.getElementById("data").textContent);
+const $ = id => document.getElementById(id);
+
+// What is chosen. `show` redraws what depends on a changed part of it.
+const state = { run: 0, sentence: 0, layer: 0, head: "mean", stop: 0, word: 0 };
+const run = () => data.runs[state.run];
+
+// A new element: make("button", { type: "button" }, "Save"). Strings become text, never markup.
+function make(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes))
+    if (value !== false && value != null) element.setAttribute(name, value === true ? "" : value);
+  element.append(...children);
+  return element;
+}
+
+const isDark = () => document.documentElement.dataset.theme === "dark";
+const font = "-apple-system, BlinkMacSystemFont, 'Segoe UI', Inter, Roboto, Helvetica, Arial, sans-serif";
+function colours() {
+  return isDark()
+    ? { paper: "#17181e", ink: "#f2f2f5", soft: "#a0a0aa", line: "#2c2d36",
+        shade: d3.interpolateRgbBasis(["#1b1c24", "#312e81", "#6366f1", "#a5b4fc", "#eef2ff"]),
+        signed: d3.interpolateRgbBasis(["#60a5fa", "#1d4ed8", "#1b1c24", "#b91c1c", "#f87171"]) }
+    : { paper: "#ffffff", ink: "#1d1d1f", soft: "#6e6e73", line: "#e3e3e8",
+        shade: d3.interpolateRgbBasis(["#f5f5fa", "#c7d2fe", "#818cf8", "#4338ca", "#1e1b4b"]),
+        signed: d3.interpolateRgbBasis(["#1e40af", "#60a5fa", "#f8f8fb", "#f87171", "#991b1b"]) };
+}
+// Told apart by people with colour-blindness, on light and on dark paper.
+const palette = ["#4e79d8", "#e8871e", "#2f9e6e", "#d6568f", "#8b6fd6", "#b08a1e", "#3aa6b9", "#c4553b"];
+const colourOf = i => palette[i % palette.length];
+// Ink that can be read on `background`.
+const inkOn = background => d3.lab(background).l > 62 ? "#1d1d1f" : "#ffffff";
+
+const count = number => number.toLocaleString("en-US");
+const percent = share => share >= 0.0995 || share === 0 ? `${Math.round(share * 100)} %` : `${(share * 100).toFixed(1)} %`;
+
+function bytesOf(base64) {
+  const text = atob(base64), bytes = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; ++i) bytes[i] = text.charCodeAt(i);
+  return bytes;
+}
+function sharesOf(base64, bits) {
+  const bytes = bytesOf(base64);
+  return bits === 16 ? Float32Array.from(new Uint16Array(bytes.buffer), v => v / 65535)
+                     : Float32Array.from(bytes, v => v / 255);
+}
+
+// A group of radio buttons. choices: [value, text][]; `chosen` is called with a value.
+function segments(name, title, choices, value, chosen) {
+  const box = make("div", { class: "segments" });
+  for (const [choice, text] of choices) {
+    const input = make("input", { type: "radio", name, value: choice, checked: choice === value });
+    input.addEventListener("change", () => chosen(choice));
+    box.append(make("label", {}, input, make("span", {}, text)));
+  }
+  return make("fieldset", {}, make("legend", {}, title), box);
+}
+
+function menu(id, title, choices, value, chosen, wide = false) {
+  const select = make("select", { id });
+  choices.forEach(([choice, text]) => select.append(make("option", { value: choice, selected: choice === value }, text)));
+  select.addEventListener("change", () => chosen(choices[select.selectedIndex][0]));
+  return make("label", { class: wide ? "field wide" : "field" }, make("span", {}, title), select);
+}
+
+function download(blob, name) {
+  const link = make("a", { href: URL.createObjectURL(blob), download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+}
+
+// The picture as a document of its own.
+function svgText(svg) {
+  const copy = svg.cloneNode(true), { width, height } = svg.viewBox.baseVal;
+  copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
+  copy.setAttribute("width", width);
+  copy.setAttribute("height", height);
+  const paper = document.createElementNS("http://www.w3.org/2000/svg", "rect");
+  for (const [name, value] of Object.entries({ width, height, fill: colours().paper })) paper.setAttribute(name, value);
+  copy.insertBefore(paper, copy.querySelector("desc").nextSibling);
+  return new XMLSerializer().serializeToString(copy);
+}
+
+function savePng(svg, name) {
+  const { width, height } = svg.viewBox.baseVal, scale = 3, image = new Image();
+  image.onload = () => {
+    const canvas = make("canvas", { width: width * scale, height: height * scale });
+    canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+    canvas.toBlob(blob => download(blob, name));
+  };
+  image.src = "data:image/svg+xml;charset=utf-8," + encodeURIComponent(svgText(svg));
+}
+
+// A figure in `host` that `draw(svg, width)` fills; returns a function that draws it anew. draw
+// returns { height, title, description, file } and gives colours as attributes, so that the saved
+// picture is whole.
+function figure(host, draw) {
+  const drawing = make("div", { class: "drawing" }), caption = make("span");
+  const button = (text, act) => {
+    const element = make("button", { type: "button", class: "quiet" }, text);
+    element.addEventListener("click", act);
+    return element;
+  };
+  let file = "picture", width = 0;
+  const svg = () => drawing.querySelector("svg");
+  const save = make("div", { class: "save" },
+    button("Save SVG", () => download(new Blob([svgText(svg())], { type: "image/svg+xml" }), `${file}.svg`)),
+    button("Save PNG", () => savePng(svg(), `${file}.png`)));
+  host.replaceChildren(make("figure", {}, drawing, make("figcaption", {}, caption, save)));
+  const redraw = () => {
+    width = Math.max(drawing.clientWidth, 240);
+    const picture = d3.create("svg").attr("role", "img").attr("font-family", font).attr("font-size", 13);
+    const title = picture.append("title"), description = picture.append("desc");
+    const drawn = draw(picture, width);
+    title.text(drawn.title);
+    description.text(drawn.description);
+    picture.attr("aria-label", `${drawn.title}. ${drawn.description}`);
+    picture.attr("viewBox", `0 0 ${drawn.width || width} ${drawn.height}`).attr("width", drawn.width || width);
+    caption.textContent = drawn.title;
+    save.setAttribute("role", "group");
+    save.setAttribute("aria-label", `Save: ${drawn.title}`);
+    file = `${data.name} ${drawn.file}`.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "-");
+    drawing.replaceChildren(picture.node());
+  };
+  new ResizeObserver(() => { if (Math.max(drawing.clientWidth, 240) !== width) redraw(); }).observe(drawing);
+  return redraw;
+}

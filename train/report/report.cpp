@@ -1,0 +1,119 @@
+#include "train/report/report.h"
+
+#include <algorithm>
+#include <map>
+
+#include "datasets/text.h"
+#include "datasets/text_file.h"
+#include "train/labelled_text.h"
+#include "train/report/encode.h"
+#include "train/report/model_views.h"
+#include "train/report/page.h"
+
+namespace qkv {
+namespace {
+
+namespace fs = std::filesystem;
+using report::Json;
+using report::Stop;
+
+constexpr std::size_t attention_budget = 1'600'000;  // characters for all runs
+constexpr std::size_t most_sentences = 6;
+constexpr std::size_t most_points = 200;
+constexpr std::size_t most_tokens = 20'000;  // in the texts of all points
+
+/// The split to take examples from, and its file: test data if there are any.
+std::pair<Split, fs::path> examples_of(const Config& config) {
+  for (const auto& [split, file] :
+       {std::pair(Split::test, &config.task.test), std::pair(Split::valid, &config.task.valid),
+        std::pair(Split::train, &config.task.train)})
+    if (!file->empty() && fs::is_regular_file(*file)) return {split, *file};
+  return {};
+}
+
+/// Lines that the task can read; what it cannot is of no use here.
+std::vector<LabelledText> readable(const Task& task, const fs::path& file) {
+  std::vector<LabelledText> texts;
+  if (file.empty()) return texts;
+  std::size_t tokens = 0;
+  for (const std::string& line : read_lines(file)) try {
+      LabelledText text = labelled_text(task, line);
+      tokens += text.sentence.words.size();
+      if (tokens > most_tokens) break;
+      if (text.index >= 0) texts.push_back(std::move(text));
+    } catch (const UserError&) {
+      continue;
+    }
+  return texts;
+}
+
+/// A few texts, the labels in turn, short and long ones.
+std::vector<LabelledText> chosen(const std::vector<LabelledText>& texts) {
+  std::map<std::string, std::vector<const LabelledText*>> by_label;
+  for (const LabelledText& text : texts) by_label[text.label].push_back(&text);
+  const std::size_t labels = by_label.size(), rounds = (most_sentences + labels) / (labels + 1);
+  std::vector<LabelledText> result;
+  for (std::size_t round = 0; round < std::max<std::size_t>(rounds, 1) * 2; ++round)
+    for (auto& [label, list] : by_label) {
+      std::ranges::stable_sort(
+          list, {}, [](const LabelledText* text) { return text->sentence.words.size(); });
+      const std::size_t at = round * (list.size() - 1) / std::max<std::size_t>(rounds * 2 - 1, 1);
+      if (result.size() < most_sentences && at < list.size()) result.push_back(*list[at]);
+    }
+  return result;
+}
+
+std::vector<LabelledText> asked(const Task& task, std::span<const std::string> sentences) {
+  std::vector<LabelledText> texts;
+  for (const std::string& sentence : sentences) {
+    require<UserError>(is_utf8(sentence), "the sentence is not valid UTF-8");
+    const Sentence read = task.read(sentence);
+    texts.push_back({"", sentence, read, read.targets.empty() ? -1 : read.targets.front()});
+  }
+  return texts;
+}
+
+Json described(std::span<const LabelledText> texts) {
+  Json list = Json::array();
+  for (const LabelledText& text : texts)
+    list.push_back({{"label", text.label}, {"tokens", text.sentence.words}, {"index", text.index}});
+  return list;
+}
+
+Json run_view(const fs::path& run, std::span<const std::string> sentences, std::size_t runs) {
+  std::vector<Stop> stops = report::stops_of(run);
+  const auto best = std::ranges::find(stops, "best", &Stop::note);
+  Trained& model = best == stops.end() ? stops.back().model : best->model;
+  const auto [split, file] = examples_of(model.config);
+  const auto texts = readable(*model.task, file);
+  const auto shown = sentences.empty() ? chosen(texts) : asked(*model.task, sentences);
+  std::vector<LabelledText> points = texts;
+  if (points.size() > most_points) points.resize(most_points);
+  Json view = report::story_of(run, model);
+  view["stops"] = Json::array();
+  for (const Stop& stop : stops)
+    view["stops"].push_back({{"step", stop.model.step}, {"note", stop.note}});
+  view["sentences"] = described(shown);
+  view["attention"] = report::attention_view(stops, shown, attention_budget / runs);
+  view["texts_from"] = to_string(split);
+  view["points"] = described(points);
+  view["embedding"] = report::embedding_view(stops, points);
+  Trained before = untrained(model);
+  view["weights"] = report::weight_view(model, before);
+  return view;
+}
+
+}  // namespace
+
+std::string report_page(const fs::path& run, std::span<const std::string> sentences) {
+  const auto runs = report::runs_of(run);
+  Json data = {{"name", ""}, {"version", QKV_VERSION}, {"runs", Json::array()}};
+  for (const fs::path& folder : runs)
+    data["runs"].push_back(run_view(folder, sentences, runs.size()));
+  const std::string name = parse_config(data["runs"][0]["config"].get<std::string>(), "").name;
+  data["name"] = name.substr(0, name.find(" - "));
+  return report::page(data["name"].get<std::string>(),
+                      data.dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
+}  // namespace qkv

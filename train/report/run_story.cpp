@@ -1,0 +1,110 @@
+#include "train/report/run_story.h"
+
+#include <algorithm>
+#include <map>
+
+#include "datasets/text_file.h"
+#include "train/run_folder.h"
+
+namespace qkv::report {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool holds_checkpoints(const fs::path& folder) {
+  const RunFolder run(folder);
+  return fs::exists(run.best()) || fs::exists(run.last()) || !run.checkpoints().empty();
+}
+
+fs::file_time_type began(const fs::path& run) {
+  std::error_code missing;
+  return fs::last_write_time(RunFolder(run).config(), missing);
+}
+
+std::vector<Json> metrics_of(const fs::path& file) {
+  std::vector<Json> events;
+  std::size_t number = 0;
+  if (!fs::exists(file) || fs::file_size(file) == 0) return events;
+  for (const std::string& line : read_lines(file)) {
+    ++number;
+    Json event = Json::parse(line, nullptr, false);
+    require<UserError>(event.is_object() && event.contains("step") && event.contains("split"),
+                       "{}:{}: is not a line of metrics with a step and a split", file.string(),
+                       number);
+    events.push_back(std::move(event));
+  }
+  return events;
+}
+
+/// Sizes of the data as the config names it; only the vocabulary's where the data is gone.
+Json sizes_of(const Trained& model) {
+  Json sizes = {{"vocabulary", model.task->vocabulary().size()}};
+  const auto lists = model.task->vocabularies();
+  if (const auto labels = lists.find("labels"); labels != lists.end())
+    sizes["labels"] = labels->second;
+  try {
+    const auto task = make_task(model.config);
+    for (const Split split : {Split::train, Split::valid, Split::test})
+      sizes[std::string(to_string(split))] = task->size(split);
+  } catch (const UserError&) {
+    sizes["missing"] = true;
+  }
+  return sizes;
+}
+
+/// "bank - learned, 4 heads" -> "learned, 4 heads"
+std::string variant_name(const std::string& name) {
+  const auto at = name.find(" - ");
+  return at == name.npos ? name : name.substr(at + 3);
+}
+
+}  // namespace
+
+std::vector<fs::path> runs_of(const fs::path& folder) {
+  if (holds_checkpoints(folder)) return {folder};
+  std::vector<fs::path> runs;
+  std::error_code missing;
+  for (const auto& entry : fs::directory_iterator(folder, missing))
+    if (entry.is_directory() && holds_checkpoints(entry.path())) runs.push_back(entry.path());
+  require<UserError>(!runs.empty(),
+                     "{} holds no checkpoint; give the folder of a run or of a comparison",
+                     folder.string());
+  std::ranges::sort(runs, [](const fs::path& a, const fs::path& b) {
+    return std::pair(began(a), a) < std::pair(began(b), b);
+  });
+  return runs;
+}
+
+std::vector<Stop> stops_of(const fs::path& run) {
+  const RunFolder folder(run);
+  std::map<std::int64_t, Stop> by_step;
+  const auto add = [&](const fs::path& file, const std::string& note) {
+    Trained model = load_trained(file);
+    Stop& stop = by_step[model.step];
+    stop = {note, std::move(model)};
+  };
+  for (const fs::path& file : folder.checkpoints()) add(file, "");
+  if (fs::exists(folder.last())) add(folder.last(), "");
+  if (fs::exists(folder.best())) add(folder.best(), "best");
+  require<UserError>(!by_step.empty(), "{} holds no checkpoint", run.string());
+  by_step.try_emplace(0, Stop{"untrained", untrained(by_step.begin()->second.model)});
+  std::vector<Stop> stops;
+  for (auto& [step, stop] : by_step) stops.push_back(std::move(stop));
+  return stops;
+}
+
+Json story_of(const fs::path& run, const Trained& model) {
+  Json story = {{"name", variant_name(model.config.name)},
+                {"config", to_toml(model.config)},
+                {"parameters", parameter_count(*model.network)},
+                {"data", sizes_of(model)}};
+  Json& metrics = story["metrics"] = Json::array();
+  for (Json& event : metrics_of(RunFolder(run).metrics())) {
+    if (event.contains("seconds")) story["seconds"] = event["seconds"];
+    if (event["split"] == "test") story["test"] = event;
+    metrics.push_back(std::move(event));
+  }
+  return story;
+}
+
+}  // namespace qkv::report

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "train/run.h"
+
+namespace qkv::report {
+
+using Json = nlohmann::ordered_json;
+
+/// A run at one of its checkpoints.
+struct Stop {
+  std::string note;  ///< "untrained", "best" or empty
+  Trained model;
+};
+
+/// The runs that a page shows: of the folder of one run that one, of a folder of runs all, in the
+/// order in which they were trained. Throws UserError when there are none.
+std::vector<std::filesystem::path> runs_of(const std::filesystem::path& folder);
+
+/// The untrained model and every checkpoint that the run kept, by step. Throws UserError when there
+/// is no sound one.
+std::vector<Stop> stops_of(const std::filesystem::path& run);
+
+/// What happened: {"name", "config", "parameters", "data", "metrics", "test", "seconds"}.
+Json story_of(const std::filesystem::path& run, const Trained& model);
+
+}  // namespace qkv::report

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/parameter.h"
+
+namespace qkv {
+
+/// A tensor's numbers, summed up.
+struct Statistics {
+  double norm, mean, deviation, min, max;
+  double zeros;                  ///< share of numbers that are exactly 0
+  std::vector<Index> histogram;  ///< counts in `histogram_bins` equal intervals from min to max
+};
+constexpr std::size_t histogram_bins = 16;
+Statistics statistics(const Tensor& x);
+
+/// What a head's weights can tell apart, as singular values, the largest first, at most d_k many.
+struct HeadSpectrum {
+  std::string path;  ///< of the attention module
+  Index head;
+  std::vector<double> qk;  ///< of W_q W_k^T, from which scores come; empty when none are learned
+  std::vector<double> ov;  ///< of W_v W_o, through which values reach the output
+};
+/// The spectra of every attention module among `parameters`, which has `heads` heads.
+std::vector<HeadSpectrum> head_spectra(const std::vector<NamedParameter>& parameters, Index heads);
+
+/// How far a parameter lies from where it was.
+struct Change {
+  std::string path;
+  double norm, norm_before, distance;  ///< |w|, |w0|, |w - w0|
+  double cosine;                       ///< of w and w0; 0 when one of them is zero
+  double relative() const { return norm_before > 0 ? distance / norm_before : distance; }
+};
+/// The changes of parameters that both have, the largest relative one first. Throws ShapeError when
+/// one has another shape.
+std::vector<Change> changes(const std::vector<NamedParameter>& now,
+                            const std::vector<NamedParameter>& before);
+
+}  // namespace qkv
