@@ -28,6 +28,15 @@ Tensor uniform(const Shape& shape, double bound, const Random& random) {
   return generated(shape, [&](std::size_t i) { return bound * (2 * random.uniform(i) - 1); });
 }
 
+Tensor truncated_normal(const Shape& shape, double deviation, const Random& random) {
+  return generated(shape, [&](std::size_t i) {
+    std::uint64_t attempt = i;
+    while (std::abs(random.normal(attempt)) > 2)
+      attempt += static_cast<std::uint64_t>(shape.size());
+    return deviation * random.normal(attempt);
+  });
+}
+
 Tensor normal(const Shape& shape, double deviation, const Random& random) {
   return generated(shape, [&](std::size_t i) { return deviation * random.normal(i); });
 }

@@ -16,7 +16,12 @@ Tensor kaiming_uniform(const Shape& shape, const Random& random);
 /// Uniform over +-bound.
 Tensor uniform(const Shape& shape, double bound, const Random& random);
 
-/// Normal with mean 0.
+/// Normal with mean 0 and nothing beyond two deviations: such numbers are drawn anew (Devlin et al.
+/// 2019, "BERT", as Abadi et al. 2016, "TensorFlow", name it).
+Tensor truncated_normal(const Shape& shape, double deviation, const Random& random);
+
+/// Normal with mean 0 (with deviation 0.02 in Radford et al. 2019, "Language Models are
+/// Unsupervised Multitask Learners").
 Tensor normal(const Shape& shape, double deviation, const Random& random);
 
 }  // namespace qkv

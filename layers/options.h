@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "core/shape.h"
 
 namespace qkv {
@@ -22,6 +24,9 @@ enum class AttentionKind { learned, parameter_free, uniform };
 /// queries and keys (rotary).
 enum class PositionKind { sinusoidal, learned, rotary, none };
 
+/// Whether a word's static vector is learned, or 1 at the word's number and 0 elsewhere.
+enum class EmbeddingKind { learned, one_hot };
+
 /// Whether a block normalises before each of its parts or after.
 enum class NormKind { pre, post };
 
@@ -40,8 +45,11 @@ struct ModelOptions {
   PositionKind position = PositionKind::sinusoidal;
   Index feed_forward = 128;  ///< hidden width of a block's feed-forward part; 0: none
   NormKind norm = NormKind::pre;
-  bool bias = true;                ///< linear layers and norms add one
-  bool tied = false;               ///< the output layer's weight is the embedding table
+  bool bias = true;   ///< linear layers and norms add one
+  bool tied = false;  ///< the output layer's weight is the embedding table
+  EmbeddingKind embedding = EmbeddingKind::learned;
+  std::string embedding_file;      ///< word2vec or GloVe text that the static vectors start from
+  bool freeze_embedding = false;   ///< the static vectors stay as they are
   CellKind cell = CellKind::lstm;  ///< of a recurrent model
   bool bidirectional = false;  ///< a recurrent model reads backwards, too: half of the width each
   double dropout = 0.0;        ///< in [0, 1)

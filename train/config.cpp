@@ -171,8 +171,10 @@ std::string located(const std::string& path, std::filesystem::path folder) {
   }
 }
 
-void locate_data(TaskOptions& task, const std::filesystem::path& folder) {
-  for (std::string* path : {&task.train, &task.valid, &task.test, &task.data})
+void locate_data(Config& config, const std::filesystem::path& folder) {
+  TaskOptions& task = config.task;
+  for (std::string* path :
+       {&task.train, &task.valid, &task.test, &task.data, &config.model.embedding_file})
     *path = located(*path, folder);
 }
 
@@ -209,9 +211,9 @@ ConfigFile read_config(const std::filesystem::path& path, std::span<const std::s
         "{}:{}: a variant with the name {} came before; each needs its own", source, table.line,
         shown(variant.name));
     result.variants.push_back(std::move(variant));
-    locate_data(result.variants.back().config.task, path.parent_path());
+    locate_data(result.variants.back().config, path.parent_path());
   }
-  locate_data(result.base.task, path.parent_path());
+  locate_data(result.base, path.parent_path());
   return result;
 }
 

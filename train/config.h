@@ -14,7 +14,17 @@
 
 namespace qkv {
 
-enum class TaskKind { word_sense, classify, coreference, translate, language_model };
+enum class TaskKind {
+  word_sense,
+  classify,
+  coreference,
+  translate,
+  language_model,
+  static_embedding
+};
+
+/// How static embeddings are learned.
+enum class Objective { skip_gram, cbow, glove };
 enum class DataFormat { files, coarsewsd, generated };
 
 /// What is learned and from which files; [task].
@@ -26,6 +36,9 @@ struct TaskOptions {
   double valid_share = 0.1;        ///< of data
   double test_share = 0;           ///< of data
   Index min_count = 1;             ///< rarer words become the unknown word
+  Objective objective = Objective::skip_gram;
+  Index window = 5;     ///< words to either side that count as neighbours
+  Index negatives = 5;  ///< random words that each word is told from
 
   friend bool operator==(const TaskOptions&, const TaskOptions&) = default;
 };

@@ -18,6 +18,7 @@ Options task_options(TaskOptions& task) {
   return {
       option("task.kind", task.kind,
              {{"word-sense", TaskKind::word_sense},
+              {"static-embedding", TaskKind::static_embedding},
               {"classify", TaskKind::classify},
               {"coreference", TaskKind::coreference},
               {"translate", TaskKind::translate},
@@ -39,6 +40,15 @@ Options task_options(TaskOptions& task) {
              "share of task.data that measures the result"),
       option("task.min_count", task.min_count, at_least(1),
              "words seen less often count as unknown"),
+      option("task.objective", task.objective,
+             {{"skip-gram", Objective::skip_gram},
+              {"cbow", Objective::cbow},
+              {"glove", Objective::glove}},
+             "static-embedding: a word foretells its neighbours, they it, or how often they meet"),
+      option("task.window", task.window, between(1, 1000),
+             "static-embedding: words to either side that count as neighbours"),
+      option("task.negatives", task.negatives, between(1, 1000),
+             "skip-gram, cbow: random words that each word is told from"),
   };
 }
 
@@ -77,6 +87,12 @@ Options model_options(ModelOptions& model) {
              "normalise before each part of a block, or after"),
       option("model.bias", model.bias, "linear layers and norms add a bias"),
       option("model.tied", model.tied, "the output layer's weight is the embedding table"),
+      option("model.embedding", model.embedding,
+             {{"learned", EmbeddingKind::learned}, {"one-hot", EmbeddingKind::one_hot}},
+             "static vectors; one-hot: all numbers 0 but the word's own"),
+      option("model.embedding_file", model.embedding_file,
+             "word2vec or GloVe text with the vectors to start from"),
+      option("model.freeze_embedding", model.freeze_embedding, "static vectors are not trained"),
       option("model.cell", model.cell,
              {{"rnn", CellKind::rnn}, {"gru", CellKind::gru}, {"lstm", CellKind::lstm}},
              "how a recurrent model goes from one state to the next"),
@@ -182,6 +198,15 @@ std::optional<Conflict> find_conflict(const Config& config) {
   if (task.format == DataFormat::generated && task.kind != TaskKind::language_model)
     return Conflict{{"task.format", "task.kind"},
                     "task.format \"generated\" needs task.kind = \"language-model\""};
+  if (task.kind == TaskKind::static_embedding && model.kind != ModelKind::static_embedding)
+    return Conflict{{"model.kind", "task.kind"},
+                    "task.kind \"static-embedding\" needs model.kind = \"static\""};
+  if (task.kind == TaskKind::static_embedding && task.objective == Objective::glove && !model.bias)
+    return Conflict{{"model.bias", "task.objective"},
+                    "task.objective \"glove\" needs model.bias = true"};
+  if (model.embedding == EmbeddingKind::one_hot && !model.embedding_file.empty())
+    return Conflict{{"model.embedding_file", "model.embedding"},
+                    "model.embedding \"one-hot\" takes no model.embedding_file"};
   if ((task.kind == TaskKind::translate) != (model.kind == ModelKind::encoder_decoder))
     return Conflict{{"model.kind", "task.kind"},
                     "task.kind \"translate\" and model.kind \"encoder-decoder\" need each other"};

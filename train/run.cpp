@@ -1,13 +1,52 @@
 #include "train/run.h"
 
+#include <algorithm>
+
+#include "train/pretrained.h"
 #include "train/run_folder.h"
 
 namespace qkv {
 namespace {
 
+/// The table of static vectors.
+Parameter& embedding_of(Network& network) {
+  const auto all = parameters(network);
+  return *std::ranges::find(all, "embedding.weight", &NamedParameter::path)->parameter;
+}
+
+Tensor identity(Index size) {
+  std::vector<double> values(static_cast<std::size_t>(size * size));
+  for (Index i = 0; i < size; ++i) values[static_cast<std::size_t>(i * (size + 1))] = 1;
+  return Tensor::from(values, {size, size});
+}
+
 std::unique_ptr<Network> fresh_network(const Config& config, const Task& task) {
-  return std::make_unique<Network>(config.model, task.vocabulary().size(), task.outputs(),
-                                   Random(config.seed, Purpose::initialisation));
+  const ModelOptions& model = config.model;
+  const Index vocabulary = task.vocabulary().size();
+  auto network = std::make_unique<Network>(model, vocabulary, task.outputs(),
+                                           Random(config.seed, Purpose::initialisation));
+  Parameter& table = embedding_of(*network);
+  if (model.embedding == EmbeddingKind::one_hot) {
+    require<UserError>(model.width == vocabulary,
+                       "model.embedding \"one-hot\" needs model.width = {}, a number for each word "
+                       "of the vocabulary, got {}",
+                       vocabulary, model.width);
+    table.assign(identity(vocabulary));
+  }
+  if (model.freeze_embedding || model.embedding == EmbeddingKind::one_hot) table.freeze();
+  return network;
+}
+
+/// A run at its start, but for vectors from files.
+Run assembled(const Config& config) {
+  Run run;
+  run.config = config;
+  run.task = make_task(config);
+  run.network = fresh_network(config, *run.task);
+  run.parameters = parameters(*run.network);
+  run.optimizer = make_optimizer(config.optimizer);
+  if (config.train.ema > 0) run.average.emplace(config.train.ema);
+  return run;
 }
 
 /// With averaging, where a checkpoint keeps the parameters themselves.
@@ -35,19 +74,15 @@ void restore_average(Run& run, std::map<std::string, Tensor>& state) {
 }  // namespace
 
 Run start_run(const Config& config) {
-  Run run;
-  run.config = config;
-  run.task = make_task(config);
-  run.network = fresh_network(config, *run.task);
-  run.parameters = parameters(*run.network);
-  run.optimizer = make_optimizer(config.optimizer);
-  if (config.train.ema > 0) run.average.emplace(config.train.ema);
+  Run run = assembled(config);
+  if (!config.model.embedding_file.empty())
+    load_vectors(config.model.embedding_file, run.task->vocabulary(), embedding_of(*run.network));
   return run;
 }
 
 Run restore_run(const Config& config, const Checkpoint& checkpoint,
                 const std::filesystem::path& file) {
-  Run run = start_run(config);
+  Run run = assembled(config);
   require<UserError>(run.task->vocabularies() == checkpoint.vocabulary,
                      "{}: the training data has other words or labels than when the run began; "
                      "restore the data or "

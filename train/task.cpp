@@ -5,6 +5,7 @@
 #include "train/classification.h"
 #include "train/coreference.h"
 #include "train/language_model.h"
+#include "train/static_embedding.h"
 #include "train/translation.h"
 #include "train/word_sense.h"
 
@@ -42,6 +43,8 @@ std::unique_ptr<Task> task_of(const Config& config, const Arguments&... argument
       return std::make_unique<Classification>(config, arguments...);
     case TaskKind::coreference:
       return std::make_unique<Coreference>(config, arguments...);
+    case TaskKind::static_embedding:
+      return std::make_unique<StaticEmbedding>(config, arguments...);
     case TaskKind::translate:
       return std::make_unique<Translation>(config, arguments...);
     case TaskKind::language_model:

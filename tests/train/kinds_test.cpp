@@ -93,6 +93,17 @@ TEST_CASE("an encoder learns coreference, and resumes bit for bit") {
   check_training(config_of(ModelKind::encoder, TaskKind::coreference, "pronoun/valid.tsv"));
 }
 
+TEST_CASE("static embeddings learn from plain text by every objective, and resume bit for bit") {
+  for (const Objective objective : {Objective::skip_gram, Objective::cbow, Objective::glove}) {
+    CAPTURE(static_cast<int>(objective));
+    Config config =
+        config_of(ModelKind::static_embedding, TaskKind::static_embedding, "bank/valid.tsv");
+    config.task.objective = objective;
+    config.train.batch = 64;
+    check_training(config);
+  }
+}
+
 TEST_CASE("an encoder-decoder learns to translate, and resumes bit for bit") {
   check_training(config_of(ModelKind::encoder_decoder, TaskKind::translate, "idiom/valid.tsv"));
 }
