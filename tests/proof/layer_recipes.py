@@ -63,9 +63,14 @@ def decoder(p, x, memory):
 
 
 def recurrent(cell, p, x):
-    layer = cell(6, 3, num_layers=2, bidirectional=True, batch_first=True)
+    """Two layers in both directions. PyTorch's module keeps its own list of weights, which functional_call misses."""
+    function = {nn.RNN: torch._VF.rnn_tanh, nn.GRU: torch._VF.gru, nn.LSTM: torch._VF.lstm}[cell]
+    names = [name for name, _ in cell(6, 3, num_layers=2, bidirectional=True).named_parameters()]
     packed = nn.utils.rnn.pack_padded_sequence(x, [4, 2], batch_first=True)
-    return nn.utils.rnn.pad_packed_sequence(functional_call(layer, p, (packed,))[0], batch_first=True)[0]
+    start = x.new_zeros(4, 2, 3)
+    state = [start, start] if cell is nn.LSTM else start
+    y = function(packed.data, packed.batch_sizes, state, [p[name] for name in names], True, 2, 0.0, False, True)[0]
+    return nn.utils.rnn.pad_packed_sequence(packed._replace(data=y), batch_first=True)[0]
 
 
 def same_convolution(x, weight, bias):

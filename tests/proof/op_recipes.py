@@ -8,7 +8,6 @@ import math
 import numpy
 import torch
 from torch.nn import functional as F
-from torch.nn.utils.stateless import functional_call
 
 # Ops that PyTorch 1.13 lacks: their recipes write out the formula, differentiated by PyTorch.
 FORMULAS = {"masked_mean", "masked_max", "select_rows", "rms_norm", "rotary"}
@@ -93,14 +92,16 @@ def conv1d(x, weight, bias=None, **options):
 
 def recurrent(cell, x, weight_ih, weight_hh, bias_ih, bias_hh, reverse, lengths):
     """One direction of PyTorch's layer over each sequence without its padding."""
-    layer = cell(weight_ih.shape[1], weight_hh.shape[1], batch_first=True)
-    weights = {"weight_ih_l0": weight_ih, "weight_hh_l0": weight_hh, "bias_ih_l0": bias_ih, "bias_hh_l0": bias_hh}
+    function = {torch.nn.RNN: torch._VF.rnn_tanh, torch.nn.GRU: torch._VF.gru, torch.nn.LSTM: torch._VF.lstm}[cell]
+    weights = [weight_ih, weight_hh, bias_ih, bias_hh]
+    start = x.new_zeros(1, 1, weight_hh.shape[1])
     rows = []
     for sequence, length in zip(x, lengths):
         states = sequence.new_zeros(len(sequence), weight_hh.shape[1])
         if length:
             real = sequence[:length].flip(0) if reverse else sequence[:length]
-            y = functional_call(layer, weights, (real[None],))[0][0]
+            state = [start, start] if cell is torch.nn.LSTM else start
+            y = function(real[None], state, weights, True, 1, 0.0, False, False, True)[0][0]
             states = torch.cat([y.flip(0) if reverse else y, states[length:]])
         rows.append(states)
     return torch.stack(rows)

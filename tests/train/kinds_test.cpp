@@ -25,10 +25,10 @@ Config config_of(ModelKind kind, TaskKind task, const std::string& train) {
   config.model.max_length = 32;
   config.model.bidirectional = kind == ModelKind::recurrent;
   config.optimizer.lr = 1e-2;
-  config.train.steps = 20;
-  config.train.batch = 8;
-  config.train.eval_every = 10;
-  config.train.checkpoint_every = 10;
+  config.train.steps = 80;
+  config.train.batch = 16;
+  config.train.eval_every = 40;
+  config.train.checkpoint_every = 40;
   return config;
 }
 
@@ -58,7 +58,9 @@ void check_training(const Config& config) {
   const auto measured = losses(run.metrics);
   REQUIRE(measured.size() == 2);
   CHECK(measured[1] < measured[0]);
-  const auto half = whole.checkpoint(10);
+  const auto half = whole.checkpoint(40);
+  second.create();
+  std::filesystem::copy_file(whole.best(), second.best());
   Run resumed = restore_run(config, read_checkpoint(half), half);
   run_to_end(resumed, second);
   const Checkpoint a = read_checkpoint(whole.last()), b = read_checkpoint(second.last());

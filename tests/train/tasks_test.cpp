@@ -1,5 +1,7 @@
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
 #include "train/chrf.h"
