@@ -48,9 +48,9 @@ struct ModelOptions {
   bool bias = true;   ///< linear layers and norms add one
   bool tied = false;  ///< the output layer's weight is the embedding table
   EmbeddingKind embedding = EmbeddingKind::learned;
-  std::string embedding_file = {};      ///< word2vec or GloVe text that the static vectors start from
-  bool freeze_embedding = false;   ///< the static vectors stay as they are
-  CellKind cell = CellKind::lstm;  ///< of a recurrent model
+  std::string embedding_file = {};  ///< word2vec or GloVe text that the static vectors start from
+  bool freeze_embedding = false;    ///< the static vectors stay as they are
+  CellKind cell = CellKind::lstm;   ///< of a recurrent model
   bool bidirectional = false;  ///< a recurrent model reads backwards, too: half of the width each
   double dropout = 0.0;        ///< in [0, 1)
   Index max_length = 256;      ///< longest sentence in tokens

@@ -1,0 +1,20 @@
+# `cmake --install build/release --prefix DIR`: the program, and the library for find_package(qkv) and pkg-config.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+set(folders core layers optim datasets)
+list(TRANSFORM folders PREPEND qkv_ OUTPUT_VARIABLE libraries)
+install(TARGETS ${libraries} EXPORT qkv ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS qkv RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+foreach(folder IN LISTS folders)
+  install(DIRECTORY ${folder} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/qkv FILES_MATCHING PATTERN "*.h")
+endforeach()
+
+set(package ${CMAKE_INSTALL_LIBDIR}/cmake/qkv)
+install(EXPORT qkv NAMESPACE qkv:: FILE qkvTargets.cmake DESTINATION ${package})
+configure_file(cmake/qkvConfig.cmake.in qkvConfig.cmake @ONLY)
+write_basic_package_version_file(qkvConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/qkvConfig.cmake ${PROJECT_BINARY_DIR}/qkvConfigVersion.cmake DESTINATION ${package})
+file(RELATIVE_PATH qkv_up /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+configure_file(cmake/qkv.pc.in qkv.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/qkv.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
