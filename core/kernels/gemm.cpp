@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cstdint>
 #include <optional>
-#include <type_traits>
 #include <utility>
 
 #include "core/kernels/scratch.h"
@@ -120,23 +118,16 @@ constexpr auto tiles = []<int... R>(std::integer_sequence<int, R...>) {
 }
 (std::make_integer_sequence<int, tile_rows>());
 
-template <class T>
-using Mask = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
-
-/// Lane l of `low` becomes row i's or, where l has bit `Size`, row i + Size's lane l - Size; `high`
-/// likewise.
-template <class T, int Size>
-void swap_blocks(Vector<T> (&rows)[width<T>]) {
-  Vector<Mask<T>> low, high;
-  for (int l = 0; l < width<T>; ++l) {
-    low[l] = l & Size ? width<T> + l - Size : l;
-    high[l] = l & Size ? width<T> + l : l + Size;
-  }
+/// Exchanges the blocks of `Size` numbers off the diagonal in each square of 2 Size rows. `Lane`
+/// counts the lanes of a vector.
+template <class T, int Size, int... Lane>
+void swap_blocks(Vector<T> (&rows)[width<T>], std::integer_sequence<int, Lane...>) {
   for (int i = 0; i < width<T>; ++i) {
     if (i & Size) continue;
     const Vector<T> a = rows[i], b = rows[i + Size];
-    rows[i] = __builtin_shuffle(a, b, low);
-    rows[i + Size] = __builtin_shuffle(a, b, high);
+    rows[i] = __builtin_shufflevector(a, b, (Lane & Size ? width<T> + Lane - Size : Lane)...);
+    rows[i + Size] =
+        __builtin_shufflevector(a, b, (Lane & Size ? width<T> + Lane : Lane + Size)...);
   }
 }
 
@@ -148,7 +139,7 @@ void transpose_square(const T* x, Index stride, T* y) {
   for (int i = 0; i < n; ++i) rows[i] = load(x + i * stride);
   // Swaps the off-diagonal blocks of size 1, 2, 4, ...
   [&]<int... Stage>(std::integer_sequence<int, Stage...>) {
-    (swap_blocks<T, 1 << Stage>(rows), ...);
+    (swap_blocks<T, 1 << Stage>(rows, std::make_integer_sequence<int, n>()), ...);
   }
   (std::make_integer_sequence<int, std::countr_zero(static_cast<unsigned>(n))>());
   for (int i = 0; i < n; ++i) store<T>(y + i * panel_width<T>, rows[i]);
