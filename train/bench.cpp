@@ -34,8 +34,9 @@ double peak_memory_mib() {
 /// The best of several products of square matrices by the system's BLAS.
 double sgemm_gflops() {
   constexpr int size = 1024;
-  const std::vector<float> a(size * size, 0.5F), b(size * size, 0.25F);
-  std::vector<float> c(size * size);
+  constexpr std::size_t count = std::size_t{size} * size;
+  const std::vector<float> a(count, 0.5F), b(count, 0.25F);
+  std::vector<float> c(count);
   omp_set_num_threads(threads());
   double best = 0;
   for (int i = 0; i < 12; ++i) {

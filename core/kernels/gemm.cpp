@@ -37,7 +37,7 @@ Index depth_of(Index k) {
   return std::max<Index>((k + blocks - 1) / blocks, 1);
 }
 /// Rows of A that stay in the second-level cache while all of B passes by.
-constexpr Index block_rows = 6 * tile_rows;
+constexpr Index block_rows = Index{6} * tile_rows;
 
 template <class T>
 Vector<T> load(const T* from) {
