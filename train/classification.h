@@ -20,6 +20,7 @@ class Classification final : public SentenceTask {
   SentenceExamples read_file(const std::filesystem::path& file) const override {
     return read_classify_tsv(file);
   }
+  std::string formula() const override { return "W mean(y) + b"; }
   Tensor logits(const Network& network, const Batch& batch, Context& context) const override;
 };
 

@@ -22,6 +22,7 @@ class Coreference final : public SentenceTask {
   SentenceExamples read_file(const std::filesystem::path& file) const override {
     return read_coreference_tsv(file);
   }
+  std::string formula() const override { return "y_j . (W y_i + b) / sqrt(D)"; }
   Tensor logits(const Network& network, const Batch& batch, Context& context) const override;
 
   Index width_;

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "datasets/batch.h"
-
 namespace qkv {
 namespace {
 
@@ -43,32 +41,30 @@ bool ends_with_part(const std::string& path, const std::string& part) {
   return path == part || path.ends_with("." + part);
 }
 
-}  // namespace
-
-Recorder recorded(Network& network, const Sentence& sentence) {
-  const NoGrad no_grad;
-  Recorder recorder(network);
-  Context context(&recorder);
-  const std::vector<std::int32_t> ids[] = {sentence.ids};
-  const TokenBatch batch = pad(ids);
-  (*network.model)(batch.ids, batch.lengths, context);
-  return recorder;
+/// Whether a norm comes after its part of the block, as it was recorded.
+bool normalises_after(const Recorder& recorder, const std::string& norm) {
+  const std::string block = norm.substr(0, norm.rfind(".norm_"));
+  const std::string part =
+      norm.ends_with("norm_1.output") ? ".attention.output" : ".feed_forward.output";
+  const auto place = [&](const std::string& path) {
+    return std::ranges::find(recorder.all(), path, &Recorder::Record::path);
+  };
+  return place(block + part) < place(norm);
 }
 
-Explanation explain(Trained& trained, const Sentence& sentence, Index index) {
+}  // namespace
+
+Recorder recorded(const Trained& trained, const Sentence& sentence) {
+  return explain(trained, sentence, 0).recorder;
+}
+
+Explanation explain(const Trained& trained, const Sentence& sentence, Index index) {
   const NoGrad no_grad;
-  Explanation explanation{
-      trained.config.model, sentence, index, recorded(*trained.network, sentence), {}, {}, {}};
-  const Tensor contextual = explanation.recorder.at("contextual");
-  const Indices row({static_cast<std::int32_t>(index)}, {1});
-  const Tensor logits = trained.network->logits(select_rows(contextual, row));
-  explanation.logits = alone(logits);
-  explanation.probabilities = alone(softmax(logits));
-  const auto vocabularies = trained.task->vocabularies();
-  const auto labels = vocabularies.find("labels");
-  explanation.labels =
-      labels == vocabularies.end() ? trained.task->vocabulary().tokens() : labels->second;
-  return explanation;
+  Explanation result{trained.config.model, sentence, index, Recorder(*trained.network), {}, {}};
+  Context context(&result.recorder);
+  result.scores = trained.task->scores(*trained.network, sentence, index, context);
+  if (result.scores.logits) result.probabilities = softmax(result.scores.logits);
+  return result;
 }
 
 std::vector<AttentionSteps> attention_steps(const Recorder& recorder) {
@@ -92,8 +88,15 @@ Formula formula_of(const Recorder& recorder, const std::string& path) {
       {"attended", {"x'_i", "x_i + o_i", "residual"}},
       {"norm_2.output", {"h'_i", "(x'_i - mean(x'_i)) / sqrt(var(x'_i) + 1e-5) * g + b", "norm"}},
       {"feed_forward.output", {"f_i", "W_2 gelu(W_1 h'_i + b_1) + b_2", "feed-forward"}},
+      {"norm_cross.output", {"h_i", "norm(x_i)", "norm"}},
+      {"cross_attention.output", {"o_i", "W_o z_i + b_o", "output projection"}},
+      {"informed", {"x'_i", "x'_i + o_i", "residual"}},
       {"norm.output", {"y_i", "(x_i - mean(x_i)) / sqrt(var(x_i) + 1e-5) * g + b", "last norm"}},
       {"contextual", {"y_i", "", "contextual vector"}}};
+  if (ends_with_part(path, "norm_1.output") && normalises_after(recorder, path))
+    return {"x_i", "norm(x_i + o_i)", "residual and norm"};
+  if (ends_with_part(path, "norm_2.output") && normalises_after(recorder, path))
+    return {"x_i", "norm(x_i + f_i)", "residual and norm"};
   const auto found = std::ranges::find_if(
       known, [&](const auto& entry) { return ends_with_part(path, entry.first); });
   if (found != known.end()) return found->second;

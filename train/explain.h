@@ -28,17 +28,17 @@ struct AttentionSteps {
 struct Explanation {
   ModelOptions model;
   Sentence sentence;
-  Index index;                      ///< the word
-  Recorder recorder;                ///< every vector on the way, in the order of computing
-  Tensor logits, probabilities;     ///< [classes]
-  std::vector<std::string> labels;  ///< the classes
+  Index index;           ///< the word
+  Recorder recorder;     ///< every vector on the way, in the order of computing
+  Scores scores;         ///< of the answers
+  Tensor probabilities;  ///< softmax of the logits; empty without choices
 };
 
 /// Runs a sentence through a model and keeps what it computes on the way.
-Recorder recorded(Network& network, const Sentence& sentence);
+Recorder recorded(const Trained& trained, const Sentence& sentence);
 
 /// The numbers are the model's own: the recorder listens while it computes.
-Explanation explain(Trained& trained, const Sentence& sentence, Index index);
+Explanation explain(const Trained& trained, const Sentence& sentence, Index index);
 
 /// The steps of each attention module, in the order of computing.
 std::vector<AttentionSteps> attention_steps(const Recorder& recorder);

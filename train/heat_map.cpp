@@ -59,7 +59,7 @@ std::string cell_text(double value, Density density) {
 }
 
 std::string cell(double value, Density density, Colours colours) {
-  const std::string text = cell_text(value, density);
+  std::string text = cell_text(value, density);
   if (colours == Colours::none) return text;
   const int ink = value > 0.55 ? 16 : 255;
   return fmt::format("\033[{};38;5;{}m{}\033[0m", sgr(48, shade(value), colours), ink, text);

@@ -37,16 +37,19 @@ Sentence indexed(const Task& task, const std::string& text) {
 
 }  // namespace
 
-LabelledText labelled_text(const Task& task, const std::string& line) {
+LabelledText labelled_text(const Trained& model, const std::string& line) {
   const auto columns = columns_of(line);
   require<UserError>(columns.size() <= 3,
                      "must be a sentence, label<TAB>sentence or label<TAB>index<TAB>sentence, has "
                      "{} columns",
                      columns.size());
-  LabelledText result{columns.size() > 1 ? columns[0] : "", columns.back(),
-                      task.read(columns.back()), -1};
+  const TaskKind kind = model.config.task.kind;
+  const std::string& text = kind == TaskKind::translate ? columns.front() : columns.back();
+  const bool labelled = kind == TaskKind::word_sense || kind == TaskKind::classify;
+  const Task& task = *model.task;
+  LabelledText result{labelled && columns.size() > 1 ? columns[0] : "", text, task.read(text), -1};
   if (columns.size() == 3) {
-    result.sentence = indexed(task, columns.back());
+    result.sentence = indexed(task, text);
     result.index = index_of(columns[1], result.sentence);
   } else if (!result.sentence.targets.empty()) {
     result.index = result.sentence.targets.front();
@@ -54,10 +57,11 @@ LabelledText labelled_text(const Task& task, const std::string& line) {
   return result;
 }
 
-std::vector<LabelledText> read_labelled_texts(const Task& task, const std::filesystem::path& file) {
+std::vector<LabelledText> read_labelled_texts(const Trained& model,
+                                              const std::filesystem::path& file) {
   std::vector<LabelledText> texts;
   for (const std::string& line : read_lines(file)) try {
-      texts.push_back(labelled_text(task, line));
+      texts.push_back(labelled_text(model, line));
     } catch (const UserError& error) {
       throw UserError(fmt::format("{}:{}: {}", file.string(), texts.size() + 1, error.what()));
     }

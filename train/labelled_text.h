@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "train/task.h"
+#include "train/run.h"
 
 namespace qkv {
 
@@ -16,10 +16,12 @@ struct LabelledText {
   Index index;  ///< the word that the line is about, else the sentence's first target, else -1
 };
 
-/// Reads a line of any task's data: its last column is the sentence, a first column its label, a
-/// column between them the index of its word. Throws UserError.
-LabelledText labelled_text(const Task& task, const std::string& line);
+/// Reads a line of the model's kind of data: a sentence, `label<TAB>sentence`,
+/// `label<TAB>index<TAB>sentence`, `antecedent<TAB>pronoun<TAB>sentence` or `source<TAB>target`.
+/// Throws UserError.
+LabelledText labelled_text(const Trained& model, const std::string& line);
 /// Reads all lines of a data file. Throws UserError naming file and line.
-std::vector<LabelledText> read_labelled_texts(const Task& task, const std::filesystem::path& file);
+std::vector<LabelledText> read_labelled_texts(const Trained& model,
+                                              const std::filesystem::path& file);
 
 }  // namespace qkv

@@ -135,17 +135,24 @@ Sentence LanguageModel::read(std::string_view text) const {
   return sentence;
 }
 
+Scores LanguageModel::scores(const Network& network, const Sentence& sentence, Index index,
+                             Context& context) const {
+  const Indices ids(sentence.ids, {1, std::ssize(sentence.ids)});
+  const Tensor x = (*network.model)(ids, {}, context);
+  return {reshape(network.logits(slice(x, 1, index, index + 1)), {-1}), vocabulary_->tokens(),
+          "W y_i + b"};
+}
+
 std::vector<Prediction> LanguageModel::predict(const Network& network,
                                                std::string_view text) const {
   const NoGrad no_grad;
   Context context;
   const Sentence sentence = read(text);
-  const Index length = std::ssize(sentence.ids);
-  const Tensor x = (*network.model)(Indices(sentence.ids, {1, length}), {}, context);
-  const auto probabilities = softmax(network.logits(slice(x, 1, length - 1, length))).values();
+  const Index last = std::ssize(sentence.ids) - 1;
+  const auto probabilities = softmax(scores(network, sentence, last, context).logits).values();
   const auto best = std::ranges::max_element(probabilities);
   const auto id = static_cast<std::int32_t>(best - probabilities.begin());
-  return {{std::string(text), length - 1, vocabulary_->token(id), *best}};
+  return {{std::string(text), last, vocabulary_->token(id), *best}};
 }
 
 }  // namespace qkv

@@ -22,6 +22,9 @@ class LanguageModel final : public Task {
   Evaluation evaluate(const Network& network, Split split) const override;
   Evaluation evaluate(const Network& network, const std::filesystem::path& file) const override;
   Sentence read(std::string_view text) const override;
+  /// The choices are the characters that may come after character `index`.
+  Scores scores(const Network& network, const Sentence& sentence, Index index,
+                Context& context) const override;
   /// The most probable next character.
   std::vector<Prediction> predict(const Network& network, std::string_view text) const override;
 

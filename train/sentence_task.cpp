@@ -196,13 +196,19 @@ void SentenceTask::require_targets(const Sentence& sentence, std::string_view te
                      "\"{}\" has none of the words that the model was trained on: {}", text, known);
 }
 
+Scores SentenceTask::scores(const Network& network, const Sentence& sentence, Index index,
+                            Context& context) const {
+  const Example example{sentence.ids, static_cast<std::int32_t>(index), 0};
+  const Example* const one[] = {&example};
+  return {reshape(logits(network, batch(one), context), {-1}),
+          answers_are_labels() ? labels_ : sentence.words, formula()};
+}
+
 SentenceTask::Choice SentenceTask::choose(const Network& network, const Sentence& sentence,
                                           Index target) const {
   const NoGrad no_grad;
   Context context;
-  const Example example{sentence.ids, static_cast<std::int32_t>(target), 0};
-  const Example* const one[] = {&example};
-  const auto probabilities = softmax(logits(network, batch(one), context)).values();
+  const auto probabilities = softmax(scores(network, sentence, target, context).logits).values();
   const auto best = std::ranges::max_element(probabilities);
   return {best - probabilities.begin(), *best};
 }

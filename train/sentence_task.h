@@ -17,6 +17,8 @@ class SentenceTask : public Task {
   Evaluation evaluate(const Network& network, Split split) const override;
   Evaluation evaluate(const Network& network, const std::filesystem::path& file) const override;
   Sentence read(std::string_view text) const override;
+  Scores scores(const Network& network, const Sentence& sentence, Index index,
+                Context& context) const override;
   Index outputs() const override { return std::ssize(labels_); }
 
  protected:
@@ -48,6 +50,8 @@ class SentenceTask : public Task {
 
   /// Reads a file in the task's format. Throws UserError naming file and line.
   virtual SentenceExamples read_file(const std::filesystem::path& file) const = 0;
+  /// How the logits come from the contextual vectors y.
+  virtual std::string formula() const { return "W y_i + b"; }
   /// The scores of the choices, [B, C].
   virtual Tensor logits(const Network& network, const Batch& batch, Context& context) const = 0;
 

@@ -48,6 +48,13 @@ struct Sentence {
   std::vector<Index> targets;  ///< the words that the task asks about
 };
 
+/// The scores of the answers that a model can give.
+struct Scores {
+  Tensor logits;                     ///< [C]; empty for a task whose answers are texts
+  std::vector<std::string> choices;  ///< C labels, tokens or words
+  std::string formula;               ///< of the logits, from the contextual vectors y
+};
+
 /// The loss of a batch.
 struct BatchLoss {
   Tensor value;  ///< scalar
@@ -77,6 +84,9 @@ class Task {
 
   /// Throws UserError when the text is empty or longer than the model allows.
   virtual Sentence read(std::string_view text) const = 0;
+  /// Runs a model, watched by `context`, and scores the answers about word `index` of a sentence.
+  virtual Scores scores(const Network& network, const Sentence& sentence, Index index,
+                        Context& context) const = 0;
   /// One prediction for each target word of a text. Throws UserError when there is none.
   virtual std::vector<Prediction> predict(const Network& network, std::string_view text) const = 0;
 };

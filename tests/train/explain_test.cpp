@@ -52,7 +52,7 @@ TEST_CASE("an explanation ends in the very numbers that the task predicts") {
   const auto probabilities = explanation.probabilities.values();
   const auto best = std::ranges::max_element(probabilities);
   CHECK(*best == prediction.probability);
-  CHECK(explanation.labels[static_cast<std::size_t>(best - probabilities.begin())] ==
+  CHECK(explanation.scores.choices[static_cast<std::size_t>(best - probabilities.begin())] ==
         prediction.label);
 }
 

@@ -26,7 +26,7 @@ TEST_CASE("the last column is the sentence, the columns before it label and inde
   const TempDir folder;
   const auto file =
       folder.write("d.tsv", "money\t2\tthe money bank\nriver\tthe river bank\nthe bank\nhello\n");
-  const auto texts = read_labelled_texts(*run.task, file);
+  const auto texts = read_labelled_texts(run, file);
   REQUIRE(texts.size() == 4);
   CHECK(texts[0].label == "money");
   CHECK(texts[0].index == 2);
@@ -42,7 +42,7 @@ TEST_CASE("a line that is no sentence is named with what is wrong") {
   const TempDir folder;
   const auto error = [&](std::string_view line) {
     const auto file = folder.write("d.tsv", std::string("the bank\n") + std::string(line));
-    return error_of<UserError>([&] { read_labelled_texts(*run.task, file); });
+    return error_of<UserError>([&] { read_labelled_texts(run, file); });
   };
   CHECK(error("money\t7\tthe bank\n")
             .ends_with("d.tsv:2: the word's index must be from 0 to 1, got 7"));

@@ -6,7 +6,7 @@ import unittest
 
 import numpy as np
 
-from program_test import CONFIG, ProgramTest
+from program_test import CONFIG, PROJECT, ProgramTest
 
 
 class Looking(ProgramTest):
@@ -128,6 +128,42 @@ class Looking(ProgramTest):
         maps = [line for line in text.splitlines() if not line.startswith(("layer", "attention"))]
         self.assertGreater(len(maps), 40)
         self.assertLessEqual(max(map(len, maps)), 80)
+
+    def test_every_kind_of_model_and_task_can_be_looked_at(self):
+        (self.folder / "text.txt").write_text("to be or not to be\n" * 40)
+        sentiment, pronoun, idiom = (PROJECT / f"datasets/{name}/valid.tsv" for name in ("sentiment", "pronoun", "idiom"))
+        for kind, task, data in (("encoder", "classify", sentiment), ("recurrent", "classify", sentiment),
+                                 ("convolution", "classify", sentiment), ("feed-forward", "word-sense", "valid.tsv"),
+                                 ("static", "word-sense", "valid.tsv"), ("encoder", "coreference", pronoun),
+                                 ("encoder-decoder", "translate", idiom), ("decoder", "language-model", "text.txt")):
+            with self.subTest(f"{kind}, {task}"):
+                run = f"{kind}-{task}"
+                (self.folder / f"{run}.toml").write_text(
+                    f'name = "{run}"\n[task]\nkind = "{task}"\ntrain = "{data}"\ntest = "{data}"\n[model]\nkind = "{kind}"\n'
+                    'width = 8\nheads = 2\nmax_length = 40\nposition = "learned"\n[train]\nsteps = 2\nbatch = 4\n')
+                self.run_qkv("train", f"{run}.toml")
+                folder, text = f"runs/{run}", "it was the bank" if task != "language-model" else "to be"
+                word = "b" if task == "language-model" else "bank"
+                explained = self.json("explain", folder, text, "--word", word)
+                self.assertEqual(explained["steps"][-1]["path"], "contextual")
+                self.assertEqual(len(explained["logits"]), len(explained["labels"]))
+                self.assertIn("y_", self.run_qkv("explain", folder, text, "--word", word).stdout)
+                self.json("embed", folder, text, "--word", word)
+                self.json("inspect", folder)
+                if "coder" in kind:
+                    self.json("attend", folder, text)
+                else:
+                    self.assert_refused(["attend", folder, text], "no attention")
+                self.run_qkv("report", folder)
+
+    def test_explain_follows_norms_after_the_parts_shared_heads_and_models_without_biases(self):
+        changes = ["model.norm=post", "model.kv_heads=1", "model.bias=false", "model.position=rotary", "train.steps=5"]
+        self.run_qkv("train", "tiny.toml", "--run", "other", *(part for change in changes for part in ("--set", change)))
+        text = self.run_qkv("explain", "other", "money bank grows").stdout
+        self.assertIn("x_2 = norm(x_2 + f_2)", text)
+        self.assertIn("q = rotary(W_q h)", text)
+        self.assertNotIn("+ b", text)
+        self.assertEqual(len(self.json("inspect", "other")["heads"]), 2)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ struct Options {
 };
 
 LayerWeights attention_of(Trained& trained, const Sentence& sentence) {
-  const LayerWeights layers = self_attention(recorded(*trained.network, sentence));
+  LayerWeights layers = self_attention(recorded(trained, sentence));
   require<UserError>(!layers.empty(), "the model has no attention to show");
   return layers;
 }
@@ -105,7 +105,7 @@ std::vector<std::vector<HeadHabits>> habits_over(Trained& trained,
 }
 
 int show_data(Trained& trained, const Options& options) {
-  const auto texts = read_labelled_texts(*trained.task, options.data);
+  const auto texts = read_labelled_texts(trained, options.data);
   const auto layers = habits_over(trained, texts);
   require_in_range(options.layer, layers.size(), "--layer");
   require_in_range(options.head, layers[0].size(), "--head");

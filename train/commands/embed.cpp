@@ -46,7 +46,7 @@ Embeddings embeddings(Trained& trained, const Options& options) {
     result.asked.push_back(embedded(trained, options, text));
   if (options.data.empty()) return result;
   const std::string& asked = result.asked[0].word();
-  for (const LabelledText& line : read_labelled_texts(*trained.task, options.data))
+  for (const LabelledText& line : read_labelled_texts(trained, options.data))
     for (WordVector& word : word_vectors(trained, line.sentence, options.layer)) {
       word.label = line.label;
       word.text = line.text;

@@ -14,8 +14,9 @@ struct Options {
   bool json = false;
 };
 
-constexpr Index whole = 8;      // vectors up to this width are printed whole
-constexpr Index shortened = 6;  // of longer ones so many numbers
+constexpr Index whole = 8;                // vectors up to this width are printed whole
+constexpr Index shortened = 6;            // of longer ones so many numbers
+constexpr std::size_t most_choices = 10;  // of the prediction are shown
 
 Json to_json(const HeadSteps& head) {
   return {{"q", commands::to_json(head.q)},           {"k", commands::to_json(head.k)},
@@ -57,8 +58,8 @@ Json to_json(const Explanation& explanation, Trained& trained) {
           {"index", explanation.index},
           {"steps", steps},
           {"attention", attention},
-          {"labels", explanation.labels},
-          {"logits", commands::to_json(explanation.logits)},
+          {"labels", explanation.scores.choices},
+          {"logits", commands::to_json(explanation.scores.logits)},
           {"probabilities", commands::to_json(explanation.probabilities)},
           {"parameters", used_parameters(*trained.network)}};
 }
@@ -222,17 +223,22 @@ class Story {
   }
 
   void print_prediction() const {
-    const auto logits = at_.logits.values(), probabilities = at_.probabilities.values();
-    fmt::print("\nprediction\n  logits = {}\n", without_bias(fmt::format("W y_{} + b", number_)));
+    const Scores& scores = at_.scores;
+    if (scores.choices.empty()) {
+      fmt::print("\nFrom these vectors the decoder writes the output: qkv predict\n");
+      return;
+    }
+    const auto logits = scores.logits.values(), probabilities = at_.probabilities.values();
+    fmt::print("\nprediction\n  logits = {}\n", with_index(without_bias(scores.formula), index_));
     std::vector<std::size_t> order(logits.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
     std::ranges::stable_sort(order, std::greater(), [&](std::size_t i) { return logits[i]; });
-    if (order.size() > 10) order.resize(10);
-    std::vector<std::vector<std::string>> rows = {{"      label", "logit", "softmax"}};
+    if (order.size() > most_choices) order.resize(most_choices);
+    std::vector<std::vector<std::string>> rows = {{"      choice", "logit", "softmax"}};
     for (const std::size_t i : order)
-      rows.push_back({"      " + at_.labels[i], fmt::format("{:.4f}", logits[i]),
+      rows.push_back({"      " + scores.choices[i], fmt::format("{:.4f}", logits[i]),
                       fmt::format("{:.4f}", probabilities[i])});
-    fmt::print("{}  \"{}\" here: {}\n", table(rows), word(index_), at_.labels[order[0]]);
+    fmt::print("{}  \"{}\" here: {}\n", table(rows), word(index_), scores.choices[order[0]]);
   }
 
   const Explanation& at_;

@@ -39,11 +39,11 @@ function startEmbedding() {
     const view = run().embedding;
     $("embeddings").hidden = !view;
     if (!view) return;
-    const { points } = run(), labels = labelsOf(points), words = [...new Set(points.map(p => p.tokens[p.index]))];
-    const word = words.length === 1 ? `“${words[0]}”` : "a word";
+    const { points } = run(), labels = labelsOf(points), words = [...new Set(points.map(p => p.tokens[p.index] || ""))];
+    const what = words.length > 1 ? "a word in" : words[0] ? `“${words[0]}” in` : "the mean vector of";
     $("embeddings-lead").textContent =
-      `Each point is ${word} in one of ${points.length} sentences of the ${run().texts_from} data. ` +
-      "The static vector does not know its sentence; the contextual one does. The slider above moves these pictures too.";
+      `Each point is ${what} one of ${points.length} sentences of the ${run().texts_from} data. ` +
+      "A static vector does not know its sentence; a contextual one does. The slider above moves these pictures too.";
     $("labels").replaceChildren(...(labels.length > 1 ? labels : []).map((label, i) =>
       make("span", {}, make("i", { class: "dot", style: `background:${labelColour(i)}` }), label)));
     pictures.forEach(redraw => redraw());

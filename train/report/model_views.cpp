@@ -37,7 +37,7 @@ Json sentence_view(std::vector<Stop>& stops, std::span<const std::size_t> chosen
   const int bits = text.sentence.words.size() > long_sentence ? 8 : 16;
   Json view = {{"layers", 0}, {"heads", 0}, {"bits", bits}, {"weights", Json::array()}};
   for (const std::size_t stop : chosen) {
-    const LayerWeights layers = self_attention(recorded(*stops[stop].model.network, text.sentence));
+    const LayerWeights layers = self_attention(recorded(stops[stop].model, text.sentence));
     view["layers"] = layers.size();
     view["heads"] = layers.empty() ? 0 : layers[0].size();
     view["weights"].push_back(encoded_shares(flat(layers), bits));
@@ -49,17 +49,30 @@ Json sentence_view(std::vector<Stop>& stops, std::span<const std::size_t> chosen
 std::size_t cost_of(Trained& model, std::span<const LabelledText> sentences) {
   std::size_t cost = 0;
   for (const LabelledText& text : sentences) {
-    const auto weights = flat(self_attention(recorded(*model.network, text.sentence)));
+    const auto weights = flat(self_attention(recorded(model, text.sentence)));
     cost += weights.size() * (text.sentence.words.size() > long_sentence ? 4 : 8) / 3;
   }
   return cost;
 }
 
+/// A sentence as the mean of its words.
+WordVector mean_of(const std::vector<WordVector>& words) {
+  WordVector mean = words[0];
+  for (const auto vector : {&WordVector::static_vector, &WordVector::contextual})
+    for (std::size_t i = 0; i < (mean.*vector).size(); ++i) {
+      double sum = 0;
+      for (const WordVector& word : words) sum += (word.*vector)[i];
+      (mean.*vector)[i] = sum / static_cast<double>(words.size());
+    }
+  return mean;
+}
+
 std::vector<WordVector> vectors_of(Stop& stop, std::span<const LabelledText> texts) {
   std::vector<WordVector> words;
-  for (const LabelledText& text : texts)
-    words.push_back(
-        word_vectors(stop.model, text.sentence, -1)[static_cast<std::size_t>(text.index)]);
+  for (const LabelledText& text : texts) {
+    const auto all = word_vectors(stop.model, text.sentence, -1);
+    words.push_back(text.index < 0 ? mean_of(all) : all[static_cast<std::size_t>(text.index)]);
+  }
   return words;
 }
 

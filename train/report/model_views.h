@@ -14,9 +14,9 @@ namespace qkv::report {
 Json attention_view(std::vector<Stop>& stops, std::span<const LabelledText> sentences,
                     std::size_t budget);
 
-/// The words that the texts are about, before and after the model read them, in the two principal
-/// components of the last stop. {"before": {"share", "points": [[[x, y] of a word] of a stop]},
-/// "after": ...}
+/// The words that the texts are about, or the texts, before and after the model read them, in the
+/// two principal components of the last stop. {"before": {"share", "points": [[[x, y] of a word] of
+/// a stop]}, "after": ...}
 Json embedding_view(std::vector<Stop>& stops, std::span<const LabelledText> texts);
 
 /// Matrices of the model as pictures of at most 64 x 64 signed bytes, and what they were before

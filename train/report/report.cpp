@@ -1,8 +1,11 @@
 #include "train/report/report.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 
+#include "datasets/coarsewsd.h"
 #include "datasets/text.h"
 #include "datasets/text_file.h"
 #include "train/labelled_text.h"
@@ -22,29 +25,56 @@ constexpr std::size_t most_sentences = 6;
 constexpr std::size_t most_points = 200;
 constexpr std::size_t most_tokens = 20'000;  // in the texts of all points
 
-/// The split to take examples from, and its file: test data if there are any.
-std::pair<Split, fs::path> examples_of(const Config& config) {
-  for (const auto& [split, file] :
-       {std::pair(Split::test, &config.task.test), std::pair(Split::valid, &config.task.valid),
-        std::pair(Split::train, &config.task.train)})
-    if (!file->empty() && fs::is_regular_file(*file)) return {split, *file};
-  return {};
+/// Examples to show, and where they are from.
+struct Examples {
+  std::string from;  ///< "test"
+  std::vector<LabelledText> texts;
+};
+
+/// Adds texts as long as they are few enough.
+void add(std::vector<LabelledText>& texts, LabelledText text, std::size_t& tokens) {
+  tokens += text.sentence.words.size();
+  if (tokens <= most_tokens) texts.push_back(std::move(text));
 }
 
-/// Lines that the task can read; what it cannot is of no use here.
-std::vector<LabelledText> readable(const Task& task, const fs::path& file) {
+/// Lines that the model can read; what it cannot is of no use here.
+std::vector<LabelledText> readable(const Trained& model, const std::string& file) {
   std::vector<LabelledText> texts;
-  if (file.empty()) return texts;
   std::size_t tokens = 0;
   for (const std::string& line : read_lines(file)) try {
-      LabelledText text = labelled_text(task, line);
-      tokens += text.sentence.words.size();
-      if (tokens > most_tokens) break;
-      if (text.index >= 0) texts.push_back(std::move(text));
+      add(texts, labelled_text(model, line), tokens);
     } catch (const UserError&) {
       continue;
     }
   return texts;
+}
+
+std::vector<LabelledText> coarsewsd_texts(const Trained& model) {
+  const TaskOptions& task = model.config.task;
+  std::vector<LabelledText> texts;
+  std::size_t tokens = 0;
+  for (const SentenceExample& whole :
+       read_coarsewsd(task.data, task.valid_share, model.config.seed).test) {
+    const SentenceExample example = cropped(whole, model.config.model.max_length);
+    Sentence sentence{example.words, {}, {}};
+    for (const std::string& word : example.words)
+      sentence.ids.push_back(model.task->vocabulary().id(word));
+    const std::string text = fmt::format("{}", fmt::join(example.words, " "));
+    add(texts, {example.label, text, sentence, example.index}, tokens);
+  }
+  return texts;
+}
+
+/// From the test data if there are any; nothing where the data are gone.
+Examples examples_of(const Trained& model) {
+  const TaskOptions& task = model.config.task;
+  if (task.format == DataFormat::coarsewsd && fs::is_directory(task.data))
+    return {"test", coarsewsd_texts(model)};
+  for (const auto& [from, file] :
+       {std::pair("test", task.test), std::pair("valid", task.valid),
+        std::pair("training", task.train), std::pair("training and test", task.data)})
+    if (!file.empty() && fs::is_regular_file(file)) return {from, readable(model, file)};
+  return {};
 }
 
 /// A few texts, the labels in turn, short and long ones.
@@ -84,8 +114,7 @@ Json run_view(const fs::path& run, std::span<const std::string> sentences, std::
   std::vector<Stop> stops = report::stops_of(run);
   const auto best = std::ranges::find(stops, "best", &Stop::note);
   Trained& model = best == stops.end() ? stops.back().model : best->model;
-  const auto [split, file] = examples_of(model.config);
-  const auto texts = readable(*model.task, file);
+  const auto [from, texts] = examples_of(model);
   const auto shown = sentences.empty() ? chosen(texts) : asked(*model.task, sentences);
   std::vector<LabelledText> points = texts;
   if (points.size() > most_points) points.resize(most_points);
@@ -95,7 +124,7 @@ Json run_view(const fs::path& run, std::span<const std::string> sentences, std::
     view["stops"].push_back({{"step", stop.model.step}, {"note", stop.note}});
   view["sentences"] = described(shown);
   view["attention"] = report::attention_view(stops, shown, attention_budget / runs);
-  view["texts_from"] = to_string(split);
+  view["texts_from"] = from;
   view["points"] = described(points);
   view["embedding"] = report::embedding_view(stops, points);
   Trained before = untrained(model);
