@@ -158,6 +158,9 @@ Trained untrained(const Trained& model) {
   fresh.config = model.config;
   fresh.task = restore_task(model.config, model.task->vocabularies());
   fresh.network = fresh_network(fresh.config, *fresh.task);
+  const std::string& vectors = fresh.config.model.embedding_file;
+  if (std::filesystem::is_regular_file(vectors))
+    load_vectors(vectors, fresh.task->vocabulary(), embedding_of(*fresh.network));
   return fresh;
 }
 

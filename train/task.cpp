@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "datasets/batch.h"
 #include "train/classification.h"
 #include "train/coreference.h"
 #include "train/language_model.h"
@@ -23,6 +24,14 @@ double Evaluation::metric(std::string_view name) const {
 
 std::string Evaluation::headline() const {
   return fmt::format("{} {:.4f}", metrics.front().first, metrics.front().second);
+}
+
+Scores Task::scores(const Network& network, const Sentence& sentence, Index,
+                    Context& context) const {
+  const std::vector<std::int32_t> ids[] = {sentence.ids};
+  const TokenBatch batch = pad(ids);
+  (*network.model)(batch.ids, batch.lengths, context);
+  return {};
 }
 
 const std::vector<std::string>& token_list(const Task::Vocabularies& vocabularies,

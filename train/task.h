@@ -50,7 +50,7 @@ struct Sentence {
 
 /// The scores of the answers that a model can give.
 struct Scores {
-  Tensor logits;                     ///< [C]; empty for a task whose answers are texts
+  Tensor logits;                     ///< [C]
   std::vector<std::string> choices;  ///< C labels, tokens or words
   std::string formula;               ///< of the logits, from the contextual vectors y
 };
@@ -84,9 +84,10 @@ class Task {
 
   /// Throws UserError when the text is empty or longer than the model allows.
   virtual Sentence read(std::string_view text) const = 0;
-  /// Runs a model, watched by `context`, and scores the answers about word `index` of a sentence.
+  /// Runs a model on a sentence, watched by `context`, and scores the answers about word `index`; a
+  /// task without answers to choose from gives no scores.
   virtual Scores scores(const Network& network, const Sentence& sentence, Index index,
-                        Context& context) const = 0;
+                        Context& context) const;
   /// One prediction for each target word of a text. Throws UserError when there is none.
   virtual std::vector<Prediction> predict(const Network& network, std::string_view text) const = 0;
 };

@@ -185,14 +185,6 @@ Sentence Translation::read(std::string_view text) const {
   return sentence;
 }
 
-Scores Translation::scores(const Network& network, const Sentence& sentence, Index,
-                           Context& context) const {
-  const Ids source[] = {sentence.ids};
-  const TokenBatch batch = pad(source);
-  (*network.model)(batch.ids, batch.lengths, context);
-  return {};
-}
-
 std::vector<Prediction> Translation::predict(const Network& network, std::string_view text) const {
   const Ids source[] = {read(text).ids};
   const Output output = outputs(network, source)[0];

@@ -24,9 +24,6 @@ class Translation final : public Task {
   Evaluation evaluate(const Network& network, Split split) const override;
   Evaluation evaluate(const Network& network, const std::filesystem::path& file) const override;
   Sentence read(std::string_view text) const override;
-  /// Reads the sentence; there is nothing to choose from.
-  Scores scores(const Network& network, const Sentence& sentence, Index index,
-                Context& context) const override;
   std::vector<Prediction> predict(const Network& network, std::string_view text) const override;
 
  private:

@@ -8,9 +8,9 @@
 
 using namespace qkv::report;
 
-TEST_CASE("shares are base64 of little-endian integers of 8 or 16 bits") {
+TEST_CASE("shares are base64 of little-endian integers of 16 bits, or of square roots of 8") {
   const std::vector<double> shares = {0, 1, 0.5, 2, -1};
-  CHECK(encoded_shares(shares, 8) == "AP+A/wA=");           // 00 ff 80 ff 00
+  CHECK(encoded_shares(shares, 8) == "AP+0/wA=");           // 00 ff b4 ff 00
   CHECK(encoded_shares(shares, 16) == "AAD//wCA//8AAA==");  // 0000 ffff 8000 ffff 0000
 }
 

@@ -165,9 +165,9 @@ class Page(Report):
         self.assertLess(seconds, 3)
         self.assertLess(self.page.stat().st_size, 3e6)
         self.assertEqual(self.browser.run("document.querySelectorAll('#attention-map image').length"), 1)
-        begin = time.monotonic()
+        before = self.browser.busy()
         self.click("[name=head][value='2']")
-        self.assertLess(time.monotonic() - begin, 1)
+        self.assertLess(self.browser.busy() - before, 0.5)
 
     def test_every_picture_is_saved_as_an_svg_that_stands_alone_and_as_a_png(self):
         self.open("runs/tiny")

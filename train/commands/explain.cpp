@@ -225,7 +225,7 @@ class Story {
   void print_prediction() const {
     const Scores& scores = at_.scores;
     if (scores.choices.empty()) {
-      fmt::print("\nFrom these vectors the decoder writes the output: qkv predict\n");
+      fmt::print("\nThe task has no answers to choose from: these vectors are the result\n");
       return;
     }
     const auto logits = scores.logits.values(), probabilities = at_.probabilities.values();

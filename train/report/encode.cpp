@@ -39,7 +39,9 @@ std::string encoded_shares(std::span<const double> shares, int bits) {
   std::vector<std::uint8_t> bytes;
   const double most = bits == 16 ? 65535 : 255;
   for (const double share : shares) {
-    const auto number = static_cast<std::uint32_t>(std::lround(std::clamp(share, 0.0, 1.0) * most));
+    const double sound = std::clamp(share, 0.0, 1.0);
+    const auto number =
+        static_cast<std::uint32_t>(std::lround((bits == 16 ? sound : std::sqrt(sound)) * most));
     bytes.push_back(static_cast<std::uint8_t>(number & 0xFF));
     if (bits == 16) bytes.push_back(static_cast<std::uint8_t>(number >> 8));
   }

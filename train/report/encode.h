@@ -6,7 +6,8 @@
 
 namespace qkv::report {
 
-/// Base64 (RFC 4648) of shares in [0, 1] as unsigned integers of 8 or 16 bits, little-endian.
+/// Base64 (RFC 4648) of shares in [0, 1] as unsigned integers: of 16 bits, little-endian, or the
+/// square roots of 8 bits, which keep small shares apart.
 std::string encoded_shares(std::span<const double> shares, int bits);
 
 /// Base64 of numbers as signed bytes from -127 for -`largest` to 127 for `largest`.

@@ -95,9 +95,6 @@ function start() {
   const best = run().stops.findIndex(stop => stop.note === "best");
   state.stop = best >= 0 ? best : run().stops.length - 1;
   state.head = attention() && attention().heads > 1 ? "mean" : 0;
-  // The longest sentence whose map still shows numbers says most.
-  const lengths = run().sentences.map(s => s.tokens.length);
-  state.sentence = Math.max(d3.scan(lengths, (a, b) => (b <= 16 ? b : 0) - (a <= 16 ? a : 0)), 0);
   if (run().sentences.length) state.word = Math.max(sentence().index, 0);
 
   if (data.runs.length > 1)

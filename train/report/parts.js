@@ -44,7 +44,7 @@ function bytesOf(base64) {
 function sharesOf(base64, bits) {
   const bytes = bytesOf(base64);
   return bits === 16 ? Float32Array.from(new Uint16Array(bytes.buffer), v => v / 65535)
-                     : Float32Array.from(bytes, v => v / 255);
+                     : Float32Array.from(bytes, v => (v / 255) ** 2);  // square roots
 }
 
 // A group of radio buttons. choices: [value, text][]; `chosen` is called with a value.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 
 #include "datasets/coarsewsd.h"
@@ -77,18 +78,24 @@ Examples examples_of(const Trained& model) {
   return {};
 }
 
-/// A few texts, the labels in turn, short and long ones.
+/// A few texts, the labels in turn, long ones first, of which a map still shows the numbers.
 std::vector<LabelledText> chosen(const std::vector<LabelledText>& texts) {
+  const auto length = [](const LabelledText* text) { return text->sentence.words.size(); };
   std::map<std::string, std::vector<const LabelledText*>> by_label;
-  for (const LabelledText& text : texts) by_label[text.label].push_back(&text);
-  const std::size_t labels = by_label.size(), rounds = (most_sentences + labels) / (labels + 1);
+  std::size_t limit = 16;  // words
+  if (std::ranges::none_of(texts, [&](const auto& text) { return length(&text) <= limit; }))
+    limit = std::numeric_limits<std::size_t>::max();
+  for (const LabelledText& text : texts)
+    if (length(&text) <= limit) by_label[text.label].push_back(&text);
   std::vector<LabelledText> result;
-  for (std::size_t round = 0; round < std::max<std::size_t>(rounds, 1) * 2; ++round)
+  const std::size_t labels = std::max<std::size_t>(by_label.size(), 1);
+  const std::size_t rounds = (most_sentences + labels - 1) / labels;
+  for (std::size_t round = 0; round < rounds; ++round)
     for (auto& [label, list] : by_label) {
-      std::ranges::stable_sort(
-          list, {}, [](const LabelledText* text) { return text->sentence.words.size(); });
-      const std::size_t at = round * (list.size() - 1) / std::max<std::size_t>(rounds * 2 - 1, 1);
-      if (result.size() < most_sentences && at < list.size()) result.push_back(*list[at]);
+      if (result.size() == most_sentences || round >= list.size()) continue;
+      std::ranges::stable_sort(list, std::greater(), length);
+      const std::size_t last = list.size() - 1;
+      result.push_back(*list[rounds > 1 ? round * last / (rounds - 1) : 0]);
     }
   return result;
 }
