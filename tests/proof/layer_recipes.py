@@ -84,12 +84,12 @@ def convolution_layer(p, x):
                       for i in range(3)], 2)
 
 
-def encoder(p, x):
+def encoder(p, x, mask=None):
     parameters = {f"layers.{i}.{name}": value for i in (0, 1)
                   for name, value in block_parameters(below(p, f"layers.{i}.")).items()}
     parameters.update({"norm." + name: value for name, value in below(p, "norm.").items()})
     return functional_call(nn.TransformerEncoder(block(), 2, nn.LayerNorm(6)), parameters, (x,),
-                           {"src_key_padding_mask": PADDING})
+                           {"mask": mask, "src_key_padding_mask": PADDING})
 
 
 RECIPES = {

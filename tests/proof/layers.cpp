@@ -3,7 +3,6 @@
 #include "layers/recurrent.h"
 #include "layers/transformer.h"
 #include "tests/proof/proof.h"
-#include "tests/support/numbers.h"
 
 namespace qkv::tests {
 namespace {
@@ -11,25 +10,9 @@ namespace {
 const AttentionMask padding{Indices({4, 2}, {2}), false};
 const ModelOptions small{.width = 6, .layers = 2, .heads = 2, .feed_forward = 10};
 
-/// A layer with the tensors that go in, named "inputs.0", "inputs.1", ...; its parameters' names
-/// follow "parameters.". Every number is drawn anew, so that biases and gains are not 0 and 1.
-template <class Call>
 void prove(Proof& proof, const std::string& label, Module& layer, const std::vector<Shape>& inputs,
-           Call call) {
-  std::uint64_t stream = 0;
-  std::vector<Parameter> tensors;
-  for (const Shape& shape : inputs) tensors.emplace_back(numbers(shape, DType::float64, ++stream));
-  ProofRow row{label, {}, [&] {
-                 Context context;
-                 return call(std::vector<Tensor>(tensors.begin(), tensors.end()), context);
-               }};
-  for (std::size_t i = 0; i < tensors.size(); ++i)
-    row.parameters.push_back({fmt::format("inputs.{}", i), &tensors[i]});
-  for (const auto& [path, parameter] : parameters(layer)) {
-    parameter->assign(numbers(parameter->shape(), DType::float64, ++stream) * 0.3);
-    row.parameters.push_back({"parameters." + path, parameter});
-  }
-  proof.add("layers", row);
+           const ModuleCall& call) {
+  prove_module(proof, "layers", label, layer, inputs, call);
 }
 
 using In = std::vector<Tensor>;

@@ -11,6 +11,7 @@ int main(int count, char** arguments) try {
   qkv::tests::Proof proof;
   qkv::tests::prove_ops(proof);
   qkv::tests::prove_layers(proof);
+  qkv::tests::prove_models(proof);
   qkv::tests::prove_optimizers(proof);
   qkv::write_checkpoint(arguments[1], proof.file());
   return 0;

@@ -25,13 +25,15 @@ def rows_below(lengths, x):
     return (torch.arange(x.shape[1]) < torch.tensor(lengths)[:, None])[..., None]
 
 
-def rotary(x):
-    """Two heads of width 4 at positions 5, 6, ...: the halves of a head as real and imaginary parts."""
-    angle = torch.arange(5, 5 + x.shape[1], dtype=torch.float64)[:, None] / 10000 ** (torch.arange(2) / 2)
-    halves = x.view(*x.shape[:2], 2, 2, 2)
-    cos, sin = angle.cos().to(x.dtype)[:, None], angle.sin().to(x.dtype)[:, None]
-    real, imaginary = halves[..., 0, :], halves[..., 1, :]
-    return torch.stack([real * cos - imaginary * sin, imaginary * cos + real * sin], -2).view(x.shape)
+def rotary(x, heads, first=0):
+    """Each head's numbers i and i + half are a complex number, turned by position / 10000^(i / half)."""
+    parts = x.unflatten(-1, (heads, 2, -1))
+    half = parts.shape[-1]
+    position, frequency = first + torch.arange(x.shape[1]).double(), 10000**(torch.arange(half).double() / half)
+    angles = position[:, None] / frequency
+    turns = torch.polar(torch.ones_like(angles), angles)[:, None].to(torch.complex(x[:0], x[:0]).dtype)
+    y = torch.complex(parts[..., 0, :], parts[..., 1, :]) * turns
+    return torch.stack([y.real, y.imag], -2).flatten(2)
 
 
 def masked_mean(x, lengths):
@@ -253,7 +255,7 @@ LAYER = {
     "layer_norm: rows": lambda x, gain, bias: F.layer_norm(x, x.shape[-1:], gain, bias),
     "layer_norm: one row": lambda x, gain, bias: F.layer_norm(x, x.shape[-1:], gain, bias),
     "layer_norm: without bias": lambda x, gain: F.layer_norm(x, x.shape[-1:], gain),
-    "rotary: two heads": rotary,
+    "rotary: two heads": lambda x: rotary(x, 2, first=5),
     "rms_norm: rows": lambda x, gain: x * (x.square().mean(-1, keepdim=True) + 1e-5).rsqrt() * gain,
     "rms_norm: width 1": lambda x, gain: x * (x.square().mean(-1, keepdim=True) + 0.1).rsqrt() * gain,
     "conv1d: with bias": conv1d,

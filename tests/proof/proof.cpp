@@ -55,4 +55,22 @@ void Proof::add(const std::string& section, const ProofRow& row) {
   }
 }
 
+void prove_module(Proof& proof, const std::string& section, const std::string& label,
+                  Module& module, const std::vector<Shape>& inputs, const ModuleCall& call) {
+  std::uint64_t stream = 0;
+  std::vector<Parameter> tensors;
+  for (const Shape& shape : inputs) tensors.emplace_back(numbers(shape, DType::float64, ++stream));
+  ProofRow row{label, {}, [&] {
+                 Context context;
+                 return call({tensors.begin(), tensors.end()}, context);
+               }};
+  for (std::size_t i = 0; i < tensors.size(); ++i)
+    row.parameters.push_back({fmt::format("inputs.{}", i), &tensors[i]});
+  for (const auto& [path, parameter] : parameters(module)) {
+    parameter->assign(numbers(parameter->shape(), DType::float64, ++stream) * 0.3);
+    row.parameters.push_back({"parameters." + path, parameter});
+  }
+  proof.add(section, row);
+}
+
 }  // namespace qkv::tests

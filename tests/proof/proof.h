@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/parameter.h"
+#include "layers/context.h"
 #include "train/checkpoint.h"
 
 namespace qkv::tests {
@@ -40,9 +41,17 @@ class Proof {
   Checkpoint file_;
 };
 
+using ModuleCall = std::function<Tensor(const std::vector<Tensor>&, Context&)>;
+/// A row for a module called in evaluation: the tensors that go in, of these shapes, are named
+/// "inputs.0", "inputs.1", ..., and the parameters' names follow "parameters.". Every number is
+/// drawn anew, so that biases and gains are not 0 and 1.
+void prove_module(Proof& proof, const std::string& section, const std::string& label,
+                  Module& module, const std::vector<Shape>& inputs, const ModuleCall& call);
+
 // What fills the proof, a file for each section.
 void prove_ops(Proof& proof);
 void prove_layers(Proof& proof);
+void prove_models(Proof& proof);
 void prove_optimizers(Proof& proof);
 
 }  // namespace qkv::tests

@@ -1,4 +1,4 @@
-"""Compares qkv with PyTorch: every op, layer, optimizer and schedule, in float32 and float64, in one table.
+"""Compares qkv with PyTorch: every op, layer, model, optimizer and schedule, in float32 and float64, in one table.
 
 Usage: proof.py PROGRAM    (the built qkv_proof)
 
@@ -22,6 +22,7 @@ except ImportError as error:
     sys.exit(77)
 
 import layer_recipes
+import model_recipes
 import op_recipes
 import optim_recipes
 
@@ -96,7 +97,7 @@ def op_recipe(label):
 
 
 def layer_recipe(label):
-    call = layer_recipes.RECIPES[label]
+    call = {**layer_recipes.RECIPES, **model_recipes.RECIPES}[label]
     return lambda values: call(below(values, "parameters."), *below(values, "inputs.").values())
 
 
@@ -134,7 +135,7 @@ def show(label, cells, note):
 
 
 def prove(file, section, recipes, row):
-    """Prints a section's rows and returns the labels that failed and why."""
+    """Prints a section's rows; returns what failed, and the names that have rows."""
     labels = [label.decode().rstrip("\0") for label in file["vocabulary"][section]]
     failed = [f"{section}: the recipe of '{label}' has no row" for label in recipes if label not in labels]
     print(f"\n{section:<48}" + "".join(f"{column:>15}" for column in COLUMNS))
@@ -153,7 +154,15 @@ def prove(file, section, recipes, row):
 
 def enumerators(header, name):
     """The values of an enumeration."""
-    return set(re.search(rf"enum class {name} {{(.*?)}}", (ROOT / header).read_text(), re.S)[1].replace(",", " ").split())
+    text = re.sub("//.*", "", (ROOT / header).read_text())
+    return set(re.search(rf"enum class {name} {{(.*?)}}", text, re.S)[1].replace(",", " ").split())
+
+
+def ops():
+    """Every function of core/ops.h that can be differentiated."""
+    text = (ROOT / "core/ops.h").read_text()
+    constants = {"attention_weights", "rotary_turns"}
+    return set(re.findall(r"^(?:Tensor|std::vector<Tensor>) (\w+)\(", text, re.M)) - constants
 
 
 def layers():
@@ -169,10 +178,12 @@ def main(program):
         path = pathlib.Path(folder) / "proof.h5"
         subprocess.run([program, str(path)], check=True)
         with h5py.File(path) as file:
-            sections = [
-                (set(), prove(file, "ops", op_recipes.RECIPES, lambda group, label: prove_rows(group, label, op_recipe))),
-                (layers(), prove(file, "layers", layer_recipes.RECIPES,
-                                 lambda group, label: prove_rows(group, label, layer_recipe))),
+            def rows_of(section, recipes, recipe_of):
+                return prove(file, section, recipes, lambda group, label: prove_rows(group, label, recipe_of))
+            sections = [  # what must have a row, what the rows have shown
+                (ops(), rows_of("ops", op_recipes.RECIPES, op_recipe)),
+                (layers(), rows_of("layers", layer_recipes.RECIPES, layer_recipe)),
+                (enumerators("layers/options.h", "ModelKind"), rows_of("models", model_recipes.RECIPES, layer_recipe)),
                 (enumerators("optim/options.h", "OptimizerKind"),
                  prove(file, "optimizers", optim_recipes.OPTIMIZERS, prove_optimizer)),
                 (enumerators("optim/options.h", "ScheduleKind"),
@@ -180,7 +191,8 @@ def main(program):
             ]
             rows = sum(len(file["vocabulary"][section]) for section in file["vocabulary"])
     failed = [fault for _, (faults, _) in sections for fault in faults]
-    failed += [f"{name} has no row in the proof" for wanted, (_, proved) in sections for name in sorted(wanted - proved)]
+    failed += [f"{name} has no row in the proof"
+               for wanted, (_, proved) in sections for name in sorted(wanted - proved)]
     print(f"\n{rows} rows; gradient checks within {GRADIENT_CHECK:g}, PyTorch {torch.__version__} within "
           f"{TOLERANCE['float32']:g} (float32) and {TOLERANCE['float64']:g} (float64): "
           + ("all of them" if not failed else f"{len(failed)} faults"))

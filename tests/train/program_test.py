@@ -207,6 +207,11 @@ class Training(ProgramTest):
         self.assertIn("is no longer finite", done.stderr)
         self.assertFalse((self.folder / "hot/last.h5").exists())
 
+    def test_anomaly_detection_names_the_op_that_breaks_a_run(self):
+        done = self.run_qkv("train", "tiny.toml", "--set", "optimizer.kind=sgd", "--set", "optimizer.lr=1e30", "--set",
+                            "train.clip=0", "--set", "train.detect_anomaly=true", "--run", "hot", code=1)
+        self.assertRegex(done.stderr, r"\[\w+\] made (a NaN|an infinity) in its output of shape \(.*\), from inputs")
+
     def test_data_is_found_from_any_folder(self):
         elsewhere = pathlib.Path(self.temporary.name)
         done = qkv("train", "work/tiny.toml", "--set", "train.steps=1", cwd=elsewhere)
