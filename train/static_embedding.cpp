@@ -239,15 +239,8 @@ Sentence StaticEmbedding::read(std::string_view text) const {
   return sentence;
 }
 
-Scores StaticEmbedding::scores(const Network&, const Sentence&, Index, Context&) const {
+std::vector<Prediction> StaticEmbedding::predict(const Network&, std::string_view) const {
   throw UserError("a model of static embeddings predicts nothing; qkv embed shows its vectors");
-}
-
-std::vector<Prediction> StaticEmbedding::predict(const Network& network,
-                                                 std::string_view text) const {
-  Context context;
-  scores(network, read(text), 0, context);
-  return {};
 }
 
 }  // namespace qkv

@@ -33,9 +33,7 @@ class StaticEmbedding final : public Task {
   Evaluation evaluate(const Network& network, Split split) const override;
   Evaluation evaluate(const Network& network, const std::filesystem::path& file) const override;
   Sentence read(std::string_view text) const override;
-  /// Throws UserError, as predict does: vectors say nothing of a text.
-  Scores scores(const Network& network, const Sentence& sentence, Index index,
-                Context& context) const override;
+  /// Throws UserError: vectors say nothing of a text.
   std::vector<Prediction> predict(const Network& network, std::string_view text) const override;
 
  private:

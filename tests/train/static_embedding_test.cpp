@@ -70,6 +70,18 @@ TEST_CASE("GloVe counts pairs of words by 1 / distance within the window and the
   CHECK(make_task(config)->size(Split::train) == 12);  // ab bc cd ac bd da, both ways
 }
 
+TEST_CASE("static embeddings can be looked at, but predict nothing") {
+  const TempDir dir;
+  const Run run = start_run(config_of(dir.write("text", "the cat saw the dog\n")));
+  Recorder recorder(*run.network);
+  Context context(&recorder);
+  const Sentence sentence = run.task->read("the dog");
+  CHECK(run.task->scores(*run.network, sentence, 0, context).choices.empty());
+  CHECK(recorder.at("static").shape() == Shape{1, 2, 3});
+  CHECK(error_of<UserError>([&] { run.task->predict(*run.network, "the dog"); }) ==
+        "a model of static embeddings predicts nothing; qkv embed shows its vectors");
+}
+
 TEST_CASE("text without neighbours is refused") {
   const TempDir dir;
   const auto file = dir.write("text", "one\ntwo\n");
