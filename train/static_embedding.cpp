@@ -101,6 +101,7 @@ std::vector<StaticEmbedding::Pair> StaticEmbedding::pairs_of(const std::vector<I
         counts[{line[i - d], line[i]}] += count;
       }
   std::vector<Pair> pairs;
+  pairs.reserve(counts.size());
   for (const auto& [words, count] : counts) pairs.push_back({words.first, words.second, count});
   return pairs;
 }

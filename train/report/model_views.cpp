@@ -115,6 +115,7 @@ Json embedding_view(std::vector<Stop>& stops, std::span<const LabelledText> text
   const auto last = vectors_of(stops.back(), texts);
   Json view = Json::object();
   std::vector<std::vector<WordVector>> all;
+  all.reserve(stops.size());
   for (Stop& stop : stops) all.push_back(vectors_of(stop, texts));
   for (const auto& [name, vector] : {std::pair{"before", &WordVector::static_vector},
                                      std::pair{"after", &WordVector::contextual}}) {

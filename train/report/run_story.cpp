@@ -89,6 +89,7 @@ std::vector<Stop> stops_of(const fs::path& run) {
   require<UserError>(!by_step.empty(), "{} holds no checkpoint", run.string());
   by_step.try_emplace(0, Stop{"untrained", untrained(by_step.begin()->second.model)});
   std::vector<Stop> stops;
+  stops.reserve(by_step.size());
   for (auto& [step, stop] : by_step) stops.push_back(std::move(stop));
   return stops;
 }
