@@ -145,7 +145,7 @@ Option name_option(std::string_view key, std::string& member, std::string_view h
 Option option(std::string_view key, TextList& member, std::string_view help) {
   auto assign = [&member](const Value& value) -> std::optional<std::string> {
     const auto* texts = std::get_if<TextList>(&value);
-    if (!texts) return must_be("an array of texts, as in [\"a\", \"b\"],", value);
+    if (!texts) return must_be("an array of texts, as in [\"a\", \"b\"]", value);
     for (const std::string& text : *texts)
       if (auto found = text_fault(text)) return fmt::format("{}, got {}", *found, shown(text));
     member = *texts;
