@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <optional>
 #include <utility>
 
 #include "core/kernels/scratch.h"
@@ -60,34 +59,44 @@ struct Block {
   Index columns;
 };
 
+/// Calls f(0), ..., f(N - 1) with constants, so that what they index stays in registers.
+template <int N, class F>
+void unrolled(F f) {
+  [&]<int... I>(std::integer_sequence<int, I...>) {
+    (f(std::integral_constant<int, I>()), ...);
+  }
+  (std::make_integer_sequence<int, N>());
+}
+
 /// A tile of `Rows` rows and `Vectors` vectors; the last vector may reach beyond the columns of C.
 template <class T, int Rows, int Vectors>
 void tile(const Block<T>& block) {
-  Vector<T> sums[Rows][Vectors] = {};
+  Vector<T> sums[Rows][Vectors];
+  unrolled<Rows>([&](auto r) { unrolled<Vectors>([&](auto v) { sums[r][v] = Vector<T>{}; }); });
   const T *a = block.a, *b = block.panel;
   for (Index k = 0; k < block.k; ++k, a += block.a_column, b += panel_width<T>) {
     Vector<T> row[Vectors];
-    for (int v = 0; v < Vectors; ++v) row[v] = load(b + v * width<T>);
-    for (int r = 0; r < Rows; ++r) {
+    unrolled<Vectors>([&](auto v) { row[v] = load(b + v * width<T>); });
+    unrolled<Rows>([&](auto r) {
       const T factor = a[r * block.a_row];
-      for (int v = 0; v < Vectors; ++v) sums[r][v] += factor * row[v];
-    }
+      unrolled<Vectors>([&](auto v) { sums[r][v] += factor * row[v]; });
+    });
   }
-  const Index whole = block.columns / width<T>;
-  for (int r = 0; r < Rows; ++r) {
-    T* c = block.c + r * block.c_row;
-    for (int v = 0; v < Vectors; ++v, c += width<T>) {
+  // Numbers in the last vector of a row.
+  const Index last = block.columns - (Vectors - 1) * width<T>;
+  unrolled<Rows>([&](auto r) {
+    unrolled<Vectors>([&](auto v) {
+      T* c = block.c + r * block.c_row + v * width<T>;
       Vector<T> sum = block.alpha * sums[r][v];
-      if (v < whole) {
+      if (v < Vectors - 1 || last == width<T>) {
         if (block.beta != 0) sum += block.beta * load(c);
         store<T>(c, sum);
       } else {
-        const Index part = block.columns - v * width<T>;
-        if (block.beta != 0) sum += block.beta * load_part(c, part);
-        store_part<T>(c, sum, part);
+        if (block.beta != 0) sum += block.beta * load_part(c, last);
+        store_part<T>(c, sum, last);
       }
-    }
-  }
+    });
+  });
 }
 
 template <class T>
@@ -209,14 +218,13 @@ class Product {
   Product(Index m, Index n, Index k, T alpha, const Matrix<const T>& a, const Panels<T>& b, T beta,
           const Matrix<T>& c)
       : n_(n), alpha_(alpha), beta_(beta), a_(a), b_(b), c_(c) {
-    std::optional<Scratch<T>> packed;
-    if (a.transposed) packed.emplace(block_rows * b.depth());
+    const Scratch<T> scratch(a.transposed ? block_rows * b.depth() : 0);
+    T* packed = a.transposed ? scratch.data() : nullptr;
     for (Index k0 = 0; k0 == 0 || k0 < k; k0 += b.depth())
       for (Index i = 0; i < m; i += block_rows) {
         const Index rows = std::min(block_rows, m - i);
-        if (packed) pack_tiles(rows, b.rows(k0), a_, i, k0, packed->data());
-        for (Index j = 0; j < n; j += panel_width<T>)
-          multiply(k0, i, rows, j, packed ? packed->data() : nullptr);
+        if (packed) pack_tiles(rows, b.rows(k0), a_, i, k0, packed);
+        for (Index j = 0; j < n; j += panel_width<T>) multiply(k0, i, rows, j, packed);
       }
   }
 
