@@ -1,13 +1,10 @@
 #include "train/intervention.h"
 
 #include <algorithm>
-#include <array>
+#include <cctype>
 
 namespace qkv {
 namespace {
-
-constexpr std::array<std::string_view, 4> names = {"without-positions", "uniform-attention",
-                                                   "shuffled-queries", "swapped-words"};
 
 void shuffle_queries(Network& network) {
   bool found = false;
@@ -30,16 +27,6 @@ bool is_word_byte(char c) {
 }
 
 }  // namespace
-
-std::span<const std::string_view> intervention_names() {
-  return names;
-}
-
-std::optional<Intervention> intervention_of(std::string_view name) {
-  const auto found = std::ranges::find(names, name);
-  if (found == names.end()) return std::nullopt;
-  return static_cast<Intervention>(found - names.begin());
-}
 
 Trained intervened(const Trained& model, Intervention intervention) {
   ModelOptions options = model.config.model;

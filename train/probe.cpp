@@ -3,15 +3,18 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 #include <optional>
 
 #include "train/config.h"
-#include "train/intervention.h"
 #include "train/toml_document.h"
 
 namespace qkv {
 namespace {
+
+constexpr std::array<std::string_view, 4> interventions = {"without-positions", "uniform-attention",
+                                                           "shuffled-queries", "swapped-words"};
 
 struct NamedMeasure {
   std::string_view name;
@@ -74,6 +77,16 @@ std::optional<std::string> fault_of(const Probe& probe) {
 }
 
 }  // namespace
+
+std::span<const std::string_view> intervention_names() {
+  return interventions;
+}
+
+std::optional<Intervention> intervention_of(std::string_view name) {
+  const auto found = std::ranges::find(interventions, name);
+  if (found == interventions.end()) return std::nullopt;
+  return static_cast<Intervention>(found - interventions.begin());
+}
 
 Expectation parse_expectation(std::string_view text) {
   const auto wrong = [&] {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -7,6 +9,15 @@
 namespace qkv {
 
 struct TomlTable;
+
+/// What is done to a trained model, or to what it reads, to see whether a claim rests on it: a
+/// claim about attention that survives it was not about attention (Jain & Wallace 2019, "Attention
+/// is not Explanation").
+enum class Intervention { without_positions, uniform_attention, shuffled_queries, swapped_words };
+
+/// "without-positions", "uniform-attention", "shuffled-queries", "swapped-words".
+std::span<const std::string_view> intervention_names();
+std::optional<Intervention> intervention_of(std::string_view name);
 
 /// A claim about a trained model in a form that can be checked; a [[probe]] of a configuration.
 struct Probe {

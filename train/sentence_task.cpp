@@ -176,17 +176,10 @@ Evaluation SentenceTask::evaluate(const Network& network, const std::filesystem:
 }
 
 Sentence SentenceTask::read(std::string_view text) const {
-  Sentence sentence{tokenized(text), {}, {}};
-  require<UserError>(!sentence.words.empty(), "the sentence is empty; give at least one word");
-  require<UserError>(
-      std::ssize(sentence.words) <= max_length_,
-      "the sentence has {} words, more than the model's longest, model.max_length = {}",
-      sentence.words.size(), max_length_);
-  for (const std::string& word : sentence.words) {
-    if (std::ranges::find(targets_, word) != targets_.end())
-      sentence.targets.push_back(std::ssize(sentence.ids));
-    sentence.ids.push_back(vocabulary_->id(word));
-  }
+  Sentence sentence = read_sentence(text, *vocabulary_, max_length_);
+  for (Index i = 0; i < std::ssize(sentence.words); ++i)
+    if (std::ranges::find(targets_, sentence.words[static_cast<std::size_t>(i)]) != targets_.end())
+      sentence.targets.push_back(i);
   return sentence;
 }
 

@@ -230,14 +230,7 @@ Evaluation StaticEmbedding::evaluate(const Network& network,
 }
 
 Sentence StaticEmbedding::read(std::string_view text) const {
-  Sentence sentence{tokenized(text), {}, {}};
-  require<UserError>(!sentence.words.empty(), "the sentence is empty; give at least one word");
-  require<UserError>(
-      std::ssize(sentence.words) <= max_length_,
-      "the sentence has {} words, more than the model's longest, model.max_length = {}",
-      sentence.words.size(), max_length_);
-  for (const std::string& word : sentence.words) sentence.ids.push_back(vocabulary_->id(word));
-  return sentence;
+  return read_sentence(text, *vocabulary_, max_length_);
 }
 
 std::vector<Prediction> StaticEmbedding::predict(const Network&, std::string_view) const {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "datasets/batch.h"
+#include "datasets/text.h"
 #include "train/classification.h"
 #include "train/coreference.h"
 #include "train/language_model.h"
@@ -32,6 +33,17 @@ Scores Task::scores(const Network& network, const Sentence& sentence, Index,
   const TokenBatch batch = pad(ids);
   (*network.model)(batch.ids, batch.lengths, context);
   return {};
+}
+
+Sentence read_sentence(std::string_view text, const Vocabulary& vocabulary, Index max_length) {
+  Sentence sentence{tokenized(text), {}, {}};
+  require<UserError>(!sentence.words.empty(), "the sentence is empty; give at least one word");
+  require<UserError>(
+      std::ssize(sentence.words) <= max_length,
+      "the sentence has {} words, more than the model's longest, model.max_length = {}",
+      sentence.words.size(), max_length);
+  for (const std::string& word : sentence.words) sentence.ids.push_back(vocabulary.id(word));
+  return sentence;
 }
 
 const std::vector<std::string>& token_list(const Task::Vocabularies& vocabularies,

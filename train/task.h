@@ -92,6 +92,10 @@ class Task {
   virtual std::vector<Prediction> predict(const Network& network, std::string_view text) const = 0;
 };
 
+/// The words of a text, without targets. Throws UserError when there is none or more than
+/// `max_length`.
+Sentence read_sentence(std::string_view text, const Vocabulary& vocabulary, Index max_length);
+
 /// One of the lists that `Task::vocabularies` gave. Throws UserError when it is missing or empty.
 const std::vector<std::string>& token_list(const Task::Vocabularies& vocabularies,
                                            const std::string& name);

@@ -175,14 +175,7 @@ Evaluation Translation::evaluate(const Network& network, const std::filesystem::
 }
 
 Sentence Translation::read(std::string_view text) const {
-  Sentence sentence{tokenized(text), {}, {}};
-  require<UserError>(!sentence.words.empty(), "the sentence is empty; give at least one word");
-  require<UserError>(
-      std::ssize(sentence.words) <= max_length_,
-      "the sentence has {} words, more than the model's longest, model.max_length = {}",
-      sentence.words.size(), max_length_);
-  sentence.ids = encoded(sentence.words);
-  return sentence;
+  return read_sentence(text, *vocabulary_, max_length_);
 }
 
 std::vector<Prediction> Translation::predict(const Network& network, std::string_view text) const {
