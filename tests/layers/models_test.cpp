@@ -171,6 +171,18 @@ TEST_CASE("an encoder-decoder names its cross-attention and passes the gradient 
   CHECK(check.error < 1e-6);
 }
 
+TEST_CASE("beside a parameter-free encoder the decoder is learned") {
+  Random random = fresh();
+  ModelOptions options = with(transformer, ModelKind::encoder_decoder);
+  options.attention = AttentionKind::parameter_free;
+  const auto model = make_model(options, 7, random);
+  const auto paths = paths_of(*model);
+  CHECK(std::ranges::none_of(paths, [](const auto& p) { return p.starts_with("encoder."); }));
+  const auto shapes = shapes_of(*model);
+  CHECK(shapes.contains("decoder.layers.0.attention.w_q.weight"));
+  CHECK(shapes.contains("decoder.layers.0.cross_attention.w_q.weight"));
+}
+
 TEST_CASE("an encoder has no decoder that looks at a memory") {
   Random random = fresh();
   const auto model = make_model(transformer, 9, random);

@@ -21,6 +21,7 @@ void add_predict(CLI::App& program, Action& action);
 void add_embed(CLI::App& program, Action& action);
 void add_attend(CLI::App& program, Action& action);
 void add_inspect(CLI::App& program, Action& action);
+void add_gradients(CLI::App& program, Action& action);
 void add_generate(CLI::App& program, Action& action);
 void add_explain(CLI::App& program, Action& action);
 void add_report(CLI::App& program, Action& action);
