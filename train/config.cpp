@@ -52,21 +52,11 @@ std::string unknown_key_hint(std::string_view key, std::span<const Option> optio
   return fmt::format("known here: {}", fmt::join(names_in(table, options), ", "));
 }
 
-/// The TOML value `text`, or nothing when it is none.
-std::optional<Value> toml_value(const std::string& text) {
-  if (text.find('\n') != text.npos) return std::nullopt;
-  try {
-    return parse_toml("value = " + text, "").root.entries.front().value;
-  } catch (const ConfigError&) {
-    return std::nullopt;
-  }
-}
-
 /// The value that the right side of an override stands for: TOML or a bare word.
 Value override_value(const std::string& text, bool takes_text, const std::string& place) {
-  auto value = toml_value(text);
+  auto value = parse_value(text);
   if (value && (!takes_text || std::holds_alternative<std::string>(*value))) return *value;
-  value = toml_value(toml_string(text));
+  value = parse_value(toml_string(text));
   require<ConfigError>(value.has_value(), "{}: not valid UTF-8", place);
   return *value;
 }
@@ -87,6 +77,7 @@ class Draft {
   void set(std::string_view key, const Value& value, const std::string& place);
   void apply(std::span<const TomlEntry> entries, std::string_view source);
   void apply(std::span<const std::string> overrides);
+  void take(std::span<const TomlTable> probes, std::string_view source);
   /// The configuration, provided that its options fit together.
   const Config& checked() const;
 
@@ -132,6 +123,10 @@ void Draft::apply(std::span<const std::string> overrides) {
     const bool takes_text = option != options.end() && option->takes_text;
     set(key, override_value(trimmed(assignment.substr(equals + 1)), takes_text, place), place);
   }
+}
+
+void Draft::take(std::span<const TomlTable> probes, std::string_view source) {
+  for (const TomlTable& table : probes) config_.probes.push_back(read_probe(table, source));
 }
 
 const Config& Draft::checked() const {
@@ -195,6 +190,37 @@ Variant read_variant(const TomlTable& table, Draft draft, std::string_view sourc
   return {name, draft.checked()};
 }
 
+/// Keeps the probes that are about all variants or one of `names`.
+void choose_probes(Config& config, std::span<const std::string> names) {
+  std::erase_if(config.probes, [&](const Probe& probe) {
+    return !probe.variants.empty() &&
+           std::ranges::find_first_of(probe.variants, names) == probe.variants.end();
+  });
+}
+
+/// Gives each variant the probes that are about it, and the base those of the variants that are
+/// like it.
+void choose_probes(ConfigFile& file) {
+  std::vector<std::string> like_base;
+  for (auto& [name, config] : file.variants) {
+    Config renamed = config;
+    renamed.name = file.base.name;
+    if (renamed == file.base) like_base.push_back(name);
+    choose_probes(config, std::vector{name});
+  }
+  choose_probes(file.base, like_base);
+}
+
+/// Throws ConfigError for a probe about a variant that the file does not have.
+void check_variants(const Config& base, const std::vector<Variant>& variants,
+                    std::string_view source) {
+  for (const Probe& probe : base.probes)
+    for (const std::string& name : probe.variants)
+      require<ConfigError>(std::ranges::find(variants, name, &Variant::name) != variants.end(),
+                           "{}: the probe {} is about the variant {}, which there is not", source,
+                           shown(probe.name), shown(name));
+}
+
 }  // namespace
 
 ConfigFile read_config(const std::filesystem::path& path, std::span<const std::string> overrides) {
@@ -203,6 +229,7 @@ ConfigFile read_config(const std::filesystem::path& path, std::span<const std::s
   Draft draft({}, source);
   draft.apply(document.root.entries, source);
   draft.apply(overrides);
+  draft.take(document.probes, source);
   ConfigFile result{draft.checked(), {}};
   for (const TomlTable& table : document.variants) {
     Variant variant = read_variant(table, draft, source);
@@ -213,7 +240,9 @@ ConfigFile read_config(const std::filesystem::path& path, std::span<const std::s
     result.variants.push_back(std::move(variant));
     locate_data(result.variants.back().config, path.parent_path());
   }
+  check_variants(result.base, result.variants, source);
   locate_data(result.base, path.parent_path());
+  choose_probes(result);
   return result;
 }
 
@@ -224,6 +253,7 @@ Config parse_config(std::string_view toml, std::string_view source) {
                                   document.variants.front().line));
   Draft draft({}, std::string(source));
   draft.apply(document.root.entries, source);
+  draft.take(document.probes, source);
   return draft.checked();
 }
 
@@ -245,6 +275,7 @@ std::string to_toml(const Config& config) {
     const std::string_view name = option.key.substr(option.key.rfind('.') + 1);
     result += fmt::format("{} = {}  # {}\n", name, option.print(), option.help);
   }
+  for (const Probe& probe : config.probes) result += to_toml(probe);
   return result;
 }
 

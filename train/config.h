@@ -11,6 +11,7 @@
 #include "core/shape.h"
 #include "layers/options.h"
 #include "optim/options.h"
+#include "train/probe.h"
 
 namespace qkv {
 
@@ -69,6 +70,7 @@ struct Config {
   OptimizerOptions optimizer;
   ScheduleOptions schedule;
   TrainOptions train;
+  std::vector<Probe> probes;  ///< what is claimed of the trained model
 
   friend bool operator==(const Config&, const Config&) = default;
 };
@@ -81,7 +83,7 @@ struct Variant {
 
 struct ConfigFile {
   Config base;
-  std::vector<Variant> variants;
+  std::vector<Variant> variants;  ///< each with the probes that are about it
 };
 
 /// Something wrong with a configuration, in one line: where, which option, what would be right.

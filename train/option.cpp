@@ -30,6 +30,7 @@ struct DescribeValue {
   std::string operator()(std::int64_t value) const { return fmt::format("the integer {}", value); }
   std::string operator()(double value) const { return "the number " + toml_float(value); }
   std::string operator()(const std::string& value) const { return "the string " + shown(value); }
+  std::string operator()(const TextList&) const { return "an array"; }
   std::string operator()(TableValue) const { return "a table"; }
   std::string operator()(OtherValue value) const { return std::string(value.what); }
 };
@@ -139,6 +140,28 @@ Option option(std::string_view key, std::string& member, std::string_view help) 
 
 Option name_option(std::string_view key, std::string& member, std::string_view help) {
   return text_option(key, member, name_fault, help);
+}
+
+Option option(std::string_view key, TextList& member, std::string_view help) {
+  auto assign = [&member](const Value& value) -> std::optional<std::string> {
+    const auto* texts = std::get_if<TextList>(&value);
+    if (!texts) return must_be("an array of texts, as in [\"a\", \"b\"]", value);
+    for (const std::string& text : *texts)
+      if (auto found = text_fault(text)) return fmt::format("{}, got {}", *found, shown(text));
+    member = *texts;
+    return std::nullopt;
+  };
+  auto print = [&member] {
+    TextList quoted;
+    for (const std::string& text : member) quoted.push_back(toml_string(text));
+    return fmt::format("[{}]", fmt::join(quoted, ", "));
+  };
+  return {.key = key,
+          .help = help,
+          .type = "texts",
+          .takes_text = false,
+          .assign = assign,
+          .print = print};
 }
 
 Option option(std::string_view key, bool& member, std::string_view help) {

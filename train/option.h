@@ -20,8 +20,11 @@ struct OtherValue {
   std::string_view what;
 };
 
+using TextList = std::vector<std::string>;
+
 /// A value as found in a configuration file or on the command line.
-using Value = std::variant<bool, std::int64_t, double, std::string, TableValue, OtherValue>;
+using Value =
+    std::variant<bool, std::int64_t, double, std::string, TextList, TableValue, OtherValue>;
 
 /// The value with its type, for errors: `the string "many"`.
 std::string describe(const Value& value);
@@ -71,6 +74,7 @@ constexpr Bounds below_one() {
 
 /// Makes an option of a member, whose type decides which values it takes.
 Option option(std::string_view key, std::string& member, std::string_view help);
+Option option(std::string_view key, TextList& member, std::string_view help);
 Option option(std::string_view key, bool& member, std::string_view help);
 Option option(std::string_view key, double& member, Bounds bounds, std::string_view help);
 Option option(std::string_view key, std::int64_t& member, Bounds bounds, std::string_view help);

@@ -164,6 +164,21 @@ Trained untrained(const Trained& model) {
   return fresh;
 }
 
+Trained with_options(const Trained& model, const ModelOptions& options) {
+  Trained changed;
+  changed.config = model.config;
+  changed.config.model = options;
+  changed.task = restore_task(changed.config, model.task->vocabularies());
+  changed.network = fresh_network(changed.config, *changed.task);
+  changed.step = model.step;
+  std::map<std::string, Parameter*> own;
+  for (const auto& [path, parameter] : parameters(*changed.network)) own[path] = parameter;
+  for (const auto& [path, parameter] : parameters(*model.network))
+    if (const auto found = own.find(path); found != own.end())
+      found->second->assign(parameter->value().detach());
+  return changed;
+}
+
 Trained load_trained(const std::filesystem::path& model) {
   const std::filesystem::path file = find_checkpoint(model);
   const Checkpoint checkpoint = read_checkpoint(file);

@@ -50,6 +50,8 @@ Checkpoint checkpoint_of(const Run& run);
 Trained load_trained(const std::filesystem::path& model);
 /// The model as it was before its first step.
 Trained untrained(const Trained& model);
+/// The same weights in a model of other options; what these add starts afresh.
+Trained with_options(const Trained& model, const ModelOptions& options);
 /// Overwrites the network's parameters with a checkpoint's; errors as in `restore_run`.
 void load_parameters(Network& network, const Checkpoint& checkpoint,
                      const std::filesystem::path& file);

@@ -10,13 +10,23 @@
 namespace qkv {
 namespace {
 
+Value array_of(const toml::array& array) {
+  TextList texts;
+  for (const toml::node& node : array) {
+    const auto* text = node.as_string();
+    if (!text) return OtherValue{"an array"};
+    texts.push_back(text->get());
+  }
+  return texts;
+}
+
 Value value_of(const toml::node& node) {
   if (const auto* value = node.as_boolean()) return value->get();
   if (const auto* value = node.as_integer()) return value->get();
   if (const auto* value = node.as_floating_point()) return value->get();
   if (const auto* value = node.as_string()) return value->get();
   if (node.is_table()) return TableValue{};
-  if (node.is_array()) return OtherValue{"an array"};
+  if (const auto* array = node.as_array()) return array_of(*array);
   return OtherValue{"a date"};
 }
 
@@ -55,6 +65,20 @@ void check_size(std::string_view text, std::string_view source) {
                        "{}: a configuration must not have more than {} dots", source, most_dots);
 }
 
+/// Takes each [[name]] out of a document.
+std::vector<TomlTable> take_tables(toml::table& document, std::string_view name,
+                                   std::string_view source) {
+  std::vector<TomlTable> tables;
+  const toml::node* list = document.get(name);
+  if (!list) return tables;
+  require<ConfigError>(list->is_array_of_tables(),
+                       "{0}:{1}: a {2} begins with the line [[{2}]], got {3}", source,
+                       list->source().begin.line, name, describe(value_of(*list)));
+  for (const toml::node& table : *list->as_array()) tables.push_back(flat_table(*table.as_table()));
+  document.erase(name);
+  return tables;
+}
+
 }  // namespace
 
 TomlDocument parse_toml(std::string_view text, std::string_view source) {
@@ -67,16 +91,19 @@ TomlDocument parse_toml(std::string_view text, std::string_view source) {
                                   one_line(error.description())));
   }
   TomlDocument document;
-  if (const toml::node* list = table.get("variant")) {
-    require<ConfigError>(list->is_array_of_tables(),
-                         "{}:{}: a variant begins with the line [[variant]], got {}", source,
-                         list->source().begin.line, describe(value_of(*list)));
-    for (const toml::node& variant : *list->as_array())
-      document.variants.push_back(flat_table(*variant.as_table()));
-    table.erase("variant");
-  }
+  document.variants = take_tables(table, "variant", source);
+  document.probes = take_tables(table, "probe", source);
   document.root = flat_table(table);
   return document;
+}
+
+std::optional<Value> parse_value(std::string_view text) {
+  if (text.find('\n') != text.npos) return std::nullopt;
+  try {
+    return parse_toml(fmt::format("value = {}", text), "").root.entries.front().value;
+  } catch (const ConfigError&) {
+    return std::nullopt;
+  }
 }
 
 }  // namespace qkv

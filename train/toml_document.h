@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,13 +27,17 @@ struct TomlTable {
 
 /// A configuration in TOML, before anything is known about its options.
 struct TomlDocument {
-  TomlTable root;                   ///< without the variants
+  TomlTable root;                   ///< without them
   std::vector<TomlTable> variants;  ///< each [[variant]]
+  std::vector<TomlTable> probes;    ///< each [[probe]]
 };
 
 inline constexpr std::size_t longest_toml = std::size_t{1} << 20;  ///< bytes
 
 /// Throws ConfigError "<source>:<line>: ..." when `text` is not TOML or too long.
 TomlDocument parse_toml(std::string_view text, std::string_view source);
+
+/// The single TOML value `text`, or nothing when it is none.
+std::optional<Value> parse_value(std::string_view text);
 
 }  // namespace qkv

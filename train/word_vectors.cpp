@@ -26,7 +26,8 @@ std::string layer_path(const Recorder& recorder, Index layer) {
 
 }  // namespace
 
-std::vector<WordVector> word_vectors(Trained& trained, const Sentence& sentence, Index layer) {
+std::vector<WordVector> word_vectors(const Trained& trained, const Sentence& sentence,
+                                     Index layer) {
   const Recorder recorder = recorded(trained, sentence);
   const Tensor before = recorder.at("static"), after = recorder.at(layer_path(recorder, layer));
   std::vector<WordVector> words;

@@ -20,6 +20,7 @@ void add_eval(CLI::App& program, Action& action);
 void add_predict(CLI::App& program, Action& action);
 void add_embed(CLI::App& program, Action& action);
 void add_attend(CLI::App& program, Action& action);
+void add_probe(CLI::App& program, Action& action);
 void add_inspect(CLI::App& program, Action& action);
 void add_gradients(CLI::App& program, Action& action);
 void add_generate(CLI::App& program, Action& action);

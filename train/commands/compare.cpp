@@ -17,6 +17,7 @@ struct Result {
   std::string name;
   Index parameters;
   Outcome outcome;
+  std::vector<VariantProbe> probes;
 };
 
 std::vector<Variant> chosen(const ConfigFile& file, const std::vector<std::string>& only) {
@@ -48,12 +49,15 @@ std::string folder_name(const std::string& name) {
 
 Result trained(const Variant& variant, const std::filesystem::path& parent, StopSignal& stop) {
   const RunFolder folder(parent / folder_name(variant.name));
+  Run run = start_run(variant.config);
+  check_probes(run);
   folder.clear();
   folder.create();
   write_durably(folder.config(), to_toml(variant.config));
-  Run run = start_run(variant.config);
   const Outcome outcome = train(run, folder, stop);
-  return {variant.name, parameter_count(*run.network), outcome};
+  Result result{variant.name, parameter_count(*run.network), outcome, {}};
+  if (!outcome.signal) result.probes = probed(folder, variant.name);
+  return result;
 }
 
 Json to_json(const std::vector<Result>& results) {
@@ -62,7 +66,8 @@ Json to_json(const std::vector<Result>& results) {
     variants.push_back({{"name", result.name},
                         {"parameters", result.parameters},
                         {"seconds", result.outcome.seconds},
-                        {"test", commands::to_json(result.outcome.test)}});
+                        {"test", commands::to_json(result.outcome.test)},
+                        {"probes", commands::to_json(result.probes)}});
   return {{"variants", variants}};
 }
 
@@ -70,13 +75,16 @@ std::string to_table(const std::vector<Result>& results) {
   std::vector<std::vector<std::string>> rows = {{"variant", "parameters", "seconds", "test loss"}};
   for (const auto& [name, value] : results.front().outcome.test.metrics)
     rows.front().push_back("test " + name);
-  for (const auto& [name, parameters, outcome] : results) {
+  for (const auto& [name, parameters, outcome, probes] : results) {
     rows.push_back({name, fmt::format("{}", parameters), fmt::format("{:.1f}", outcome.seconds),
                     fmt::format("{:.4f}", outcome.test.loss)});
     for (const auto& [metric, value] : outcome.test.metrics)
       rows.back().push_back(fmt::format("{:.4f}", value));
   }
-  return table(rows);
+  std::vector<VariantProbe> probes;
+  for (const Result& result : results)
+    probes.insert(probes.end(), result.probes.begin(), result.probes.end());
+  return table(rows) + (probes.empty() ? "" : "\n" + commands::to_table(probes));
 }
 
 int run(const Options& options) {

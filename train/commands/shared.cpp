@@ -2,6 +2,7 @@
 
 #include "core/parallel.h"
 #include "datasets/text.h"
+#include "train/terminal.h"
 
 namespace qkv::commands {
 
@@ -53,6 +54,50 @@ Json to_json(const Tensor& tensor) {
     return array;
   };
   return nested(nested, 0);
+}
+
+std::string to_table(const std::vector<VariantProbe>& probes) {
+  const bool variants =
+      std::ranges::any_of(probes, [](const VariantProbe& probe) { return !probe.variant.empty(); });
+  std::vector<std::vector<std::string>> rows;
+  const auto add = [&](const std::string& variant, std::vector<std::string> row) {
+    if (variants) row.insert(row.begin(), variant);
+    rows.push_back(row);
+  };
+  add("variant", {"probe", "after", "expected", "found", ""});
+  for (const auto& [variant, result] : probes) {
+    const Probe& probe = result.probe;
+    const auto verdict = [](bool right) { return right ? "pass" : "FAIL"; };
+    add(variant, {probe.name, "training", probe.expect, result.trained.measured,
+                  verdict(result.trained.holds)});
+    for (std::size_t i = 0; i < result.broken.size(); ++i)
+      add(variant, {probe.name, probe.broken_by[i], "not " + probe.expect,
+                    result.broken[i].measured, verdict(!result.broken[i].holds)});
+  }
+  return table(rows);
+}
+
+Json to_json(const std::vector<VariantProbe>& probes) {
+  Json list = Json::array();
+  for (const auto& [variant, result] : probes) {
+    Json json = {{"name", result.probe.name},        {"expect", result.probe.expect},
+                 {"found", result.trained.measured}, {"holds", result.trained.holds},
+                 {"broken_by", Json::array()},       {"passes", result.passes()}};
+    if (!variant.empty()) json["variant"] = variant;
+    for (std::size_t i = 0; i < result.broken.size(); ++i)
+      json["broken_by"].push_back({{"intervention", result.probe.broken_by[i]},
+                                   {"found", result.broken[i].measured},
+                                   {"holds", result.broken[i].holds}});
+    list.push_back(json);
+  }
+  return list;
+}
+
+std::vector<VariantProbe> probed(const RunFolder& folder, const std::string& variant) {
+  std::vector<VariantProbe> probes;
+  for (ProbeResult& result : check_probes(load_trained(folder.path())))
+    probes.push_back({variant, std::move(result)});
+  return probes;
 }
 
 Sentence read_sentence(const Task& task, const std::string& text) {

@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "train/commands/commands.h"
+#include "train/probe_check.h"
 #include "train/run.h"
+#include "train/run_folder.h"
 
 /// What several subcommands have in common.
 namespace qkv::commands {
@@ -39,6 +41,16 @@ void print(const Json& document);
 Json to_json(const Evaluation& evaluation);
 /// Nested arrays, one for each axis.
 Json to_json(const Tensor& tensor);
+
+/// What became of the probes of models, each result with its variant; a table for people, and JSON.
+struct VariantProbe {
+  std::string variant;  ///< empty: there is only one model
+  ProbeResult result;
+};
+std::string to_table(const std::vector<VariantProbe>& probes);
+Json to_json(const std::vector<VariantProbe>& probes);
+/// The probes of the model in a run's folder.
+std::vector<VariantProbe> probed(const RunFolder& folder, const std::string& variant = "");
 
 /// Reads a sentence as a person typed it. Throws UserError when it is not UTF-8, and what
 /// `Task::read` throws.

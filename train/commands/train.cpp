@@ -26,15 +26,20 @@ int run(const Options& options) {
   const RunFolder folder(options.run.empty() ? std::filesystem::path("runs") / config.name
                                              : std::filesystem::path(options.run));
   Run run = start_run(config);
+  check_probes(run);  // an untrained model answers, too: what cannot be asked is found now
   folder.create();
   write_durably(folder.config(), to_toml(config));
   const Outcome outcome = train(run, folder, stop);
+  const auto probes = outcome.signal ? std::vector<VariantProbe>{} : probed(folder);
   if (options.json)
     print({{"run", folder.path().string()},
            {"parameters", parameter_count(*run.network)},
            {"step", run.step},
            {"seconds", outcome.seconds},
-           {"test", to_json(outcome.test)}});
+           {"test", to_json(outcome.test)},
+           {"probes", to_json(probes)}});
+  else if (!probes.empty())
+    fmt::print("{}", to_table(probes));
   return outcome.signal ? 128 + outcome.signal : 0;
 }
 

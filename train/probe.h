@@ -1,0 +1,46 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace qkv {
+
+struct TomlTable;
+
+/// A claim about a trained model in a form that can be checked; a [[probe]] of a configuration.
+struct Probe {
+  std::string name;
+  std::vector<std::string> sentences;
+  std::string word;                    ///< whose vectors and attention count; empty: the targets
+  std::string expect;                  ///< 'contextual_cosine < 0.5', see `parse_expectation`
+  std::vector<std::string> variants;   ///< of the configuration that claim it; none: all
+  std::vector<std::string> broken_by;  ///< names of interventions under which it must not hold
+  std::vector<std::string> swap;       ///< two words that "swapped-words" exchanges
+
+  friend bool operator==(const Probe&, const Probe&) = default;
+};
+
+enum class Measure { static_cosine, contextual_cosine, label, output, attends_to };
+enum class Relation { below, above, equal };
+
+/// What a probe expects, taken apart: a number for cosines, texts for the rest.
+struct Expectation {
+  Measure measure;
+  Relation relation;
+  double number = 0;
+  std::vector<std::string> texts = {};
+};
+
+/// Reads `<measure> <relation> <value>`: a cosine with <, > or = and a number; label, output or
+/// attends_to with = and a text or a list of texts in TOML. Throws ConfigError.
+Expectation parse_expectation(std::string_view text);
+
+/// Throws ConfigError "<source>:<line>: ..." for unknown keys, values of the wrong type, and what
+/// is missing.
+Probe read_probe(const TomlTable& table, std::string_view source);
+
+/// A [[probe]] that `read_probe` reads back.
+std::string to_toml(const Probe& probe);
+
+}  // namespace qkv

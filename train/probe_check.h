@@ -1,0 +1,36 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "train/run.h"
+
+namespace qkv {
+
+/// What a model shows of a probe's claim.
+struct Finding {
+  std::string measured;  ///< "0.1234", "money, river", "animal (layer 0, head 2)"
+  bool holds;
+};
+
+/// A probe on a model as trained, and after each intervention that should break it.
+struct ProbeResult {
+  Probe probe;
+  Finding trained;
+  std::vector<Finding> broken;  ///< in the order of the probe's `broken_by`
+
+  /// Whether the claim holds, and holds no longer after any of its interventions.
+  bool passes() const;
+};
+
+/// Checks each probe of the model's config.
+///
+/// Cosines are those between all occurrences of the word in the sentences, taken in pairs, of which
+/// the worst counts. `label` is compared with all that the model says about the sentences in order.
+/// `attends_to` holds when one and the same head gives the named word the largest of the word's
+/// weights in each sentence.
+///
+/// Throws UserError naming the probe when it cannot be asked of this model.
+std::vector<ProbeResult> check_probes(const Trained& model);
+
+}  // namespace qkv
