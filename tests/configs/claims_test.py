@@ -19,9 +19,9 @@ def qkv(*arguments):
     return json.loads(done.stdout)
 
 
-def trained(config, *variants, steps=None, **options):
+def trained(config, *variants, steps=None):
     """Trains variants of a config; what `qkv compare` says of each."""
-    changes = ([f"train.steps={steps}"] if steps else []) + [f"{k}={v}" for k, v in options.items()]
+    changes = [f"train.steps={steps}", f"train.eval_every={max(steps // 2, 1)}"] if steps else []
     found = qkv("compare", PROJECT / f"configs/{config}.toml", "--threads", 1,
                 *(a for v in variants for a in ("--only", v)), *(a for c in changes for a in ("--set", c)))["variants"]
     return found if len(found) > 1 else found[0]
@@ -38,9 +38,9 @@ def passes(entry):
 
 
 def bank():
-    static, learned = trained("bank", "static embedding", "learned, 4 heads", steps=400)
+    static, learned = trained("bank", "static embedding", "learned, 4 heads", steps=300)
     assert accuracy(static) == 0.5
-    assert accuracy(learned) >= 0.97, accuracy(learned)
+    assert accuracy(learned) >= 0.95, accuracy(learned)
     assert passes(static) and passes(learned), learned["probes"]
 
 
@@ -48,7 +48,7 @@ def general():
     static = trained("static", "skip-gram", steps=200)
     assert passes(static)
     subprocess.run([PROGRAM, "embed", "runs/static-compare/skip-gram", "--word2vec", "runs/word2vec.txt"], check=True)
-    static, learned = trained("general", "word2vec, static", "word2vec, learned attention", steps=400)
+    static, learned = trained("general", "word2vec, static", "word2vec, learned attention")
     assert accuracy(static) == 0.5
     assert accuracy(learned) >= 0.95, accuracy(learned)
 
@@ -75,7 +75,7 @@ def word_order():
 
 
 def long_range():
-    rnn, attention = trained("long-range", "RNN, D = 256", "attention, D = 256")
+    rnn, attention = trained("long-range", "RNN, D = 256", "attention, D = 256", steps=100)
     assert accuracy(rnn) <= 0.25, accuracy(rnn)
     assert accuracy(attention) >= 0.99, accuracy(attention)
     far = {}
@@ -110,8 +110,8 @@ def variable_length():
 
 
 def heads():
-    one, four = trained("heads", "1 head", "4 heads", steps=800)
-    assert accuracy(four) >= 0.97, accuracy(four)
+    one, four = trained("heads", "1 head", "4 heads")
+    assert accuracy(four) >= 0.98, accuracy(four)
     assert accuracy(one) <= accuracy(four) - 0.05, accuracy(one)
 
 
@@ -122,30 +122,30 @@ def sentiment():
 
 
 def idiom():
-    learned = trained("idiom", "learned encoder, the task's text", steps=500)
-    assert accuracy(learned) >= 0.85, accuracy(learned)
-    trained("idiom", "parameter-free encoder, general text", steps=500)
+    learned = trained("idiom", "learned encoder, the task's text", steps=600)
+    assert accuracy(learned) >= 0.9, accuracy(learned)
+    trained("idiom", "parameter-free encoder, general text", steps=400)
     folder = "runs/idiom-compare/parameter-free-encoder-general-text"
     halves = [qkv("eval", folder, "--data", PROJECT / f"datasets/idiom/test-{half}.tsv")["exact_match"]
               for half in ("idiomatic", "literal")]
-    assert halves[0] == 0 and halves[1] >= 0.7, halves
+    assert halves[0] == 0 and halves[1] >= 0.3, halves
 
 
 def sequences():
-    for entry in trained("sequences", "copy", "reverse", steps=800):
+    for entry in trained("sequences", "copy", "reverse", steps=600):
         assert accuracy(entry) >= 0.98, entry
 
 
 def induction():
-    assert accuracy(trained("induction", "2 layers")) >= 0.99
+    assert accuracy(trained("induction", "2 layers", steps=800)) >= 0.99
 
 
 def modular_addition():
-    assert accuracy(trained("modular-addition", "weight decay 1")) >= 0.95
+    assert accuracy(trained("modular-addition", "weight decay 1", steps=1600)) >= 0.95
 
 
 def summary():
-    assert accuracy(trained("summary", "learned attention")) >= 0.9
+    assert accuracy(trained("summary", "learned attention", steps=300)) >= 0.8
 
 
 with tempfile.TemporaryDirectory() as folder:
