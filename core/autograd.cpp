@@ -1,6 +1,7 @@
 #include "core/autograd.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "core/parallel.h"
@@ -169,8 +170,18 @@ double Gradients::norm() const {
   double squares = 0;
   for (const auto& entry : entries_)
     dispatch(entry.second.dtype(), [&](auto zero) {
-      for (const auto g : entry.second.data<decltype(zero)>())
-        squares += static_cast<double>(g) * static_cast<double>(g);
+      const auto numbers = entry.second.data<decltype(zero)>();
+      // Side by side, sums do not wait for each other.
+      std::array<double, 16> sums = {};
+      const std::size_t whole = numbers.size() / sums.size() * sums.size();
+      for (std::size_t i = 0; i < whole; i += sums.size())
+        for (std::size_t lane = 0; lane < sums.size(); ++lane) {
+          const auto g = static_cast<double>(numbers[i + lane]);
+          sums[lane] += g * g;
+        }
+      for (std::size_t i = whole; i < numbers.size(); ++i)
+        sums[i - whole] += static_cast<double>(numbers[i]) * static_cast<double>(numbers[i]);
+      for (const double sum : sums) squares += sum;
     });
   return std::sqrt(squares);
 }

@@ -17,7 +17,7 @@ Shape::Shape(std::span<const Index> sizes) {
   for (const Index size : sizes) {
     require(size >= 0, "[shape] sizes must not be negative, got {}", size);
     const bool overflow = __builtin_mul_overflow(size_, size, &size_);
-    require(!overflow, "[shape] the number of elements of {} overflows", to_string(*this));
+    require(!overflow, "[shape] the number of elements of {} overflows", *this);
   }
 }
 

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <optional>
 #include <utility>
 
 #include "core/kernels/scratch.h"
+#include "core/kernels/vector.h"
 #include "core/parallel.h"
 
 // The product is computed in tiles of C that stay in registers (Goto & van de Geijn 2008, "Anatomy
@@ -17,39 +17,23 @@ namespace qkv::kernels {
 namespace {
 
 #if defined(__AVX512F__)
-constexpr int vector_bytes = 64, tile_rows = 8, tile_vectors = 3;
-#elif defined(__AVX__)
-constexpr int vector_bytes = 32, tile_rows = 6, tile_vectors = 2;
+constexpr int tile_rows = 8, tile_vectors = 3;
 #else
-constexpr int vector_bytes = 16, tile_rows = 6, tile_vectors = 2;
+constexpr int tile_rows = 6, tile_vectors = 2;
 #endif
 
-template <class T>
-using Vector [[gnu::vector_size(vector_bytes)]] = T;
-template <class T>
-constexpr int width = vector_bytes / static_cast<int>(sizeof(T));
 template <class T>
 constexpr int panel_width = tile_vectors* width<T>;
 
 /// How much of k is summed in registers before C is touched again: equal blocks of at most 448.
 Index depth_of(Index k) {
-  const Index blocks = std::max<Index>((k + 447) / 448, 1);
-  return std::max<Index>((k + blocks - 1) / blocks, 1);
+  constexpr Index most = 448;
+  if (k <= most) return std::max<Index>(k, 1);
+  const Index blocks = (k + most - 1) / most;
+  return (k + blocks - 1) / blocks;
 }
 /// Rows of A that stay in the second-level cache while all of B passes by.
 constexpr Index block_rows = Index{6} * tile_rows;
-
-template <class T>
-Vector<T> load(const T* from) {
-  Vector<T> v;
-  __builtin_memcpy(&v, from, sizeof(v));
-  return v;
-}
-
-template <class T>
-void store(T* to, const Vector<T>& v) {
-  __builtin_memcpy(to, &v, sizeof(v));
-}
 
 /// Where element (i, j) of an operand lies: data + i row + j column.
 template <class T>
@@ -75,33 +59,44 @@ struct Block {
   Index columns;
 };
 
+/// Calls f(0), ..., f(N - 1) with constants, so that what they index stays in registers.
+template <int N, class F>
+void unrolled(F f) {
+  [&]<int... I>(std::integer_sequence<int, I...>) {
+    (f(std::integral_constant<int, I>()), ...);
+  }
+  (std::make_integer_sequence<int, N>());
+}
+
 /// A tile of `Rows` rows and `Vectors` vectors; the last vector may reach beyond the columns of C.
 template <class T, int Rows, int Vectors>
 void tile(const Block<T>& block) {
-  Vector<T> sums[Rows][Vectors] = {};
+  Vector<T> sums[Rows][Vectors];
+  unrolled<Rows>([&](auto r) { unrolled<Vectors>([&](auto v) { sums[r][v] = Vector<T>{}; }); });
   const T *a = block.a, *b = block.panel;
   for (Index k = 0; k < block.k; ++k, a += block.a_column, b += panel_width<T>) {
     Vector<T> row[Vectors];
-    for (int v = 0; v < Vectors; ++v) row[v] = load(b + v * width<T>);
-    for (int r = 0; r < Rows; ++r) {
+    unrolled<Vectors>([&](auto v) { row[v] = load(b + v * width<T>); });
+    unrolled<Rows>([&](auto r) {
       const T factor = a[r * block.a_row];
-      for (int v = 0; v < Vectors; ++v) sums[r][v] += factor * row[v];
-    }
+      unrolled<Vectors>([&](auto v) { sums[r][v] += factor * row[v]; });
+    });
   }
-  const Index whole = block.columns / width<T>;
-  for (int r = 0; r < Rows; ++r) {
-    T* c = block.c + r * block.c_row;
-    for (int v = 0; v < Vectors; ++v, c += width<T>) {
+  // Numbers in the last vector of a row.
+  const Index last = block.columns - (Vectors - 1) * width<T>;
+  unrolled<Rows>([&](auto r) {
+    unrolled<Vectors>([&](auto v) {
+      T* c = block.c + r * block.c_row + v * width<T>;
       Vector<T> sum = block.alpha * sums[r][v];
-      if (v < whole) {
+      if (v < Vectors - 1 || last == width<T>) {
         if (block.beta != 0) sum += block.beta * load(c);
         store<T>(c, sum);
-        continue;
+      } else {
+        if (block.beta != 0) sum += block.beta * load_part(c, last);
+        store_part<T>(c, sum, last);
       }
-      for (Index i = 0; i < block.columns - v * width<T>; ++i)
-        c[i] = sum[i] + (block.beta != 0 ? block.beta * c[i] : 0);
-    }
-  }
+    });
+  });
 }
 
 template <class T>
@@ -131,40 +126,39 @@ void swap_blocks(Vector<T> (&rows)[width<T>], std::integer_sequence<int, Lane...
   }
 }
 
-/// Transposes a square of width x width numbers: x[i stride + j] to y[j panel_width + i].
+/// Transposes k columns of n rows, each at most as many as a vector has numbers: x[j stride + i]
+/// to y[i panel_width + j], with zeros for the rows that are missing.
 template <class T>
-void transpose_square(const T* x, Index stride, T* y) {
-  constexpr int n = width<T>;
-  Vector<T> rows[n];
-  for (int i = 0; i < n; ++i) rows[i] = load(x + i * stride);
+void transpose_block(Index k, Index n, const T* x, Index stride, T* y) {
+  constexpr int most = width<T>;
+  Vector<T> rows[most];
+  for (int j = 0; j < most; ++j)
+    rows[j] = j >= n      ? Vector<T>{}
+              : k == most ? load(x + j * stride)
+                          : load_part(x + j * stride, k);
   // Swaps the off-diagonal blocks of size 1, 2, 4, ...
   [&]<int... Stage>(std::integer_sequence<int, Stage...>) {
-    (swap_blocks<T, 1 << Stage>(rows, std::make_integer_sequence<int, n>()), ...);
+    (swap_blocks<T, 1 << Stage>(rows, std::make_integer_sequence<int, most>()), ...);
   }
-  (std::make_integer_sequence<int, std::countr_zero(static_cast<unsigned>(n))>());
-  for (int i = 0; i < n; ++i) store<T>(y + i * panel_width<T>, rows[i]);
+  (std::make_integer_sequence<int, std::countr_zero(static_cast<unsigned>(most))>());
+  for (int i = 0; i < most; ++i)
+    if (i < k) store<T>(y + i * panel_width<T>, rows[i]);
 }
 
-/// Copies columns [begin, begin + panel_width) of rows [0, k) of B, filled up with zeros to whole
-/// vectors.
+/// Copies n columns, at most panel_width, of k rows of B, filled up with zeros to whole vectors.
 template <class T>
-void pack_panel(Index k, Index n, const T* from, Index row, Index column, T* to) {
-  const Index filled = (n + width<T> - 1) / width<T> * width<T>;
-  const bool transposed = row == 1 && column != 1;
-  const Index square_k = transposed ? k / width<T> * width<T> : 0;
-  const Index square_n = transposed ? n / width<T> * width<T> : 0;
-  for (Index i = 0; i < square_k; i += width<T>)
-    for (Index j = 0; j < square_n; j += width<T>)
-      transpose_square(from + i + j * column, column, to + i * panel_width<T> + j);
-  for (Index i = 0; i < k; ++i) {
-    T* y = to + i * panel_width<T>;
-    const T* x = from + i * row;
-    if (column == 1 && n == panel_width<T>) {
-      for (int v = 0; v < tile_vectors; ++v) store<T>(y + v * width<T>, load(x + v * width<T>));
-      continue;
-    }
-    for (Index j = i < square_k ? square_n : 0; j < n; ++j) y[j] = x[j * column];
-    for (Index j = n; j < filled; ++j) y[j] = 0;
+void pack_panel(Index k, Index n, const Strided<T>& b, const T* from, T* to) {
+  if (b.column != 1) {
+    for (Index i = 0; i < k; i += width<T>)
+      for (Index j = 0; j < n; j += width<T>)
+        transpose_block(std::min<Index>(width<T>, k - i), std::min<Index>(width<T>, n - j),
+                        from + i + j * b.column, b.column, to + i * panel_width<T> + j);
+    return;
+  }
+  for (Index i = 0; i < k; ++i, from += b.row, to += panel_width<T>) {
+    Index j = 0;
+    for (; j + width<T> <= n; j += width<T>) store<T>(to + j, load(from + j));
+    if (j < n) store<T>(to + j, load_part(from + j, n - j));
   }
 }
 
@@ -176,27 +170,30 @@ class Panels {
       : k_(k),
         n_(n),
         depth_(depth_of(k)),
+        panels_((n + panel_width<T> - 1) / panel_width<T>),
         b_(b),
-        data_((n + panel_width<T> - 1) / panel_width<T> * panel_width<T> * k) {}
+        data_(panels_ * panel_width<T> * k) {}
 
-  Index count() const { return blocks() * panels(); }
-  void pack(Index i) const {
-    const Index row = i / panels() * depth_, column = i % panels() * panel_width<T>;
-    pack_panel(rows(row), std::min<Index>(panel_width<T>, n_ - column), b_.at(row, column), b_.row,
-               b_.column, at(row, column));
+  Index count() const { return (k_ + depth_ - 1) / depth_ * panels_; }
+  void pack(Index i) const { pack(i / panels_ * depth_, i % panels_ * panel_width<T>); }
+  void pack_all() const {
+    for (Index row = 0; row < k_; row += depth_)
+      for (Index column = 0; column < n_; column += panel_width<T>) pack(row, column);
   }
   Index depth() const { return depth_; }
   Index rows(Index row) const { return std::min(depth_, k_ - row); }
   /// The panel that starts at `row` and `column`.
   T* at(Index row, Index column) const {
-    return data_.data() + row * panels() * panel_width<T> + column * rows(row);
+    return data_.data() + row * panels_ * panel_width<T> + column * rows(row);
   }
 
  private:
-  Index blocks() const { return (k_ + depth_ - 1) / depth_; }
-  Index panels() const { return (n_ + panel_width<T> - 1) / panel_width<T>; }
+  void pack(Index row, Index column) const {
+    pack_panel(rows(row), std::min<Index>(panel_width<T>, n_ - column), b_, b_.at(row, column),
+               at(row, column));
+  }
 
-  Index k_, n_, depth_;
+  Index k_, n_, depth_, panels_;
   Strided<T> b_;
   Scratch<T> data_;
 };
@@ -221,14 +218,13 @@ class Product {
   Product(Index m, Index n, Index k, T alpha, const Matrix<const T>& a, const Panels<T>& b, T beta,
           const Matrix<T>& c)
       : n_(n), alpha_(alpha), beta_(beta), a_(a), b_(b), c_(c) {
-    std::optional<Scratch<T>> packed;
-    if (a.transposed) packed.emplace(block_rows * b.depth());
+    const Scratch<T> scratch(a.transposed ? block_rows * b.depth() : 0);
+    T* packed = a.transposed ? scratch.data() : nullptr;
     for (Index k0 = 0; k0 == 0 || k0 < k; k0 += b.depth())
       for (Index i = 0; i < m; i += block_rows) {
         const Index rows = std::min(block_rows, m - i);
-        if (packed) pack_tiles(rows, b.rows(k0), a_, i, k0, packed->data());
-        for (Index j = 0; j < n; j += panel_width<T>)
-          multiply(k0, i, rows, j, packed ? packed->data() : nullptr);
+        if (packed) pack_tiles(rows, b.rows(k0), a_, i, k0, packed);
+        for (Index j = 0; j < n; j += panel_width<T>) multiply(k0, i, rows, j, packed);
       }
   }
 
@@ -268,7 +264,7 @@ template <class T>
 void gemm(Index m, Index n, Index k, T alpha, Matrix<const T> a, Matrix<const T> b, T beta,
           Matrix<T> c) {
   const Panels<T> panels(k, n, b);
-  for (Index i = 0; i < panels.count(); ++i) panels.pack(i);
+  panels.pack_all();
   Product<T>(m, n, k, alpha, a, panels, beta, c);
 }
 

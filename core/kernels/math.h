@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstdint>
 
+#include "core/kernels/vector.h"
+
 /// exp and tanh without branches or calls, so that the compiler vectorises loops over them: for
 /// float32 polynomials after range reduction as in Cephes (Moshier 1989), below 2 units in the last
 /// place; for float64 the standard library's.
@@ -13,15 +15,18 @@ inline double exp(double x) {
   return std::exp(x);
 }
 
-inline float exp(float x) {
+/// For a float or a vector of them; `Int` is an int32 or as many.
+template <class Int, class Float>
+[[gnu::always_inline]] inline Float exp_of(Float x) {
   constexpr float log2e = 1.44269504f, ln2_high = 0.693359375f, ln2_low = -2.12194440e-4f;
-  constexpr float round = 0x1.8p23f;  // adding it rounds to an integer
-  x = x > 89.0f ? 89.0f : x;
-  x = x < -104.0f ? -104.0f : x;
-  const float shifted = x * log2e + round;
-  const float n = shifted - round;
-  const float r = (x - n * ln2_high) - n * ln2_low;
-  float p = 1.9875691500e-4f;
+  const Float highest = Float{} + 89.0f, lowest = Float{} - 104.0f;
+  const Float round = Float{} + 0x1.8p23f;  // adding it rounds to an integer
+  x = x > highest ? highest : x;
+  x = x < lowest ? lowest : x;
+  const Float shifted = x * log2e + round;
+  const Float n = shifted - round;
+  const Float r = (x - n * ln2_high) - n * ln2_low;
+  Float p = Float{} + 1.9875691500e-4f;
   p = p * r + 1.3981999507e-3f;
   p = p * r + 8.3334519073e-3f;
   p = p * r + 4.1665795894e-2f;
@@ -29,11 +34,23 @@ inline float exp(float x) {
   p = p * r + 5.0000001201e-1f;
   p = p * r * r + r + 1.0f;
   // 2^n in two factors, so that denormal results and infinity come out right.
-  const std::int32_t exponent =
-      std::bit_cast<std::int32_t>(shifted) - std::bit_cast<std::int32_t>(round);
-  const std::int32_t half = exponent >> 1;
-  const auto power = [](std::int32_t e) { return std::bit_cast<float>((e + 127) << 23); };
+  const Int exponent = std::bit_cast<Int>(shifted) - std::bit_cast<Int>(round);
+  const Int half = exponent >> 1;
+  const auto power = [](Int e) { return std::bit_cast<Float>((e + 127) << 23); };
   return p * power(half) * power(exponent - half);
+}
+
+inline float exp(float x) {
+  return exp_of<std::int32_t>(x);
+}
+
+[[gnu::always_inline]] inline kernels::Vector<float> exp(const kernels::Vector<float>& x) {
+  return exp_of<kernels::Vector<std::int32_t>>(x);
+}
+
+inline kernels::Vector<double> exp(kernels::Vector<double> x) {
+  for (int i = 0; i < kernels::width<double>; ++i) x[i] = std::exp(x[i]);
+  return x;
 }
 
 inline double tanh(double x) {

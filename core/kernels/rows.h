@@ -1,49 +1,50 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <limits>
 
 #include "core/kernels/math.h"
-#include "core/shape.h"
+#include "core/kernels/vector.h"
 
-/// Reductions over a row of adjacent numbers. Each is taken in `lanes` interleaved parts that are
-/// joined at the end: the order is fixed, and the compiler may vectorise it without being allowed
-/// to reorder sums.
+/// Loops over rows of adjacent numbers, a vector at a time. What is done with them is a function of
+/// `at`, which takes from any array what stands at the loop's place: `at(x) * at(y)`. Sums are
+/// taken in as many interleaved parts as a vector has numbers, which are joined at the end: the
+/// order is fixed.
 namespace qkv::kernels {
 
-constexpr Index lanes = 16;
-
-/// join over i of f(i), starting from `start`.
+/// join over i of f(x[i], ...), starting from `start`, the join's neutral number.
 template <class T, class F, class Join>
 T reduce_row(Index n, T start, F f, Join join) {
-  std::array<T, lanes> parts;
-  parts.fill(start);
+  Vector<T> parts = broadcast(start);
   Index i = 0;
-  for (; i + lanes <= n; i += lanes)
-    for (Index lane = 0; lane < lanes; ++lane) {
-      auto& part = parts[static_cast<std::size_t>(lane)];
-      part = join(part, f(i + lane));
-    }
-  T result = start;
-  for (; i < n; ++i) result = join(result, f(i));
-  if (n < lanes) return result;
-  for (std::size_t half = lanes / 2; half > 0; half /= 2)
-    for (std::size_t lane = 0; lane < half; ++lane)
-      parts[lane] = join(parts[lane], parts[lane + half]);
-  return join(result, parts[0]);
+  for (; i + width<T> <= n; i += width<T>)
+    parts = join(parts, f([i](const T* x) { return load(x + i); }));
+  if (i < n) {
+    const Vector<T> rest = f([i, n](const T* x) { return load_part(x + i, n - i); });
+    parts = join(parts, keep_part<T>(rest, n - i, start));
+  }
+  return fold<T>(parts, join);
 }
 
 template <class T, class F>
 T sum_row(Index n, F f) {
-  return reduce_row(n, T{0}, f, [](T a, T b) { return a + b; });
+  return reduce_row(n, T{0}, f, [](const auto& a, const auto& b) { return a + b; });
 }
 
 template <class T>
 T max_row(const T* x, Index n) {
   return reduce_row(
-      n, -std::numeric_limits<T>::infinity(), [=](Index i) { return x[i]; },
-      [](T a, T b) { return a < b ? b : a; });
+      n, -std::numeric_limits<T>::infinity(), [x](auto at) { return at(x); },
+      [](const auto& a, const auto& b) { return a < b ? b : a; });
+}
+
+/// y[i] = f(x[i], ...)
+template <class T, class F>
+void map_row(Index n, T* y, F f) {
+  Index i = 0;
+  for (; i + width<T> <= n; i += width<T>)
+    store<T>(y + i, f([i](const T* x) { return load(x + i); }));
+  if (i < n) store_part<T>(y + i, f([i, n](const T* x) { return load_part(x + i, n - i); }), n - i);
 }
 
 /// What the exponentials of a row were divided by: exp(x - max) / sum is its softmax.
@@ -54,24 +55,48 @@ struct Normaliser {
   T log_sum() const { return max + std::log(sum); }
 };
 
+/// Ends a row of `width` numbers from number `i` on: with the first of `rest`, of which those from
+/// number `n` on are zeros, and then with zeros.
+template <class T>
+void end_row(T* y, Index i, Index n, const Vector<T>& rest, Index width) {
+  if (i < n && i + kernels::width<T> <= width) {
+    store<T>(y + i, rest);
+    i += kernels::width<T>;
+  } else if (i < n) {
+    store_part<T>(y + i, rest, width - i);
+    return;
+  }
+  std::fill(y + i, y + width, T{0});
+}
+
 /// y = softmax of the first `n` of `width` numbers, zeros after them and where all are -inf.
 template <class T>
 Normaliser<T> softmax_row(const T* x, T* y, Index n, Index width) {
   const T max = max_row(x, n);
   if (max == -std::numeric_limits<T>::infinity()) n = 0;
-  for (Index i = 0; i < n; ++i) y[i] = math::exp(x[i] - max);
-  const T sum = sum_row<T>(n, [=](Index i) { return y[i]; });
+  Vector<T> sums = {}, rest = {};
+  Index whole = 0;
+  for (; whole + kernels::width<T> <= n; whole += kernels::width<T>) {
+    const Vector<T> power = math::exp(load(x + whole) - max);
+    store<T>(y + whole, power);
+    sums += power;
+  }
+  if (whole < n) {
+    rest = keep_part<T>(math::exp(load_part(x + whole, n - whole) - max), n - whole, 0);
+    sums += rest;
+  }
+  const T sum = fold<T>(sums, [](const auto& a, const auto& b) { return a + b; });
   const T factor = 1 / sum;
-  for (Index i = 0; i < n; ++i) y[i] *= factor;
-  std::fill(y + n, y + width, T{0});
+  map_row(whole, y, [=](auto at) { return at(y) * factor; });
+  end_row<T>(y, whole, n, rest * factor, width);
   return {max, sum};
 }
 
-/// dx = scale y (dy - sum(dy y)), the derivative of y = softmax(x), for the first `n` numbers.
+/// dx = y (dy - sum(dy y)), the derivative of y = softmax(x), for the first `n` numbers.
 template <class T>
-void softmax_row_backward(const T* y, const T* dy, T* dx, Index n, T scale) {
-  const T dot = sum_row<T>(n, [=](Index i) { return dy[i] * y[i]; });
-  for (Index i = 0; i < n; ++i) dx[i] = scale * y[i] * (dy[i] - dot);
+void softmax_row_backward(const T* y, const T* dy, T* dx, Index n) {
+  const T dot = sum_row<T>(n, [=](auto at) { return at(dy) * at(y); });
+  map_row(n, dx, [=](auto at) { return at(y) * (at(dy) - dot); });
 }
 
 }  // namespace qkv::kernels

@@ -1,3 +1,7 @@
+#include <array>
+#include <optional>
+
+#include "core/kernels/columns.h"
 #include "core/kernels/gemm.h"
 #include "core/kernels/rows.h"
 #include "core/kernels/scratch.h"
@@ -37,18 +41,26 @@ struct Layout {
 /// Queries [begin, end) of one problem. Their scores are computed together, and only for keys that
 /// one of them sees: memory grows with the number of keys, not with its square, and the blocks that
 /// a causal mask hides are skipped (as in Dao 2023, "FlashAttention-2", but with whole rows).
+/// Scores and weights have a row for each key and a column for each query.
 struct QueryBlock {
   Index problem, begin, end, keys;
 
-  Index rows() const { return end - begin; }
+  Index queries() const { return end - begin; }
 };
 
-constexpr Index block_rows = 64;
+constexpr Index block_queries = 48;
+
+/// Columns for `queries` queries, in whole vectors.
+template <class T>
+Index columns_for(Index queries) {
+  constexpr Index whole = kernels::width<T>;
+  return (queries + whole - 1) / whole * whole;
+}
 
 template <class F>
 void for_each_block(const Layout& at, Index problem, F f) {
-  for (Index t = 0; t < at.queries; t += block_rows) {
-    const Index end = std::min(t + block_rows, at.queries);
+  for (Index t = 0; t < at.queries; t += block_queries) {
+    const Index end = std::min(t + block_queries, at.queries);
     f(QueryBlock{problem, t, end, at.visible(problem, end - 1)});
   }
 }
@@ -79,8 +91,8 @@ class Head {
  public:
   Head(const Layout& at, Index problem) : at_(at), problem_(problem) {}
 
-  Matrix<const T> of_queries(const T* x, Index row) const {
-    return {x + at_.start(problem_, at_.queries) + row * at_.width, at_.width};
+  Matrix<const T> of_queries(const T* x, Index row, bool transposed = false) const {
+    return {x + at_.start(problem_, at_.queries) + row * at_.width, at_.width, transposed};
   }
   Matrix<const T> of_keys(const T* x, bool transposed = false) const {
     return {x + at_.start(problem_, at_.keys), at_.width, transposed};
@@ -89,43 +101,86 @@ class Head {
     return {x + at_.start(problem_, at_.queries) + row * at_.width, at_.width};
   }
   Matrix<T> to_keys(T* x) const { return {x + at_.start(problem_, at_.keys), at_.width}; }
-  /// Position of a weight in an array [B, H, Tq, Tk].
-  Index weight(Index t) const { return (problem_ * at_.queries + t) * at_.keys; }
 
  private:
   const Layout& at_;
   Index problem_;
 };
 
-/// scores = scale Q K^T for a block of queries.
+/// Scratch memory of a block: a matrix with a row for each key and a column for each query.
 template <class T>
-void scores_of(const Layout& at, const QueryBlock& block, const T* q, const T* k, T* scores,
-               Index stride) {
-  const Head<T> head(at, block.problem);
-  gemm(block.rows(), block.keys, at.head_width(), static_cast<T>(at.scale),
-       head.of_queries(q, block.begin), head.of_keys(k, true), T{0}, Matrix<T>{scores, stride});
+class Scores {
+ public:
+  explicit Scores(const Layout& at)
+      : data_(at.keys * columns_for<T>(std::min(block_queries, at.queries))) {
+    std::fill_n(data_.data(), at.keys * columns_for<T>(std::min(block_queries, at.queries)), T{0});
+  }
+
+  T* data() const { return data_.data(); }
+  Matrix<T> of(const QueryBlock& block) const { return {data(), columns_for<T>(block.queries())}; }
+
+ private:
+  Scratch<T> data_;
+};
+
+/// How many keys each query of a block sees, and what its weights were divided by.
+template <class T>
+struct Statistics {
+  alignas(64) std::array<T, block_queries> lengths;
+  std::array<T, block_queries> max, sum;
+
+  Statistics(const Layout& at, const QueryBlock& block) {
+    const Index columns = columns_for<T>(block.queries());
+    for (Index c = 0; c < columns; ++c)
+      lengths[static_cast<std::size_t>(c)] =
+          static_cast<T>(at.visible(block.problem, std::min(block.begin + c, block.end - 1)));
+  }
+  kernels::Columns<T> columns(const QueryBlock& block, T* data) const {
+    return {data, block.keys, columns_for<T>(block.queries()), lengths.data()};
+  }
+};
+
+/// Multiplies each weight of a block by 0 or by 1 / (1 - probability).
+template <class T>
+void drop_weights(const Layout& at, const QueryBlock& block, const T* x, T* y, const Random& random,
+                  double probability) {
+  const Index columns = columns_for<T>(block.queries());
+  for (Index key = 0; key < block.keys; ++key)
+    drop(x + key * columns, y + key * columns,
+         (block.problem * at.keys + key) * at.queries + block.begin, block.queries(), random,
+         probability);
 }
 
-/// softmax(scale Q K^T + mask) V, and for each query its two numbers of `Normaliser`.
+/// scale K Q^T for a block of queries.
+template <class T>
+void scores_of(const Layout& at, const QueryBlock& block, const T* q, const T* k,
+               const Matrix<T>& scores) {
+  const Head<T> head(at, block.problem);
+  gemm(block.keys, block.queries(), at.head_width(), static_cast<T>(at.scale), head.of_keys(k),
+       head.of_queries(q, block.begin, true), T{0}, scores);
+}
+
+/// softmax(scale Q K^T + mask) V, and for each problem what the exponentials were divided by: the
+/// maximum for each query, then the sum.
 template <class T>
 void forward(const Layout& at, const T* q, const T* k, const T* v, double dropout,
              const Random& random, T* y, T* normalisers) {
   parallel_for(at.pieces(), [&](Index first, Index last) {
-    Scratch<T> scratch(std::min(block_rows, at.queries) * at.keys);
+    const Scores<T> scratch(at);
     for (Index p = first; p < last; ++p)
       for_each_block(at, p, [&](const QueryBlock& block) {
         const Head<T> head(at, p);
-        T* weights = scratch.data();
-        scores_of(at, block, q, k, weights, block.keys);
-        for (Index t = block.begin; t < block.end; ++t) {
-          T* row = weights + (t - block.begin) * block.keys;
-          const auto by = kernels::softmax_row(row, row, at.visible(p, t), block.keys);
-          T* kept = normalisers + 2 * (p * at.queries + t);
-          kept[0] = by.max, kept[1] = by.sum;
-          if (dropout > 0) drop(row, row, head.weight(t), block.keys, random, dropout);
-        }
-        gemm(block.rows(), at.head_width(), block.keys, T{1}, {weights, block.keys},
-             head.of_keys(v), T{0}, head.to_queries(y, block.begin));
+        const Matrix<T> weights = scratch.of(block);
+        scores_of(at, block, q, k, weights);
+        Statistics<T> now(at, block);
+        kernels::softmax_columns(now.columns(block, weights.data), now.max.data(), now.sum.data());
+        T* kept = normalisers + 2 * p * at.queries + block.begin;
+        std::copy_n(now.max.data(), block.queries(), kept);
+        std::copy_n(now.sum.data(), block.queries(), kept + at.queries);
+        if (dropout > 0) drop_weights(at, block, weights.data, weights.data, random, dropout);
+        gemm(block.queries(), at.head_width(), block.keys, T{1},
+             {weights.data, weights.stride, true}, head.of_keys(v), T{0},
+             head.to_queries(y, block.begin));
       });
   });
 }
@@ -138,46 +193,45 @@ struct Backward {
 };
 
 /// One block's share of the gradients; the weights are computed again rather than kept. `weights`,
-/// `kept` (those after dropout) and `ds` are scratch memory, rows x keys each.
+/// `kept` (those after dropout) and `ds` are scratch memory.
 template <class T>
 void backward_block(const Layout& at, const QueryBlock& block, const Backward<T>& b, double dropout,
-                    const Random& random, T* weights, T* kept, T* ds) {
+                    const Random& random, const Matrix<T>& weights, const Matrix<T>& kept,
+                    const Matrix<T>& ds) {
   const Head<T> head(at, block.problem);
-  const Index rows = block.rows(), n = block.keys, width = at.head_width();
+  const Index queries = block.queries(), n = block.keys, width = at.head_width();
   const auto scale = static_cast<T>(at.scale);
-  scores_of(at, block, b.q, b.k, weights, n);
-  gemm(rows, n, width, T{1}, head.of_queries(b.dy, block.begin), head.of_keys(b.v, true), T{0},
-       Matrix<T>{ds, n});
-  for (Index t = block.begin; t < block.end; ++t) {
-    const Index visible = at.visible(block.problem, t), first = (t - block.begin) * n;
-    const T* by = b.normalisers + 2 * (block.problem * at.queries + t);
-    const T max = by[0], factor = 1 / by[1];
-    T *w = weights + first, *d = ds + first;
-    for (Index j = 0; j < visible; ++j) w[j] = factor * math::exp(w[j] - max);
-    std::fill(w + visible, w + n, T{0});
-    if (dropout > 0) {
-      drop(w, kept + first, head.weight(t), n, random, dropout);
-      drop(d, d, head.weight(t), n, random, dropout);
-    }
-    kernels::softmax_row_backward(w, d, d, visible, T{1});
-    std::fill(d + visible, d + n, T{0});
-  }
-  const T* used = dropout > 0 ? kept : weights;
-  gemm(n, width, rows, T{1}, {used, n, true}, head.of_queries(b.dy, block.begin), T{1},
-       head.to_keys(b.dv));
-  gemm(n, width, rows, scale, {ds, n, true}, head.of_queries(b.q, block.begin), T{1},
-       head.to_keys(b.dk));
-  gemm(rows, width, n, scale, {ds, n}, head.of_keys(b.k), T{0}, head.to_queries(b.dq, block.begin));
+  const Matrix<const T> q = head.of_queries(b.q, block.begin),
+                        dy = head.of_queries(b.dy, block.begin);
+  scores_of(at, block, b.q, b.k, weights);
+  gemm(n, queries, width, T{1}, head.of_keys(b.v), head.of_queries(b.dy, block.begin, true), T{0},
+       ds);
+  if (dropout > 0) drop_weights(at, block, ds.data, ds.data, random, dropout);
+  Statistics<T> now(at, block);
+  const T* by = b.normalisers + 2 * block.problem * at.queries + block.begin;
+  now.max.fill(0), now.sum.fill(0);
+  std::copy_n(by, queries, now.max.data());
+  std::copy_n(by + at.queries, queries, now.sum.data());
+  kernels::softmax_columns_again(now.columns(block, weights.data), ds.data, now.max.data(),
+                                 now.sum.data());
+  if (dropout > 0) drop_weights(at, block, weights.data, kept.data, random, dropout);
+  const Matrix<T>& used = dropout > 0 ? kept : weights;
+  gemm(n, width, queries, T{1}, {used.data, used.stride}, dy, T{1}, head.to_keys(b.dv));
+  gemm(n, width, queries, scale, {ds.data, ds.stride}, q, T{1}, head.to_keys(b.dk));
+  gemm(queries, width, n, scale, {ds.data, ds.stride, true}, head.of_keys(b.k), T{0},
+       head.to_queries(b.dq, block.begin));
 }
 
 template <class T>
 void backward(const Layout& at, const Backward<T>& b, double dropout, const Random& random) {
   parallel_for(at.pieces(), [&](Index first, Index last) {
-    const Index size = std::min(block_rows, at.queries) * at.keys;
-    Scratch<T> weights(size), kept(dropout > 0 ? size : 0), ds(size);
+    const Scores<T> weights(at), ds(at);
+    std::optional<Scores<T>> kept;
+    if (dropout > 0) kept.emplace(at);
     for (Index p = first; p < last; ++p)
       for_each_block(at, p, [&](const QueryBlock& block) {
-        backward_block(at, block, b, dropout, random, weights.data(), kept.data(), ds.data());
+        backward_block(at, block, b, dropout, random, weights.of(block),
+                       (kept ? *kept : weights).of(block), ds.of(block));
       });
   });
 }
@@ -191,8 +245,10 @@ Tensor attention_weights(const Tensor& q, const Tensor& k, const AttentionMask& 
     const T *from_q = numbers(q, weights), *from_k = numbers(k, weights);
     parallel_for(at.pieces(), [&](Index begin, Index end) {
       for (Index p = begin; p < end; ++p) {
-        T* row = weights + Head<T>(at, p).weight(0);
-        scores_of(at, {p, 0, at.queries, at.keys}, from_q, from_k, row, at.keys);
+        const Head<T> head(at, p);
+        T* row = weights + p * at.queries * at.keys;
+        gemm(at.queries, at.keys, at.head_width(), static_cast<T>(at.scale),
+             head.of_queries(from_q, 0), head.of_keys(from_k, true), T{0}, Matrix<T>{row, at.keys});
         for (Index t = 0; t < at.queries; ++t, row += at.keys)
           kernels::softmax_row(row, row, at.visible(p, t), at.keys);
       }
@@ -206,7 +262,7 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attent
   require_same_dtype("attention", k, v);
   require(v.shape() == k.shape(), "[attention] values {} do not fit keys {}", v.shape(), k.shape());
   const double dropout = options.dropout;
-  Tensor normalisers = Tensor::empty({at.batch, at.heads, at.queries, 2}, q.dtype());
+  Tensor normalisers = Tensor::empty({at.batch, at.heads, 2, at.queries}, q.dtype());
   const Tensor y = make(q.shape(), q.dtype(), [&]<class T>(T* to) {
     forward(at, numbers(q, to), numbers(k, to), numbers(v, to), dropout, random, to,
             normalisers.mutable_data<T>().data());

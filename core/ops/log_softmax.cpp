@@ -12,8 +12,11 @@ T log_sum_exp(const T* x, Index n, Index step) {
   T max = -std::numeric_limits<T>::infinity();
   for (Index i = 0; i < n; ++i) max = x[i * step] <= max ? max : x[i * step];
   if (std::isinf(max)) return max;
-  return max +
-         std::log(kernels::sum_row<T>(n, [=](Index i) { return math::exp(x[i * step] - max); }));
+  if (step == 1)
+    return max + std::log(kernels::sum_row<T>(n, [=](auto at) { return math::exp(at(x) - max); }));
+  T sum = 0;
+  for (Index i = 0; i < n; ++i) sum += math::exp(x[i * step] - max);
+  return max + std::log(sum);
 }
 
 }  // namespace

@@ -114,15 +114,16 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   const Index rows = rows_of(x), in = weight.dim(1), out = weight.dim(0);
   std::vector<Index> sizes(x.shape().begin(), x.shape().end());
   sizes.back() = out;
-  const Tensor y = make(Shape(sizes), x.dtype(), [&]<class T>(T* numbers_y) {
-    const T *from = numbers(x, numbers_y), *w = numbers(weight, numbers_y);
-    const T* b = bias ? numbers(bias, numbers_y) : nullptr;
-    parallel_for(cut(rows, in * out / 8), [=](Index begin, Index end) {
-      T* to = numbers_y + begin * out;
-      for (Index row = 0; b && row < end - begin; ++row) std::copy_n(b, out, to + row * out);
-      kernels::gemm(end - begin, out, in, T{1}, {from + begin * in, in}, {w, in, true},
-                    b ? T{1} : T{0}, Matrix<T>{to, out});
-    });
+  const Tensor y = make(Shape(sizes), x.dtype(), [&]<class T>(T* to) {
+    if (bias) {
+      const T* b = numbers(bias, to);
+      parallel_for(cut(rows, out), [=](Index begin, Index end) {
+        for (Index row = begin; row < end; ++row) std::copy_n(b, out, to + row * out);
+      });
+    }
+    kernels::parallel_gemm(rows, out, in, T{1}, {numbers(x, to), in},
+                           {numbers(weight, to), in, true}, bias ? T{1} : T{0},
+                           Matrix<T>{to, out});
   });
   return record(
       "linear", y, {x, weight, bias},

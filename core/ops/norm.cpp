@@ -22,14 +22,15 @@ void backward(Index rows, Index width, const T* dy, const T* gain, const T* norm
       const T *d = dy + row * width, *hat = normalised + row * width;
       T* to = dx + row * width;
       const T share = 1 / static_cast<T>(width);
-      const T mean = share * kernels::sum_row<T>(width, [=](Index i) { return gain[i] * d[i]; });
+      const T mean = share * kernels::sum_row<T>(width, [=](auto at) { return at(gain) * at(d); });
       const T mean_hat =
-          share * kernels::sum_row<T>(width, [=](Index i) { return gain[i] * d[i] * hat[i]; });
-      for (Index i = 0; i < width; ++i) {
-        to[i] = inverse_deviations[row] * (gain[i] * d[i] - mean - hat[i] * mean_hat);
-        gain_sum[i] += d[i] * hat[i];
-        bias_sum[i] += d[i];
-      }
+          share * kernels::sum_row<T>(width, [=](auto at) { return at(gain) * at(d) * at(hat); });
+      const T inverse = inverse_deviations[row];
+      kernels::map_row(width, to, [=](auto at) {
+        return inverse * (at(gain) * at(d) - mean - at(hat) * mean_hat);
+      });
+      kernels::map_row(width, gain_sum, [=](auto at) { return at(gain_sum) + at(d) * at(hat); });
+      kernels::map_row(width, bias_sum, [=](auto at) { return at(bias_sum) + at(d); });
     }
   });
   std::fill_n(sums, 2 * width, T{0});
@@ -59,16 +60,18 @@ Tensor layer_norm(const Tensor& x, const Tensor& gain, const Tensor& bias, doubl
       for (Index row = begin; row < end; ++row) {
         const T* in = from + row * width;
         const T mean =
-            kernels::sum_row<T>(width, [=](Index i) { return in[i]; }) / static_cast<T>(width);
+            kernels::sum_row<T>(width, [=](auto at) { return at(in); }) / static_cast<T>(width);
         const T variance =
-            kernels::sum_row<T>(width, [=](Index i) { return (in[i] - mean) * (in[i] - mean); }) /
+            kernels::sum_row<T>(width, [=](auto at) { return (at(in) - mean) * (at(in) - mean); }) /
             static_cast<T>(width);
-        inverse[row] = 1 / std::sqrt(variance + static_cast<T>(epsilon));
-        for (Index i = 0; i < width; ++i) {
-          hat[row * width + i] = (in[i] - mean) * inverse[row];
-          to[row * width + i] = hat[row * width + i] * g[i];
-        }
-        for (Index i = 0; b && i < width; ++i) to[row * width + i] += b[i];
+        const T factor = 1 / std::sqrt(variance + static_cast<T>(epsilon));
+        inverse[row] = factor;
+        T *normal = hat + row * width, *out = to + row * width;
+        kernels::map_row(width, normal, [=](auto at) { return (at(in) - mean) * factor; });
+        if (b)
+          kernels::map_row(width, out, [=](auto at) { return at(normal) * at(g) + at(b); });
+        else
+          kernels::map_row(width, out, [=](auto at) { return at(normal) * at(g); });
       }
     });
   });

@@ -39,10 +39,14 @@ Tensor scaled_sum(std::string_view op, const Tensor& x, const Axes& axes, bool k
                      const T* gradient = numbers(dy, dx);
                      const Index rows = view.outer * view.length;
                      parallel_for(cut(rows, view.inner), [=](Index begin, Index end) {
-                       for (Index row = begin; row < end; ++row)
-                         for (Index i = 0; i < view.inner; ++i)
-                           dx[row * view.inner + i] =
-                               static_cast<T>(scale) * gradient[row / view.length * view.inner + i];
+                       for (Index row = begin; row < end;) {
+                         const Index o = row / view.length;
+                         const T* from = gradient + o * view.inner;
+                         for (const Index last = std::min(end, (o + 1) * view.length); row < last;
+                              ++row)
+                           for (Index i = 0; i < view.inner; ++i)
+                             dx[row * view.inner + i] = static_cast<T>(scale) * from[i];
+                       }
                      });
                    }));
       });

@@ -23,8 +23,8 @@ Tensor rms_norm(const Tensor& x, const Tensor& gain, double epsilon) {
     parallel_for(cut(rows, width * per_number), [=](Index begin, Index end) {
       for (Index row = begin; row < end; ++row) {
         const Index first = row * width;
-        const T squares =
-            kernels::sum_row<T>(width, [=](Index i) { return from[first + i] * from[first + i]; });
+        const T squares = kernels::sum_row<T>(
+            width, [=](auto at) { return at(from + first) * at(from + first); });
         inverse[row] = 1 / std::sqrt(squares / static_cast<T>(width) + static_cast<T>(epsilon));
         for (Index i = 0; i < width; ++i) {
           hat[first + i] = from[first + i] * inverse[row];
@@ -46,7 +46,7 @@ Tensor rms_norm(const Tensor& x, const Tensor& gain, double epsilon) {
                 const Index first = row * width;
                 const T mean =
                     kernels::sum_row<T>(
-                        width, [=](Index i) { return g[i] * d[first + i] * hat[first + i]; }) /
+                        width, [=](auto at) { return at(g) * at(d + first) * at(hat + first); }) /
                     static_cast<T>(width);
                 for (Index i = 0; i < width; ++i)
                   dx[first + i] = inverse[row] * (g[i] * d[first + i] - hat[first + i] * mean);

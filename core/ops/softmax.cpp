@@ -26,8 +26,7 @@ Tensor softmax(const Tensor& x) {
                  const T *from_y = numbers(y, dx), *from_dy = numbers(dy, dx);
                  parallel_for(cut(rows, width * per_number), [=](Index begin, Index end) {
                    for (Index row = begin * width; row < end * width; row += width)
-                     kernels::softmax_row_backward(from_y + row, from_dy + row, dx + row, width,
-                                                   T{1});
+                     kernels::softmax_row_backward(from_y + row, from_dy + row, dx + row, width);
                  });
                }));
   });

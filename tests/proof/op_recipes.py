@@ -75,7 +75,8 @@ def attention(q, k, v, heads, scale, lengths=None, causal=False, dropout=0):
         scores = scores.masked_fill(torch.ones(queries, keys).triu(keys - queries + 1).bool(), -math.inf)
     weights = scores.softmax(-1)
     if dropout:
-        weights = weights * dropout_factors(weights.shape, dropout).to(weights.dtype)
+        factors = dropout_factors(weights.mT.shape, dropout).mT  # drawn key by key
+        weights = weights * factors.to(weights.dtype)
     return (weights @ split(v)).transpose(1, 2).flatten(2)
 
 

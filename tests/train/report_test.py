@@ -32,12 +32,13 @@ class File(Report):
         data = self.data_of(self.report("runs/tiny"))
         self.assertEqual(data["name"], "tiny")
         (run,) = data["runs"]
-        self.assertEqual([stop["step"] for stop in run["stops"]], [0, 20, 30, 40])
+        steps = [stop["step"] for stop in run["stops"]]
+        self.assertEqual(steps, sorted({0, 20, 30, 40, *steps}))  # and the best, whichever it is
         self.assertIn("width = 8", run["config"])
         self.assertEqual((run["data"]["train"], run["data"]["valid"], run["data"]["test"]), (200, 40, 40))
         self.assertEqual(run["test"]["split"], "test")
         self.assertEqual(len(run["points"]), 40)
-        self.assertEqual(len(run["embedding"]["after"]["points"]), 4)
+        self.assertEqual(len(run["embedding"]["after"]["points"]), len(steps))
         self.assertIn("encoder.layers.0.attention.w_q.weight", [view["path"] for view in run["weights"]])
 
     def test_a_comparison_s_page_holds_every_variant_in_the_order_of_training(self):
@@ -133,7 +134,7 @@ class Page(Report):
         points = self.browser.run("document.querySelector('#after svg').outerHTML")
         self.assertEqual(self.browser.run("document.querySelector('#stop-name').textContent"), "Step 0 · untrained")
         self.browser.press("ArrowRight")
-        self.assertIn("Step 20", self.browser.run("document.querySelector('#stop-name').textContent"))
+        self.assertRegex(self.browser.run("document.querySelector('#stop-name').textContent"), "Step [12]0")
         self.assertNotEqual(self.browser.run(MAP), first)
         self.assertNotEqual(self.browser.run("document.querySelector('#after svg').outerHTML"), points)
 

@@ -1,0 +1,105 @@
+#pragma once
+
+#include <utility>
+
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#endif
+
+#include "core/shape.h"
+
+/// The processor's vectors, as the compilers' vector extension has them: arithmetic, comparisons
+/// and ?: work on all numbers at once.
+namespace qkv::kernels {
+
+#if defined(__AVX512F__)
+constexpr int vector_bytes = 64;
+#elif defined(__AVX__)
+constexpr int vector_bytes = 32;
+#else
+constexpr int vector_bytes = 16;
+#endif
+
+template <class T>
+using Vector [[gnu::vector_size(vector_bytes)]] = T;
+/// How many numbers a vector has.
+template <class T>
+constexpr int width = vector_bytes / static_cast<int>(sizeof(T));
+
+template <class T>
+Vector<T> load(const T* from) {
+  Vector<T> v;
+  __builtin_memcpy(&v, from, sizeof(v));
+  return v;
+}
+
+template <class T>
+void store(T* to, const Vector<T>& v) {
+  __builtin_memcpy(to, &v, sizeof(v));
+}
+
+template <class T>
+Vector<T> broadcast(T value) {
+  return Vector<T>{} + value;
+}
+
+#if defined(__AVX512F__)
+inline auto first_numbers(Index count) {
+  return static_cast<unsigned>((1ULL << count) - 1);
+}
+#endif
+
+/// The first `count` numbers, fewer than a vector has, filled up with zeros.
+template <class T>
+Vector<T> load_part(const T* from, Index count) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof(T) == sizeof(float))
+    return _mm512_maskz_loadu_ps(static_cast<__mmask16>(first_numbers(count)), from);
+  else
+    return _mm512_maskz_loadu_pd(static_cast<__mmask8>(first_numbers(count)), from);
+#else
+  Vector<T> v = {};
+  for (Index i = 0; i < count; ++i) v[i] = from[i];
+  return v;
+#endif
+}
+
+/// Stores the first `count` numbers, fewer than a vector has.
+template <class T>
+void store_part(T* to, const Vector<T>& v, Index count) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof(T) == sizeof(float))
+    _mm512_mask_storeu_ps(to, static_cast<__mmask16>(first_numbers(count)), v);
+  else
+    _mm512_mask_storeu_pd(to, static_cast<__mmask8>(first_numbers(count)), v);
+#else
+  for (Index i = 0; i < count; ++i) to[i] = v[i];
+#endif
+}
+
+/// The first `count` numbers of `v`, and `rest` in place of the others.
+template <class T>
+Vector<T> keep_part(const Vector<T>& v, Index count, T rest) {
+  const auto lanes = []<int... Lane>(std::integer_sequence<int, Lane...>) {
+    return Vector<T>{static_cast<T>(Lane)...};
+  }
+  (std::make_integer_sequence<int, width<T>>());
+  return lanes < static_cast<T>(count) ? v : broadcast(rest);
+}
+
+/// Joins the numbers of a vector, halves first.
+template <class T, class Join>
+T fold(Vector<T> v, Join join) {
+  const auto halves = [&]<int Half, int... Lane>(std::integer_sequence<int, Half>,
+                                                 std::integer_sequence<int, Lane...>) {
+    return join(v, __builtin_shufflevector(v, v, (Lane ^ Half)...));
+  };
+  const auto all = std::make_integer_sequence<int, width<T>>();
+  if constexpr (width < T >> 8) v = halves(std::integer_sequence<int, 8>(), all);
+  if constexpr (width < T >> 4) v = halves(std::integer_sequence<int, 4>(), all);
+  if constexpr (width < T >> 2) v = halves(std::integer_sequence<int, 2>(), all);
+  v = halves(std::integer_sequence<int, 1>(), all);
+  return v[0];
+}
+
+}  // namespace qkv::kernels

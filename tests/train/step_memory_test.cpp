@@ -1,0 +1,49 @@
+#include <doctest/doctest.h>
+
+#include "core/memory.h"
+#include "datasets/batch.h"
+#include "train/run.h"
+
+using namespace qkv;
+
+namespace {
+
+/// How many blocks of tensor memory each training step takes from the system.
+std::vector<std::size_t> blocks_of_steps(const Config& config, int steps) {
+  MemoryPool pool;
+  const MemoryPool::Use use(pool);
+  Run run = start_run(config);
+  BatchSampler sampler(run.task->size(Split::train), config.train.batch, config.seed);
+  std::vector<std::size_t> blocks;
+  for (int i = 0; i < steps; ++i) {
+    const std::size_t before = pool.system_allocations();
+    Context context(Random(config.seed, Purpose::dropout, static_cast<std::uint64_t>(run.step)));
+    Gradients gradients =
+        gradients_of(run.task->loss(*run.network, sampler.at(run.step), context).value);
+    clip_norm(gradients, 1);
+    run.optimizer->step(run.parameters, gradients, 1e-3, run.step++);
+    blocks.push_back(pool.system_allocations() - before);
+  }
+  return blocks;
+}
+
+}  // namespace
+
+TEST_CASE("no training step takes tensor memory from the system after the third") {
+  Config config;
+  config.name = "gpt";
+  config.task.kind = TaskKind::language_model;
+  config.task.format = DataFormat::generated;
+  config.model = {.kind = ModelKind::decoder,
+                  .width = 16,
+                  .layers = 2,
+                  .heads = 2,
+                  .feed_forward = 32,
+                  .dropout = 0.1,
+                  .max_length = 8};
+  config.optimizer.kind = OptimizerKind::adamw;
+  config.train.batch = 4;
+  const auto blocks = blocks_of_steps(config, 8);
+  CHECK(blocks[0] > 0);
+  for (std::size_t i = 3; i < blocks.size(); ++i) CHECK(blocks[i] == 0);
+}
