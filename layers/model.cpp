@@ -45,13 +45,23 @@ struct Gpt2Initialisation final : ModuleVisitor {
   Random& random;
 };
 
+/// Parameter-free attention cannot look from one language to another: a decoder that looks at an
+/// encoder's vectors is learned.
+ModelOptions decoder_options(ModelOptions options) {
+  if (options.kind == ModelKind::encoder_decoder &&
+      options.attention == AttentionKind::parameter_free)
+    options.attention = AttentionKind::learned;
+  return options;
+}
+
 /// Embedding, positions and stacks of blocks: an encoder, a decoder, in which each position sees
 /// only those before it, or both.
 struct TransformerModel final : Model {
   TransformerModel(const ModelOptions& options, Index vocabulary, Random& random)
       : options(options), embedding(vocabulary, options.width, embedding_deviation, random) {
     if (options.kind != ModelKind::decoder) encoder.emplace(options, random);
-    if (options.kind != ModelKind::encoder) decoder.emplace(options, random, encoder.has_value());
+    if (options.kind != ModelKind::encoder)
+      decoder.emplace(decoder_options(options), random, encoder.has_value());
     if (options.position == PositionKind::learned)
       positions.emplace(options.max_length, options.width, embedding_deviation, random);
     if (encoder) return;

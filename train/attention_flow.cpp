@@ -22,12 +22,34 @@ Matrix to_matrix(const Tensor& weights) {
   return matrix;
 }
 
+/// The variance of each row's numbers where the mask is not 0; its mean over rows.
+double score_variance(const Matrix& scores, const Matrix& mask) {
+  double total = 0;
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    double count = 0, sum = 0, squares = 0;
+    for (std::size_t j = 0; j < scores[i].size(); ++j) {
+      count += mask[i][j];
+      sum += mask[i][j] * scores[i][j];
+      squares += mask[i][j] * scores[i][j] * scores[i][j];
+    }
+    if (count > 0) total += squares / count - sum / count * (sum / count);
+  }
+  return total / static_cast<double>(scores.size());
+}
+
 }  // namespace
+
+std::vector<AttentionSteps> self_attention_steps(const Recorder& recorder) {
+  auto modules = attention_steps(recorder);
+  std::erase_if(modules, [](const AttentionSteps& module) {
+    return module.mask.dim(0) != module.mask.dim(1) || !module.path.ends_with("attention");
+  });
+  return modules;
+}
 
 LayerWeights self_attention(const Recorder& recorder) {
   LayerWeights layers;
-  for (const AttentionSteps& module : attention_steps(recorder)) {
-    if (module.mask.dim(0) != module.mask.dim(1) || !module.path.ends_with("attention")) continue;
+  for (const AttentionSteps& module : self_attention_steps(recorder)) {
     auto& heads = layers.emplace_back();
     for (const HeadSteps& head : module.heads) heads.push_back(to_matrix(head.weights));
   }
@@ -77,13 +99,21 @@ HeadHabits habits(const Matrix& weights) {
   return sum;
 }
 
+HeadHabits habits(const AttentionSteps& module, std::size_t head) {
+  const HeadSteps& steps = module.heads.at(head);
+  HeadHabits result = habits(to_matrix(steps.weights));
+  result.score_variance = score_variance(to_matrix(steps.scaled), to_matrix(module.mask));
+  return result;
+}
+
 HeadHabits mean_habits(const std::vector<HeadHabits>& all) {
   HeadHabits mean;
   const double share = all.empty() ? 0 : 1 / static_cast<double>(all.size());
   for (const HeadHabits& one : all)
     for (const auto member :
          {&HeadHabits::entropy, &HeadHabits::self, &HeadHabits::previous, &HeadHabits::next,
-          &HeadHabits::first, &HeadHabits::last, &HeadHabits::distance})
+          &HeadHabits::first, &HeadHabits::last, &HeadHabits::distance, &HeadHabits::score_variance,
+          &HeadHabits::answer})
       mean.*member += share * one.*member;
   return mean;
 }

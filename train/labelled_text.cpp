@@ -51,6 +51,7 @@ LabelledText labelled_text(const Trained& model, const std::string& line) {
   if (columns.size() == 3) {
     result.sentence = indexed(task, text);
     result.index = index_of(columns[1], result.sentence);
+    if (kind == TaskKind::coreference) result.answer = index_of(columns[0], result.sentence);
   } else if (!result.sentence.targets.empty()) {
     result.index = result.sentence.targets.front();
   }

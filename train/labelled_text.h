@@ -14,6 +14,7 @@ struct LabelledText {
   std::string text;
   Sentence sentence;
   Index index;  ///< the word that the line is about, else the sentence's first target, else -1
+  Index answer = -1;  ///< the word that a coreference line names as the answer, else -1
 };
 
 /// Reads a line of the model's kind of data: a sentence, `label<TAB>sentence`,

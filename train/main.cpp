@@ -24,8 +24,8 @@ int main(int argc, char** argv) {
        {qkv::commands::add_train, qkv::commands::add_resume, qkv::commands::add_compare,
         qkv::commands::add_eval, qkv::commands::add_generate, qkv::commands::add_predict,
         qkv::commands::add_embed, qkv::commands::add_attend, qkv::commands::add_explain,
-        qkv::commands::add_inspect, qkv::commands::add_report, qkv::commands::add_verify,
-        qkv::commands::add_probe, qkv::commands::add_bench})
+        qkv::commands::add_gradients, qkv::commands::add_inspect, qkv::commands::add_report,
+        qkv::commands::add_verify, qkv::commands::add_probe, qkv::commands::add_bench})
     add(program, action);
   try {
     program.parse(argc, argv);

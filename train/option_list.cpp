@@ -73,7 +73,8 @@ Options model_options(ModelOptions& model) {
              {{"learned", AttentionKind::learned},
               {"parameter-free", AttentionKind::parameter_free},
               {"uniform", AttentionKind::uniform}},
-             "weights from learned queries and keys, from the vectors themselves, or all equal"),
+             "weights from learned queries and keys, from the vectors themselves (of an "
+             "encoder-decoder the encoder alone), or all equal"),
       option("model.scale", model.scale, "divide scores by sqrt(width / heads)"),
       option("model.position", model.position,
              {{"sinusoidal", PositionKind::sinusoidal},
@@ -172,8 +173,8 @@ bool sees_ahead(const ModelOptions& model) {
 }
 
 bool has_heads(const ModelOptions& model) {
-  const bool attends = model.kind == ModelKind::encoder || model.kind == ModelKind::decoder ||
-                       model.kind == ModelKind::encoder_decoder;
+  if (model.kind == ModelKind::encoder_decoder) return true;
+  const bool attends = model.kind == ModelKind::encoder || model.kind == ModelKind::decoder;
   return attends && model.attention != AttentionKind::parameter_free;
 }
 
@@ -228,10 +229,6 @@ std::optional<Conflict> find_conflict(const Config& config) {
   if (config.optimizer.nesterov && config.optimizer.momentum == 0)
     return Conflict{{"optimizer.nesterov", "optimizer.momentum"},
                     "optimizer.nesterov needs optimizer.momentum to be above 0"};
-  if (model.kind == ModelKind::encoder_decoder && model.attention == AttentionKind::parameter_free)
-    return Conflict{{"model.attention", "model.kind"},
-                    "model.attention \"parameter-free\" has no attention from decoder to encoder; "
-                    "take \"learned\" or \"uniform\" for model.kind \"encoder-decoder\""};
   if (model.kind == ModelKind::fixed_length && model.feed_forward == 0)
     return Conflict{{"model.feed_forward", "model.kind"},
                     "model.feed_forward must be > 0 when model.kind is \"feed-forward\""};

@@ -1,8 +1,11 @@
 #include "train/pretrained.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <span>
 #include <vector>
 
 #include "datasets/text.h"
@@ -48,6 +51,21 @@ void load_vectors(const std::filesystem::path& file, const Vocabulary& vocabular
                      "{}: has none of the {} words of the training data", file.string(),
                      vocabulary.size());
   table.assign(Tensor::from(values, table.shape(), table.value().dtype()));
+}
+
+std::string word2vec_text(const Vocabulary& vocabulary, const Tensor& table) {
+  const auto values = table.values();
+  const auto width = static_cast<std::size_t>(table.dim(1));
+  Index count = 0;
+  std::string lines;
+  for (std::size_t id = Vocabulary::unknown + 1; id < vocabulary.tokens().size(); ++id) {
+    const std::string& token = vocabulary.tokens()[id];
+    if (words(token) != std::vector{token}) continue;
+    const auto row = std::span(values).subspan(id * width, width);
+    lines += fmt::format("{} {:.9g}\n", token, fmt::join(row, " "));
+    ++count;
+  }
+  return fmt::format("{} {}\n", count, width) + lines;
 }
 
 }  // namespace qkv

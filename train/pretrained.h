@@ -15,4 +15,8 @@ namespace qkv {
 void load_vectors(const std::filesystem::path& file, const Vocabulary& vocabulary,
                   Parameter& table);
 
+/// A table [V, D] in the same format, for `load_vectors` and other programs: word2vec text without
+/// the rows of padding and of the unknown word, and without tokens that have white space in them.
+std::string word2vec_text(const Vocabulary& vocabulary, const Tensor& table);
+
 }  // namespace qkv

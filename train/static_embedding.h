@@ -6,7 +6,7 @@ namespace qkv {
 
 /// What does a word stand next to? Learns one vector a word from plain text, with a static model
 /// whose output layer holds the words' vectors as neighbours. Rare words are left out, and windows
-/// end with the line.
+/// end with the line. Of a line with tabs the text behind the last counts.
 ///
 ///   skip-gram, cbow   each word foretells its neighbours, or their mean foretells it, among
 ///                     `negatives` words drawn by count^0.75 (Mikolov et al. 2013, "Distributed

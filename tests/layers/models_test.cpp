@@ -171,6 +171,39 @@ TEST_CASE("an encoder-decoder names its cross-attention and passes the gradient 
   CHECK(check.error < 1e-6);
 }
 
+TEST_CASE("without positions the order of words changes no bit of their vectors") {
+  Random random = fresh();
+  ModelOptions options = with(transformer, ModelKind::encoder);
+  options.position = PositionKind::none;
+  const auto model = make_model(options, 9, random);
+  convert(*model, DType::float64);
+  // the man beats the boy, the boy beats the man
+  const Tensor y = [&] {
+    Context context;
+    return (*model)(Indices({2, 3, 4, 2, 5, 2, 5, 4, 2, 3}, {2, 5}), Indices({5, 5}, {2}), context);
+  }();
+  const Tensor rounded = y.to(DType::float32);
+  const auto word = [&](Index sentence, Index place) {
+    return slice(slice(rounded, 0, sentence, sentence + 1), 1, place, place + 1).values();
+  };
+  CHECK(word(0, 1) == word(1, 4));
+  CHECK(word(0, 4) == word(1, 1));
+  CHECK(word(0, 2) == word(1, 2));
+  CHECK(word(0, 1) != word(0, 4));
+}
+
+TEST_CASE("beside a parameter-free encoder the decoder is learned") {
+  Random random = fresh();
+  ModelOptions options = with(transformer, ModelKind::encoder_decoder);
+  options.attention = AttentionKind::parameter_free;
+  const auto model = make_model(options, 7, random);
+  const auto paths = paths_of(*model);
+  CHECK(std::ranges::none_of(paths, [](const auto& p) { return p.starts_with("encoder."); }));
+  const auto shapes = shapes_of(*model);
+  CHECK(shapes.contains("decoder.layers.0.attention.w_q.weight"));
+  CHECK(shapes.contains("decoder.layers.0.cross_attention.w_q.weight"));
+}
+
 TEST_CASE("an encoder has no decoder that looks at a memory") {
   Random random = fresh();
   const auto model = make_model(transformer, 9, random);

@@ -34,3 +34,14 @@ TEST_CASE("habits tell where a head looks") {
   const HeadHabits mean = mean_habits({at, habits({{1}})});
   CHECK(mean.self == doctest::Approx((0.25 / 3 + 1) / 2));
 }
+
+TEST_CASE("the variance of scores leaves out what the mask hides") {
+  const Tensor scores = Tensor::from(std::vector{1.0, 3.0, 100.0, 2.0, 2.0, 5.0}, {2, 3});
+  const Tensor mask = Tensor::from(std::vector{1.0, 1.0, 0.0, 1.0, 1.0, 1.0}, {2, 3});
+  HeadSteps head;
+  head.scaled = scores;
+  head.weights = Tensor::from(std::vector{0.5, 0.5, 0.0, 0.25, 0.25, 0.5}, {2, 3});
+  const HeadHabits at = habits({.path = "attention", .scale = 1, .mask = mask, .heads = {head}}, 0);
+  CHECK(at.score_variance == doctest::Approx((1 + 2) / 2.0));
+  CHECK(at.first == habits(Matrix{{0.5, 0.5, 0}, {0.25, 0.25, 0.5}}).first);
+}

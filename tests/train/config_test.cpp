@@ -299,6 +299,9 @@ TEST_CASE("heads must divide the width where attention has heads") {
         "c.toml:3: model.heads must divide model.width (32), got 3");
   CHECK(error_of("model.heads = 3\nmodel.attention = \"parameter-free\"") == "no error");
   CHECK(error_of("model.heads = 3\nmodel.kind = \"static\"") == "no error");
+  CHECK(error_of("model.heads = 3\nmodel.attention = \"parameter-free\"\n"
+                 "model.kind = \"encoder-decoder\"\ntask.kind = \"translate\"") ==
+        "c.toml:3: model.heads must divide model.width (32), got 3");
 }
 
 TEST_CASE("each data format demands its files") {

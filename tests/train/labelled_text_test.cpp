@@ -49,3 +49,18 @@ TEST_CASE("a line that is no sentence is named with what is wrong") {
   CHECK(error("money\t-1\tthe bank\n").find("got -1") != std::string::npos);
   CHECK(error("a\tb\tc\tthe bank\n").find("has 4 columns") != std::string::npos);
 }
+
+TEST_CASE("a coreference line names the word that is the answer") {
+  Config config;
+  config.name = "pronoun";
+  config.task.kind = TaskKind::coreference;
+  config.task.train = QKV_SOURCE_DIR "/datasets/pronoun/valid.tsv";
+  config.model.width = 8;
+  config.model.heads = 2;
+  const Run run = start_run(config);
+  const LabelledText text = labelled_text(run, "1\t4\tthe fox ran because it was late");
+  CHECK(text.label.empty());
+  CHECK(text.index == 4);
+  CHECK(text.answer == 1);
+  CHECK(labelled_text(run, "the fox ran because it was late").answer == -1);
+}

@@ -36,6 +36,38 @@ class Looking(ProgramTest):
             self.assertLessEqual(head["self"], 1)
         self.assertIn("layer 0, head 1", self.run_qkv("attend", "runs/tiny", "--data", "test.tsv").stdout)
 
+    def test_gradients_of_a_sentence_and_by_distance_over_a_data_file(self):
+        found = self.json("gradients", "runs/tiny", "money bank grows")
+        self.assertEqual(len(found["words"]), 3)
+        self.assertIn("encoder.layers.0.attention.w_q.weight", [p["path"] for p in found["parameters"]])
+        found = self.json("gradients", "runs/tiny", "--data", "test.tsv")
+        self.assertEqual(found["sentences"], 40)
+        at = {d["distance"]: d["texts"] for d in found["distances"]}
+        self.assertEqual(at[0], 40)
+        before = self.json("gradients", "runs/tiny", "--data", "test.tsv", "--untrained")
+        self.assertGreater(before["loss"], found["loss"])
+        text = self.run_qkv("gradients", "runs/tiny", "money bank grows").stdout
+        self.assertIn("norm of its vector's gradient", text)
+        error = self.run_qkv("gradients", "runs/tiny", code=2).stderr
+        self.assertEqual(error, "qkv: give a sentence or --data, one of the two\n")
+
+    def test_scores_spread_more_after_training_than_before(self):
+        spread = [self.json("attend", "runs/tiny", "--data", "test.tsv", *more)["layers"][0]["heads"][0]["score_variance"]
+                  for more in ((), ("--untrained",))]
+        self.assertNotEqual(*spread)
+        self.assertIn("variance of scores", self.run_qkv("attend", "runs/tiny", "--data", "test.tsv").stdout)
+
+    def test_static_vectors_written_as_word2vec_text_start_another_model(self):
+        self.run_qkv("embed", "runs/tiny", "--word2vec", "v.txt")
+        vectors = dict(line.split(" ", 1) for line in (self.folder / "v.txt").read_text().splitlines()[1:])
+        shown = self.json("embed", "runs/tiny", "money bank grows")["sentences"][0]["static"]
+        self.assertEqual(list(map(float, vectors["bank"].split())), [float(f"{v:.9g}") for v in shown])
+        done = self.run_qkv("train", "tiny.toml", "--set", "model.embedding_file=v.txt", "--set", "train.steps=1", "--set",
+                            "name=next")
+        self.assertEqual(done.returncode, 0)
+        error = self.run_qkv("embed", "runs/tiny", code=2).stderr
+        self.assertEqual(error, "qkv: give a sentence, or --word2vec FILE for the static vectors alone\n")
+
     def test_verify_names_every_checkpoint_of_a_run_and_what_is_wrong_with_it(self):
         files = self.json("verify", "runs/tiny")["files"]
         self.assertEqual(len(files), 5)

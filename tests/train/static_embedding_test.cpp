@@ -148,3 +148,29 @@ TEST_CASE("one-hot vectors are 1 at the word's own number, and as wide as the vo
   CHECK(run.task->vocabulary().id("the") == 2);
   CHECK(row(run, "the") == std::vector<double>{0, 0, 1, 0, 0, 0});
 }
+
+TEST_CASE("of a line with columns the last is learned from") {
+  const TempDir dir;
+  const Run plain = start_run(config_of(dir.write("text", "money bank grows\n")));
+  const Run labelled = start_run(config_of(dir.write("text.tsv", "river\t1\tmoney bank grows\n")));
+  CHECK(plain.task->vocabularies() == labelled.task->vocabularies());
+}
+
+TEST_CASE("vectors written as word2vec text come back bit for bit") {
+  const TempDir dir;
+  Config config = config_of(dir.write("text", "the cat saw the dog\n"));
+  const Run run = start_run(config);
+  const Tensor table = run.network->model->embedding_table();
+  const std::string text = word2vec_text(run.task->vocabulary(), table);
+  CHECK(text.starts_with("4 3\nthe "));
+  config.seed = 2;
+  config.model.embedding_file = dir.write("v.txt", text).string();
+  const Run other = start_run(config);
+  CHECK(row(other, "cat") == row(run, "cat"));
+  CHECK(row(other, "<unk>") != row(run, "<unk>"));
+}
+
+TEST_CASE("a token with white space in it is not in word2vec text") {
+  const Vocabulary letters({"<pad>", "<unk>", " ", "a"});
+  CHECK(word2vec_text(letters, Tensor::zeros({4, 2})) == "1 2\na 0 0\n");
+}

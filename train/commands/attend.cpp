@@ -12,12 +12,15 @@ struct Options {
   std::string data;
   Index layer = -1;
   Index head = -1;
+  bool untrained = false;
   bool json = false;
 };
 
+constexpr std::string_view nothing_to_show = "the model has no attention to show";
+
 LayerWeights attention_of(Trained& trained, const Sentence& sentence) {
   LayerWeights layers = self_attention(recorded(trained, sentence));
-  require<UserError>(!layers.empty(), "the model has no attention to show");
+  require<UserError>(!layers.empty(), "{}", nothing_to_show);
   return layers;
 }
 
@@ -44,8 +47,10 @@ void for_each_head(const Options& options, const LayerWeights& layers, F f) {
 }
 
 Json to_json(const HeadHabits& h) {
-  return {{"entropy", h.entropy}, {"self", h.self}, {"previous", h.previous}, {"next", h.next},
-          {"first", h.first},     {"last", h.last}, {"distance", h.distance}};
+  return {{"entropy", h.entropy},   {"self", h.self},
+          {"previous", h.previous}, {"next", h.next},
+          {"first", h.first},       {"last", h.last},
+          {"distance", h.distance}, {"score_variance", h.score_variance}};
 }
 
 int show_sentence(Trained& trained, const Options& options) {
@@ -83,17 +88,31 @@ int show_sentence(Trained& trained, const Options& options) {
   return 0;
 }
 
+HeadHabits habits(const AttentionSteps& module, std::size_t head, const LabelledText& text) {
+  HeadHabits result = qkv::habits(module, head);
+  const Tensor& weights = module.heads[head].weights;
+  if (text.answer >= 0)
+    result.answer =
+        weights.values()[static_cast<std::size_t>(text.index * weights.dim(1) + text.answer)];
+  return result;
+}
+
+bool have_answers(const std::vector<LabelledText>& texts) {
+  return std::ranges::any_of(texts, [](const LabelledText& text) { return text.answer >= 0; });
+}
+
 /// [layer][head] over the sentences of a file.
 std::vector<std::vector<HeadHabits>> habits_over(Trained& trained,
                                                  const std::vector<LabelledText>& texts) {
   std::vector<std::vector<std::vector<HeadHabits>>> found;
   for (const LabelledText& text : texts) {
-    const LayerWeights layers = attention_of(trained, text.sentence);
+    const auto layers = self_attention_steps(recorded(trained, text.sentence));
+    require<UserError>(!layers.empty(), "{}", nothing_to_show);
     found.resize(layers.size());
     for (std::size_t l = 0; l < layers.size(); ++l) {
-      found[l].resize(layers[l].size());
-      for (std::size_t h = 0; h < layers[l].size(); ++h)
-        found[l][h].push_back(habits(layers[l][h]));
+      found[l].resize(layers[l].heads.size());
+      for (std::size_t h = 0; h < layers[l].heads.size(); ++h)
+        found[l][h].push_back(habits(layers[l], h, text));
     }
   }
   std::vector<std::vector<HeadHabits>> result;
@@ -113,21 +132,27 @@ int show_data(Trained& trained, const Options& options) {
     Json list = Json::array();
     for (const auto& heads : layers) {
       list.push_back({{"heads", Json::array()}});
-      for (const HeadHabits& h : heads) list.back()["heads"].push_back(to_json(h));
+      for (const HeadHabits& h : heads) {
+        list.back()["heads"].push_back(to_json(h));
+        if (have_answers(texts)) list.back()["heads"].back()["answer"] = h.answer;
+      }
     }
     print({{"sentences", texts.size()}, {"layers", list}});
     return 0;
   }
-  std::vector<std::vector<std::string>> rows = {
-      {"head", "entropy (bits)", "self", "previous", "next", "first", "last", "distance (words)"}};
+  std::vector<std::vector<std::string>> rows = {{"head", "entropy (bits)", "self", "previous",
+                                                 "next", "first", "last", "distance (words)",
+                                                 "variance of scores"}};
+  if (have_answers(texts)) rows[0].push_back("to the answer");
   for (std::size_t l = 0; l < layers.size(); ++l)
     for (std::size_t h = 0; h < layers[l].size(); ++h) {
       if (!is_chosen(options, l, h)) continue;
       const HeadHabits& at = layers[l][h];
       rows.push_back({fmt::format("layer {}, head {}", l, h)});
-      for (const double v :
-           {at.entropy, at.self, at.previous, at.next, at.first, at.last, at.distance})
+      for (const double v : {at.entropy, at.self, at.previous, at.next, at.first, at.last,
+                             at.distance, at.score_variance})
         rows.back().push_back(fmt::format("{:.3f}", v));
+      if (have_answers(texts)) rows.back().push_back(fmt::format("{:.3f}", at.answer));
     }
   fmt::print("where each head looks, on average over the words of {} sentences\n{}", texts.size(),
              table(rows));
@@ -137,7 +162,7 @@ int show_data(Trained& trained, const Options& options) {
 int run(const Options& options) {
   require<UserError>(options.sentence.empty() != options.data.empty(),
                      "give a sentence or --data, one of the two");
-  Trained trained = load_trained(options.model);
+  Trained trained = load_model(options.model, options.untrained);
   return options.data.empty() ? show_sentence(trained, options) : show_data(trained, options);
 }
 
@@ -155,6 +180,7 @@ void add_attend(CLI::App& program, Action& action) {
             ->check(CLI::NonNegativeNumber);
         command.add_option("--head", options.head, "Only this head, counted from 0")
             ->check(CLI::NonNegativeNumber);
+        add_untrained_flag(command, options.untrained);
         add_json_flag(command, options.json);
       },
       run);

@@ -22,6 +22,7 @@ void add_embed(CLI::App& program, Action& action);
 void add_attend(CLI::App& program, Action& action);
 void add_probe(CLI::App& program, Action& action);
 void add_inspect(CLI::App& program, Action& action);
+void add_gradients(CLI::App& program, Action& action);
 void add_generate(CLI::App& program, Action& action);
 void add_explain(CLI::App& program, Action& action);
 void add_report(CLI::App& program, Action& action);

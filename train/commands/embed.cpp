@@ -3,6 +3,7 @@
 #include "train/commands/shared.h"
 #include "train/durable_file.h"
 #include "train/labelled_text.h"
+#include "train/pretrained.h"
 #include "train/scatter.h"
 #include "train/terminal.h"
 #include "train/word_vectors.h"
@@ -19,6 +20,7 @@ struct Options {
   std::size_t nearest = 5;
   bool pca = false;
   std::string tsv;
+  std::string word2vec;
   bool json = false;
 };
 
@@ -188,7 +190,13 @@ void show(const Embeddings& embeddings, const Options& options) {
 }
 
 int run(const Options& options) {
+  require<UserError>(!options.sentences.empty() || !options.word2vec.empty(),
+                     "give a sentence, or --word2vec FILE for the static vectors alone");
   Trained trained = load_trained(options.model);
+  if (!options.word2vec.empty())
+    write_durably(options.word2vec, word2vec_text(trained.task->vocabulary(),
+                                                  trained.network->model->embedding_table()));
+  if (options.sentences.empty()) return 0;
   const Embeddings all = embeddings(trained, options);
   std::vector<Sentence> sentences;
   for (const WordVector& word : all.asked) sentences.push_back(word.sentence);
@@ -208,8 +216,7 @@ void add_embed(CLI::App& program, Action& action) {
       program, action, "embed", "Show a word's static and contextual vectors and their cosines",
       [](CLI::App& command, Options& options) {
         add_model_argument(command, options.model);
-        command.add_option("SENTENCE", options.sentences, "Sentences that contain the word")
-            ->required();
+        command.add_option("SENTENCE", options.sentences, "Sentences that contain the word");
         command.add_option("--word", options.word, "The word [the one the model was trained on]");
         command
             .add_option("--layer", options.layer,
@@ -223,6 +230,9 @@ void add_embed(CLI::App& program, Action& action) {
         command.add_option("--tsv", options.tsv,
                            "Write vectors, and FILE.metadata.tsv beside them, for the TensorBoard "
                            "embedding projector");
+        command.add_option("--word2vec", options.word2vec,
+                           "Write every word's static vector as word2vec text, which "
+                           "model.embedding_file reads");
         add_json_flag(command, options.json);
       },
       run);

@@ -13,6 +13,15 @@ void add_model_argument(CLI::App& command, std::string& model) {
       ->required();
 }
 
+void add_untrained_flag(CLI::App& command, bool& flag) {
+  command.add_flag("--untrained", flag, "The model as it was before its first step");
+}
+
+Trained load_model(const std::string& model, bool before_training) {
+  Trained trained = load_trained(model);
+  return before_training ? untrained(trained) : std::move(trained);
+}
+
 void add_json_flag(CLI::App& command, bool& json) {
   command.add_flag("--json", json, "Print one JSON document on stdout");
 }

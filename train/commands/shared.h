@@ -30,6 +30,9 @@ void add_command(CLI::App& program, Action& action, const std::string& name,
 }
 
 void add_model_argument(CLI::App& command, std::string& model);
+void add_untrained_flag(CLI::App& command, bool& flag);
+/// What the MODEL argument and the --untrained flag name. Throws UserError.
+Trained load_model(const std::string& model, bool before_training);
 void add_json_flag(CLI::App& command, bool& json);
 void add_threads_option(CLI::App& command);
 
