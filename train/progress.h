@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "train/task.h"
+#include "train/tasks/task.h"
 
 namespace qkv {
 

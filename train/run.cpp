@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "train/pretrained.h"
-#include "train/run_folder.h"
+#include "train/storage/pretrained.h"
+#include "train/storage/run_folder.h"
 
 namespace qkv {
 namespace {

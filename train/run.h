@@ -10,10 +10,10 @@
 
 #include "optim/moving_average.h"
 #include "optim/optimizer.h"
-#include "train/checkpoint.h"
-#include "train/config.h"
-#include "train/network.h"
-#include "train/task.h"
+#include "train/config/config.h"
+#include "train/storage/checkpoint.h"
+#include "train/tasks/network.h"
+#include "train/tasks/task.h"
 
 namespace qkv {
 

@@ -2,8 +2,8 @@
 
 #include "train/progress.h"
 #include "train/run.h"
-#include "train/run_folder.h"
 #include "train/stop_signal.h"
+#include "train/storage/run_folder.h"
 
 namespace qkv {
 

@@ -122,8 +122,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
       });
     }
     kernels::parallel_gemm(rows, out, in, T{1}, {numbers(x, to), in},
-                           {numbers(weight, to), in, true}, bias ? T{1} : T{0},
-                           Matrix<T>{to, out});
+                           {numbers(weight, to), in, true}, bias ? T{1} : T{0}, Matrix<T>{to, out});
   });
   return record(
       "linear", y, {x, weight, bias},

@@ -6,7 +6,7 @@
 
 #include "core/parameter.h"
 #include "layers/context.h"
-#include "train/checkpoint.h"
+#include "train/storage/checkpoint.h"
 
 namespace qkv::tests {
 

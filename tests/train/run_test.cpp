@@ -4,7 +4,7 @@
 
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
-#include "train/word_sense.h"
+#include "train/tasks/word_sense.h"
 
 using namespace qkv;
 

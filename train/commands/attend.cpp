@@ -1,7 +1,7 @@
-#include "train/attention_flow.h"
 #include "train/commands/shared.h"
-#include "train/heat_map.h"
-#include "train/labelled_text.h"
+#include "train/look/attention_flow.h"
+#include "train/look/heat_map.h"
+#include "train/look/labelled_text.h"
 
 namespace qkv::commands {
 namespace {

@@ -1,12 +1,12 @@
 #include <algorithm>
 
 #include "train/commands/shared.h"
-#include "train/durable_file.h"
-#include "train/labelled_text.h"
-#include "train/pretrained.h"
-#include "train/scatter.h"
+#include "train/look/labelled_text.h"
+#include "train/look/scatter.h"
+#include "train/look/word_vectors.h"
+#include "train/storage/durable_file.h"
+#include "train/storage/pretrained.h"
 #include "train/terminal.h"
-#include "train/word_vectors.h"
 
 namespace qkv::commands {
 namespace {

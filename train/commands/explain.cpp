@@ -1,7 +1,7 @@
 #include <cmath>
 
 #include "train/commands/shared.h"
-#include "train/explain.h"
+#include "train/look/explain.h"
 #include "train/terminal.h"
 
 namespace qkv::commands {

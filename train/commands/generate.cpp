@@ -1,4 +1,4 @@
-#include "train/generate.h"
+#include "train/tasks/generate.h"
 
 #include <chrono>
 

@@ -1,9 +1,9 @@
 #include <bit>
 
 #include "train/commands/shared.h"
-#include "train/loss_gradients.h"
+#include "train/look/loss_gradients.h"
+#include "train/look/weight_statistics.h"
 #include "train/terminal.h"
-#include "train/weight_statistics.h"
 
 namespace qkv::commands {
 namespace {

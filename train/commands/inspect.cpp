@@ -1,8 +1,8 @@
 #include <algorithm>
 
 #include "train/commands/shared.h"
-#include "train/heat_map.h"
-#include "train/weight_statistics.h"
+#include "train/look/heat_map.h"
+#include "train/look/weight_statistics.h"
 
 namespace qkv::commands {
 namespace {

@@ -1,7 +1,7 @@
 #include "train/report/report.h"
 
 #include "train/commands/shared.h"
-#include "train/durable_file.h"
+#include "train/storage/durable_file.h"
 
 namespace qkv::commands {
 namespace {

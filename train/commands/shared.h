@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "train/commands/commands.h"
-#include "train/probe_check.h"
+#include "train/look/probe_check.h"
 #include "train/run.h"
-#include "train/run_folder.h"
+#include "train/storage/run_folder.h"
 
 /// What several subcommands have in common.
 namespace qkv::commands {

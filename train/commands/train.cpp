@@ -1,5 +1,5 @@
 #include "train/commands/shared.h"
-#include "train/durable_file.h"
+#include "train/storage/durable_file.h"
 #include "train/trainer.h"
 
 namespace qkv::commands {

@@ -1,7 +1,7 @@
 #include <cmath>
 
 #include "train/commands/shared.h"
-#include "train/run_folder.h"
+#include "train/storage/run_folder.h"
 #include "train/terminal.h"
 
 namespace qkv::commands {

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "train/attention_flow.h"
-#include "train/decomposition.h"
-#include "train/heat_map.h"
+#include "train/look/attention_flow.h"
+#include "train/look/decomposition.h"
+#include "train/look/heat_map.h"
+#include "train/look/word_vectors.h"
 #include "train/report/encode.h"
-#include "train/word_vectors.h"
 
 namespace qkv::report {
 namespace {

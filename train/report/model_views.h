@@ -2,7 +2,7 @@
 
 #include <span>
 
-#include "train/labelled_text.h"
+#include "train/look/labelled_text.h"
 #include "train/report/run_story.h"
 
 namespace qkv::report {

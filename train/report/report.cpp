@@ -9,7 +9,7 @@
 #include "datasets/coarsewsd.h"
 #include "datasets/text.h"
 #include "datasets/text_file.h"
-#include "train/labelled_text.h"
+#include "train/look/labelled_text.h"
 #include "train/report/encode.h"
 #include "train/report/model_views.h"
 #include "train/report/page.h"

@@ -4,7 +4,7 @@
 #include <map>
 
 #include "datasets/text_file.h"
-#include "train/run_folder.h"
+#include "train/storage/run_folder.h"
 
 namespace qkv::report {
 namespace {

@@ -1,0 +1,530 @@
+#include "train/config/config.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <limits>
+
+#include "core/random.h"
+#include "tests/support/temp_dir.h"
+
+using namespace qkv;
+
+namespace {
+
+const std::vector<std::string> none;
+
+/// The smallest sound configuration, on two lines: what is appended starts on line 3.
+const std::string smallest = "name = \"bank\"\ntask.train = \"train.tsv\"\n";
+
+Config parse(const std::string& more) {
+  return parse_config(smallest + more, "c.toml");
+}
+
+std::string message_of(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+/// The error about the smallest configuration with `more` from line 3 on.
+std::string error_of(const std::string& more) {
+  return message_of([&] { parse(more); });
+}
+
+std::string override_error(const std::string& assignment) {
+  Config config = parse("");
+  return message_of([&] { apply_overrides(config, std::vector{assignment}); });
+}
+
+Config overridden(const std::vector<std::string>& assignments) {
+  Config config = parse("");
+  apply_overrides(config, assignments);
+  return config;
+}
+
+std::string file_error(const std::string& text) {
+  TempDir dir;
+  const auto file = dir.write("c.toml", text);
+  const std::string message = message_of([&] { read_config(file, none); });
+  REQUIRE(message.starts_with(file.string()));
+  return message.substr(dir.path().string().size() + 1);
+}
+
+ConfigFile read(const std::string& text, const std::vector<std::string>& overrides = {}) {
+  TempDir dir;
+  return read_config(dir.write("c.toml", text), overrides);
+}
+
+bool contains(const std::string& text, std::string_view part) {
+  return text.find(part) != text.npos;
+}
+
+}  // namespace
+
+TEST_CASE("an option that is not mentioned keeps its default") {
+  Config expected;
+  expected.name = "bank";
+  expected.task.train = "train.tsv";
+  CHECK(parse("") == expected);
+}
+
+TEST_CASE("every option of a configuration is read") {
+  const Config c = parse_config(R"(
+name = "a"
+seed = 7
+[task]
+kind = "word-sense"
+format = "coarsewsd"
+train = "1"
+valid = "2"
+test = "3"
+data = "4"
+valid_share = 0.25
+min_count = 2
+[model]
+kind = "static"
+width = 48
+layers = 3
+heads = 6
+attention = "parameter-free"
+scale = false
+position = "none"
+feed_forward = 0
+dropout = 0.5
+max_length = 9
+[optimizer]
+kind = "sgd"
+lr = 1
+momentum = 0.9
+beta1 = 0.8
+beta2 = 0.7
+epsilon = 1e-6
+weight_decay = 0.01
+[schedule]
+kind = "cosine"
+warmup = 11
+floor = 0.1
+[train]
+steps = 12
+batch = 13
+clip = 0
+eval_every = 14
+checkpoint_every = 15
+keep = 16
+)",
+                                "c.toml");
+  Config expected;
+  expected.name = "a";
+  expected.seed = 7;
+  expected.task = {.kind = TaskKind::word_sense,
+                   .format = DataFormat::coarsewsd,
+                   .train = "1",
+                   .valid = "2",
+                   .test = "3",
+                   .data = "4",
+                   .valid_share = 0.25,
+                   .min_count = 2};
+  expected.model = {.kind = ModelKind::static_embedding,
+                    .width = 48,
+                    .layers = 3,
+                    .heads = 6,
+                    .attention = AttentionKind::parameter_free,
+                    .scale = false,
+                    .position = PositionKind::none,
+                    .feed_forward = 0,
+                    .dropout = 0.5,
+                    .max_length = 9};
+  expected.optimizer = {.kind = OptimizerKind::sgd,
+                        .lr = 1,
+                        .momentum = 0.9,
+                        .beta1 = 0.8,
+                        .beta2 = 0.7,
+                        .epsilon = 1e-6,
+                        .weight_decay = 0.01};
+  expected.schedule = {.kind = ScheduleKind::cosine, .warmup = 11, .floor = 0.1};
+  expected.train = {
+      .steps = 12, .batch = 13, .clip = 0, .eval_every = 14, .checkpoint_every = 15, .keep = 16};
+  CHECK(c == expected);
+  CHECK(parse_config(to_toml(expected), "c.toml") == expected);
+}
+
+TEST_CASE("a configuration survives being written and read, whatever its numbers") {
+  const Random random(1, Purpose::testing);
+  Config config = parse("");
+  for (std::uint64_t i = 0; i < 200; ++i) {
+    const std::uint64_t exponent = random.bits(3 * i) % 2046;
+    const std::uint64_t bits = exponent << 52 | std::uint64_t{random.bits(3 * i + 1)} << 20 | 1;
+    std::memcpy(&config.optimizer.lr, &bits, sizeof bits);
+    config.seed = std::uint64_t{random.bits(3 * i + 2)} << 31;
+    CHECK(parse_config(to_toml(config), "c.toml") == config);
+  }
+  for (double lr : {5e-324, 0.1, 1.0, 123456789.0, 1e22, std::numeric_limits<double>::max()}) {
+    config.optimizer.lr = lr;
+    CHECK(parse_config(to_toml(config), "c.toml") == config);
+  }
+}
+
+TEST_CASE("text survives being written and read") {
+  Config config = parse("");
+  for (const char* text : {"say \"no\" # twice", "C:\\data\\train.tsv", "हिन्दी.tsv", "'", ""}) {
+    config.task.valid = text;
+    CHECK(parse_config(to_toml(config), "c.toml") == config);
+  }
+}
+
+TEST_CASE("every option is written out and has help") {
+  const std::string toml = to_toml(parse(""));
+  CHECK_FALSE(option_help().empty());
+  for (const OptionHelp& option : option_help()) {
+    CAPTURE(option.key);
+    const std::string leaf = option.key.substr(option.key.rfind('.') + 1);
+    CHECK(contains("\n" + toml, "\n" + leaf + " = "));
+    CHECK_FALSE(option.help.empty());
+    CHECK_FALSE(option.type_or_choices.empty());
+  }
+}
+
+TEST_CASE("help tells the values and the default of an option") {
+  const auto help = option_help();
+  const auto find = [&](std::string_view key) {
+    return *std::ranges::find(help, key, &OptionHelp::key);
+  };
+  CHECK(find("model.attention").type_or_choices == "learned | parameter-free | uniform");
+  CHECK(find("model.kind").default_value == "\"encoder\"");
+  CHECK(find("model.width").type_or_choices == "integer from 1 to 4096");
+  CHECK(find("model.width").default_value == "32");
+  CHECK(find("model.dropout").type_or_choices == "number in [0, 1)");
+  CHECK(find("optimizer.lr").type_or_choices == "number > 0");
+  CHECK(find("optimizer.lr").default_value == "0.001");
+  CHECK(find("model.scale").type_or_choices == "true | false");
+  CHECK(find("task.train").type_or_choices == "text");
+}
+
+TEST_CASE("an unknown key is named with its line and the nearest known key") {
+  CHECK(error_of("\n[optimizer]\nlerning_rate = 1") ==
+        "c.toml:5: unknown key \"optimizer.lerning_rate\" (did you mean \"optimizer.lr\"?)");
+  CHECK(contains(error_of("model.wdith = 1"), "c.toml:3: unknown key \"model.wdith\""));
+  CHECK(contains(error_of("model.wdith = 1"), "(did you mean \"model.width\"?)"));
+  CHECK(contains(error_of("train.batch_size = 1"), "(did you mean \"train.batch\"?)"));
+  CHECK(contains(error_of("[modle]"), "unknown key \"modle\" (did you mean \"model\"?)"));
+  CHECK(contains(error_of("lr = 1"), "(did you mean \"optimizer.lr\"?)"));
+}
+
+TEST_CASE("an unknown key far from all others is answered with the keys of its table") {
+  CHECK(error_of("schedule.qq = 1") ==
+        "c.toml:3: unknown key \"schedule.qq\" (known here: schedule.kind, schedule.warmup, "
+        "schedule.floor)");
+  CHECK(error_of("xyz.abc = 1") ==
+        "c.toml:3: unknown key \"xyz\" (known here: name, seed, task, model, optimizer, schedule, "
+        "train)");
+}
+
+TEST_CASE("a quoted or empty key does not pass for an option or a table") {
+  CHECK(contains(error_of("\"model.width\" = 1"), "unknown key \"\\\"model.width\\\"\""));
+  CHECK(contains(error_of("[\"\"]"), "c.toml:3: unknown key"));
+}
+
+TEST_CASE("a value of the wrong type is named with the right type") {
+  CHECK(error_of("train.steps = \"many\"") ==
+        "c.toml:3: train.steps must be an integer, got the string \"many\"");
+  CHECK(error_of("train.steps = 5.0") ==
+        "c.toml:3: train.steps must be an integer, got the number 5.0");
+  CHECK(error_of("train.steps = [1]") == "c.toml:3: train.steps must be an integer, got an array");
+  CHECK(error_of("[train.steps]") == "c.toml:3: train.steps must be an integer, got a table");
+  CHECK(error_of("train.steps = 2020-01-01") ==
+        "c.toml:3: train.steps must be an integer, got a date");
+  CHECK(error_of("optimizer.lr = true") == "c.toml:3: optimizer.lr must be a number, got true");
+  CHECK(error_of("model.scale = 1") ==
+        "c.toml:3: model.scale must be true or false, got the integer 1");
+  CHECK(error_of("task.test = 1") ==
+        "c.toml:3: task.test must be text in quotes, got the integer 1");
+  CHECK(error_of("model = 1") == "c.toml:3: model must be a table, got the integer 1");
+  CHECK(error_of("[[model]]") == "c.toml:3: model must be a table, got an array");
+}
+
+TEST_CASE("an unknown choice is answered with the choices") {
+  CHECK(
+      error_of("model.attention = \"uniforn\"") ==
+      "c.toml:3: model.attention must be one of \"learned\", \"parameter-free\", \"uniform\", got "
+      "the string \"uniforn\"");
+  CHECK(
+      error_of("model.attention = 1") ==
+      "c.toml:3: model.attention must be one of \"learned\", \"parameter-free\", \"uniform\", got "
+      "the integer 1");
+}
+
+TEST_CASE("numbers outside their bounds are refused") {
+  CHECK(error_of("optimizer.lr = -1") == "c.toml:3: optimizer.lr must be > 0, got -1");
+  CHECK(error_of("optimizer.lr = 0") == "c.toml:3: optimizer.lr must be > 0, got 0");
+  CHECK(error_of("model.dropout = 1.0") == "c.toml:3: model.dropout must be in [0, 1), got 1");
+  CHECK(error_of("model.width = 4097") == "c.toml:3: model.width must be from 1 to 4096, got 4097");
+  CHECK(error_of("model.width = 9223372036854775807") ==
+        "c.toml:3: model.width must be from 1 to 4096, got 9223372036854775807");
+  CHECK(error_of("task.valid_share = 0.51") ==
+        "c.toml:3: task.valid_share must be from 0 to 0.5, got 0.51");
+  CHECK(error_of("train.steps = 0") == "c.toml:3: train.steps must be >= 1, got 0");
+  CHECK(error_of("seed = -1") == "c.toml:3: seed must be >= 0, got -1");
+  CHECK(contains(error_of("train.steps = 9223372036854775808"), "c.toml:3: not valid TOML"));
+}
+
+TEST_CASE("numbers on closed bounds are accepted") {
+  const Config c = parse(
+      "task.valid_share = 0.5\nmodel.width = 4096\nmodel.heads = 256\nmodel.dropout = 0\n"
+      "model.feed_forward = 0\nseed = 9223372036854775807");
+  CHECK(c.model.width == 4096);
+  CHECK(c.task.valid_share == 0.5);
+  CHECK(c.seed == 9223372036854775807u);
+}
+
+TEST_CASE("infinite numbers and NaN are refused") {
+  CHECK(error_of("optimizer.lr = inf") ==
+        "c.toml:3: optimizer.lr must be a finite number, got inf");
+  CHECK(error_of("train.clip = nan") == "c.toml:3: train.clip must be a finite number, got nan");
+}
+
+TEST_CASE("several faults are reported from the top") {
+  CHECK(contains(error_of("train.steps = 0\nmodel.width = 0"), "c.toml:3: train.steps"));
+}
+
+TEST_CASE("heads must divide the width where attention has heads") {
+  CHECK(error_of("model.heads = 3\nmodel.width = 32") ==
+        "c.toml:4: model.heads must divide model.width (32), got 3");
+  CHECK(error_of("model.heads = 3\nmodel.attention = \"uniform\"") ==
+        "c.toml:3: model.heads must divide model.width (32), got 3");
+  CHECK(error_of("model.heads = 3\nmodel.attention = \"parameter-free\"") == "no error");
+  CHECK(error_of("model.heads = 3\nmodel.kind = \"static\"") == "no error");
+  CHECK(error_of("model.heads = 3\nmodel.attention = \"parameter-free\"\n"
+                 "model.kind = \"encoder-decoder\"\ntask.kind = \"translate\"") ==
+        "c.toml:3: model.heads must divide model.width (32), got 3");
+}
+
+TEST_CASE("each data format demands its files") {
+  const auto error = [](const char* text) {
+    return message_of([&] { parse_config(text, "c.toml"); });
+  };
+  CHECK(error("name = 'x'") == "c.toml: task.train must name the file to learn from");
+  CHECK(error("name = 'x'\ntask.format = 'coarsewsd'") ==
+        "c.toml:2: task.data must name a folder when task.format is \"coarsewsd\"");
+  CHECK(error("name = 'x'\ntask.format = 'coarsewsd'\ntask.data = 'd'") == "no error");
+}
+
+TEST_CASE("a run needs a name that can be a folder's") {
+  CHECK(message_of([] { parse_config("task.train = 'x'", "c.toml"); }) ==
+        "c.toml: name is missing; a run needs one, as in name = \"bank\"");
+  for (const char* name : {"", "..", ".hidden", "a/b", "a\\\\b", "a\\nb", " a", "a ", "\\u007f"}) {
+    CAPTURE(name);
+    const std::string text = "task.train = 'x'\nname = \"" + std::string(name) + "\"";
+    CHECK(contains(message_of([&] { parse_config(text, "c.toml"); }), "c.toml:2: name must not"));
+  }
+  const std::string longest(200, 'x');
+  CHECK(overridden({"name=" + longest}).name == longest);
+  CHECK(contains(override_error("name=" + longest + "x"), "must not be longer than 200 bytes"));
+}
+
+TEST_CASE("malformed TOML is refused with its line") {
+  CHECK(contains(error_of("[model\n"), "c.toml:3: not valid TOML: "));
+  CHECK(contains(error_of("seed = 1\nseed = 2"), "c.toml:4: not valid TOML: "));
+  CHECK(contains(error_of("task.test = \"\xff\""), "c.toml:3: not valid TOML: "));
+}
+
+TEST_CASE("errors stay on one line whatever the file contains") {
+  for (const char* more : {"\"a\\nb\" = 1", "\"a\\nb\" = 1\n\"a\\nb\" = 2", "seed = \"a\\nb\"",
+                           "model.kind = \"\"\"a\nb\"\"\"", "task.train.x = \"\\r\""}) {
+    CAPTURE(more);
+    const std::string error = error_of(more);
+    CHECK(error.starts_with("c.toml:"));
+    CHECK(error.find_first_of("\r\n") == error.npos);
+  }
+  CHECK(override_error("train.steps=\n").find('\n') == std::string::npos);
+}
+
+TEST_CASE("long texts are cut in errors") {
+  CHECK(error_of("seed = \"" + std::string(1000, 'x') + "\"").size() < 200);
+  CHECK(error_of(std::string(1000, 'x') + " = 1").size() < 300);
+}
+
+TEST_CASE("windows line ends and a byte order mark are read") {
+  CHECK(parse_config("\xef\xbb\xbfname = 'x'\r\ntask.train = 'y'\r\n", "c.toml").task.train == "y");
+}
+
+TEST_CASE("a file over 1 MiB is refused") {
+  const std::string comment(1 << 20, '#');
+  CHECK(file_error(comment + "#") == "c.toml: a configuration must not exceed 1 MiB");
+  CHECK(contains(message_of([&] { parse_config(comment + "#", "x"); }), "x: a configuration"));
+  CHECK(contains(file_error(comment), "c.toml: name is missing"));
+}
+
+TEST_CASE("deeply nested keys are refused, not fatal") {
+  std::string key = "a";
+  for (int i = 0; i < 9900; ++i) key += ".a";
+  CHECK(contains(error_of(key + " = 1"), "c.toml:3: unknown key \"a\""));
+  CHECK(contains(error_of(key + std::string(200, '.') + "a = 1"),
+                 "c.toml: a configuration must not have more than"));
+  CHECK(contains(error_of("seed = " + std::string(100000, '[')), "c.toml:3: not valid TOML"));
+}
+
+TEST_CASE("a missing file and a folder are refused by name") {
+  TempDir dir;
+  const std::string missing = (dir.path() / "no.toml").string();
+  CHECK(message_of([&] { read_config(missing, none); }) == missing + ": there is no such file");
+  CHECK(message_of([&] { read_config(dir.path(), none); }) ==
+        dir.path().string() + ": is a folder; a configuration is a TOML file");
+}
+
+TEST_CASE("overrides set options of every type") {
+  const Config c =
+      overridden({"train.steps=7", "optimizer.lr=1", "optimizer.epsilon=1e-3", "model.scale=false",
+                  "model.kind=static", "name=x", "task.test=\"a b\"", " task.valid = c d "});
+  CHECK(c.train.steps == 7);
+  CHECK(c.optimizer.lr == 1.0);
+  CHECK(c.optimizer.epsilon == 1e-3);
+  CHECK_FALSE(c.model.scale);
+  CHECK(c.model.kind == ModelKind::static_embedding);
+  CHECK(c.name == "x");
+  CHECK(c.task.test == "a b");
+  CHECK(c.task.valid == "c d");
+}
+
+TEST_CASE("overrides take a bare word as text even where it is a number in TOML") {
+  CHECK(overridden({"name=2024"}).name == "2024");
+  CHECK(overridden({"task.test=a=b#c"}).task.test == "a=b#c");
+  CHECK(overridden({"task.test="}).task.test.empty());
+}
+
+TEST_CASE("the last of several overrides counts") {
+  CHECK(overridden({"train.steps=7", "train.steps=8"}).train.steps == 8);
+}
+
+TEST_CASE("a faulty override is named as it was written") {
+  CHECK(override_error("train.steps=x") ==
+        "--set train.steps=x: train.steps must be an integer, got the string \"x\"");
+  CHECK(override_error("train.steps=0") == "--set train.steps=0: train.steps must be >= 1, got 0");
+  CHECK(override_error("model.attention=x") ==
+        "--set model.attention=x: model.attention must be one of \"learned\", \"parameter-free\", "
+        "\"uniform\", got the string \"x\"");
+  CHECK(override_error("train.stps=1") ==
+        "--set train.stps=1: unknown key \"train.stps\" (did you mean \"train.steps\"?)");
+  CHECK(override_error("train.steps") ==
+        "--set train.steps: must have the form key=value, as in train.steps=500");
+  CHECK(override_error("model.heads=5") ==
+        "--set model.heads=5: model.heads must divide model.width (32), got 5");
+  CHECK(override_error("name=a\xff") == "--set name=a\xff: not valid UTF-8");
+  CHECK(contains(override_error("schedule={}"), "unknown key \"schedule\" (known here: schedule."));
+  CHECK(contains(override_error("=1"), "unknown key \"\""));
+}
+
+TEST_CASE("an override cannot bring a second value") {
+  for (const char* value : {"1\ntrain.batch=2", "1\rvalue2=2", "1\r\nvalue2=2", "1, 2"}) {
+    CAPTURE(value);
+    CHECK(contains(override_error("train.steps=" + std::string(value)), "must be an integer"));
+  }
+}
+
+TEST_CASE("a failed override leaves the configuration as it was") {
+  Config config = parse("");
+  const Config before = config;
+  const std::vector<std::string> overrides{"train.steps=7", "train.steps=x"};
+  CHECK_THROWS_AS(apply_overrides(config, overrides), ConfigError);
+  CHECK(config == before);
+}
+
+TEST_CASE("a file's overrides count before its options are checked together") {
+  CHECK(read("name = 'x'\ntask.format = 'coarsewsd'", {"task.data=d"}).base.task.data == "d");
+}
+
+TEST_CASE("a variant is the base with its changes") {
+  const ConfigFile file = read(smallest + R"(
+model.width = 16
+[[variant]]
+name = "one head"
+model.heads = 1
+[[variant]]
+name = "none"
+[variant.train]
+steps = 3
+)");
+  REQUIRE(file.variants.size() == 2);
+  CHECK(file.base.model.heads == 4);
+  Config expected = file.base;
+  expected.name = "bank - one head";
+  expected.model.heads = 1;
+  CHECK(file.variants[0].name == "one head");
+  CHECK(file.variants[0].config == expected);
+  expected = file.base;
+  expected.name = "bank - none";
+  expected.train.steps = 3;
+  CHECK(file.variants[1].config == expected);
+}
+
+TEST_CASE("overrides reach the variants, except in what a variant changes") {
+  const ConfigFile file = read(smallest + "[[variant]]\nname = 'v'\nmodel.heads = 1\n",
+                               {"model.heads=2", "train.steps=9"});
+  CHECK(file.base.model.heads == 2);
+  CHECK(file.variants[0].config.model.heads == 1);
+  CHECK(file.variants[0].config.train.steps == 9);
+}
+
+TEST_CASE("a variant's configuration survives being written and read") {
+  const ConfigFile file = read(smallest + "[[variant]]\nname = 'learned, 1 head'\n");
+  const Config& config = file.variants[0].config;
+  CHECK(parse_config(to_toml(config), "c.toml") == config);
+}
+
+TEST_CASE("faults in a variant are named with their lines") {
+  const auto error = [](const std::string& variant) {
+    return file_error(smallest + "[[variant]]\n" + variant);
+  };
+  CHECK(error("name = 'v'\nmodel.hads = 1") ==
+        "c.toml:5: unknown key \"model.hads\" (did you mean \"model.heads\"?)");
+  CHECK(error("name = 'v'\nmodel.heads = 0") ==
+        "c.toml:5: model.heads must be from 1 to 256, got 0");
+  CHECK(error("name = 'v'\nmodel.width = 30") ==
+        "c.toml:5: model.heads must divide model.width (30), got 4");
+}
+
+TEST_CASE("every variant needs a name of its own that can be a folder's") {
+  const auto error = [](const std::string& variants) { return file_error(smallest + variants); };
+  CHECK(error("[[variant]]\nseed = 2") ==
+        "c.toml:3: a variant needs a name, as in name = \"one head\"");
+  CHECK(error("[[variant]]\nname = ''") ==
+        "c.toml:4: the variant's name must not be empty, got \"\"");
+  CHECK(error("[[variant]]\nname = 1") ==
+        "c.toml:4: the variant's name must be text in quotes, got the integer 1");
+  CHECK(contains(error("[[variant]]\nname = 'a/b'"), "c.toml:4: the variant's name must not"));
+  CHECK(error("[[variant]]\nname = 'a'\n[[variant]]\nname = 'a'") ==
+        "c.toml:5: a variant with the name \"a\" came before; each needs its own");
+}
+
+TEST_CASE("variants must be tables of their own") {
+  CHECK(file_error(smallest + "variant = 3") ==
+        "c.toml:3: a variant begins with the line [[variant]], got the integer 3");
+  CHECK(file_error(smallest + "[variant]\nname = 'a'") ==
+        "c.toml:3: a variant begins with the line [[variant]], got a table");
+}
+
+TEST_CASE("a single configuration has no variants") {
+  CHECK(error_of("[[variant]]\nname = 'a'") == "c.toml:3: a single configuration has no variants");
+}
+
+TEST_CASE("the bank experiment compares the ways to look at a sentence") {
+  const ConfigFile file = read_config(QKV_SOURCE_DIR "/configs/bank.toml", none);
+  CHECK(file.base.name == "bank");
+  std::vector<std::string> names;
+  for (const Variant& variant : file.variants) names.push_back(variant.name);
+  CHECK(names == std::vector<std::string>{"static embedding", "parameter-free attention",
+                                          "uniform attention", "learned, 1 head",
+                                          "learned, 4 heads"});
+}
+
+TEST_CASE("the coarsewsd experiment asks for its folder") {
+  const std::string file = QKV_SOURCE_DIR "/configs/coarsewsd.toml";
+  CHECK(contains(message_of([&] { read_config(file, none); }), "task.data must name a folder"));
+  const std::vector<std::string> overrides{"task.data=apple"};
+  CHECK(read_config(file, overrides).base.task.data == "apple");
+}

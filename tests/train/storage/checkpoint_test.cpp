@@ -1,0 +1,175 @@
+#include "train/storage/checkpoint.h"
+
+#include <doctest/doctest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+
+#include "tests/support/errors.h"
+#include "tests/support/temp_dir.h"
+#include "train/storage/durable_file.h"
+#include "train/storage/hdf5.h"
+#include "train/storage/seal.h"
+
+using namespace qkv;
+namespace fs = std::filesystem;
+
+namespace {
+
+Checkpoint sample() {
+  Checkpoint checkpoint;
+  checkpoint.step = 500;
+  checkpoint.config = "name = \"bank\"\n";
+  checkpoint.model["encoder.w_q.weight"] = Tensor::from({1.0f, -2.5f, 3.0f, 0.1f}, {2, 2});
+  checkpoint.model["head.bias"] = Tensor::from({1.0, 1e-300}, {2});
+  checkpoint.optimizer["first_moment.head.bias"] = Tensor::scalar(0.25, DType::float64);
+  checkpoint.vocabulary["tokens"] = {"<pad>", "<unk>", "केक", "bank"};
+  checkpoint.progress["best_loss"] = std::numeric_limits<double>::infinity();
+  checkpoint.metrics = "{\"step\": 1}\n";
+  return checkpoint;
+}
+
+bool same(const Tensor& a, const Tensor& b) {
+  return a.dtype() == b.dtype() && a.shape() == b.shape() && a.values() == b.values();
+}
+
+bool same(const std::map<std::string, Tensor>& a, const std::map<std::string, Tensor>& b) {
+  return std::ranges::equal(a, b, [](const auto& x, const auto& y) {
+    return x.first == y.first && same(x.second, y.second);
+  });
+}
+
+std::string bytes_of(const fs::path& file) {
+  const auto bytes = read_file(file, 1 << 24);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+/// What reading the bytes as a checkpoint complains of, without the file's name.
+std::string error_of_bytes(const TempDir& dir, std::string_view bytes) {
+  const fs::path file = dir.write("c.h5", bytes);
+  const std::string error = error_of<CheckpointError>([&] { read_checkpoint(file); });
+  return error.starts_with(file.string() + ": ") ? error.substr(file.string().size() + 2) : error;
+}
+
+/// A sealed file that holds what `fill` puts into it.
+template <class Fill>
+std::string sealed(Fill fill) {
+  const hdf5::File file;
+  fill(file.root());
+  auto bytes = file.image(seal_size);
+  seal(bytes);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+}  // namespace
+
+TEST_CASE("a checkpoint is read as it was written, bit for bit") {
+  const TempDir dir;
+  const Checkpoint written = sample();
+  write_checkpoint(dir.path() / "c.h5", written);
+  const Checkpoint read = read_checkpoint(dir.path() / "c.h5");
+  CHECK(read.step == written.step);
+  CHECK(read.config == written.config);
+  CHECK(same(read.model, written.model));
+  CHECK(same(read.optimizer, written.optimizer));
+  CHECK(read.vocabulary == written.vocabulary);
+  CHECK(read.progress == written.progress);
+  CHECK(read.metrics == written.metrics);
+}
+
+TEST_CASE("equal checkpoints make equal files") {
+  const TempDir dir;
+  write_checkpoint(dir.path() / "a.h5", sample());
+  write_checkpoint(dir.path() / "b.h5", sample());
+  CHECK(bytes_of(dir.path() / "a.h5") == bytes_of(dir.path() / "b.h5"));
+}
+
+TEST_CASE("an empty checkpoint and empty texts can be stored") {
+  const TempDir dir;
+  Checkpoint empty;
+  empty.vocabulary["tokens"] = {""};
+  write_checkpoint(dir.path() / "c.h5", empty);
+  CHECK(read_checkpoint(dir.path() / "c.h5").vocabulary == empty.vocabulary);
+}
+
+TEST_CASE("a checkpoint cut short anywhere is refused") {
+  const TempDir dir;
+  write_checkpoint(dir.path() / "whole.h5", sample());
+  const std::string whole = bytes_of(dir.path() / "whole.h5");
+  CHECK(error_of_bytes(dir, "") == "is empty");
+  CHECK(error_of_bytes(dir, whole.substr(0, whole.size() / 2))
+            .starts_with(fmt::format("is truncated: it holds {} bytes, {} were written",
+                                     whole.size() / 2, whole.size())));
+  for (std::size_t length = 0; length < whole.size(); length += 97) {
+    CAPTURE(length);
+    CHECK(error_of_bytes(dir, whole.substr(0, length)) != "no error");
+  }
+  CHECK(error_of_bytes(dir, whole.substr(0, whole.size() - 1)) != "no error");
+}
+
+TEST_CASE("a checkpoint with any bit flipped is refused") {
+  const TempDir dir;
+  write_checkpoint(dir.path() / "whole.h5", sample());
+  std::string bytes = bytes_of(dir.path() / "whole.h5");
+  for (std::size_t i = 0; i < bytes.size(); i += i + 200 < bytes.size() ? 61 : 1) {
+    CAPTURE(i);
+    const char before = bytes[i];
+    bytes[i] = static_cast<char>(before ^ (1 << (i % 8)));
+    CHECK(error_of_bytes(dir, bytes) != "no error");
+    bytes[i] = before;
+  }
+  CHECK(error_of_bytes(dir, bytes) == "no error");
+}
+
+TEST_CASE("what is no checkpoint is refused by name") {
+  const TempDir dir;
+  CHECK(error_of_bytes(dir, std::string(5000, 'x')) ==
+        "is not a qkv checkpoint (no checksum at its end), or was cut short");
+  CHECK(error_of_bytes(dir, sealed([](hdf5::Group) {})).starts_with("/format: cannot find"));
+  CHECK(error_of_bytes(dir, sealed([](hdf5::Group root) {
+                         root.write_attribute("format", "other");
+                       })) == "is not a qkv checkpoint");
+  CHECK(error_of_bytes(dir, sealed([](hdf5::Group root) {
+                         root.write_attribute("format", "qkv-checkpoint");
+                         root.write_attribute("version", 2);
+                         root.write_attribute("qkv_version", "9.0");
+                       })) == fmt::format("has version 2 of the format, by qkv 9.0; this is qkv "
+                                          "{}, which reads version 1",
+                                          QKV_VERSION));
+}
+
+TEST_CASE("names and texts that the format cannot hold are refused before anything is written") {
+  const TempDir dir;
+  const fs::path file = dir.path() / "c.h5";
+  for (const char* name : {"", ".", "a..b", "a/b"}) {
+    CAPTURE(name);
+    Checkpoint checkpoint;
+    checkpoint.model[name] = Tensor::scalar(1.0, DType::float32);
+    CHECK_THROWS_AS(write_checkpoint(file, checkpoint), CheckpointError);
+  }
+  Checkpoint checkpoint;
+  checkpoint.vocabulary["tokens"] = {std::string("a\0b", 3)};
+  CHECK_THROWS_AS(write_checkpoint(file, checkpoint), CheckpointError);
+  CHECK_FALSE(fs::exists(file));
+}
+
+TEST_CASE("a writer killed at any moment leaves a whole checkpoint") {
+  const TempDir dir;
+  const fs::path file = dir.path() / "c.h5";
+  Checkpoint checkpoint = sample();
+  write_checkpoint(file, checkpoint);
+  for (int round = 0; round < 20; ++round) {
+    const pid_t writer = fork();
+    REQUIRE(writer >= 0);
+    if (writer == 0)
+      for (;;) ++checkpoint.step, write_checkpoint(file, checkpoint);
+    usleep(static_cast<useconds_t>(1000 + 700 * round));
+    kill(writer, SIGKILL);
+    waitpid(writer, nullptr, 0);
+    CHECK(read_checkpoint(file).step >= 500);
+  }
+}

@@ -1,0 +1,98 @@
+#include "train/storage/durable_file.h"
+
+#include <doctest/doctest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <csignal>
+#include <fstream>
+
+#include "core/error.h"
+#include "tests/support/errors.h"
+#include "tests/support/temp_dir.h"
+
+using namespace qkv;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string text_of(const fs::path& file) {
+  const auto bytes = read_file(file, 1 << 20);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+std::ptrdiff_t files_in(const fs::path& folder) {
+  return std::distance(fs::directory_iterator(folder), fs::directory_iterator());
+}
+
+/// Lets no file grow beyond `bytes`, as a full disk would.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+    getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit limit{bytes, before_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FileSizeLimit() {
+    setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, handler_);
+  }
+  FileSizeLimit(const FileSizeLimit&) = delete;
+  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
+
+ private:
+  void (*handler_)(int);
+  rlimit before_{};
+};
+
+}  // namespace
+
+TEST_CASE("a durable write replaces the file and leaves nothing beside it") {
+  const TempDir dir;
+  const fs::path file = dir.write("f", "old");
+  write_durably(file, "new");
+  CHECK(text_of(file) == "new");
+  CHECK(files_in(dir.path()) == 1);
+}
+
+TEST_CASE("a write that fails half way leaves the old file and nothing beside it") {
+  const TempDir dir;
+  const fs::path file = dir.write("f", "old");
+  std::string error;
+  {
+    const FileSizeLimit limit(1000);
+    error = error_of<UserError>([&] { write_durably(file, std::string(100000, 'x')); });
+  }
+  CHECK(error == file.string() + ": cannot write: File too large");
+  CHECK(text_of(file) == "old");
+  CHECK(files_in(dir.path()) == 1);
+}
+
+TEST_CASE("a write to a missing folder is an error that names it") {
+  const TempDir dir;
+  const fs::path file = dir.path() / "none" / "f";
+  CHECK(error_of<UserError>([&] { write_durably(file, "x"); }) ==
+        file.string() + ": cannot create a file beside it: No such file or directory");
+}
+
+TEST_CASE("a link keeps the contents when the first name is removed") {
+  const TempDir dir;
+  const fs::path file = dir.write("f", "text"), name = dir.write("g", "old");
+  link_durably(file, name);
+  link_durably(file, name);
+  fs::remove(file);
+  CHECK(text_of(name) == "text");
+  CHECK(files_in(dir.path()) == 1);
+}
+
+TEST_CASE("only regular files of a bounded size are read") {
+  const TempDir dir;
+  const fs::path file = dir.write("f", "1234"), pipe = dir.path() / "pipe";
+  REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+  CHECK(error_of<UserError>([&] { read_file(file, 3); }) ==
+        file.string() + ": holds 4 bytes; at most 3 can be read");
+  CHECK(error_of<UserError>([&] { read_file(pipe, 3); }) == pipe.string() + ": is not a file");
+  CHECK(error_of<UserError>([&] {
+          read_file(dir.path() / "none", 3);
+        }).ends_with("none: cannot read: No such file or directory"));
+}

@@ -1,0 +1,87 @@
+#include "train/tasks/generate.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <array>
+
+using namespace qkv;
+
+namespace {
+
+constexpr std::array<double, 6> logits = {9, 8, 0.5, 2, 1, -3};  // the first two are reserved
+
+Network small_decoder() {
+  ModelOptions options;
+  options.kind = ModelKind::decoder;
+  options.width = 8;
+  options.layers = 2;
+  options.heads = 2;
+  options.feed_forward = 16;
+  options.max_length = 8;
+  options.position = PositionKind::rotary;
+  return Network(options, 9, 9, Random(3, Purpose::initialisation));
+}
+
+/// What `generate` must write, reading everything again for each token.
+std::vector<std::int32_t> without_cache(const Network& network, std::vector<std::int32_t> text,
+                                        Index count) {
+  const NoGrad no_grad;
+  Context context;
+  std::vector<std::int32_t> written;
+  for (Index i = 0; i < count; ++i) {
+    const Index time = std::ssize(text);
+    const Tensor x = (*network.model)(Indices(text, {1, time}), {}, context);
+    const auto scores = network.logits(slice(x, 1, time - 1, time)).values();
+    text.push_back(sample(scores, {.temperature = 0}, 0));
+    written.push_back(text.back());
+  }
+  return written;
+}
+
+std::vector<std::int32_t> generated(const Network& network, Index count, const Sampling& sampling) {
+  std::vector<std::int32_t> written;
+  generate(network, {4, 2, 5}, count, 8, sampling, [&](auto token) { written.push_back(token); });
+  return written;
+}
+
+}  // namespace
+
+TEST_CASE("the most probable token is drawn at temperature 0, among one and within a small share") {
+  CHECK(sample(logits, {.temperature = 0}, 0) == 3);
+  for (std::uint64_t i = 0; i < 50; ++i) {
+    CHECK(sample(logits, {.top_k = 1}, i) == 3);
+    CHECK(sample(logits, {.top_p = 0.3}, i) == 3);
+  }
+}
+
+TEST_CASE("tokens are drawn as often as their probabilities say, reserved ones never") {
+  std::array<int, 6> counts{};
+  for (std::uint64_t i = 0; i < 4000; ++i)
+    ++counts[static_cast<std::size_t>(sample(logits, {}, i))];
+  CHECK(counts[0] + counts[1] == 0);
+  CHECK(counts[3] == doctest::Approx(4000 * 0.6253).epsilon(0.05));
+  CHECK(counts[4] == doctest::Approx(4000 * 0.2300).epsilon(0.1));
+}
+
+TEST_CASE("with nothing but reserved tokens nothing can be drawn") {
+  CHECK_THROWS_AS(sample(std::span(logits).first(2), {}, 0), ValueError);
+}
+
+TEST_CASE("a cache of keys and values does not change what is written") {
+  const Network network = small_decoder();
+  CHECK(generated(network, 5, {.temperature = 0}) == without_cache(network, {4, 2, 5}, 5));
+}
+
+TEST_CASE("a text goes on beyond the model's window, the same for equal seeds") {
+  const Network network = small_decoder();
+  const auto text = generated(network, 40, {.seed = 7});
+  CHECK(text.size() == 40);
+  CHECK(generated(network, 40, {.seed = 7}) == text);
+  CHECK(generated(network, 40, {.seed = 8}) != text);
+}
+
+TEST_CASE("an empty prompt is refused") {
+  const Network network = small_decoder();
+  CHECK_THROWS_AS(generate(network, {}, 1, 8, {}, [](auto) {}), ValueError);
+}

@@ -1,0 +1,176 @@
+#include "train/tasks/static_embedding.h"
+
+#include <doctest/doctest.h>
+
+#include "core/gradient_check.h"
+#include "tests/support/errors.h"
+#include "tests/support/temp_dir.h"
+#include "train/run.h"
+#include "train/storage/pretrained.h"
+
+using namespace qkv;
+
+namespace {
+
+Config config_of(const std::filesystem::path& train) {
+  Config config;
+  config.name = "tiny";
+  config.task.kind = TaskKind::static_embedding;
+  config.task.train = train.string();
+  config.model.kind = ModelKind::static_embedding;
+  config.model.width = 3;
+  return config;
+}
+
+std::vector<double> row(const Run& run, const std::string& word) {
+  const Tensor table = run.network->model->embedding_table();
+  const Index id = run.task->vocabulary().id(word);
+  return slice(table, 0, id, id + 1).values();
+}
+
+/// The error of loading a file with this text, from its name on.
+std::string vector_error(std::string_view text) {
+  const TempDir dir;
+  Config config = config_of(dir.write("text", "the cat saw the dog\n"));
+  config.model.embedding_file = dir.write("v.txt", text).string();
+  const std::string error = error_of<UserError>([&] { start_run(config); });
+  const auto name = error.find("v.txt");
+  return name == error.npos ? error : error.substr(name);
+}
+
+}  // namespace
+
+TEST_CASE("the loss of every objective passes the gradient check in float64") {
+  const TempDir dir;
+  const auto file = dir.write("text", "the cat saw the dog and the dog saw a cat\na dog\n");
+  for (const Objective objective : {Objective::skip_gram, Objective::cbow, Objective::glove}) {
+    CAPTURE(static_cast<int>(objective));
+    Config config = config_of(file);
+    config.task.objective = objective;
+    const Run run = start_run(config);
+    convert(*run.network, DType::float64);
+    const std::vector<Index> examples = {0, 3, 4, 12};
+    auto checked = run.parameters;
+    if (objective != Objective::glove)
+      std::erase_if(checked, [](const NamedParameter& p) { return p.path == "head.bias"; });
+    const GradientCheck check = check_gradients(checked, [&] {
+      Context context;
+      return run.task->loss(*run.network, examples, context).value;
+    });
+    CAPTURE(check.parameter);
+    CHECK(check.error < 1e-6);
+  }
+}
+
+TEST_CASE("GloVe counts pairs of words by 1 / distance within the window and the line") {
+  const TempDir dir;
+  Config config = config_of(dir.write("text", "a b c d\nd a\n"));
+  config.task.objective = Objective::glove;
+  config.task.window = 2;
+  CHECK(make_task(config)->size(Split::train) == 12);  // ab bc cd ac bd da, both ways
+}
+
+TEST_CASE("static embeddings can be looked at, but predict nothing") {
+  const TempDir dir;
+  const Run run = start_run(config_of(dir.write("text", "the cat saw the dog\n")));
+  Recorder recorder(*run.network);
+  Context context(&recorder);
+  const Sentence sentence = run.task->read("the dog");
+  CHECK(run.task->scores(*run.network, sentence, 0, context).choices.empty());
+  CHECK(recorder.at("static").shape() == Shape{1, 2, 3});
+  CHECK(error_of<UserError>([&] { run.task->predict(*run.network, "the dog"); }) ==
+        "a model of static embeddings predicts nothing; qkv embed shows its vectors");
+}
+
+TEST_CASE("text without neighbours is refused") {
+  const TempDir dir;
+  const auto file = dir.write("text", "one\ntwo\n");
+  CHECK(error_of<UserError>([&] { make_task(config_of(file)); }) ==
+        file.string() + ": no line has two words that occur task.min_count = 1 times");
+}
+
+TEST_CASE("vectors are taken from GloVe and word2vec files; other words keep theirs") {
+  const TempDir dir;
+  Config config = config_of(dir.write("text", "the cat saw the dog\n"));
+  const auto random_row = row(start_run(config), "saw");
+  for (const std::string header : {"", "2 3\n"}) {
+    config.model.embedding_file =
+        dir.write("v.txt", header + "cat 1 -2.5 3e-1\nbird 1 1 1\nthe 4 5 6\ncat 7 7 7\n");
+    const Run run = start_run(config);
+    CHECK(row(run, "the") == std::vector<double>{4, 5, 6});
+    CHECK(row(run, "cat")[1] == -2.5);
+    CHECK(row(run, "saw") == random_row);
+  }
+}
+
+TEST_CASE("an unsound file of vectors is refused and names the line") {
+  CHECK(vector_error("cat 1 2 3\nthe 4 5\n") ==
+        "v.txt:2: must be a word and model.width = 3 numbers, got 2 numbers");
+  CHECK(vector_error("2 5\ncat 1 2 3 4 5\n") ==
+        "v.txt:2: must be a word and model.width = 3 numbers, got 5 numbers");
+  CHECK(vector_error("cat 1 x 3\n") == "v.txt:1: \"x\" is not a finite number");
+  CHECK(vector_error("cat 1 inf 3\n") == "v.txt:1: \"inf\" is not a finite number");
+  CHECK(vector_error("bird 1 2 3\n") == "v.txt: has none of the 6 words of the training data");
+}
+
+TEST_CASE("frozen vectors stay as they are while others learn, also after a restart") {
+  const TempDir dir;
+  Config config = config_of(dir.write("text", "the cat saw the dog\n"));
+  config.model.freeze_embedding = true;
+  Run run = start_run(config);
+  const auto before = row(run, "cat");
+  const std::vector<Index> examples = {0, 1, 2};
+  const auto step = [&](Run& of) {
+    Context context;
+    of.optimizer->step(of.parameters,
+                       gradients_of(of.task->loss(*of.network, examples, context).value), 0.1, 0);
+  };
+  step(run);
+  CHECK(row(run, "cat") == before);
+  Run restored = restore_run(config, checkpoint_of(run), "c.h5");
+  step(restored);
+  CHECK(row(restored, "cat") == before);
+  config.model.freeze_embedding = false;
+  Run learning = start_run(config);
+  step(learning);
+  CHECK(row(learning, "cat") != before);
+}
+
+TEST_CASE("one-hot vectors are 1 at the word's own number, and as wide as the vocabulary") {
+  const TempDir dir;
+  Config config = config_of(dir.write("text", "the cat saw the dog\n"));
+  config.model.embedding = EmbeddingKind::one_hot;
+  CHECK(error_of<UserError>([&] { start_run(config); }) ==
+        "model.embedding \"one-hot\" needs model.width = 6, a number for each word of the "
+        "vocabulary, got 3");
+  config.model.width = 6;
+  const Run run = start_run(config);
+  CHECK(run.task->vocabulary().id("the") == 2);
+  CHECK(row(run, "the") == std::vector<double>{0, 0, 1, 0, 0, 0});
+}
+
+TEST_CASE("of a line with columns the last is learned from") {
+  const TempDir dir;
+  const Run plain = start_run(config_of(dir.write("text", "money bank grows\n")));
+  const Run labelled = start_run(config_of(dir.write("text.tsv", "river\t1\tmoney bank grows\n")));
+  CHECK(plain.task->vocabularies() == labelled.task->vocabularies());
+}
+
+TEST_CASE("vectors written as word2vec text come back bit for bit") {
+  const TempDir dir;
+  Config config = config_of(dir.write("text", "the cat saw the dog\n"));
+  const Run run = start_run(config);
+  const Tensor table = run.network->model->embedding_table();
+  const std::string text = word2vec_text(run.task->vocabulary(), table);
+  CHECK(text.starts_with("4 3\nthe "));
+  config.seed = 2;
+  config.model.embedding_file = dir.write("v.txt", text).string();
+  const Run other = start_run(config);
+  CHECK(row(other, "cat") == row(run, "cat"));
+  CHECK(row(other, "<unk>") != row(run, "<unk>"));
+}
+
+TEST_CASE("a token with white space in it is not in word2vec text") {
+  const Vocabulary letters({"<pad>", "<unk>", " ", "a"});
+  CHECK(word2vec_text(letters, Tensor::zeros({4, 2})) == "1 2\na 0 0\n");
+}

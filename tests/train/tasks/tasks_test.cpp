@@ -1,0 +1,173 @@
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "tests/support/errors.h"
+#include "tests/support/temp_dir.h"
+#include "train/config/option_list.h"
+#include "train/run.h"
+#include "train/tasks/chrf.h"
+
+using namespace qkv;
+
+namespace {
+
+Config config_of(TaskKind task, const std::filesystem::path& train) {
+  Config config;
+  config.name = "tiny";
+  config.task.kind = task;
+  config.task.train = train.string();
+  config.model.width = 8;
+  config.model.heads = 2;
+  config.model.max_length = 6;
+  if (task == TaskKind::translate) config.model.kind = ModelKind::encoder_decoder;
+  return config;
+}
+
+/// The error of reading `text` as the data of a task, from the file's name on.
+std::string data_error(TaskKind task, std::string_view text) {
+  const TempDir dir;
+  const auto file = dir.write("f.tsv", text);
+  const std::string error = error_of<UserError>([&] { make_task(config_of(task, file)); });
+  const auto name = error.find("f.tsv");
+  return name == error.npos ? error : error.substr(name);
+}
+
+double chrf(std::string_view output, std::string_view reference) {
+  ChrF score;
+  score.add(output, reference);
+  return score.value();
+}
+
+}  // namespace
+
+TEST_CASE("classify refuses unsound data and names file and line") {
+  const auto error = [](std::string_view text) { return data_error(TaskKind::classify, text); };
+  CHECK(error("good\tfine\nbad\n") == "f.tsv:2: must be label<TAB>text, got 1 field");
+  CHECK(error("\tfine\n") == "f.tsv:1: the label is empty");
+  CHECK(error("good\t \n") == "f.tsv:1: the text is empty");
+  CHECK(error("good\ta\ngood\tb\n") == "f.tsv: there is only the label good; there must be two");
+  CHECK(error("good\ta\nbad\ta b c d e f g\n") ==
+        "f.tsv:2: the sentence has 7 words, more than model.max_length = 6");
+}
+
+TEST_CASE("coreference refuses unsound data and names file and line") {
+  const auto error = [](std::string_view text) { return data_error(TaskKind::coreference, text); };
+  CHECK(error("0\ta b\n") ==
+        "f.tsv:1: must be antecedent_index<TAB>pronoun_index<TAB>sentence, got 2 fields");
+  CHECK(error("0\t2\ta b\n") ==
+        "f.tsv:1: the index must be less than the sentence's 2 words, got 2");
+  CHECK(error("-1\t1\ta b\n") == "f.tsv:1: the index must be a whole number, got \"-1\"");
+  CHECK(error("1\t1\ta b\n") == "f.tsv:1: a word cannot be its own antecedent: both indices are 1");
+}
+
+TEST_CASE("translate refuses unsound data and names file and line") {
+  const auto error = [](std::string_view text) { return data_error(TaskKind::translate, text); };
+  CHECK(error("a b\n") == "f.tsv:1: must be source<TAB>target, got 1 field");
+  CHECK(error("\tb\n") == "f.tsv:1: the source is empty");
+  CHECK(error("b\t\n") == "f.tsv:1: the target is empty");
+  CHECK(error("a\ta b c d e f\n") ==
+        "f.tsv:1: the sentence has 7 words with its end, more than model.max_length = 6");
+}
+
+TEST_CASE("coreference never chooses the pronoun itself or padding") {
+  const TempDir dir;
+  const auto file = dir.write("f.tsv", "0\t2\tdog saw it\n1\t4\tthe cat and then it slept\n");
+  const Run run = start_run(config_of(TaskKind::coreference, file));
+  const auto predictions = run.task->predict(*run.network, "It saw the dog");
+  REQUIRE(predictions.size() == 1);
+  CHECK(predictions[0].index == 0);
+  CHECK(predictions[0].label != "it");
+  Context context;
+  const std::vector<Index> both = {0, 1};
+  CHECK(std::isfinite(run.task->loss(*run.network, both, context).value.item()));
+  CHECK(error_of<UserError>([&] { run.task->predict(*run.network, "the dog"); }) ==
+        "\"the dog\" has none of the words that the model was trained on: it");
+}
+
+TEST_CASE("a class is predicted for a text as a whole") {
+  const TempDir dir;
+  const auto file = dir.write("f.tsv", "good\tFine, really!\nbad\tno\n");
+  const Run run = start_run(config_of(TaskKind::classify, file));
+  CHECK(run.task->vocabulary().id("fine") != Vocabulary::unknown);
+  CHECK(run.task->vocabularies().at("labels") == std::vector<std::string>{"bad", "good"});
+  const auto predictions = run.task->predict(*run.network, "fine");
+  REQUIRE(predictions.size() == 1);
+  CHECK_FALSE(predictions[0].index.has_value());
+  CHECK(predictions[0].probability >= 0.5);
+}
+
+TEST_CASE("a translation ends at the longest length a model allows") {
+  const TempDir dir;
+  const Run run = start_run(config_of(TaskKind::translate, dir.write("f.tsv", "a b\tx y\n")));
+  const auto prediction = run.task->predict(*run.network, "a b").at(0);
+  CHECK(prediction.is_output);
+  CHECK(std::ranges::count(prediction.label, ' ') < 6);
+  const Evaluation evaluation = run.task->evaluate(*run.network, Split::train);
+  CHECK(evaluation.count == 1);
+  CHECK(evaluation.metric("chrf") <= 1);
+  CHECK(evaluation.metric("exact_match") == evaluation.score);
+}
+
+TEST_CASE("one file is shared out among the splits, each example once") {
+  const TempDir dir;
+  std::string text;
+  for (int i = 0; i < 20; ++i) text += fmt::format("{}\tw{}\n", i % 2 ? "odd" : "even", i);
+  Config config = config_of(TaskKind::classify, "");
+  config.task.data = dir.write("f.tsv", text).string();
+  config.task.valid_share = 0.2;
+  config.task.test_share = 0.1;
+  const auto task = make_task(config);
+  CHECK(task->size(Split::train) == 14);
+  CHECK(task->size(Split::valid) == 4);
+  CHECK(task->size(Split::test) == 2);
+  CHECK(task->vocabulary().size() == 16);
+}
+
+TEST_CASE("chrF is 1 for equal texts, 0 without a common character, and blind to spaces") {
+  CHECK(chrf("सरल काम", "सरल काम") == doctest::Approx(1));
+  CHECK(chrf("abc", "xyz") == 0);
+  CHECK(chrf("", "xyz") == 0);
+  CHECK(chrf("a b c", "abc") == doctest::Approx(1));
+}
+
+TEST_CASE("chrF counts recall twice as much as precision") {
+  // n = 1: 2 of 2 and 2 of 3; n = 2: 1 of 1 and 1 of 2; n = 3: only the reference has any.
+  const double precision = 1, recall = (2.0 / 3 + 1.0 / 2) / 2;
+  CHECK(chrf("ab", "abc") == doctest::Approx(5 * precision * recall / (4 * precision + recall)));
+}
+
+TEST_CASE("options of models and tasks that contradict each other are refused") {
+  const auto conflict = [](auto change) {
+    Config config = config_of(TaskKind::classify, "f.tsv");
+    change(config);
+    const auto found = find_conflict(config);
+    return found ? found->text : "none";
+  };
+  CHECK(conflict([](Config&) {}) == "none");
+  CHECK(conflict([](Config& c) { c.task.kind = TaskKind::translate; }) ==
+        "task.kind \"translate\" and model.kind \"encoder-decoder\" need each other");
+  CHECK(conflict([](Config& c) { c.model.kind = ModelKind::encoder_decoder; }) ==
+        "task.kind \"translate\" and model.kind \"encoder-decoder\" need each other");
+  CHECK(conflict([](Config& c) { c.model.kv_heads = 3; }) ==
+        "model.kv_heads must divide model.heads (2), got 3");
+  CHECK(conflict([](Config& c) {
+          c.model.kind = ModelKind::recurrent;
+          c.model.bidirectional = true;
+          c.model.width = 7;
+        }) == "model.width must be even when model.bidirectional is true, got 7");
+  CHECK(conflict([](Config& c) {
+          c.model.kind = ModelKind::fixed_length;
+          c.model.feed_forward = 0;
+        }) == "model.feed_forward must be > 0 when model.kind is \"feed-forward\"");
+  CHECK(conflict([](Config& c) {
+          c.model.kind = ModelKind::convolution;
+          c.model.width = 2;
+        }) == "model.width must be at least 3 for the kernels of a convolution, got 2");
+  CHECK(conflict([](Config& c) { c.task.format = DataFormat::coarsewsd; }) ==
+        "task.format \"coarsewsd\" needs task.kind = \"word-sense\"");
+  CHECK(conflict([](Config& c) {
+          c.task.kind = TaskKind::language_model;
+          c.model.kind = ModelKind::convolution;
+        }).starts_with("task.kind \"language-model\" needs a model that does not see"));
+}

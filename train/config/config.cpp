@@ -1,0 +1,291 @@
+#include "train/config/config.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <fstream>
+#include <optional>
+#include <ranges>
+#include <utility>
+#include <variant>
+
+#include "train/config/option_list.h"
+#include "train/config/spelling.h"
+#include "train/config/toml_document.h"
+
+namespace qkv {
+namespace {
+
+/// "model" of "model.width"; empty for options outside tables.
+std::string_view table_of(std::string_view key) {
+  const auto dot = key.rfind('.');
+  return key.substr(0, dot == key.npos ? 0 : dot);
+}
+
+bool is_table(std::string_view key, std::span<const Option> options) {
+  return std::ranges::any_of(options, [&](const Option& o) { return table_of(o.key) == key; });
+}
+
+/// The options in `table`. The empty one, the document itself, has the tables besides.
+std::vector<std::string> names_in(std::string_view table, std::span<const Option> options) {
+  std::vector<std::string> names;
+  for (const Option& option : options) {
+    const std::string_view parent = table_of(option.key);
+    if (parent == table)
+      names.emplace_back(option.key);
+    else if (table.empty() && std::ranges::find(names, parent) == names.end())
+      names.emplace_back(parent);
+  }
+  return names;
+}
+
+std::string unknown_key_hint(std::string_view key, std::span<const Option> options) {
+  std::string_view table = key;
+  if (!is_table(key, options)) {
+    std::vector<std::string> names = names_in("", options);
+    for (const Option& option : options) names.emplace_back(option.key);
+    if (auto nearest = nearest_name(key, names))
+      return fmt::format("did you mean \"{}\"?", *nearest);
+    table = is_table(table_of(key), options) ? table_of(key) : "";
+  }
+  return fmt::format("known here: {}", fmt::join(names_in(table, options), ", "));
+}
+
+/// The value that the right side of an override stands for: TOML or a bare word.
+Value override_value(const std::string& text, bool takes_text, const std::string& place) {
+  auto value = parse_value(text);
+  if (value && (!takes_text || std::holds_alternative<std::string>(*value))) return *value;
+  value = parse_value(toml_string(text));
+  require<ConfigError>(value.has_value(), "{}: not valid UTF-8", place);
+  return *value;
+}
+
+std::string trimmed(const std::string& text) {
+  const auto begin = text.find_first_not_of(" \t");
+  if (begin == text.npos) return "";
+  return text.substr(begin, text.find_last_not_of(" \t") + 1 - begin);
+}
+
+/// A configuration in the making, which remembers where its options were set.
+class Draft {
+ public:
+  /// `source` is what errors name when no place is to blame; it may be empty.
+  Draft(Config config, std::string source)
+      : config_(std::move(config)), source_(std::move(source)) {}
+
+  void set(std::string_view key, const Value& value, const std::string& place);
+  void apply(std::span<const TomlEntry> entries, std::string_view source);
+  void apply(std::span<const std::string> overrides);
+  void take(std::span<const TomlTable> probes, std::string_view source);
+  /// The configuration, provided that its options fit together.
+  const Config& checked() const;
+
+ private:
+  Config config_;
+  std::string source_;
+  std::vector<std::pair<std::string, std::string>> places_;  // key and place, in order
+};
+
+void Draft::set(std::string_view key, const Value& value, const std::string& place) {
+  const std::vector<Option> options = options_of(config_);
+  const auto option = std::ranges::find(options, key, &Option::key);
+  if (option == options.end())
+    throw ConfigError(
+        fmt::format("{}: unknown key {} ({})", place, shown(key), unknown_key_hint(key, options)));
+  if (auto fault = option->assign(value))
+    throw ConfigError(fmt::format("{}: {} {}", place, key, *fault));
+  places_.emplace_back(key, place);
+}
+
+void Draft::apply(std::span<const TomlEntry> entries, std::string_view source) {
+  const std::vector<Option> options = options_of(config_);
+  for (const TomlEntry& entry : entries) {
+    const std::string place = fmt::format("{}:{}", source, entry.line);
+    if (is_table(entry.key, options))
+      require<ConfigError>(std::holds_alternative<TableValue>(entry.value),
+                           "{}: {} must be a table, got {}", place, entry.key,
+                           describe(entry.value));
+    else
+      set(entry.key, entry.value, place);
+  }
+}
+
+void Draft::apply(std::span<const std::string> overrides) {
+  const std::vector<Option> options = options_of(config_);
+  for (const std::string& assignment : overrides) {
+    const std::string place = "--set " + one_line(assignment);
+    const auto equals = assignment.find('=');
+    require<ConfigError>(equals != assignment.npos,
+                         "{}: must have the form key=value, as in train.steps=500", place);
+    const std::string key = trimmed(assignment.substr(0, equals));
+    const auto option = std::ranges::find(options, key, &Option::key);
+    const bool takes_text = option != options.end() && option->takes_text;
+    set(key, override_value(trimmed(assignment.substr(equals + 1)), takes_text, place), place);
+  }
+}
+
+void Draft::take(std::span<const TomlTable> probes, std::string_view source) {
+  for (const TomlTable& table : probes) config_.probes.push_back(read_probe(table, source));
+}
+
+const Config& Draft::checked() const {
+  const auto conflict = find_conflict(config_);
+  if (!conflict) return config_;
+  const auto latest = std::find_if(places_.rbegin(), places_.rend(), [&](const auto& entry) {
+    return std::ranges::find(conflict->keys, entry.first) != conflict->keys.end();
+  });
+  const std::string& place = latest == places_.rend() ? source_ : latest->second;
+  throw ConfigError(place.empty() ? conflict->text : fmt::format("{}: {}", place, conflict->text));
+}
+
+/// At most one byte more than a configuration may have.
+std::string read_text(const std::filesystem::path& path, std::string_view source) {
+  std::error_code ignored;
+  require<ConfigError>(!std::filesystem::is_directory(path, ignored),
+                       "{}: is a folder; a configuration is a TOML file", source);
+  std::ifstream file(path, std::ios::binary);
+  require<ConfigError>(
+      file.is_open(), "{}: {}", source,
+      std::filesystem::exists(path, ignored) ? "cannot be read" : "there is no such file");
+  std::string text(longest_toml + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  require<ConfigError>(!file.bad(), "{}: cannot be read", source);
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  return text;
+}
+
+/// Where a relative path of a configuration in `folder` leads: from the working folder, else from
+/// the nearest folder above the configuration that has it.
+std::string located(const std::string& path, std::filesystem::path folder) {
+  std::error_code ignored;
+  if (path.empty() || std::filesystem::exists(path, ignored)) return path;
+  for (folder = std::filesystem::absolute(folder, ignored);; folder = folder.parent_path()) {
+    if (std::filesystem::exists(folder / path, ignored)) return folder / path;
+    if (folder == folder.root_path()) return path;
+  }
+}
+
+void locate_data(Config& config, const std::filesystem::path& folder) {
+  TaskOptions& task = config.task;
+  for (std::string* path :
+       {&task.train, &task.valid, &task.test, &task.data, &config.model.embedding_file})
+    *path = located(*path, folder);
+}
+
+/// Reads a [[variant]] of a file whose other options are in `draft`.
+Variant read_variant(const TomlTable& table, Draft draft, std::string_view source) {
+  std::vector<TomlEntry> changes = table.entries;
+  const auto entry = std::ranges::find(changes, "name", &TomlEntry::key);
+  require<ConfigError>(entry != changes.end(),
+                       "{}:{}: a variant needs a name, as in name = \"one head\"", source,
+                       table.line);
+  const std::string place = fmt::format("{}:{}", source, entry->line);
+  std::string name;
+  if (auto fault = name_option("name", name, "").assign(entry->value))
+    throw ConfigError(fmt::format("{}: the variant's name {}", place, *fault));
+  draft.set("name", fmt::format("{} - {}", draft.checked().name, name), place);
+  changes.erase(entry);
+  draft.apply(changes, source);
+  return {name, draft.checked()};
+}
+
+/// Keeps the probes that are about all variants or one of `names`.
+void choose_probes(Config& config, std::span<const std::string> names) {
+  std::erase_if(config.probes, [&](const Probe& probe) {
+    return !probe.variants.empty() &&
+           std::ranges::find_first_of(probe.variants, names) == probe.variants.end();
+  });
+}
+
+/// Gives each variant the probes that are about it, and the base those of the variants that are
+/// like it.
+void choose_probes(ConfigFile& file) {
+  std::vector<std::string> like_base;
+  for (auto& [name, config] : file.variants) {
+    Config renamed = config;
+    renamed.name = file.base.name;
+    if (renamed == file.base) like_base.push_back(name);
+    choose_probes(config, std::vector{name});
+  }
+  choose_probes(file.base, like_base);
+}
+
+/// Throws ConfigError for a probe about a variant that the file does not have.
+void check_variants(const Config& base, const std::vector<Variant>& variants,
+                    std::string_view source) {
+  for (const Probe& probe : base.probes)
+    for (const std::string& name : probe.variants)
+      require<ConfigError>(std::ranges::find(variants, name, &Variant::name) != variants.end(),
+                           "{}: the probe {} is about the variant {}, which there is not", source,
+                           shown(probe.name), shown(name));
+}
+
+}  // namespace
+
+ConfigFile read_config(const std::filesystem::path& path, std::span<const std::string> overrides) {
+  const std::string source = one_line(path.string());
+  const TomlDocument document = parse_toml(read_text(path, source), source);
+  Draft draft({}, source);
+  draft.apply(document.root.entries, source);
+  draft.apply(overrides);
+  draft.take(document.probes, source);
+  ConfigFile result{draft.checked(), {}};
+  for (const TomlTable& table : document.variants) {
+    Variant variant = read_variant(table, draft, source);
+    require<ConfigError>(
+        std::ranges::find(result.variants, variant.name, &Variant::name) == result.variants.end(),
+        "{}:{}: a variant with the name {} came before; each needs its own", source, table.line,
+        shown(variant.name));
+    result.variants.push_back(std::move(variant));
+    locate_data(result.variants.back().config, path.parent_path());
+  }
+  check_variants(result.base, result.variants, source);
+  locate_data(result.base, path.parent_path());
+  choose_probes(result);
+  return result;
+}
+
+Config parse_config(std::string_view toml, std::string_view source) {
+  const TomlDocument document = parse_toml(toml, source);
+  if (!document.variants.empty())
+    throw ConfigError(fmt::format("{}:{}: a single configuration has no variants", source,
+                                  document.variants.front().line));
+  Draft draft({}, std::string(source));
+  draft.apply(document.root.entries, source);
+  draft.take(document.probes, source);
+  return draft.checked();
+}
+
+void apply_overrides(Config& config, std::span<const std::string> overrides) {
+  Draft draft(config, "");
+  draft.apply(overrides);
+  config = draft.checked();
+}
+
+std::string to_toml(const Config& config) {
+  Config copy = config;
+  std::string result;
+  std::string_view table;
+  for (const Option& option : options_of(copy)) {
+    if (table_of(option.key) != table) {
+      table = table_of(option.key);
+      result += fmt::format("\n[{}]\n", table);
+    }
+    const std::string_view name = option.key.substr(option.key.rfind('.') + 1);
+    result += fmt::format("{} = {}  # {}\n", name, option.print(), option.help);
+  }
+  for (const Probe& probe : config.probes) result += to_toml(probe);
+  return result;
+}
+
+std::vector<OptionHelp> option_help() {
+  Config defaults;
+  std::vector<OptionHelp> help;
+  for (const Option& option : options_of(defaults))
+    help.push_back(
+        {std::string(option.key), option.type, option.print(), std::string(option.help)});
+  return help;
+}
+
+}  // namespace qkv

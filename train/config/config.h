@@ -1,0 +1,121 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/error.h"
+#include "core/shape.h"
+#include "layers/options.h"
+#include "optim/options.h"
+#include "train/config/probe.h"
+
+namespace qkv {
+
+enum class TaskKind {
+  word_sense,
+  classify,
+  coreference,
+  translate,
+  language_model,
+  static_embedding
+};
+
+/// How static embeddings are learned.
+enum class Objective { skip_gram, cbow, glove };
+enum class DataFormat { files, coarsewsd, generated };
+
+/// What is learned and from which files; [task].
+struct TaskOptions {
+  TaskKind kind = TaskKind::word_sense;
+  DataFormat format = DataFormat::files;
+  std::string train, valid, test;  ///< files
+  std::string data;                ///< one file to split; for coarsewsd a folder
+  double valid_share = 0.1;        ///< of data
+  double test_share = 0;           ///< of data
+  Index min_count = 1;             ///< rarer words become the unknown word
+  Objective objective = Objective::skip_gram;
+  Index window = 5;     ///< words to either side that count as neighbours
+  Index negatives = 5;  ///< random words that each word is told from
+
+  friend bool operator==(const TaskOptions&, const TaskOptions&) = default;
+};
+
+/// How long training runs and what it leaves behind; [train].
+struct TrainOptions {
+  std::int64_t steps = 500;
+  Index batch = 32;         ///< examples a micro-batch
+  Index accumulate = 1;     ///< micro-batches a step
+  double clip = 1.0;        ///< largest norm of the gradient; 0: none
+  double clip_value = 0.0;  ///< largest number in it; 0: none
+  double ema = 0.0;         ///< decay of the average of the weights that
+                            ///< is evaluated and kept; 0: none
+  std::int64_t eval_every = 50, checkpoint_every = 100;  ///< steps
+  Index keep = 3;                                        ///< checkpoints kept
+  bool detect_anomaly = false;  ///< name the op that makes a NaN or infinity
+
+  friend bool operator==(const TrainOptions&, const TrainOptions&) = default;
+};
+
+/// Everything that decides a run. train/option_list.cpp names each option once: its key, bounds and
+/// help.
+struct Config {
+  std::string name;  ///< names the run and its folder: never empty, free of path separators
+  std::uint64_t seed = 1;
+  TaskOptions task;
+  ModelOptions model;
+  OptimizerOptions optimizer;
+  ScheduleOptions schedule;
+  TrainOptions train;
+  std::vector<Probe> probes;  ///< what is claimed of the trained model
+
+  friend bool operator==(const Config&, const Config&) = default;
+};
+
+/// One [[variant]] of a configuration file.
+struct Variant {
+  std::string name;  ///< as the file says it
+  Config config;     ///< the base with the variant's changes, named "<base> - <variant>"
+};
+
+struct ConfigFile {
+  Config base;
+  std::vector<Variant> variants;  ///< each with the probes that are about it
+};
+
+/// Something wrong with a configuration, in one line: where, which option, what would be right.
+struct ConfigError : UserError {
+  using UserError::UserError;
+};
+
+/// Reads a configuration file. The overrides, such as "train.steps=500", apply to the base; what a
+/// variant changes stays changed. Data paths lead from the working folder, else from a folder above
+/// the file. Throws ConfigError.
+ConfigFile read_config(const std::filesystem::path& path, std::span<const std::string> overrides);
+
+/// Reads a configuration without variants, such as the one stored in a checkpoint; errors call it
+/// `source`. Throws ConfigError.
+Config parse_config(std::string_view toml, std::string_view source);
+
+/// Applies "key=value"s in order. The value is TOML; text and choices need no quotes. Throws
+/// ConfigError and then leaves `config` as it was.
+void apply_overrides(Config& config, std::span<const std::string> overrides);
+
+/// Every option with its value and help. `parse_config` gives back an equal configuration, provided
+/// that the options are within their bounds.
+std::string to_toml(const Config& config);
+
+struct OptionHelp {
+  std::string key;              ///< "model.width"
+  std::string type_or_choices;  ///< "integer from 1 to 4096", "encoder | static"
+  std::string default_value;    ///< in TOML
+  std::string help;
+};
+
+/// Every option, in the order in which a configuration lists them.
+std::vector<OptionHelp> option_help();
+
+}  // namespace qkv

@@ -1,0 +1,232 @@
+#include "train/config/option.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+
+namespace qkv {
+namespace {
+
+bool is_control(char c) {
+  return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+}
+bool is_continuation(char c) {
+  return (static_cast<unsigned char>(c) & 0xc0) == 0x80;
+}
+
+/// The shortest TOML float that reads back as `number`.
+std::string toml_float(double number) {
+  std::string text = fmt::format("{}", number);
+  return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;
+}
+
+std::string must_be(std::string_view wanted, const Value& value) {
+  return fmt::format("must be {}, got {}", wanted, describe(value));
+}
+
+struct DescribeValue {
+  std::string operator()(bool value) const { return value ? "true" : "false"; }
+  std::string operator()(std::int64_t value) const { return fmt::format("the integer {}", value); }
+  std::string operator()(double value) const { return "the number " + toml_float(value); }
+  std::string operator()(const std::string& value) const { return "the string " + shown(value); }
+  std::string operator()(const TextList&) const { return "an array"; }
+  std::string operator()(TableValue) const { return "a table"; }
+  std::string operator()(OtherValue value) const { return std::string(value.what); }
+};
+
+std::optional<std::string> text_fault(std::string_view text) {
+  constexpr std::size_t longest =
+      4096;  // as paths; a checkpoint's attribute holds the whole config
+  if (text.size() > longest) return fmt::format("must not be longer than {} bytes", longest);
+  if (std::ranges::any_of(text, is_control)) return "must not contain control characters";
+  return std::nullopt;
+}
+
+template <class Fault>
+Option text_option(std::string_view key, std::string& member, Fault fault, std::string_view help) {
+  auto assign = [&member, fault](const Value& value) -> std::optional<std::string> {
+    const auto* text = std::get_if<std::string>(&value);
+    if (!text) return must_be("text in quotes", value);
+    if (auto found = fault(*text)) return fmt::format("{}, got {}", *found, shown(*text));
+    member = *text;
+    return std::nullopt;
+  };
+  return {.key = key,
+          .help = help,
+          .type = "text",
+          .takes_text = true,
+          .assign = assign,
+          .print = [&member] { return toml_string(member); }};
+}
+
+template <class Integer>
+Option integer_option(std::string_view key, Integer& member, Bounds bounds, std::string_view help) {
+  auto assign = [&member, bounds](const Value& value) -> std::optional<std::string> {
+    const auto* number = std::get_if<std::int64_t>(&value);
+    if (!number) return must_be("an integer", value);
+    if (!bounds.contain(static_cast<double>(*number)) || !std::in_range<Integer>(*number))
+      return fmt::format("must be {}, got {}", bounds.text(), *number);
+    member = static_cast<Integer>(*number);
+    return std::nullopt;
+  };
+  return {.key = key,
+          .help = help,
+          .type = "integer " + bounds.text(),
+          .takes_text = false,
+          .assign = assign,
+          .print = [&member] { return fmt::format("{}", member); }};
+}
+
+}  // namespace
+
+std::string describe(const Value& value) {
+  return std::visit(DescribeValue{}, value);
+}
+
+std::string one_line(std::string_view text) {
+  std::string result;
+  for (char c : text) {
+    if (is_control(c))
+      result += fmt::format("\\u{:04X}", static_cast<unsigned>(c));
+    else
+      result += c;
+  }
+  return result;
+}
+
+std::string toml_string(std::string_view text) {
+  std::string escaped;
+  for (char c : text) {
+    if (c == '"' || c == '\\') escaped += '\\';
+    escaped += c;
+  }
+  return '"' + one_line(escaped) + '"';
+}
+
+std::string shown(std::string_view text) {
+  std::size_t longest = 80;
+  if (text.size() <= longest) return toml_string(text);
+  while (is_continuation(text[longest])) --longest;
+  return toml_string(text.substr(0, longest)) + "...";
+}
+
+bool Bounds::contain(double number) const {
+  return (low_is_open ? number > low : number >= low) &&
+         (high_is_open ? number < high : number <= high);
+}
+
+std::string Bounds::text() const {
+  if (std::isinf(high)) return fmt::format("{} {}", low_is_open ? ">" : ">=", low);
+  if (low_is_open || high_is_open)
+    return fmt::format("in {}{}, {}{}", low_is_open ? '(' : '[', low, high,
+                       high_is_open ? ')' : ']');
+  return fmt::format("from {} to {}", low, high);
+}
+
+std::optional<std::string> name_fault(std::string_view name) {
+  if (name.empty()) return "must not be empty";
+  if (name.size() > 200) return "must not be longer than 200 bytes";
+  if (name.find_first_of("/\\") != name.npos)
+    return "must not contain / or \\, as it names a folder";
+  if (name.front() == '.' || name.front() == ' ' || name.back() == ' ')
+    return "must not begin with a dot or a space, or end with a space";
+  return text_fault(name);
+}
+
+Option option(std::string_view key, std::string& member, std::string_view help) {
+  return text_option(key, member, text_fault, help);
+}
+
+Option name_option(std::string_view key, std::string& member, std::string_view help) {
+  return text_option(key, member, name_fault, help);
+}
+
+Option option(std::string_view key, TextList& member, std::string_view help) {
+  auto assign = [&member](const Value& value) -> std::optional<std::string> {
+    const auto* texts = std::get_if<TextList>(&value);
+    if (!texts) return must_be("an array of texts, as in [\"a\", \"b\"]", value);
+    for (const std::string& text : *texts)
+      if (auto found = text_fault(text)) return fmt::format("{}, got {}", *found, shown(text));
+    member = *texts;
+    return std::nullopt;
+  };
+  auto print = [&member] {
+    TextList quoted;
+    for (const std::string& text : member) quoted.push_back(toml_string(text));
+    return fmt::format("[{}]", fmt::join(quoted, ", "));
+  };
+  return {.key = key,
+          .help = help,
+          .type = "texts",
+          .takes_text = false,
+          .assign = assign,
+          .print = print};
+}
+
+Option option(std::string_view key, bool& member, std::string_view help) {
+  auto assign = [&member](const Value& value) -> std::optional<std::string> {
+    const auto* flag = std::get_if<bool>(&value);
+    if (!flag) return must_be("true or false", value);
+    member = *flag;
+    return std::nullopt;
+  };
+  return {.key = key,
+          .help = help,
+          .type = "true | false",
+          .takes_text = false,
+          .assign = assign,
+          .print = [&member] { return std::string(member ? "true" : "false"); }};
+}
+
+Option option(std::string_view key, double& member, Bounds bounds, std::string_view help) {
+  auto assign = [&member, bounds](const Value& value) -> std::optional<std::string> {
+    const auto* integer = std::get_if<std::int64_t>(&value);
+    const auto* real = std::get_if<double>(&value);
+    if (!integer && !real) return must_be("a number", value);
+    const double number = real ? *real : static_cast<double>(*integer);
+    if (!std::isfinite(number)) return fmt::format("must be a finite number, got {}", number);
+    if (!bounds.contain(number)) return fmt::format("must be {}, got {}", bounds.text(), number);
+    member = number;
+    return std::nullopt;
+  };
+  return {.key = key,
+          .help = help,
+          .type = "number " + bounds.text(),
+          .takes_text = false,
+          .assign = assign,
+          .print = [&member] { return toml_float(member); }};
+}
+
+Option option(std::string_view key, std::int64_t& member, Bounds bounds, std::string_view help) {
+  return integer_option(key, member, bounds, help);
+}
+
+Option option(std::string_view key, std::uint64_t& member, Bounds bounds, std::string_view help) {
+  return integer_option(key, member, bounds, help);
+}
+
+Option choice_option(std::string_view key, std::vector<std::string_view> names,
+                     std::function<void(std::size_t)> store, std::function<std::size_t()> current,
+                     std::string_view help) {
+  auto assign = [names,
+                 store = std::move(store)](const Value& value) -> std::optional<std::string> {
+    const auto* text = std::get_if<std::string>(&value);
+    const auto name = text ? std::ranges::find(names, *text) : names.end();
+    if (name == names.end()) {
+      const std::string wanted = fmt::format("\"{}\"", fmt::join(names, "\", \""));
+      return must_be(names.size() == 1 ? wanted : "one of " + wanted, value);
+    }
+    store(static_cast<std::size_t>(name - names.begin()));
+    return std::nullopt;
+  };
+  return {
+      .key = key,
+      .help = help,
+      .type = fmt::format("{}", fmt::join(names, " | ")),
+      .takes_text = true,
+      .assign = assign,
+      .print = [names, current = std::move(current)] { return toml_string(names.at(current())); }};
+}
+
+}  // namespace qkv

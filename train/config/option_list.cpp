@@ -1,0 +1,255 @@
+#include "train/config/option_list.h"
+
+#include <fmt/format.h>
+
+namespace qkv {
+namespace {
+
+using Options = std::vector<Option>;
+
+Options run_options(Config& run) {
+  return {
+      name_option("name", run.name, "names the run and its folder"),
+      option("seed", run.seed, at_least(0), "equal seeds give equal runs"),
+  };
+}
+
+Options task_options(TaskOptions& task) {
+  return {
+      option("task.kind", task.kind,
+             {{"word-sense", TaskKind::word_sense},
+              {"static-embedding", TaskKind::static_embedding},
+              {"classify", TaskKind::classify},
+              {"coreference", TaskKind::coreference},
+              {"translate", TaskKind::translate},
+              {"language-model", TaskKind::language_model}},
+             "what is learned"),
+      option("task.format", task.format,
+             {{"files", DataFormat::files},
+              {"coarsewsd", DataFormat::coarsewsd},
+              {"generated", DataFormat::generated}},
+             "where the data comes from"),
+      option("task.train", task.train, "file to learn from"),
+      option("task.valid", task.valid, "file that picks the best checkpoint"),
+      option("task.test", task.test, "file that measures the result"),
+      option("task.data", task.data,
+             "one file that is split, or with coarsewsd the folder with train.data.txt"),
+      option("task.valid_share", task.valid_share, between(0, 0.5),
+             "share of task.data that validates"),
+      option("task.test_share", task.test_share, between(0, 0.5),
+             "share of task.data that measures the result"),
+      option("task.min_count", task.min_count, at_least(1),
+             "words seen less often count as unknown"),
+      option("task.objective", task.objective,
+             {{"skip-gram", Objective::skip_gram},
+              {"cbow", Objective::cbow},
+              {"glove", Objective::glove}},
+             "static-embedding: a word foretells its neighbours, they it, or how often they meet"),
+      option("task.window", task.window, between(1, 1000),
+             "static-embedding: words to either side that count as neighbours"),
+      option("task.negatives", task.negatives, between(1, 1000),
+             "skip-gram, cbow: random words that each word is told from"),
+  };
+}
+
+Options model_options(ModelOptions& model) {
+  return {
+      option("model.kind", model.kind,
+             {{"encoder", ModelKind::encoder},
+              {"decoder", ModelKind::decoder},
+              {"encoder-decoder", ModelKind::encoder_decoder},
+              {"recurrent", ModelKind::recurrent},
+              {"convolution", ModelKind::convolution},
+              {"feed-forward", ModelKind::fixed_length},
+              {"static", ModelKind::static_embedding}},
+             "decoder: a word sees only the words before it; static: it sees no other word"),
+      option("model.width", model.width, between(1, 4096), "numbers in a word's vector"),
+      option("model.layers", model.layers, between(1, 64), "layers on top of each other"),
+      option("model.heads", model.heads, between(1, 256),
+             "attention heads a block; must divide the width"),
+      option("model.kv_heads", model.kv_heads, between(0, 256),
+             "heads of keys and values, each shared by several of queries; 0: as many as heads"),
+      option("model.attention", model.attention,
+             {{"learned", AttentionKind::learned},
+              {"parameter-free", AttentionKind::parameter_free},
+              {"uniform", AttentionKind::uniform}},
+             "weights from learned queries and keys, from the vectors themselves (of an "
+             "encoder-decoder the encoder alone), or all equal"),
+      option("model.scale", model.scale, "divide scores by sqrt(width / heads)"),
+      option("model.position", model.position,
+             {{"sinusoidal", PositionKind::sinusoidal},
+              {"learned", PositionKind::learned},
+              {"rotary", PositionKind::rotary},
+              {"none", PositionKind::none}},
+             "how words know their place"),
+      option("model.feed_forward", model.feed_forward, between(0, 65536),
+             "hidden width of a block's feed-forward part; 0: none"),
+      option("model.norm", model.norm, {{"pre", NormKind::pre}, {"post", NormKind::post}},
+             "normalise before each part of a block, or after"),
+      option("model.bias", model.bias, "linear layers and norms add a bias"),
+      option("model.tied", model.tied, "the output layer's weight is the embedding table"),
+      option("model.embedding", model.embedding,
+             {{"learned", EmbeddingKind::learned}, {"one-hot", EmbeddingKind::one_hot}},
+             "static vectors; one-hot: all numbers 0 but the word's own"),
+      option("model.embedding_file", model.embedding_file,
+             "word2vec or GloVe text with the vectors to start from"),
+      option("model.freeze_embedding", model.freeze_embedding, "static vectors are not trained"),
+      option("model.cell", model.cell,
+             {{"rnn", CellKind::rnn}, {"gru", CellKind::gru}, {"lstm", CellKind::lstm}},
+             "how a recurrent model goes from one state to the next"),
+      option("model.bidirectional", model.bidirectional,
+             "recurrent: read backwards, too, with half of the width each"),
+      option("model.dropout", model.dropout, below_one(), "share of numbers dropped in training"),
+      option("model.max_length", model.max_length, between(1, 65536), "longest sentence in tokens"),
+  };
+}
+
+Options optimizer_options(OptimizerOptions& optimizer) {
+  return {
+      option("optimizer.kind", optimizer.kind,
+             {{"sgd", OptimizerKind::sgd},
+              {"adam", OptimizerKind::adam},
+              {"adamw", OptimizerKind::adamw},
+              {"rmsprop", OptimizerKind::rmsprop},
+              {"adagrad", OptimizerKind::adagrad}},
+             "update rule"),
+      option("optimizer.lr", optimizer.lr, above(0), "learning rate"),
+      option("optimizer.momentum", optimizer.momentum, below_one(),
+             "sgd and rmsprop: decay of the velocity"),
+      option("optimizer.nesterov", optimizer.nesterov,
+             "sgd: take the gradient's step ahead of the velocity's"),
+      option("optimizer.beta1", optimizer.beta1, below_one(), "adam: decay of the mean gradient"),
+      option("optimizer.beta2", optimizer.beta2, below_one(),
+             "adam and rmsprop: decay of the mean squared gradient"),
+      option("optimizer.epsilon", optimizer.epsilon, above(0),
+             "adam, rmsprop and adagrad: keeps the division finite"),
+      option("optimizer.weight_decay", optimizer.weight_decay, at_least(0),
+             "pull of the weights towards 0; spares biases, norms, embeddings and positions"),
+      option("optimizer.require_gradients", optimizer.require_gradients,
+             "fail when a parameter receives no gradient"),
+  };
+}
+
+Options schedule_options(ScheduleOptions& schedule) {
+  return {
+      option("schedule.kind", schedule.kind,
+             {{"constant", ScheduleKind::constant},
+              {"linear", ScheduleKind::linear},
+              {"cosine", ScheduleKind::cosine},
+              {"inverse-sqrt", ScheduleKind::inverse_sqrt},
+              {"one-cycle", ScheduleKind::one_cycle}},
+             "how the learning rate falls after the warm-up"),
+      option("schedule.warmup", schedule.warmup, at_least(0),
+             "steps over which the learning rate rises"),
+      option("schedule.floor", schedule.floor, below_one(),
+             "share of the learning rate that remains at the end"),
+  };
+}
+
+Options train_options(TrainOptions& train) {
+  return {
+      option("train.steps", train.steps, at_least(1), "updates of the parameters"),
+      option("train.batch", train.batch, between(1, 65536), "examples a micro-batch"),
+      option("train.accumulate", train.accumulate, between(1, 65536),
+             "micro-batches whose gradients make a step"),
+      option("train.clip", train.clip, at_least(0), "largest norm of the gradient; 0: none"),
+      option("train.clip_value", train.clip_value, at_least(0),
+             "largest number in the gradient; 0: none"),
+      option("train.ema", train.ema, below_one(),
+             "decay of the average of the weights that is evaluated and kept; 0: none"),
+      option("train.eval_every", train.eval_every, at_least(1), "steps between validations"),
+      option("train.checkpoint_every", train.checkpoint_every, at_least(1),
+             "steps between checkpoints"),
+      option("train.detect_anomaly", train.detect_anomaly,
+             "stop at the op that first makes a NaN or infinity and name it; slow"),
+      option("train.keep", train.keep, at_least(1), "newest checkpoints that are kept"),
+  };
+}
+
+/// Whether a word's vector depends on words after it.
+bool sees_ahead(const ModelOptions& model) {
+  if (model.kind == ModelKind::recurrent) return model.bidirectional;
+  return model.kind != ModelKind::decoder && model.kind != ModelKind::static_embedding;
+}
+
+bool has_heads(const ModelOptions& model) {
+  if (model.kind == ModelKind::encoder_decoder) return true;
+  const bool attends = model.kind == ModelKind::encoder || model.kind == ModelKind::decoder;
+  return attends && model.attention != AttentionKind::parameter_free;
+}
+
+}  // namespace
+
+std::vector<Option> options_of(Config& config) {
+  Options all;
+  for (const Options& section : {run_options(config), task_options(config.task),
+                                 model_options(config.model), optimizer_options(config.optimizer),
+                                 schedule_options(config.schedule), train_options(config.train)})
+    all.insert(all.end(), section.begin(), section.end());
+  return all;
+}
+
+std::optional<Conflict> find_conflict(const Config& config) {
+  const TaskOptions& task = config.task;
+  const ModelOptions& model = config.model;
+  if (config.name.empty())
+    return Conflict{{}, "name is missing; a run needs one, as in name = \"bank\""};
+  if (task.format == DataFormat::files && task.train.empty() && task.data.empty())
+    return Conflict{{"task.train", "task.format"}, "task.train must name the file to learn from"};
+  if (task.format == DataFormat::generated && task.kind != TaskKind::language_model)
+    return Conflict{{"task.format", "task.kind"},
+                    "task.format \"generated\" needs task.kind = \"language-model\""};
+  if (task.kind == TaskKind::static_embedding && model.kind != ModelKind::static_embedding)
+    return Conflict{{"model.kind", "task.kind"},
+                    "task.kind \"static-embedding\" needs model.kind = \"static\""};
+  if (task.kind == TaskKind::static_embedding && task.objective == Objective::glove && !model.bias)
+    return Conflict{{"model.bias", "task.objective"},
+                    "task.objective \"glove\" needs model.bias = true"};
+  if (model.embedding == EmbeddingKind::one_hot && !model.embedding_file.empty())
+    return Conflict{{"model.embedding_file", "model.embedding"},
+                    "model.embedding \"one-hot\" takes no model.embedding_file"};
+  if ((task.kind == TaskKind::translate) != (model.kind == ModelKind::encoder_decoder))
+    return Conflict{{"model.kind", "task.kind"},
+                    "task.kind \"translate\" and model.kind \"encoder-decoder\" need each other"};
+  if (model.tied && task.kind != TaskKind::language_model && task.kind != TaskKind::translate)
+    return Conflict{
+        {"model.tied", "task.kind"},
+        "model.tied needs a task whose outputs are words: \"language-model\" or \"translate\""};
+  if (task.kind == TaskKind::language_model && sees_ahead(model))
+    return Conflict{
+        {"model.kind", "model.bidirectional", "task.kind"},
+        "task.kind \"language-model\" needs a model that does not see the words that it "
+        "is to foretell: model.kind = \"decoder\", or \"recurrent\" in one direction"};
+  if (task.format == DataFormat::coarsewsd && task.kind != TaskKind::word_sense)
+    return Conflict{{"task.format", "task.kind"},
+                    "task.format \"coarsewsd\" needs task.kind = \"word-sense\""};
+  if (task.format == DataFormat::coarsewsd && task.data.empty())
+    return Conflict{{"task.data", "task.format"},
+                    "task.data must name a folder when task.format is \"coarsewsd\""};
+  if (config.optimizer.nesterov && config.optimizer.momentum == 0)
+    return Conflict{{"optimizer.nesterov", "optimizer.momentum"},
+                    "optimizer.nesterov needs optimizer.momentum to be above 0"};
+  if (model.kind == ModelKind::fixed_length && model.feed_forward == 0)
+    return Conflict{{"model.feed_forward", "model.kind"},
+                    "model.feed_forward must be > 0 when model.kind is \"feed-forward\""};
+  if (model.kind == ModelKind::convolution && model.width < 3)
+    return Conflict{{"model.width", "model.kind"},
+                    fmt::format("model.width must be at least 3 for the kernels of a convolution, "
+                                "got {}",
+                                model.width)};
+  if (has_heads(model) && model.width % model.heads != 0)
+    return Conflict{
+        {"model.heads", "model.width"},
+        fmt::format("model.heads must divide model.width ({}), got {}", model.width, model.heads)};
+  if (has_heads(model) && model.kv_heads && model.heads % model.kv_heads != 0)
+    return Conflict{{"model.kv_heads", "model.heads"},
+                    fmt::format("model.kv_heads must divide model.heads ({}), got {}", model.heads,
+                                model.kv_heads)};
+  if (model.kind == ModelKind::recurrent && model.bidirectional && model.width % 2 != 0)
+    return Conflict{{"model.bidirectional", "model.width"},
+                    fmt::format("model.width must be even when model.bidirectional is true, got {}",
+                                model.width)};
+  return std::nullopt;
+}
+
+}  // namespace qkv

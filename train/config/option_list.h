@@ -1,0 +1,24 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "train/config/config.h"
+#include "train/config/option.h"
+
+namespace qkv {
+
+/// Every option of a configuration, bound to the members of `config`. Reading, printing, bounds,
+/// defaults and help all come from this one list.
+std::vector<Option> options_of(Config& config);
+
+/// Options that are sound one by one but not together.
+struct Conflict {
+  std::vector<std::string_view> keys;  ///< to blame: whichever was set last
+  std::string text;                    ///< "model.heads must divide model.width"
+};
+std::optional<Conflict> find_conflict(const Config& config);
+
+}  // namespace qkv

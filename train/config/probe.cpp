@@ -1,0 +1,146 @@
+#include "train/config/probe.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "train/config/config.h"
+#include "train/config/toml_document.h"
+
+namespace qkv {
+namespace {
+
+constexpr std::array<std::string_view, 4> interventions = {"without-positions", "uniform-attention",
+                                                           "shuffled-queries", "swapped-words"};
+
+struct NamedMeasure {
+  std::string_view name;
+  Measure measure;
+  bool is_number;
+};
+
+constexpr std::array measures = {
+    NamedMeasure{"static_cosine", Measure::static_cosine, true},
+    NamedMeasure{"contextual_cosine", Measure::contextual_cosine, true},
+    NamedMeasure{"label", Measure::label, false},
+    NamedMeasure{"output", Measure::output, false},
+    NamedMeasure{"attends_to", Measure::attends_to, false},
+};
+
+std::vector<Option> options_of(Probe& probe) {
+  return {
+      option("name", probe.name, "what is claimed"),
+      option("sentences", probe.sentences, "texts that the model reads"),
+      option("word", probe.word, "whose vectors and attention count"),
+      option("expect", probe.expect, "what must hold"),
+      option("variants", probe.variants, "which variants claim it; none: all"),
+      option("broken_by", probe.broken_by, "interventions under which it must not hold"),
+      option("swap", probe.swap, "two words that swapped-words exchanges"),
+  };
+}
+
+Relation relation_of(char c) {
+  return c == '<' ? Relation::below : c == '>' ? Relation::above : Relation::equal;
+}
+
+std::optional<double> number_in(const Value& value) {
+  if (const auto* integer = std::get_if<std::int64_t>(&value)) return static_cast<double>(*integer);
+  if (const auto* number = std::get_if<double>(&value)) return *number;
+  return std::nullopt;
+}
+
+std::vector<std::string> texts_in(const Value& value) {
+  if (const auto* text = std::get_if<std::string>(&value)) return {*text};
+  if (const auto* texts = std::get_if<TextList>(&value)) return *texts;
+  return {};
+}
+
+/// What a probe lacks, if anything.
+std::optional<std::string> fault_of(const Probe& probe) {
+  if (probe.name.empty()) return "needs a name, as in name = \"context decides\"";
+  if (probe.sentences.empty())
+    return "needs sentences, as in sentences = [\"money bank grows\", \"river bank flows\"]";
+  bool swaps = false;
+  for (const std::string& name : probe.broken_by) {
+    const auto intervention = intervention_of(name);
+    if (!intervention)
+      return fmt::format("broken_by knows {}, got {}", fmt::join(intervention_names(), ", "),
+                         shown(name));
+    swaps = swaps || *intervention == Intervention::swapped_words;
+  }
+  if (swaps && probe.swap.size() != 2)
+    return "needs two words for swapped-words, as in swap = [\"man\", \"boy\"]";
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::span<const std::string_view> intervention_names() {
+  return interventions;
+}
+
+std::optional<Intervention> intervention_of(std::string_view name) {
+  const auto found = std::ranges::find(interventions, name);
+  if (found == interventions.end()) return std::nullopt;
+  return static_cast<Intervention>(found - interventions.begin());
+}
+
+Expectation parse_expectation(std::string_view text) {
+  const auto wrong = [&] {
+    return ConfigError(
+        fmt::format("expect must be like 'contextual_cosine < 0.5', 'static_cosine = 1', 'label = "
+                    "[\"money\", \"river\"]', 'attends_to = \"animal\"' or 'output = \"...\"', got "
+                    "{}",
+                    shown(text)));
+  };
+  const auto sign = text.find_first_of("<>=");
+  if (sign == text.npos) throw wrong();
+  const std::string_view name = text.substr(0, text.find_first_of(" <>="));
+  const auto measure = std::ranges::find(measures, name, &NamedMeasure::name);
+  const auto value = parse_value(text.substr(sign + 1));
+  if (measure == measures.end() || !value) throw wrong();
+  const Expectation expectation{measure->measure, relation_of(text[sign]),
+                                number_in(*value).value_or(0), texts_in(*value)};
+  const bool sound = measure->is_number
+                         ? number_in(*value).has_value()
+                         : !expectation.texts.empty() && expectation.relation == Relation::equal;
+  if (!sound) throw wrong();
+  return expectation;
+}
+
+Probe read_probe(const TomlTable& table, std::string_view source) {
+  Probe probe;
+  const std::vector<Option> options = options_of(probe);
+  for (const TomlEntry& entry : table.entries) {
+    const auto option = std::ranges::find(options, entry.key, &Option::key);
+    if (option == options.end()) {
+      std::vector<std::string_view> known;
+      for (const Option& o : options) known.push_back(o.key);
+      throw ConfigError(fmt::format("{}:{}: unknown key {} of a probe (known here: {})", source,
+                                    entry.line, shown(entry.key), fmt::join(known, ", ")));
+    }
+    if (const auto fault = option->assign(entry.value))
+      throw ConfigError(fmt::format("{}:{}: {} {}", source, entry.line, entry.key, *fault));
+  }
+  if (const auto fault = fault_of(probe))
+    throw ConfigError(fmt::format("{}:{}: a probe {}", source, table.line, *fault));
+  try {
+    parse_expectation(probe.expect);
+  } catch (const ConfigError& error) {
+    throw ConfigError(fmt::format("{}:{}: {}", source, table.line, error.what()));
+  }
+  return probe;
+}
+
+std::string to_toml(const Probe& probe) {
+  Probe copy = probe;
+  std::string text = "\n[[probe]]\n";
+  for (const Option& option : options_of(copy))
+    text += fmt::format("{} = {}  # {}\n", option.key, option.print(), option.help);
+  return text;
+}
+
+}  // namespace qkv

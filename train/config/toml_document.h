@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "train/config/option.h"
+
+namespace qkv {
+
+/// A key of a TOML document. Tables are entries too: `model.width = 3` gives "model" and
+/// "model.width".
+struct TomlEntry {
+  std::string key;  ///< with the names of its tables: "model.width"
+  std::uint32_t line;
+  Value value;
+};
+
+/// A table's entries in the order of their lines.
+struct TomlTable {
+  std::uint32_t line;
+  std::vector<TomlEntry> entries;
+};
+
+/// A configuration in TOML, before anything is known about its options.
+struct TomlDocument {
+  TomlTable root;                   ///< without them
+  std::vector<TomlTable> variants;  ///< each [[variant]]
+  std::vector<TomlTable> probes;    ///< each [[probe]]
+};
+
+inline constexpr std::size_t longest_toml = std::size_t{1} << 20;  ///< bytes
+
+/// Throws ConfigError "<source>:<line>: ..." when `text` is not TOML or too long.
+TomlDocument parse_toml(std::string_view text, std::string_view source);
+
+/// The single TOML value `text`, or nothing when it is none.
+std::optional<Value> parse_value(std::string_view text);
+
+}  // namespace qkv

@@ -1,0 +1,162 @@
+#include "train/storage/checkpoint.h"
+
+#include <optional>
+#include <string_view>
+
+#include "train/storage/durable_file.h"
+#include "train/storage/hdf5.h"
+#include "train/storage/seal.h"
+
+namespace qkv {
+namespace {
+
+using hdf5::Group;
+using Tensors = std::map<std::string, Tensor>;
+
+constexpr std::string_view format = "qkv-checkpoint";
+constexpr std::int64_t version = 1;
+constexpr std::uint64_t max_bytes = std::uint64_t{1} << 36;
+constexpr std::size_t max_path = 1024;
+constexpr std::string_view metrics_name = "metrics";
+
+/// Throws unless `name` can be one part of a path.
+void check_name(const std::string& name, const std::string& path) {
+  constexpr std::string_view separators("./\0", 3);
+  require<CheckpointError>(!name.empty() && name.find_first_of(separators) == std::string::npos,
+                           "'{}' is not a name for a checkpoint's contents", path);
+}
+
+void write_tensors(Group group, const Tensors& tensors) {
+  for (const auto& [path, tensor] : tensors) {
+    require<CheckpointError>(path.size() <= max_path, "'{}' is longer than {} bytes", path,
+                             max_path);
+    std::optional<Group> parent;
+    std::size_t begin = 0;
+    for (std::size_t dot; (dot = path.find('.', begin)) != std::string::npos; begin = dot + 1) {
+      const std::string part = path.substr(begin, dot - begin);
+      check_name(part, path);
+      parent = (parent ? *parent : group).make_group(part);
+    }
+    const std::string name = path.substr(begin);
+    check_name(name, path);
+    (parent ? *parent : group).write_tensor(name, tensor);
+  }
+}
+
+void read_tensors(const Group& group, const std::string& prefix, Tensors& tensors) {
+  for (const std::string& name : group.names()) {
+    const std::string path = prefix + name;
+    check_name(name, path);
+    require<CheckpointError>(path.size() <= max_path, "'{}' is longer than {} bytes", path,
+                             max_path);
+    if (group.holds_group(name))
+      read_tensors(group.group(name), path + ".", tensors);
+    else
+      tensors.emplace(path, group.tensor(name));
+  }
+}
+
+std::vector<std::byte> encode(const Checkpoint& checkpoint) {
+  const hdf5::File file;
+  Group root = file.root();
+  root.write_attribute("format", std::string(format));
+  root.write_attribute("version", version);
+  root.write_attribute("qkv_version", QKV_VERSION);
+  root.write_attribute("step", checkpoint.step);
+  root.write_attribute("config", checkpoint.config);
+  write_tensors(root.make_group("model"), checkpoint.model);
+  write_tensors(root.make_group("optimizer"), checkpoint.optimizer);
+
+  Group vocabulary = root.make_group("vocabulary");
+  for (const auto& [name, texts] : checkpoint.vocabulary) {
+    check_name(name, name);
+    vocabulary.write_texts(name, texts);
+  }
+  Group progress = root.make_group("progress");
+  progress.write_text(std::string(metrics_name), checkpoint.metrics);
+  for (const auto& [name, value] : checkpoint.progress) {
+    check_name(name, name);
+    progress.write_tensor(name, Tensor::scalar(value, DType::float64));
+  }
+  std::vector<std::byte> bytes = file.image(seal_size);
+  seal(bytes);
+  return bytes;
+}
+
+/// The HDF5 file that a checkpoint's bytes contain, once they are known to be undamaged.
+hdf5::File open_sealed(std::span<const std::byte> bytes) {
+  const std::uint64_t length = hdf5::stated_length(bytes).value_or(0);
+  require<CheckpointError>(
+      bytes.size() >= length,
+      "is truncated: it holds {} bytes, {} were written; take the previous checkpoint",
+      bytes.size(), length + seal_size);
+  return hdf5::File(unseal(bytes));
+}
+
+void check_version(const Group& root) {
+  require<CheckpointError>(root.text_attribute("format") == format, "is not a qkv checkpoint");
+  const std::int64_t found = root.integer_attribute("version");
+  require<CheckpointError>(
+      found == version,
+      "has version {} of the format, by qkv {}; this is qkv {}, which reads version {}", found,
+      root.text_attribute("qkv_version"), QKV_VERSION, version);
+}
+
+Checkpoint decode(const hdf5::File& file) {
+  const Group root = file.root();
+  check_version(root);
+  Checkpoint checkpoint;
+  checkpoint.step = root.integer_attribute("step");
+  checkpoint.config = root.text_attribute("config");
+  read_tensors(root.group("model"), "", checkpoint.model);
+  read_tensors(root.group("optimizer"), "", checkpoint.optimizer);
+
+  const Group vocabulary = root.group("vocabulary");
+  for (const std::string& name : vocabulary.names())
+    checkpoint.vocabulary.emplace(name, vocabulary.texts(name));
+  const Group progress = root.group("progress");
+  for (const std::string& name : progress.names()) {
+    if (name == metrics_name) continue;
+    const Tensor value = progress.tensor(name);
+    require<CheckpointError>(value.rank() == 0 && value.dtype() == DType::float64,
+                             "/progress/{}: must be a float64 scalar", name);
+    checkpoint.progress.emplace(name, value.item());
+  }
+  checkpoint.metrics = progress.text(std::string(metrics_name));
+  return checkpoint;
+}
+
+/// Calls `f`, whose errors tell what is wrong but not with which file.
+template <class F>
+auto naming(const std::filesystem::path& path, F f) {
+  try {
+    return f();
+  } catch (const Error& error) {
+    throw CheckpointError(fmt::format("{}: {}", path.string(), error.what()));
+  }
+}
+
+std::vector<std::byte> read_bytes(const std::filesystem::path& path) {
+  try {
+    return read_file(path, max_bytes);
+  } catch (const UserError& error) {
+    throw CheckpointError(error.what());
+  }
+}
+
+}  // namespace
+
+void write_checkpoint(const std::filesystem::path& path, const Checkpoint& checkpoint) {
+  write_durably(path, naming(path, [&] { return encode(checkpoint); }));
+}
+
+Checkpoint read_checkpoint(const std::filesystem::path& path) {
+  std::vector<std::byte> bytes = read_bytes(path);
+  return naming(path, [&] {
+    const hdf5::File file = open_sealed(bytes);
+    bytes = {};  // HDF5 has its copy
+    return decode(file);
+  });
+}
+
+}  // namespace qkv

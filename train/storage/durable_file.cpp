@@ -1,0 +1,189 @@
+#include "train/storage/durable_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <limits>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "core/error.h"
+
+namespace qkv {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void throw_failure(const fs::path& path, std::string_view action, int error,
+                                std::string_view hint = "") {
+  throw UserError(fmt::format("{}: cannot {}: {}{}", path.string(), action,
+                              std::generic_category().message(error), hint));
+}
+
+/// Repeats a system call that a signal interrupted.
+template <class Call>
+auto uninterrupted(Call call) {
+  auto result = call();
+  while (result < 0 && errno == EINTR) result = call();
+  return result;
+}
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd = -1) noexcept : fd_(fd) {}
+  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~Descriptor() { close(); }
+
+  int get() const noexcept { return fd_; }
+  bool close() noexcept {
+    // An interrupted close has released the descriptor all the same.
+    return fd_ < 0 || ::close(std::exchange(fd_, -1)) == 0 || errno == EINTR;
+  }
+
+ private:
+  int fd_;
+};
+
+fs::path directory_of(const fs::path& path) {
+  return path.has_parent_path() ? path.parent_path() : fs::path(".");
+}
+
+/// A new file beside `target` that is removed again unless it takes the target's place.
+class Temporary {
+ public:
+  explicit Temporary(fs::path target) : target_(std::move(target)) {}
+  ~Temporary() { discard(); }
+  Temporary(const Temporary&) = delete;
+  Temporary& operator=(const Temporary&) = delete;
+
+  /// Fills the file and waits until the disk has it.
+  void write(std::span<const std::byte> bytes);
+  /// Makes the file a link to `existing`; false when that cannot be.
+  bool link(const fs::path& existing);
+  /// Renames the file to `target` and waits until the disk knows.
+  void publish();
+
+ private:
+  /// Calls `create(name)` with names until one is free; returns the result, negative on failure.
+  template <class Create>
+  int claim_name(Create create);
+  void discard() noexcept;
+  [[noreturn]] void fail(std::string_view action, std::size_t needed = 0);
+
+  fs::path target_;
+  fs::path name_;
+  Descriptor file_;
+};
+
+template <class Create>
+int Temporary::claim_name(Create create) {
+  constexpr int attempts = 1000;  // process numbers recur: a killed one may have left its files
+  for (int n = 0; n < attempts; ++n) {
+    fs::path name = fmt::format("{}.tmp.{}.{}", target_.string(), ::getpid(), n);
+    if (const int result = create(name.c_str()); result >= 0) {
+      name_ = std::move(name);
+      return result;
+    }
+    if (errno != EEXIST) break;
+  }
+  return -1;
+}
+
+void Temporary::write(std::span<const std::byte> bytes) {
+  file_ = Descriptor(claim_name([](const char* name) {
+    return ::open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  }));
+  if (file_.get() < 0) fail("create a file beside it");
+  for (auto rest = bytes; !rest.empty();) {
+    const ssize_t written =
+        uninterrupted([&] { return ::write(file_.get(), rest.data(), rest.size()); });
+    if (written == 0) errno = ENOSPC;
+    if (written <= 0) fail("write", bytes.size());
+    rest = rest.subspan(static_cast<std::size_t>(written));
+  }
+  // A failed flush is final: the system may have dropped the data, so trying again proves nothing.
+  if (uninterrupted([&] { return ::fsync(file_.get()); }) < 0) fail("flush", bytes.size());
+  if (!file_.close()) fail("close", bytes.size());
+}
+
+bool Temporary::link(const fs::path& existing) {
+  return claim_name([&](const char* name) { return ::link(existing.c_str(), name); }) >= 0;
+}
+
+void Temporary::publish() {
+  if (::rename(name_.c_str(), target_.c_str()) < 0) fail("rename a file to it");
+  // Between two names of one file, rename does nothing and the first name remains.
+  discard();
+  const fs::path directory = directory_of(target_);
+  Descriptor opened(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (opened.get() < 0) fail("open its directory");
+  const bool flushed = uninterrupted([&] { return ::fsync(opened.get()); }) == 0;
+  // EINVAL: a file system whose directories cannot be flushed.
+  if (!flushed && errno != EINVAL) fail("flush its directory");
+}
+
+void Temporary::discard() noexcept {
+  file_.close();
+  if (!name_.empty()) ::unlink(name_.c_str());
+  name_.clear();
+}
+
+void Temporary::fail(std::string_view action, std::size_t needed) {
+  const int error = errno;
+  discard();
+  std::string hint;
+  if (error == ENOSPC) {
+    std::error_code unknown;
+    const fs::space_info space = fs::space(directory_of(target_), unknown);
+    if (!unknown) hint = fmt::format(" ({} bytes needed, {} free)", needed, space.available);
+  }
+  throw_failure(target_, action, error, hint);
+}
+
+}  // namespace
+
+void write_durably(const fs::path& path, std::span<const std::byte> bytes) {
+  Temporary temporary(path);
+  temporary.write(bytes);
+  temporary.publish();
+}
+
+void write_durably(const fs::path& path, std::string_view text) {
+  write_durably(path, std::as_bytes(std::span(text)));
+}
+
+void link_durably(const fs::path& existing, const fs::path& name) {
+  Temporary temporary(name);
+  if (temporary.link(existing)) return temporary.publish();
+  write_durably(name, read_file(existing, std::numeric_limits<std::uint64_t>::max()));
+}
+
+std::vector<std::byte> read_file(const fs::path& path, std::uint64_t max_bytes) {
+  // Without O_NONBLOCK, opening a pipe would wait for a writer.
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  struct stat status = {};
+  if (file.get() < 0 || ::fstat(file.get(), &status) < 0) throw_failure(path, "read", errno);
+  require<UserError>(S_ISREG(status.st_mode), "{}: is not a file", path.string());
+  const auto size = static_cast<std::uint64_t>(status.st_size);
+  require<UserError>(size <= max_bytes, "{}: holds {} bytes; at most {} can be read", path.string(),
+                     size, max_bytes);
+
+  std::vector<std::byte> bytes(size);
+  for (auto rest = std::span(bytes); !rest.empty();) {
+    const ssize_t count =
+        uninterrupted([&] { return ::read(file.get(), rest.data(), rest.size()); });
+    if (count < 0) throw_failure(path, "read", errno);
+    require<UserError>(count > 0, "{}: became shorter while it was read", path.string());
+    rest = rest.subspan(static_cast<std::size_t>(count));
+  }
+  return bytes;
+}
+
+}  // namespace qkv

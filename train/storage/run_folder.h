@@ -1,0 +1,44 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+
+#include "train/storage/checkpoint.h"
+
+namespace qkv {
+
+/// A folder with what a run writes:
+///
+///   config.toml  metrics.jsonl  checkpoints/step-00000500.h5 ...  best.h5  last.h5
+class RunFolder {
+ public:
+  explicit RunFolder(std::filesystem::path root) : root_(std::move(root)) {}
+
+  const std::filesystem::path& path() const { return root_; }
+  std::filesystem::path config() const { return root_ / "config.toml"; }
+  std::filesystem::path metrics() const { return root_ / "metrics.jsonl"; }
+  std::filesystem::path best() const { return root_ / "best.h5"; }
+  std::filesystem::path last() const { return root_ / "last.h5"; }
+  std::filesystem::path checkpoint(std::int64_t step) const;
+
+  /// Makes the folder. Throws UserError when it holds a checkpoint already, or cannot be written
+  /// to.
+  void create() const;
+  /// Removes what an earlier run wrote here.
+  void clear() const;
+
+  /// Writes the checkpoint as step-N.h5 and last.h5, with `best` also as best.h5, then removes all
+  /// but the `keep` newest step files.
+  void save(const Checkpoint& checkpoint, bool best, Index keep) const;
+  /// Step files, newest first.
+  std::vector<std::filesystem::path> checkpoints() const;
+
+ private:
+  std::filesystem::path root_;
+};
+
+/// The checkpoint that `model`, a checkpoint file or a run folder, stands for: of a folder the
+/// best, else the newest. Throws UserError when there is none.
+std::filesystem::path find_checkpoint(const std::filesystem::path& model);
+
+}  // namespace qkv

@@ -1,0 +1,59 @@
+#include "train/tasks/generate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "datasets/vocabulary.h"
+
+namespace qkv {
+
+std::int32_t sample(std::span<const double> logits, const Sampling& sampling, std::uint64_t index) {
+  constexpr std::size_t reserved = Vocabulary::unknown + 1;
+  require<ValueError>(logits.size() > reserved, "[sample] there is no token to draw");
+  std::vector<std::size_t> tokens(logits.size() - reserved);
+  std::iota(tokens.begin(), tokens.end(), reserved);
+  std::ranges::stable_sort(tokens, std::ranges::greater(), [&](auto t) { return logits[t]; });
+  if (sampling.temperature == 0) return static_cast<std::int32_t>(tokens.front());
+  if (sampling.top_k > 0)
+    tokens.resize(std::min(tokens.size(), static_cast<std::size_t>(sampling.top_k)));
+
+  std::vector<double> weights(tokens.size());
+  const double largest = logits[tokens.front()];
+  std::ranges::transform(tokens, weights.begin(), [&](std::size_t t) {
+    return std::exp((logits[t] - largest) / sampling.temperature);
+  });
+  const double limit = sampling.top_p * std::accumulate(weights.begin(), weights.end(), 0.0);
+  std::size_t kept = 0;
+  double total = 0;
+  while (kept < weights.size() && (kept == 0 || total < limit)) total += weights[kept++];
+
+  double left = total * Random(sampling.seed, Purpose::sampling).uniform(index);
+  std::size_t chosen = 0;
+  while (chosen + 1 < kept && left >= weights[chosen]) left -= weights[chosen++];
+  return static_cast<std::int32_t>(tokens[chosen]);
+}
+
+void generate(const Network& network, std::vector<std::int32_t> prompt, Index count, Index window,
+              const Sampling& sampling, const std::function<void(std::int32_t)>& pass_on) {
+  require<ValueError>(!prompt.empty(), "[generate] the prompt is empty; give at least one token");
+  const NoGrad no_grad;
+  MemoryPool pool;
+  const MemoryPool::Use use(pool);
+  std::vector<std::int32_t> text = std::move(prompt);
+  KeyValueCache cache;
+  for (Index i = 0; i < count; ++i) {
+    if (cache.length() == window) cache = {};
+    // A full window starts again with its second half, so that most steps read one token.
+    const Index known = std::ssize(text);
+    const Index unread = cache.length() ? 1 : known <= window ? known : (window + 1) / 2;
+    const std::vector<std::int32_t> next(text.end() - unread, text.end());
+    Context context(cache);
+    const Tensor x = (*network.model)(Indices(next, {1, unread}), {}, context);
+    const Tensor logits = network.logits(slice(x, 1, unread - 1, unread));
+    text.push_back(sample(logits.values(), sampling, static_cast<std::uint64_t>(i)));
+    pass_on(text.back());
+  }
+}
+
+}  // namespace qkv

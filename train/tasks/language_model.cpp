@@ -1,0 +1,158 @@
+#include "train/tasks/language_model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "datasets/text.h"
+#include "datasets/text_file.h"
+
+namespace qkv {
+namespace {
+
+constexpr Index evaluation_tokens = 4096;  ///< in one batch
+
+using Characters = std::vector<std::string>;
+
+/// Random characters, for measuring speed: with padding and the unknown token 65 in all, as many as
+/// Shakespeare's plays have.
+Characters generated(std::uint64_t seed) {
+  constexpr std::size_t length = 1 << 18;
+  const Random random(seed, Purpose::sampling);
+  Characters text(length);
+  for (std::size_t i = 0; i < length; ++i) text[i] = static_cast<char>('!' + random.bits(i) % 63);
+  return text;
+}
+
+Characters characters_of(const std::string& file) {
+  return file.empty() ? Characters() : characters(read_text(file));
+}
+
+/// Train, test and valid split, the latter from the end.
+std::array<Characters, 3> splits_of(const Config& config) {
+  const TaskOptions& task = config.task;
+  const bool generate = task.format == DataFormat::generated;
+  if (!generate && task.data.empty())
+    return {characters_of(task.train), characters_of(task.valid), characters_of(task.test)};
+  const Characters all = generate ? generated(config.seed) : characters_of(task.data);
+  const auto share = [&](double part) {
+    return static_cast<std::ptrdiff_t>(static_cast<double>(all.size()) * part);
+  };
+  const auto valid = all.end() - share(task.valid_share), test = valid - share(task.test_share);
+  return {Characters(all.begin(), test), Characters(valid, all.end()), Characters(test, valid)};
+}
+
+}  // namespace
+
+LanguageModel::LanguageModel(const Config& config) : window_(config.model.max_length) {
+  const auto splits = splits_of(config);
+  vocabulary_ = Vocabulary::build(std::span(splits).first(1), config.task.min_count);
+  std::ranges::transform(splits, splits_.begin(), [&](const auto& s) { return encoded(s); });
+  require<UserError>(size(Split::train) > 0,
+                     "the training text has {} characters; model.max_length = {} needs one more "
+                     "than that at least",
+                     splits[0].size(), window_);
+}
+
+LanguageModel::LanguageModel(const Config& config, const Vocabularies& vocabularies)
+    : window_(config.model.max_length), vocabulary_(token_list(vocabularies, "tokens")) {}
+
+LanguageModel::Tokens LanguageModel::encoded(std::span<const std::string> characters) const {
+  Tokens tokens(characters.size());
+  std::ranges::transform(characters, tokens.begin(),
+                         [&](const std::string& c) { return vocabulary_->id(c); });
+  return tokens;
+}
+
+Index LanguageModel::size(Split split) const {
+  const Index next = std::ssize(tokens(split)) - 1;  // the first character is not foretold
+  if (split == Split::train) return std::max<Index>(next - window_ + 1, 0);
+  return std::max<Index>((next + window_ - 1) / window_, 0);
+}
+
+BatchLoss LanguageModel::loss(const Network& network, const Tokens& tokens,
+                              std::span<const Index> starts, Index length, Context& context) const {
+  Tokens ids, next;
+  for (const Index start : starts) {
+    const auto first = tokens.begin() + start;
+    ids.insert(ids.end(), first, first + length);
+    next.insert(next.end(), first + 1, first + length + 1);
+  }
+  const Shape shape{std::ssize(starts), length};
+  const Tensor x = (*network.model)(Indices(ids, shape), {}, context);
+  return {cross_entropy(network.logits(x), Indices(next, shape)), shape.size()};
+}
+
+BatchLoss LanguageModel::loss(const Network& network, std::span<const Index> examples,
+                              Context& context) const {
+  return loss(network, tokens(Split::train), examples, window_, context);
+}
+
+Evaluation LanguageModel::evaluate(const Network& network, const Tokens& tokens) const {
+  const NoGrad no_grad;
+  Context context;
+  Evaluation evaluation;
+  const auto add = [&](std::span<const Index> starts, Index length) {
+    if (starts.empty() || length == 0) return;
+    const auto [loss, count] = this->loss(network, tokens, starts, length, context);
+    evaluation.loss += loss.item() * static_cast<double>(count);
+    evaluation.count += count;
+  };
+  const Index total = std::max<Index>(std::ssize(tokens) - 1, 0), whole = total / window_;
+  const Index batch = std::max<Index>(evaluation_tokens / window_, 1);
+  for (Index begin = 0; begin < whole; begin += batch) {
+    std::vector<Index> starts;
+    for (Index i = begin; i < std::min(begin + batch, whole); ++i) starts.push_back(i * window_);
+    add(starts, window_);
+  }
+  const Index rest[] = {whole * window_};
+  add(rest, total % window_);
+  if (evaluation.count) evaluation.loss /= static_cast<double>(evaluation.count);
+  evaluation.metrics = {{"perplexity", std::exp(evaluation.loss)},
+                        {"bits_per_token", evaluation.loss / std::numbers::ln2}};
+  evaluation.score = -evaluation.loss;
+  return evaluation;
+}
+
+Evaluation LanguageModel::evaluate(const Network& network, Split split) const {
+  return evaluate(network, tokens(split));
+}
+
+Evaluation LanguageModel::evaluate(const Network& network,
+                                   const std::filesystem::path& file) const {
+  return evaluate(network, encoded(characters_of(file.string())));
+}
+
+Sentence LanguageModel::read(std::string_view text) const {
+  Sentence sentence{characters(text), {}, {}};
+  require<UserError>(!sentence.words.empty(), "the text is empty; give at least one character");
+  require<UserError>(std::ssize(sentence.words) <= window_,
+                     "the text has {} characters, more than the model's longest, model.max_length "
+                     "= {}",
+                     sentence.words.size(), window_);
+  sentence.ids = encoded(sentence.words);
+  sentence.targets = {std::ssize(sentence.words) - 1};
+  return sentence;
+}
+
+Scores LanguageModel::scores(const Network& network, const Sentence& sentence, Index index,
+                             Context& context) const {
+  const Indices ids(sentence.ids, {1, std::ssize(sentence.ids)});
+  const Tensor x = (*network.model)(ids, {}, context);
+  return {reshape(network.logits(slice(x, 1, index, index + 1)), {-1}), vocabulary_->tokens(),
+          "W y_i + b"};
+}
+
+std::vector<Prediction> LanguageModel::predict(const Network& network,
+                                               std::string_view text) const {
+  const NoGrad no_grad;
+  Context context;
+  const Sentence sentence = read(text);
+  const Index last = std::ssize(sentence.ids) - 1;
+  const auto probabilities = softmax(scores(network, sentence, last, context).logits).values();
+  const auto best = std::ranges::max_element(probabilities);
+  const auto id = static_cast<std::int32_t>(best - probabilities.begin());
+  return {{std::string(text), last, vocabulary_->token(id), *best}};
+}
+
+}  // namespace qkv

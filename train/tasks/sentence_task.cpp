@@ -1,0 +1,209 @@
+#include "train/tasks/sentence_task.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include "datasets/batch.h"
+#include "datasets/text.h"
+#include "train/tasks/splits.h"
+
+namespace qkv {
+namespace {
+
+constexpr std::size_t evaluation_batch = 64;
+
+using Counts = std::vector<std::vector<Index>>;
+
+double ratio(double a, Index b) {
+  return b ? a / static_cast<double>(b) : 0.0;
+}
+
+template <class Get>
+std::vector<std::string> distinct(const SentenceExamples& examples, Get get) {
+  std::set<std::string> found;
+  for (const SentenceExample& example : examples) found.insert(get(example));
+  return {found.begin(), found.end()};
+}
+
+/// Each label's recall, and macro F1, the mean over labels of 2 precision recall / (precision +
+/// recall), from counts[right label][given label].
+void score_labels(Evaluation& evaluation, const Counts& counts,
+                  const std::vector<std::string>& labels) {
+  double macro_f1 = 0;
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    Index of_label = 0, given = 0;
+    for (std::size_t j = 0; j < labels.size(); ++j) of_label += counts[i][j], given += counts[j][i];
+    const auto right = static_cast<double>(counts[i][i]);
+    evaluation.recall[labels[i]] = ratio(right, of_label);
+    macro_f1 += ratio(2 * right, of_label + given) / static_cast<double>(labels.size());
+  }
+  evaluation.metrics.emplace_back("macro_f1", macro_f1);
+}
+
+}  // namespace
+
+void SentenceTask::learn(const Config& config) {
+  const TaskOptions& task = config.task;
+  std::array<SentenceExamples, 3> splits;
+  if (task.format == DataFormat::coarsewsd) {
+    auto [train, valid, test] = read_coarsewsd(task.data, task.valid_share, config.seed);
+    for (auto* examples : {&train, &valid, &test})
+      for (SentenceExample& example : *examples) example = cropped(example, max_length_);
+    splits = {train, valid, test};
+  } else {
+    splits = read_splits(config, [&](const std::string& file) { return read_file(file); });
+  }
+  const SentenceExamples& train = splits[0];
+  const std::string& source = task.data.empty() ? task.train : task.data;
+  require<UserError>(!train.empty(),
+                     "{}: task.valid_share and task.test_share leave no example to learn from",
+                     source);
+  std::vector<std::vector<std::string>> sentences;
+  for (const SentenceExample& example : train) sentences.push_back(example.words);
+  vocabulary_ = Vocabulary::build(sentences, task.min_count);
+  if (answers_are_labels()) {
+    labels_ = distinct(train, [](const auto& e) { return e.label; });
+    require<UserError>(labels_.size() >= 2, "{}: there is only the label {}; there must be two",
+                       source, labels_[0]);
+  }
+  if (asks_about_a_word())
+    targets_ =
+        distinct(train, [](const auto& e) { return e.words[static_cast<std::size_t>(e.index)]; });
+  for (std::size_t i = 0; i < splits.size(); ++i) splits_[i] = encoded(splits[i]);
+}
+
+void SentenceTask::restore(const Vocabularies& vocabularies) {
+  vocabulary_.emplace(token_list(vocabularies, "tokens"));
+  if (answers_are_labels()) labels_ = token_list(vocabularies, "labels");
+  if (asks_about_a_word()) targets_ = token_list(vocabularies, "targets");
+}
+
+Task::Vocabularies SentenceTask::vocabularies() const {
+  Vocabularies lists = {{"tokens", vocabulary_->tokens()}};
+  if (answers_are_labels()) lists["labels"] = labels_;
+  if (asks_about_a_word()) lists["targets"] = targets_;
+  return lists;
+}
+
+SentenceTask::Example SentenceTask::encoded(const SentenceExample& example) const {
+  require<UserError>(std::ssize(example.words) <= max_length_,
+                     "{}: the sentence has {} words, more than model.max_length = {}",
+                     example.place, example.words.size(), max_length_);
+  Index answer = example.antecedent;
+  if (answers_are_labels()) {
+    answer = std::ranges::find(labels_, example.label) - labels_.begin();
+    require<UserError>(answer < std::ssize(labels_),
+                       "{}: the label {} does not occur in the training data", example.place,
+                       example.label);
+  }
+  Example result{{}, static_cast<std::int32_t>(example.index), static_cast<std::int32_t>(answer)};
+  for (const std::string& word : example.words) result.ids.push_back(vocabulary_->id(word));
+  return result;
+}
+
+std::vector<SentenceTask::Example> SentenceTask::encoded(const SentenceExamples& examples) const {
+  std::vector<Example> result;
+  for (const SentenceExample& example : examples) result.push_back(encoded(example));
+  return result;
+}
+
+SentenceTask::Batch SentenceTask::batch(std::span<const Example* const> examples) const {
+  std::vector<std::vector<std::int32_t>> sentences;
+  std::vector<std::int32_t> rows, answers;
+  for (const Example* example : examples) {
+    sentences.push_back(example->ids);
+    rows.push_back(example->index);
+    answers.push_back(example->answer);
+  }
+  const TokenBatch padded = pad(sentences);
+  const Shape shape{std::ssize(examples)};
+  return {padded.ids, padded.lengths, Indices(rows, shape), Indices(answers, shape)};
+}
+
+BatchLoss SentenceTask::loss(const Network& network, std::span<const Index> indices,
+                             Context& context) const {
+  std::vector<const Example*> chosen;
+  for (const Index i : indices)
+    chosen.push_back(&examples(Split::train).at(static_cast<std::size_t>(i)));
+  const Batch examples = batch(chosen);
+  const auto lengths = examples.lengths.data();
+  return {cross_entropy(logits(network, examples, context), examples.answers),
+          std::accumulate(lengths.begin(), lengths.end(), Index{0})};
+}
+
+Evaluation SentenceTask::evaluate(const Network& network, std::span<const Example> examples) const {
+  const NoGrad no_grad;
+  Context context;
+  Evaluation evaluation;
+  evaluation.count = std::ssize(examples);
+  Index right = 0;
+  Counts counts(labels_.size(), std::vector<Index>(labels_.size()));
+  for (std::size_t begin = 0; begin < examples.size(); begin += evaluation_batch) {
+    std::vector<const Example*> chosen;
+    for (const Example& example :
+         examples.subspan(begin, std::min(evaluation_batch, examples.size() - begin)))
+      chosen.push_back(&example);
+    const Batch part = batch(chosen);
+    const Tensor scores = logits(network, part, context);
+    evaluation.loss +=
+        cross_entropy(scores, part.answers).item() * static_cast<double>(chosen.size());
+    const auto values = scores.data<float>();
+    const auto choices = static_cast<std::size_t>(scores.dim(1));
+    for (std::size_t i = 0; i < chosen.size(); ++i) {
+      const auto row = values.subspan(i * choices, choices);
+      const auto given = static_cast<std::size_t>(std::ranges::max_element(row) - row.begin());
+      const auto answer = static_cast<std::size_t>(chosen[i]->answer);
+      right += given == answer;
+      if (answers_are_labels()) ++counts[answer][given];
+    }
+  }
+  evaluation.loss = ratio(evaluation.loss, evaluation.count);
+  evaluation.score = ratio(static_cast<double>(right), evaluation.count);
+  evaluation.metrics = {{"accuracy", evaluation.score}};
+  if (answers_are_labels()) score_labels(evaluation, counts, labels_);
+  return evaluation;
+}
+
+Evaluation SentenceTask::evaluate(const Network& network, Split split) const {
+  return evaluate(network, examples(split));
+}
+
+Evaluation SentenceTask::evaluate(const Network& network, const std::filesystem::path& file) const {
+  return evaluate(network, encoded(read_file(file)));
+}
+
+Sentence SentenceTask::read(std::string_view text) const {
+  Sentence sentence = read_sentence(text, *vocabulary_, max_length_);
+  for (Index i = 0; i < std::ssize(sentence.words); ++i)
+    if (std::ranges::find(targets_, sentence.words[static_cast<std::size_t>(i)]) != targets_.end())
+      sentence.targets.push_back(i);
+  return sentence;
+}
+
+void SentenceTask::require_targets(const Sentence& sentence, std::string_view text) const {
+  const std::string known = fmt::format("{}", fmt::join(targets_, ", "));
+  require<UserError>(!sentence.targets.empty(),
+                     "\"{}\" has none of the words that the model was trained on: {}", text, known);
+}
+
+Scores SentenceTask::scores(const Network& network, const Sentence& sentence, Index index,
+                            Context& context) const {
+  const Example example{sentence.ids, static_cast<std::int32_t>(index), 0};
+  const Example* const one[] = {&example};
+  return {reshape(logits(network, batch(one), context), {-1}),
+          answers_are_labels() ? labels_ : sentence.words, formula()};
+}
+
+SentenceTask::Choice SentenceTask::choose(const Network& network, const Sentence& sentence,
+                                          Index target) const {
+  const NoGrad no_grad;
+  Context context;
+  const auto probabilities = softmax(scores(network, sentence, target, context).logits).values();
+  const auto best = std::ranges::max_element(probabilities);
+  return {best - probabilities.begin(), *best};
+}
+
+}  // namespace qkv

@@ -1,0 +1,88 @@
+#include "train/tasks/task.h"
+
+#include <algorithm>
+
+#include "datasets/batch.h"
+#include "datasets/text.h"
+#include "train/tasks/classification.h"
+#include "train/tasks/coreference.h"
+#include "train/tasks/language_model.h"
+#include "train/tasks/static_embedding.h"
+#include "train/tasks/translation.h"
+#include "train/tasks/word_sense.h"
+
+namespace qkv {
+
+std::string_view to_string(Split split) {
+  return split == Split::train ? "train" : split == Split::valid ? "valid" : "test";
+}
+
+double Evaluation::metric(std::string_view name) const {
+  const auto found = std::ranges::find(metrics, name, [](const auto& m) { return m.first; });
+  require<ValueError>(found != metrics.end(), "[evaluation] there is no metric {}", name);
+  return found->second;
+}
+
+std::string Evaluation::headline() const {
+  return fmt::format("{} {:.4f}", metrics.front().first, metrics.front().second);
+}
+
+Scores Task::scores(const Network& network, const Sentence& sentence, Index,
+                    Context& context) const {
+  const std::vector<std::int32_t> ids[] = {sentence.ids};
+  const TokenBatch batch = pad(ids);
+  (*network.model)(batch.ids, batch.lengths, context);
+  return {};
+}
+
+Sentence read_sentence(std::string_view text, const Vocabulary& vocabulary, Index max_length) {
+  Sentence sentence{tokenized(text), {}, {}};
+  require<UserError>(!sentence.words.empty(), "the sentence is empty; give at least one word");
+  require<UserError>(
+      std::ssize(sentence.words) <= max_length,
+      "the sentence has {} words, more than the model's longest, model.max_length = {}",
+      sentence.words.size(), max_length);
+  for (const std::string& word : sentence.words) sentence.ids.push_back(vocabulary.id(word));
+  return sentence;
+}
+
+const std::vector<std::string>& token_list(const Task::Vocabularies& vocabularies,
+                                           const std::string& name) {
+  const auto found = vocabularies.find(name);
+  require<UserError>(found != vocabularies.end() && !found->second.empty(),
+                     "the checkpoint has no /vocabulary/{}", name);
+  return found->second;
+}
+
+namespace {
+
+/// The task of a kind, from `arguments` of its constructors.
+template <class... Arguments>
+std::unique_ptr<Task> task_of(const Config& config, const Arguments&... arguments) {
+  switch (config.task.kind) {
+    case TaskKind::classify:
+      return std::make_unique<Classification>(config, arguments...);
+    case TaskKind::coreference:
+      return std::make_unique<Coreference>(config, arguments...);
+    case TaskKind::static_embedding:
+      return std::make_unique<StaticEmbedding>(config, arguments...);
+    case TaskKind::translate:
+      return std::make_unique<Translation>(config, arguments...);
+    case TaskKind::language_model:
+      return std::make_unique<LanguageModel>(config, arguments...);
+    default:
+      return std::make_unique<WordSense>(config, arguments...);
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Task> make_task(const Config& config) {
+  return task_of(config);
+}
+
+std::unique_ptr<Task> restore_task(const Config& config, const Task::Vocabularies& vocabularies) {
+  return task_of(config, vocabularies);
+}
+
+}  // namespace qkv
