@@ -142,13 +142,19 @@ struct Statistics {
 
 /// Multiplies each weight of a block by 0 or by 1 / (1 - probability).
 template <class T>
-void drop_weights(const Layout& at, const QueryBlock& block, const T* x, T* y, const Random& random,
+void drop_weights(const Layout& at, const QueryBlock& block, T* weights, const Random& random,
                   double probability) {
   const Index columns = columns_for<T>(block.queries());
-  for (Index key = 0; key < block.keys; ++key)
-    drop(x + key * columns, y + key * columns,
-         (block.problem * at.keys + key) * at.queries + block.begin, block.queries(), random,
-         probability);
+  for (Index key = 0; key < block.keys; ++key) {
+    T* row = weights + key * columns;
+    drop(row, row, (block.problem * at.keys + key) * at.queries + block.begin, block.queries(),
+         random, probability);
+  }
+}
+
+template <class T>
+void multiply(T* x, const T* by, Index count) {
+  kernels::map_row(count, x, [=](auto at) { return at(x) * at(by); });
 }
 
 /// scale K Q^T for a block of queries.
@@ -177,7 +183,7 @@ void forward(const Layout& at, const T* q, const T* k, const T* v, double dropou
         T* kept = normalisers + 2 * p * at.queries + block.begin;
         std::copy_n(now.max.data(), block.queries(), kept);
         std::copy_n(now.sum.data(), block.queries(), kept + at.queries);
-        if (dropout > 0) drop_weights(at, block, weights.data, weights.data, random, dropout);
+        if (dropout > 0) drop_weights(at, block, weights.data, random, dropout);
         gemm(block.queries(), at.head_width(), block.keys, T{1},
              {weights.data, weights.stride, true}, head.of_keys(v), T{0},
              head.to_queries(y, block.begin));
@@ -206,7 +212,12 @@ void backward_block(const Layout& at, const QueryBlock& block, const Backward<T>
   scores_of(at, block, b.q, b.k, weights);
   gemm(n, queries, width, T{1}, head.of_keys(b.v), head.of_queries(b.dy, block.begin, true), T{0},
        ds);
-  if (dropout > 0) drop_weights(at, block, ds.data, ds.data, random, dropout);
+  const Index size = n * weights.stride;
+  if (dropout > 0) {
+    std::fill_n(kept.data, size, T{1});
+    drop_weights(at, block, kept.data, random, dropout);
+    multiply(ds.data, kept.data, size);
+  }
   Statistics<T> now(at, block);
   const T* by = b.normalisers + 2 * block.problem * at.queries + block.begin;
   now.max.fill(0), now.sum.fill(0);
@@ -214,7 +225,7 @@ void backward_block(const Layout& at, const QueryBlock& block, const Backward<T>
   std::copy_n(by + at.queries, queries, now.sum.data());
   kernels::softmax_columns_again(now.columns(block, weights.data), ds.data, now.max.data(),
                                  now.sum.data());
-  if (dropout > 0) drop_weights(at, block, weights.data, kept.data, random, dropout);
+  if (dropout > 0) multiply(kept.data, weights.data, size);
   const Matrix<T>& used = dropout > 0 ? kept : weights;
   gemm(n, width, queries, T{1}, {used.data, used.stride}, dy, T{1}, head.to_keys(b.dv));
   gemm(n, width, queries, scale, {ds.data, ds.stride}, q, T{1}, head.to_keys(b.dk));
