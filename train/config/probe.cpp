@@ -118,6 +118,7 @@ Probe read_probe(const TomlTable& table, std::string_view source) {
     const auto option = std::ranges::find(options, entry.key, &Option::key);
     if (option == options.end()) {
       std::vector<std::string_view> known;
+      known.reserve(options.size());
       for (const Option& o : options) known.push_back(o.key);
       throw ConfigError(fmt::format("{}:{}: unknown key {} of a probe (known here: {})", source,
                                     entry.line, shown(entry.key), fmt::join(known, ", ")));

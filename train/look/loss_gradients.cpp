@@ -104,7 +104,8 @@ MeanGradients mean_gradients(Trained& trained, const std::vector<LabelledText>& 
     mean.loss += share * one.loss;
     for (std::size_t i = 0; i < one.words.size(); ++i) {
       const Index distance = std::max<Index>(text.index, 0) - static_cast<Index>(i);
-      auto& at = distances.try_emplace(distance, distance, 0, 0.0).first->second;
+      auto& at =
+          distances.try_emplace(distance, MeanGradients::AtDistance{distance, 0, 0}).first->second;
       at.norm += one.words[i];
       ++at.texts;
     }
@@ -116,6 +117,7 @@ MeanGradients mean_gradients(Trained& trained, const std::vector<LabelledText>& 
         mean.parameters[i].second = mean.parameters[i].second + gradient * share;
     }
   }
+  mean.distances.reserve(distances.size());
   for (auto& [distance, at] : distances) {
     at.norm /= static_cast<double>(at.texts);
     mean.distances.push_back(at);
