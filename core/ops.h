@@ -128,6 +128,9 @@ enum class Transpose { none, first, second };
 Tensor matmul(const Tensor& a, const Tensor& b, Transpose transpose = Transpose::none);
 /// y = x W^T + b. x [..., in], weight [out, in], bias [out] or empty -> [..., out].
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
+/// linear(gelu(x), weight, bias), of which backward computes gelu(x) again: of the wide hidden
+/// layer of a transformer's feed-forward part only x is kept.
+Tensor gelu_linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
 
 // Attention
 // --------------------------------------------------------------------------------------------------------------

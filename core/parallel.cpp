@@ -1,7 +1,6 @@
 #include "core/parallel.h"
 
 #include <atomic>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <vector>
@@ -107,7 +106,7 @@ class Team {
 };
 
 struct Threads {
-  std::mutex mutex;  ///< held while a job runs
+  std::atomic_flag busy;  ///< while a job runs
   std::optional<Team> team;
   std::atomic<int> count = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 };
@@ -139,13 +138,13 @@ void detail::parallel(Index count, Call call, const void* f) {
   Threads& all = the_threads();
   const int wanted = all.count;
   // A job inside a job, or of another thread, is done by whoever brings it.
-  const std::unique_lock lock(all.mutex, std::try_to_lock);
-  if (wanted == 1 || count > Team::most_pieces || !lock) {
+  if (wanted == 1 || count > Team::most_pieces || all.busy.test_and_set()) {
     for (Index i = 0; i < count; ++i) call(f, i);
     return;
   }
   if (!all.team || all.team->size() != wanted) all.team.emplace(wanted);
   all.team->run(count, call, f);
+  all.busy.clear();
 }
 
 }  // namespace qkv

@@ -11,7 +11,7 @@ struct FeedForward : Module {
   FeedForward(Index width, Index hidden, Random& random, bool with_bias = true);
 
   /// x [..., D] -> the same shape
-  Tensor operator()(const Tensor& x) const { return w_2(gelu(w_1(x))); }
+  Tensor operator()(const Tensor& x) const { return w_2.of_gelu(w_1(x)); }
   void visit(ModuleVisitor& visit) override { visit("w_1", w_1)("w_2", w_2); }
 
   Linear w_1, w_2;

@@ -13,6 +13,10 @@ Tensor Linear::operator()(const Tensor& x) const {
   return linear(x, weight, bias ? bias->value() : Tensor());
 }
 
+Tensor Linear::of_gelu(const Tensor& x) const {
+  return gelu_linear(x, weight, bias ? bias->value() : Tensor());
+}
+
 void Linear::visit(ModuleVisitor& visit) {
   visit("weight", weight);
   if (bias) visit("bias", *bias);

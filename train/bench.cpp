@@ -8,7 +8,7 @@
 #include <xtensor-blas/xblas.hpp>
 
 #include "core/parallel.h"
-#include "datasets/batch.h"
+#include "train/step.h"
 
 namespace qkv {
 namespace {
@@ -71,29 +71,26 @@ Benchmark benchmark(Run& run, double seconds) {
   MemoryPool pool;
   const MemoryPool::Use use(pool);
   const TrainOptions& train = run.config.train;
-  BatchSampler sampler(run.task->size(Split::train), train.batch, run.config.seed);
+  Stepper stepper(run);
   std::vector<double> forward, backward, update, whole;
   double tokens_a_step = 0;
   const auto begin = Clock::now();
   for (int i = 0; i < warm_up + 3 || milliseconds(Clock::now() - begin) < 1000 * seconds; ++i) {
     const auto start = Clock::now();
-    Context context(
-        Random(run.config.seed, Purpose::dropout, static_cast<std::uint64_t>(run.step)));
-    auto [loss, tokens] = run.task->loss(*run.network, sampler.at(run.step), context);
-    const auto computed = Clock::now();
-    Gradients gradients = gradients_of(std::move(loss));
+    StepGradients now = stepper.gradients();
     const auto differentiated = Clock::now();
-    clip_norm(gradients, train.clip);
-    run.optimizer->step(run.parameters, gradients, run.config.optimizer.lr, run.step++);
+    clip_norm(now.gradients, train.clip);
+    run.optimizer->step(run.parameters, now.gradients, run.config.optimizer.lr, run.step++);
     const auto end = Clock::now();
     if (i < warm_up) continue;
-    forward.push_back(milliseconds(computed - start));
-    backward.push_back(milliseconds(differentiated - computed));
+    const double share = now.forward_ms / (now.forward_ms + now.backward_ms);
+    forward.push_back(share * milliseconds(differentiated - start));
+    backward.push_back((1 - share) * milliseconds(differentiated - start));
     update.push_back(milliseconds(end - differentiated));
     whole.push_back(milliseconds(end - start));
-    tokens_a_step = static_cast<double>(tokens);
+    tokens_a_step = static_cast<double>(now.tokens);
   }
-  const double step = median(whole);
+  const double step = median(whole), memory = peak_memory_mib();
   const auto time = static_cast<Index>(tokens_a_step) / train.batch;
   return {.step_ms = step,
           .data_and_forward_ms = median(forward),
@@ -102,7 +99,7 @@ Benchmark benchmark(Run& run, double seconds) {
           .tokens_per_second = 1000 * tokens_a_step / step,
           .gflops = 1e-6 * step_operations(run, train.batch, time) / step,
           .sgemm_gflops = sgemm_gflops(),
-          .peak_memory_mib = peak_memory_mib(),
+          .peak_memory_mib = memory,
           .parameters = parameter_count(*run.network),
           .threads = threads()};
 }

@@ -4,7 +4,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "datasets/batch.h"
+#include "train/step.h"
 
 namespace qkv {
 namespace {
@@ -34,7 +34,7 @@ class Trainer {
       : run_(run),
         folder_(folder),
         options_(run.config.train),
-        sampler_(run.task->size(Split::train), options_.batch, run.config.seed),
+        stepper_(run),
         progress_(run.step, options_.steps),
         log_(folder.metrics(), std::ios::app) {}
 
@@ -65,35 +65,22 @@ class Trainer {
   }
 
   void step() {
-    Context context(
-        Random(run_.config.seed, Purpose::dropout, static_cast<std::uint64_t>(run_.step)));
-    double value = 0;
-    Gradients gradients;
-    for (Index i = 0; i < options_.accumulate; ++i) {
-      auto [loss, tokens] =
-          run_.task->loss(*run_.network, sampler_.at(run_.step * options_.accumulate + i), context);
-      value += loss.item();
-      tokens_ += tokens;
-      gradients += gradients_of(std::move(loss));
-    }
-    if (options_.accumulate > 1) {
-      value /= static_cast<double>(options_.accumulate);
-      gradients *= 1 / static_cast<double>(options_.accumulate);
-    }
-    clip_value(gradients, options_.clip_value);
-    const double norm = clip_norm(gradients, options_.clip);
+    StepGradients now = stepper_.gradients();
+    tokens_ += now.tokens;
+    clip_value(now.gradients, options_.clip_value);
+    const double norm = clip_norm(now.gradients, options_.clip);
     const OptimizerOptions& optimizer = run_.config.optimizer;
     const double rate =
         learning_rate(run_.config.schedule, optimizer.lr, run_.step, options_.steps);
-    require_finite(value, norm, gradients, run_, rate);
-    run_.optimizer->step(run_.parameters, gradients, rate, run_.step);
+    require_finite(now.loss, norm, now.gradients, run_, rate);
+    run_.optimizer->step(run_.parameters, now.gradients, rate, run_.step);
     if (run_.average) run_.average->update(run_.parameters);
 
     ++run_.step;
-    run_.interval_loss += value;
+    run_.interval_loss += now.loss;
     ++run_.interval_steps;
     report_.step = run_.step;
-    report_.loss = value;
+    report_.loss = now.loss;
     report_.tokens_per_second = static_cast<double>(tokens_) / progress_.seconds();
     progress_.step(report_);
   }
@@ -163,7 +150,7 @@ class Trainer {
   Run& run_;
   const RunFolder& folder_;
   const TrainOptions& options_;
-  BatchSampler sampler_;
+  Stepper stepper_;
   Progress progress_;
   std::ofstream log_;
   StepReport report_;

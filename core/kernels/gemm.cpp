@@ -32,6 +32,8 @@ Index depth_of(Index k) {
   const Index blocks = (k + most - 1) / most;
   return (k + blocks - 1) / blocks;
 }
+/// Columns of A at most so many numbers apart are read where they lie.
+constexpr Index near = 64;
 /// Rows of A that stay in the second-level cache while all of B passes by.
 constexpr Index block_rows = Index{6} * tile_rows;
 
@@ -52,7 +54,8 @@ struct Block {
   Index k;
   const T* a;
   Index a_row, a_column;
-  const T* panel;  ///< k rows of panel_width numbers
+  const T* b;
+  Index b_row;
   T alpha, beta;
   T* c;
   Index c_row;
@@ -73,8 +76,8 @@ template <class T, int Rows, int Vectors>
 void tile(const Block<T>& block) {
   Vector<T> sums[Rows][Vectors];
   unrolled<Rows>([&](auto r) { unrolled<Vectors>([&](auto v) { sums[r][v] = Vector<T>{}; }); });
-  const T *a = block.a, *b = block.panel;
-  for (Index k = 0; k < block.k; ++k, a += block.a_column, b += panel_width<T>) {
+  const T *a = block.a, *b = block.b;
+  for (Index k = 0; k < block.k; ++k, a += block.a_column, b += block.b_row) {
     Vector<T> row[Vectors];
     unrolled<Vectors>([&](auto v) { row[v] = load(b + v * width<T>); });
     unrolled<Rows>([&](auto r) {
@@ -218,8 +221,9 @@ class Product {
   Product(Index m, Index n, Index k, T alpha, const Matrix<const T>& a, const Panels<T>& b, T beta,
           const Matrix<T>& c)
       : n_(n), alpha_(alpha), beta_(beta), a_(a), b_(b), c_(c) {
-    const Scratch<T> scratch(a.transposed ? block_rows * b.depth() : 0);
-    T* packed = a.transposed ? scratch.data() : nullptr;
+    const bool far_apart = a.transposed && a.stride > near;
+    const Scratch<T> scratch(far_apart ? block_rows * b.depth() : 0);
+    T* packed = far_apart ? scratch.data() : nullptr;
     for (Index k0 = 0; k0 == 0 || k0 < k; k0 += b.depth())
       for (Index i = 0; i < m; i += block_rows) {
         const Index rows = std::min(block_rows, m - i);
@@ -238,6 +242,7 @@ class Product {
                    packed ? 1 : a_.row,
                    packed ? tile_rows : a_.column,
                    b_.at(k0, j),
+                   panel_width<T>,
                    alpha_,
                    k0 == 0 ? beta_ : T{1},
                    c_.data + i * c_.stride + j,

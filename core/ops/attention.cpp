@@ -29,11 +29,14 @@ struct Layout {
   Index start(Index problem, Index rows) const {
     return problem / heads * rows * width + problem % heads * head_width();
   }
-  /// Query `t` may attend to the first so many keys, never fewer than the query before it.
-  Index visible(Index problem, Index t) const {
-    const Index length = mask.key_lengths.size()
-                             ? mask.key_lengths.data()[static_cast<std::size_t>(problem / heads)]
-                             : keys;
+  /// Keys that belong to the sequence of a problem.
+  Index length(Index problem) const {
+    return mask.key_lengths.size()
+               ? mask.key_lengths.data()[static_cast<std::size_t>(problem / heads)]
+               : keys;
+  }
+  /// Query `t` may attend to the first so many of `length` keys, never fewer than the query before.
+  Index visible(Index length, Index t) const {
     return mask.causal ? std::clamp<Index>(t + 1 + keys - queries, 0, length) : length;
   }
 };
@@ -43,12 +46,12 @@ struct Layout {
 /// a causal mask hides are skipped (as in Dao 2023, "FlashAttention-2", but with whole rows).
 /// Scores and weights have a row for each key and a column for each query.
 struct QueryBlock {
-  Index problem, begin, end, keys;
+  Index problem, length, begin, end, keys;
 
   Index queries() const { return end - begin; }
 };
 
-constexpr Index block_queries = 48;
+constexpr Index block_queries = 32;
 
 /// Columns for `queries` queries, in whole vectors.
 template <class T>
@@ -59,9 +62,10 @@ Index columns_for(Index queries) {
 
 template <class F>
 void for_each_block(const Layout& at, Index problem, F f) {
+  const Index length = at.length(problem);
   for (Index t = 0; t < at.queries; t += block_queries) {
     const Index end = std::min(t + block_queries, at.queries);
-    f(QueryBlock{problem, t, end, at.visible(problem, end - 1)});
+    f(QueryBlock{problem, length, t, end, at.visible(length, end - 1)});
   }
 }
 
@@ -89,22 +93,22 @@ Layout checked_layout(const Tensor& q, const Tensor& k, const AttentionMask& mas
 template <class T>
 class Head {
  public:
-  Head(const Layout& at, Index problem) : at_(at), problem_(problem) {}
+  Head(const Layout& at, Index problem)
+      : width_(at.width),
+        queries_(at.start(problem, at.queries)),
+        keys_(at.start(problem, at.keys)) {}
 
   Matrix<const T> of_queries(const T* x, Index row, bool transposed = false) const {
-    return {x + at_.start(problem_, at_.queries) + row * at_.width, at_.width, transposed};
+    return {x + queries_ + row * width_, width_, transposed};
   }
   Matrix<const T> of_keys(const T* x, bool transposed = false) const {
-    return {x + at_.start(problem_, at_.keys), at_.width, transposed};
+    return {x + keys_, width_, transposed};
   }
-  Matrix<T> to_queries(T* x, Index row) const {
-    return {x + at_.start(problem_, at_.queries) + row * at_.width, at_.width};
-  }
-  Matrix<T> to_keys(T* x) const { return {x + at_.start(problem_, at_.keys), at_.width}; }
+  Matrix<T> to_queries(T* x, Index row) const { return {x + queries_ + row * width_, width_}; }
+  Matrix<T> to_keys(T* x) const { return {x + keys_, width_}; }
 
  private:
-  const Layout& at_;
-  Index problem_;
+  Index width_, queries_, keys_;
 };
 
 /// Scratch memory of a block: a matrix with a row for each key and a column for each query.
@@ -112,14 +116,14 @@ template <class T>
 class Scores {
  public:
   explicit Scores(const Layout& at)
-      : data_(at.keys * columns_for<T>(std::min(block_queries, at.queries))) {
-    std::fill_n(data_.data(), at.keys * columns_for<T>(std::min(block_queries, at.queries)), T{0});
-  }
+      : Scores(at.keys * columns_for<T>(std::min(block_queries, at.queries))) {}
 
   T* data() const { return data_.data(); }
   Matrix<T> of(const QueryBlock& block) const { return {data(), columns_for<T>(block.queries())}; }
 
  private:
+  explicit Scores(Index size) : data_(size) { std::fill_n(data_.data(), size, T{0}); }
+
   Scratch<T> data_;
 };
 
@@ -133,7 +137,7 @@ struct Statistics {
     const Index columns = columns_for<T>(block.queries());
     for (Index c = 0; c < columns; ++c)
       lengths[static_cast<std::size_t>(c)] =
-          static_cast<T>(at.visible(block.problem, std::min(block.begin + c, block.end - 1)));
+          static_cast<T>(at.visible(block.length, std::min(block.begin + c, block.end - 1)));
   }
   kernels::Columns<T> columns(const QueryBlock& block, T* data) const {
     return {data, block.keys, columns_for<T>(block.queries()), lengths.data()};
@@ -159,9 +163,8 @@ void multiply(T* x, const T* by, Index count) {
 
 /// scale K Q^T for a block of queries.
 template <class T>
-void scores_of(const Layout& at, const QueryBlock& block, const T* q, const T* k,
-               const Matrix<T>& scores) {
-  const Head<T> head(at, block.problem);
+void scores_of(const Layout& at, const Head<T>& head, const QueryBlock& block, const T* q,
+               const T* k, const Matrix<T>& scores) {
   gemm(block.keys, block.queries(), at.head_width(), static_cast<T>(at.scale), head.of_keys(k),
        head.of_queries(q, block.begin, true), T{0}, scores);
 }
@@ -173,11 +176,11 @@ void forward(const Layout& at, const T* q, const T* k, const T* v, double dropou
              const Random& random, T* y, T* normalisers) {
   parallel_for(at.pieces(), [&](Index first, Index last) {
     const Scores<T> scratch(at);
-    for (Index p = first; p < last; ++p)
+    for (Index p = first; p < last; ++p) {
+      const Head<T> head(at, p);
       for_each_block(at, p, [&](const QueryBlock& block) {
-        const Head<T> head(at, p);
         const Matrix<T> weights = scratch.of(block);
-        scores_of(at, block, q, k, weights);
+        scores_of(at, head, block, q, k, weights);
         Statistics<T> now(at, block);
         kernels::softmax_columns(now.columns(block, weights.data), now.max.data(), now.sum.data());
         T* kept = normalisers + 2 * p * at.queries + block.begin;
@@ -188,6 +191,7 @@ void forward(const Layout& at, const T* q, const T* k, const T* v, double dropou
              {weights.data, weights.stride, true}, head.of_keys(v), T{0},
              head.to_queries(y, block.begin));
       });
+    }
   });
 }
 
@@ -201,15 +205,14 @@ struct Backward {
 /// One block's share of the gradients; the weights are computed again rather than kept. `weights`,
 /// `kept` (those after dropout) and `ds` are scratch memory.
 template <class T>
-void backward_block(const Layout& at, const QueryBlock& block, const Backward<T>& b, double dropout,
-                    const Random& random, const Matrix<T>& weights, const Matrix<T>& kept,
-                    const Matrix<T>& ds) {
-  const Head<T> head(at, block.problem);
+void backward_block(const Layout& at, const Head<T>& head, const QueryBlock& block,
+                    const Backward<T>& b, double dropout, const Random& random,
+                    const Matrix<T>& weights, const Matrix<T>& kept, const Matrix<T>& ds) {
   const Index queries = block.queries(), n = block.keys, width = at.head_width();
   const auto scale = static_cast<T>(at.scale);
   const Matrix<const T> q = head.of_queries(b.q, block.begin),
                         dy = head.of_queries(b.dy, block.begin);
-  scores_of(at, block, b.q, b.k, weights);
+  scores_of(at, head, block, b.q, b.k, weights);
   gemm(n, queries, width, T{1}, head.of_keys(b.v), head.of_queries(b.dy, block.begin, true), T{0},
        ds);
   const Index size = n * weights.stride;
@@ -239,11 +242,13 @@ void backward(const Layout& at, const Backward<T>& b, double dropout, const Rand
     const Scores<T> weights(at), ds(at);
     std::optional<Scores<T>> kept;
     if (dropout > 0) kept.emplace(at);
-    for (Index p = first; p < last; ++p)
+    for (Index p = first; p < last; ++p) {
+      const Head<T> head(at, p);
       for_each_block(at, p, [&](const QueryBlock& block) {
-        backward_block(at, block, b, dropout, random, weights.of(block),
+        backward_block(at, head, block, b, dropout, random, weights.of(block),
                        (kept ? *kept : weights).of(block), ds.of(block));
       });
+    }
   });
 }
 
@@ -261,7 +266,7 @@ Tensor attention_weights(const Tensor& q, const Tensor& k, const AttentionMask& 
         gemm(at.queries, at.keys, at.head_width(), static_cast<T>(at.scale),
              head.of_queries(from_q, 0), head.of_keys(from_k, true), T{0}, Matrix<T>{row, at.keys});
         for (Index t = 0; t < at.queries; ++t, row += at.keys)
-          kernels::softmax_row(row, row, at.visible(p, t), at.keys);
+          kernels::softmax_row(row, row, at.visible(at.length(p), t), at.keys);
       }
     });
   });

@@ -8,8 +8,6 @@
 namespace qkv {
 namespace {
 
-constexpr double gelu_root = std::numbers::sqrt2 * std::numbers::inv_sqrtpi, gelu_cubic = 0.044715;
-
 template <class T>
 T logistic(T x) {
   return 1 / (1 + math::exp(-x));
@@ -19,17 +17,6 @@ T logistic(T x) {
 template <class T>
 T normal_share(T x) {
   return std::erfc(-x * static_cast<T>(1 / std::numbers::sqrt2)) / 2;
-}
-
-/// The tanh approximation of `normal_share`: (1 + tanh(u)) / 2 = logistic(2 u).
-template <class T>
-T gelu_gate(T x) {
-  return logistic(2 * static_cast<T>(gelu_root) * (x + static_cast<T>(gelu_cubic) * x * x * x));
-}
-
-template <class T>
-T gelu_inner_derivative(T x) {
-  return static_cast<T>(gelu_root) * (1 + static_cast<T>(3 * gelu_cubic) * x * x);
 }
 
 }  // namespace
@@ -146,16 +133,6 @@ Tensor relu(const Tensor& x) {
   return unary_from_output(
       "relu", x, 1, []<class T>(T v) { return v > 0 ? v : T{0}; },
       []<class T>(T dy, T y) { return y > 0 ? dy : T{0}; });
-}
-
-// gelu(x) = x (1 + tanh(u)) / 2 with u = sqrt(2 / pi) (x + 0.044715 x^3)
-Tensor gelu(const Tensor& x) {
-  return unary_from_input(
-      "gelu", x, transcendental, []<class T>(T v) { return v * gelu_gate(v); },
-      []<class T>(T dy, T v) {
-        const T gate = gelu_gate(v);
-        return dy * gate * (1 + 2 * v * (1 - gate) * gelu_inner_derivative(v));
-      });
 }
 
 Tensor gelu_exact(const Tensor& x) {

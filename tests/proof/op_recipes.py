@@ -239,6 +239,8 @@ LAYER = {
     "matmul: empty batch": torch.matmul,
     "linear: with bias": F.linear,
     "linear: without bias": F.linear,
+    "gelu_linear: with bias": lambda x, w, b: F.linear(F.gelu(x, approximate="tanh"), w, b),
+    "gelu_linear: without bias": lambda x, w: F.linear(F.gelu(x, approximate="tanh"), w),
     "softmax: rows": lambda x: x.softmax(-1),
     "softmax: rows of one": lambda x: x.softmax(-1),
     "log_softmax: rows": lambda x: x.log_softmax(-1),

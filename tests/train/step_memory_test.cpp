@@ -1,8 +1,7 @@
 #include <doctest/doctest.h>
 
 #include "core/memory.h"
-#include "datasets/batch.h"
-#include "train/run.h"
+#include "train/step.h"
 
 using namespace qkv;
 
@@ -13,16 +12,15 @@ std::vector<std::size_t> blocks_of_steps(const Config& config, int steps) {
   MemoryPool pool;
   const MemoryPool::Use use(pool);
   Run run = start_run(config);
-  BatchSampler sampler(run.task->size(Split::train), config.train.batch, config.seed);
+  Stepper stepper(run);
+  const auto taken = [&] { return pool.system_allocations() + stepper.system_allocations(); };
   std::vector<std::size_t> blocks;
   for (int i = 0; i < steps; ++i) {
-    const std::size_t before = pool.system_allocations();
-    Context context(Random(config.seed, Purpose::dropout, static_cast<std::uint64_t>(run.step)));
-    Gradients gradients =
-        gradients_of(run.task->loss(*run.network, sampler.at(run.step), context).value);
-    clip_norm(gradients, 1);
-    run.optimizer->step(run.parameters, gradients, 1e-3, run.step++);
-    blocks.push_back(pool.system_allocations() - before);
+    const std::size_t before = taken();
+    StepGradients now = stepper.gradients();
+    clip_norm(now.gradients, 1);
+    run.optimizer->step(run.parameters, now.gradients, 1e-3, run.step++);
+    blocks.push_back(taken() - before);
   }
   return blocks;
 }

@@ -80,7 +80,7 @@ BatchLoss LanguageModel::loss(const Network& network, const Tokens& tokens,
   }
   const Shape shape{std::ssize(starts), length};
   const Tensor x = (*network.model)(Indices(ids, shape), {}, context);
-  return {cross_entropy(network.logits(x), Indices(next, shape)), shape.size()};
+  return {cross_entropy(network.logits(x), Indices(next, shape)), shape.size(), shape.size()};
 }
 
 BatchLoss LanguageModel::loss(const Network& network, std::span<const Index> examples,
@@ -94,9 +94,9 @@ Evaluation LanguageModel::evaluate(const Network& network, const Tokens& tokens)
   Evaluation evaluation;
   const auto add = [&](std::span<const Index> starts, Index length) {
     if (starts.empty() || length == 0) return;
-    const auto [loss, count] = this->loss(network, tokens, starts, length, context);
-    evaluation.loss += loss.item() * static_cast<double>(count);
-    evaluation.count += count;
+    const BatchLoss part = loss(network, tokens, starts, length, context);
+    evaluation.loss += part.value.item() * static_cast<double>(part.targets);
+    evaluation.count += part.targets;
   };
   const Index total = std::max<Index>(std::ssize(tokens) - 1, 0), whole = total / window_;
   const Index batch = std::max<Index>(evaluation_tokens / window_, 1);

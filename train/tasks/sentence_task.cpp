@@ -131,7 +131,7 @@ BatchLoss SentenceTask::loss(const Network& network, std::span<const Index> indi
   const Batch examples = batch(chosen);
   const auto lengths = examples.lengths.data();
   return {cross_entropy(logits(network, examples, context), examples.answers),
-          std::accumulate(lengths.begin(), lengths.end(), Index{0})};
+          std::accumulate(lengths.begin(), lengths.end(), Index{0}), std::ssize(chosen)};
 }
 
 Evaluation SentenceTask::evaluate(const Network& network, std::span<const Example> examples) const {

@@ -183,7 +183,8 @@ StaticEmbedding::Result StaticEmbedding::glove_loss(const Network& network, cons
   const Tensor products = sum(embedding(table, i) * embedding(output, j), 1);
   const Tensor biases = reshape(embedding(bias, i) + embedding(bias, j), {count});
   const Tensor errors = products + biases - Tensor::from(logs, {count}, products.dtype());
-  return {mean(Tensor::from(weights, {count}, products.dtype()) * errors * errors)};
+  return {mean(Tensor::from(weights, {count}, products.dtype()) * errors * errors), 0,
+          static_cast<double>(count)};
 }
 
 StaticEmbedding::Result StaticEmbedding::loss(const Network& network, const Text& text,
@@ -195,7 +196,8 @@ StaticEmbedding::Result StaticEmbedding::loss(const Network& network, const Text
 
 BatchLoss StaticEmbedding::loss(const Network& network, std::span<const Index> examples,
                                 Context& context) const {
-  return {loss(network, text(Split::train), examples, context).loss, std::ssize(examples)};
+  const Result result = loss(network, text(Split::train), examples, context);
+  return {result.loss, std::ssize(examples), static_cast<Index>(result.total)};
 }
 
 Evaluation StaticEmbedding::evaluate(const Network& network, const Text& text) const {

@@ -57,8 +57,9 @@ struct Scores {
 
 /// The loss of a batch.
 struct BatchLoss {
-  Tensor value;  ///< scalar
-  Index tokens;  ///< that the model reads, without padding
+  Tensor value;   ///< scalar
+  Index tokens;   ///< that the model reads, without padding
+  Index targets;  ///< of which the loss is the mean
 };
 
 /// One kind of problem: its data, output layer, loss and metric. To add one, see CONTRIBUTING.md.
