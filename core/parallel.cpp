@@ -1,5 +1,6 @@
 #include "core/parallel.h"
 
+#include <algorithm>
 #include <atomic>
 #include <optional>
 #include <thread>
@@ -19,18 +20,43 @@ void pause() {
 #endif
 }
 
-/// Threads that share out the pieces of one job at a time. Whoever is awake takes the next piece,
-/// the caller among them, so that a thread that the system has put aside holds nobody up.
-class Team {
-  // state_: number of the job, its pieces, and how many of them are taken.
-  static constexpr int count_shift = 20, job_shift = 40;
-  static constexpr std::uint64_t count_mask = (std::uint64_t{1} << count_shift) - 1;
+/// A run of pieces [next, end) of a job that threads take one by one.
+class alignas(64) Share {
+  static constexpr int end_shift = 20, job_shift = 40;
+  static constexpr std::uint64_t mask = (std::uint64_t{1} << end_shift) - 1;
 
  public:
-  static constexpr auto most_pieces = static_cast<Index>(count_mask);
+  static constexpr auto most_pieces = static_cast<Index>(mask);
 
-  explicit Team(int size) {
-    for (int i = 1; i < size; ++i) workers_.emplace_back([this] { work(); });
+  void offer(std::uint64_t job, Index begin, Index end) {
+    state_.store(job << job_shift | static_cast<std::uint64_t>(end) << end_shift |
+                 static_cast<std::uint64_t>(begin));
+  }
+  /// The next piece, or -1 when all are taken. A piece that is taken keeps its job going.
+  Index take() {
+    std::uint64_t state = state_.load(std::memory_order_acquire);
+    do {
+      if (is_empty(state)) return -1;
+    } while (!state_.compare_exchange_weak(state, state + 1, std::memory_order_acq_rel));
+    return static_cast<Index>(state & mask);
+  }
+  bool empty() const { return is_empty(state_.load()); }
+
+ private:
+  static bool is_empty(std::uint64_t state) {
+    return (state & mask) >= (state >> end_shift & mask);
+  }
+
+  std::atomic<std::uint64_t> state_ = 0;
+};
+
+/// Threads that do the pieces of one job at a time. Each begins with a share of its own, the same
+/// rows of every matrix, which it then finds in its cache. Whoever is done helps the others, the
+/// caller among them, so that a thread that the system has put aside holds nobody up.
+class Team {
+ public:
+  explicit Team(int size) : shares_(static_cast<std::size_t>(size)) {
+    for (std::size_t i = 1; i < shares_.size(); ++i) workers_.emplace_back([this, i] { work(i); });
   }
   ~Team() {
     stopping_ = true;
@@ -45,10 +71,14 @@ class Team {
     call_ = call;
     f_ = f;
     done_.store(0, std::memory_order_relaxed);
-    const std::uint64_t job = (state_.load(std::memory_order_relaxed) >> job_shift) + 1;
-    state_.store(job << job_shift | static_cast<std::uint64_t>(count) << count_shift);
+    ++job_;
+    const Pieces runs{count, static_cast<Index>(shares_.size())};
+    for (std::size_t i = 0; i < shares_.size(); ++i) {
+      const auto run = static_cast<Index>(i);
+      shares_[i].offer(job_, runs.begin(run), runs.end(run));
+    }
     if (sleepers_.load() > 0) ring();
-    while (take_piece()) {
+    while (do_piece(0)) {
     }
     for (int i = 0; done_.load(std::memory_order_acquire) < count; ++i)
       i < patience ? pause() : std::this_thread::yield();
@@ -57,23 +87,23 @@ class Team {
  private:
   static constexpr int patience = 4096;  ///< rounds of waiting before a thread gives way
 
-  /// Does one piece; false when all are taken. A piece that is taken keeps the job's `call_` and
-  /// `f_` in place until it is done.
-  bool take_piece() {
-    std::uint64_t state = state_.load(std::memory_order_acquire);
-    do {
-      if ((state & count_mask) >= (state >> count_shift & count_mask)) return false;
-    } while (!state_.compare_exchange_weak(state, state + 1, std::memory_order_acq_rel));
-    call_(f_, static_cast<Index>(state & count_mask));
-    done_.fetch_add(1, std::memory_order_release);
-    return true;
+  /// Does one piece, of the thread's own share if there is one left; false when all are taken.
+  bool do_piece(std::size_t thread) {
+    for (std::size_t i = 0; i < shares_.size(); ++i) {
+      const Index piece = shares_[(thread + i) % shares_.size()].take();
+      if (piece < 0) continue;
+      call_(f_, piece);
+      done_.fetch_add(1, std::memory_order_release);
+      return true;
+    }
+    return false;
   }
 
-  void work() {
+  void work(std::size_t thread) {
     MemoryPool pool;  // of the kernels' scratch memory
     const MemoryPool::Use use(pool);
     for (int idle = 0; !stopping_; ++idle) {
-      if (take_piece()) idle = 0;
+      if (do_piece(thread)) idle = 0;
       if (idle < patience)
         pause();
       else
@@ -84,9 +114,7 @@ class Team {
   void sleep() {
     const std::uint32_t heard = bell_.load();
     ++sleepers_;
-    const std::uint64_t state = state_.load();
-    if ((state & count_mask) >= (state >> count_shift & count_mask) && !stopping_)
-      bell_.wait(heard);
+    if (std::ranges::all_of(shares_, &Share::empty) && !stopping_) bell_.wait(heard);
     --sleepers_;
   }
 
@@ -97,7 +125,8 @@ class Team {
 
   Call call_ = nullptr;
   const void* f_ = nullptr;
-  std::atomic<std::uint64_t> state_ = 0;
+  std::uint64_t job_ = 0;
+  std::vector<Share> shares_;
   alignas(64) std::atomic<Index> done_ = 0;
   alignas(64) std::atomic<std::uint32_t> bell_ = 0;
   std::atomic<int> sleepers_ = 0;
@@ -138,7 +167,7 @@ void detail::parallel(Index count, Call call, const void* f) {
   Threads& all = the_threads();
   const int wanted = all.count;
   // A job inside a job, or of another thread, is done by whoever brings it.
-  if (wanted == 1 || count > Team::most_pieces || all.busy.test_and_set()) {
+  if (wanted == 1 || count > Share::most_pieces || all.busy.test_and_set()) {
     for (Index i = 0; i < count; ++i) call(f, i);
     return;
   }

@@ -148,21 +148,12 @@ void transpose_block(Index k, Index n, const T* x, Index stride, T* y) {
     if (i < k) store<T>(y + i * panel_width<T>, rows[i]);
 }
 
-/// Copies n columns, at most panel_width, of k rows of B, filled up with zeros to whole vectors.
+/// Copies n numbers of a row, filled up with zeros to whole vectors.
 template <class T>
-void pack_panel(Index k, Index n, const Strided<T>& b, const T* from, T* to) {
-  if (b.column != 1) {
-    for (Index i = 0; i < k; i += width<T>)
-      for (Index j = 0; j < n; j += width<T>)
-        transpose_block(std::min<Index>(width<T>, k - i), std::min<Index>(width<T>, n - j),
-                        from + i + j * b.column, b.column, to + i * panel_width<T> + j);
-    return;
-  }
-  for (Index i = 0; i < k; ++i, from += b.row, to += panel_width<T>) {
-    Index j = 0;
-    for (; j + width<T> <= n; j += width<T>) store<T>(to + j, load(from + j));
-    if (j < n) store<T>(to + j, load_part(from + j, n - j));
-  }
+void copy_row(Index n, const T* from, T* to) {
+  Index j = 0;
+  for (; j + width<T> <= n; j += width<T>) store<T>(to + j, load(from + j));
+  if (j < n) store<T>(to + j, load_part(from + j, n - j));
 }
 
 /// B[k x n] in blocks of `depth()` rows, each in panels of `panel_width` columns.
@@ -175,13 +166,19 @@ class Panels {
         depth_(depth_of(k)),
         panels_((n + panel_width<T> - 1) / panel_width<T>),
         b_(b),
+        transposed_(b.transposed),
         data_(panels_ * panel_width<T> * k) {}
 
-  Index count() const { return (k_ + depth_ - 1) / depth_ * panels_; }
-  void pack(Index i) const { pack(i / panels_ * depth_, i % panels_ * panel_width<T>); }
-  void pack_all() const {
-    for (Index row = 0; row < k_; row += depth_)
-      for (Index column = 0; column < n_; column += panel_width<T>) pack(row, column);
+  /// Parts that threads may pack side by side: panels of a transposed B, else runs of rows, so that
+  /// memory is read in its order.
+  Index parts() const {
+    return transposed_ ? (k_ + depth_ - 1) / depth_ * panels_ : (k_ + run_ - 1) / run_;
+  }
+  void pack(Index part) const {
+    if (transposed_)
+      transpose_panel(part / panels_ * depth_, part % panels_ * panel_width<T>);
+    else
+      copy_rows(part * run_, std::min(k_, (part + 1) * run_));
   }
   Index depth() const { return depth_; }
   Index rows(Index row) const { return std::min(depth_, k_ - row); }
@@ -191,27 +188,48 @@ class Panels {
   }
 
  private:
-  void pack(Index row, Index column) const {
-    pack_panel(rows(row), std::min<Index>(panel_width<T>, n_ - column), b_, b_.at(row, column),
-               at(row, column));
+  static constexpr Index run_ = 32;
+
+  Index columns(Index column) const { return std::min<Index>(panel_width<T>, n_ - column); }
+
+  void transpose_panel(Index row, Index column) const {
+    const T* from = b_.at(row, column);
+    T* to = at(row, column);
+    const Index k = rows(row), n = columns(column);
+    for (Index i = 0; i < k; i += width<T>)
+      for (Index j = 0; j < n; j += width<T>)
+        transpose_block(std::min<Index>(width<T>, k - i), std::min<Index>(width<T>, n - j),
+                        from + i + j * b_.column, b_.column, to + i * panel_width<T> + j);
+  }
+  void copy_rows(Index row, Index end) const {
+    for (Index block = row / depth_ * depth_; row < end; block += depth_) {
+      const Index step = panel_width<T> * rows(block);
+      for (; row < std::min(end, block + depth_); ++row) {
+        const T* from = b_.at(row, 0);
+        T* to = at(block, 0) + (row - block) * panel_width<T>;
+        Index column = 0;
+        for (; column + panel_width<T> <= n_; column += panel_width<T>, to += step)
+          copy_row(panel_width<T>, from + column, to);
+        if (column < n_) copy_row(n_ - column, from + column, to);
+      }
+    }
   }
 
   Index k_, n_, depth_, panels_;
   Strided<T> b_;
+  bool transposed_;
   Scratch<T> data_;
 };
 
 /// Copies A[m x k], whose columns are adjacent numbers, tile by tile: k rows of tile_rows numbers.
 template <class T>
 void pack_tiles(Index m, Index k, const Strided<T>& a, Index i0, Index k0, T* to) {
-  for (Index i = 0; i < m; i += tile_rows)
-    for (Index p = 0; p < k; ++p, to += tile_rows) {
-      const T* from = a.at(i0 + i, k0 + p);
-      if (m - i >= tile_rows)
-        std::copy_n(from, tile_rows, to);
-      else
-        std::copy_n(from, m - i, to);
-    }
+  for (Index p = 0; p < k; ++p, to += tile_rows) {
+    const T* from = a.at(i0, k0 + p);
+    Index i = 0;
+    for (; i + tile_rows <= m; i += tile_rows) std::copy_n(from + i, tile_rows, to + i * k);
+    std::copy_n(from + i, m - i, to + i * k);
+  }
 }
 
 /// C[m x n] = alpha A B + beta C
@@ -269,7 +287,7 @@ template <class T>
 void gemm(Index m, Index n, Index k, T alpha, Matrix<const T> a, Matrix<const T> b, T beta,
           Matrix<T> c) {
   const Panels<T> panels(k, n, b);
-  panels.pack_all();
+  for (Index part = 0; part < panels.parts(); ++part) panels.pack(part);
   Product<T>(m, n, k, alpha, a, panels, beta, c);
 }
 
@@ -277,9 +295,8 @@ template <class T>
 void parallel_gemm(Index m, Index n, Index k, T alpha, Matrix<const T> a, Matrix<const T> b, T beta,
                    Matrix<T> c) {
   const Panels<T> panels(k, n, b);
-  const Index panel_cost = panels.depth() * panel_width<T>;
-  parallel_for(cut(panels.count(), panel_cost), [&](Index begin, Index end) {
-    for (Index i = begin; i < end; ++i) panels.pack(i);
+  parallel_for(cut(panels.parts(), n * k / panels.parts()), [&](Index begin, Index end) {
+    for (Index part = begin; part < end; ++part) panels.pack(part);
   });
   // Fewer, taller pieces keep more of B in the cache.
   const Index most = std::max(m / 128, std::clamp<Index>(m / 32, 1, 8));
