@@ -15,14 +15,17 @@ inline double exp(double x) {
   return std::exp(x);
 }
 
-/// For a float or a vector of them; `Int` is an int32 or as many.
+/// exp(x) = factor 2^exponent, for a float or a vector of them; `Int` is an int32 or as many.
 template <class Int, class Float>
-[[gnu::always_inline]] inline Float exp_of(Float x) {
+struct Power {
+  Float factor;
+  Int exponent;
+};
+
+template <class Int, class Float>
+[[gnu::always_inline]] inline Power<Int, Float> reduced_exp(Float x) {
   constexpr float log2e = 1.44269504f, ln2_high = 0.693359375f, ln2_low = -2.12194440e-4f;
-  const Float highest = Float{} + 89.0f, lowest = Float{} - 104.0f;
   const Float round = Float{} + 0x1.8p23f;  // adding it rounds to an integer
-  x = x > highest ? highest : x;
-  x = x < lowest ? lowest : x;
   const Float shifted = x * log2e + round;
   const Float n = shifted - round;
   const Float r = (x - n * ln2_high) - n * ln2_low;
@@ -32,12 +35,28 @@ template <class Int, class Float>
   p = p * r + 4.1665795894e-2f;
   p = p * r + 1.6666665459e-1f;
   p = p * r + 5.0000001201e-1f;
-  p = p * r * r + r + 1.0f;
+  return {p * r * r + r + 1.0f, std::bit_cast<Int>(shifted) - std::bit_cast<Int>(round)};
+}
+
+/// 2^exponent for exponents in [-126, 127].
+template <class Float, class Int>
+[[gnu::always_inline]] inline Float power_of_two(Int exponent) {
+  return std::bit_cast<Float>((exponent + 127) << 23);
+}
+
+template <class Float>
+[[gnu::always_inline]] inline Float limited(Float x, float low, float high) {
+  const Float least = Float{} + low, most = Float{} + high;
+  x = x > most ? most : x;
+  return x < least ? least : x;
+}
+
+template <class Int, class Float>
+[[gnu::always_inline]] inline Float exp_of(Float x) {
+  const auto [factor, exponent] = reduced_exp<Int>(limited(x, -104.0f, 89.0f));
   // 2^n in two factors, so that denormal results and infinity come out right.
-  const Int exponent = std::bit_cast<Int>(shifted) - std::bit_cast<Int>(round);
   const Int half = exponent >> 1;
-  const auto power = [](Int e) { return std::bit_cast<Float>((e + 127) << 23); };
-  return p * power(half) * power(exponent - half);
+  return factor * power_of_two<Float>(half) * power_of_two<Float>(Int(exponent - half));
 }
 
 inline float exp(float x) {
@@ -51,6 +70,18 @@ inline float exp(float x) {
 inline kernels::Vector<double> exp(kernels::Vector<double> x) {
   for (int i = 0; i < kernels::width<double>; ++i) x[i] = std::exp(x[i]);
   return x;
+}
+
+/// 1 / (1 + exp(-x)); at least 1e-38.
+[[gnu::always_inline]] inline kernels::Vector<float> logistic(const kernels::Vector<float>& x) {
+  using Float = kernels::Vector<float>;
+  const auto [factor, exponent] =
+      reduced_exp<kernels::Vector<std::int32_t>>(limited<Float>(-x, -87.0f, 87.0f));
+  return kernels::reciprocal(factor * power_of_two<Float>(exponent) + 1.0f);
+}
+
+inline kernels::Vector<double> logistic(const kernels::Vector<double>& x) {
+  return 1 / (1 + exp(-x));
 }
 
 inline double tanh(double x) {

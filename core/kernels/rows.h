@@ -38,13 +38,22 @@ T max_row(const T* x, Index n) {
       [](const auto& a, const auto& b) { return a < b ? b : a; });
 }
 
+/// f(at, put), where `put(y, v)` writes v to what stands at the loop's place in y.
+template <class T, class F>
+void for_row(Index n, F f) {
+  Index i = 0;
+  for (; i + width<T> <= n; i += width<T>)
+    f([i](const T* x) { return load(x + i); },
+      [i](T* y, const Vector<T>& v) { store<T>(y + i, v); });
+  if (i < n)
+    f([i, n](const T* x) { return load_part(x + i, n - i); },
+      [i, n](T* y, const Vector<T>& v) { store_part<T>(y + i, v, n - i); });
+}
+
 /// y[i] = f(x[i], ...)
 template <class T, class F>
 void map_row(Index n, T* y, F f) {
-  Index i = 0;
-  for (; i + width<T> <= n; i += width<T>)
-    store<T>(y + i, f([i](const T* x) { return load(x + i); }));
-  if (i < n) store_part<T>(y + i, f([i, n](const T* x) { return load_part(x + i, n - i); }), n - i);
+  for_row<T>(n, [=](auto at, auto put) { put(y, f(at)); });
 }
 
 /// What the exponentials of a row were divided by: exp(x - max) / sum is its softmax.

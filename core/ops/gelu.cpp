@@ -1,6 +1,6 @@
 #include <numbers>
 
-#include "core/kernels/math.h"
+#include "core/kernels/rows.h"
 #include "core/ops.h"
 #include "core/ops/elementwise.h"
 
@@ -9,26 +9,55 @@ namespace {
 
 constexpr double root = std::numbers::sqrt2 * std::numbers::inv_sqrtpi, cubic = 0.044715;
 
-/// The share (1 + tanh(u)) / 2 = logistic(2 u) of x that gelu lets through, where
-/// u = root (x + cubic x^3).
 template <class T>
-T gate(T x) {
-  return 1 / (1 + math::exp(-2 * static_cast<T>(root) * (x + static_cast<T>(cubic) * x * x * x)));
+using Number = std::remove_cvref_t<decltype(T{}[0])>;
+
+/// The share (1 + tanh(u)) / 2 = logistic(2 u) of each number x that gelu lets through, where
+/// u = root (x + cubic x^3).
+template <class Vector>
+[[gnu::always_inline]] inline Vector gate(const Vector& x) {
+  using T = Number<Vector>;
+  return math::logistic(static_cast<T>(2 * root) * x * (1 + static_cast<T>(cubic) * x * x));
 }
 
 /// The derivative of gelu at x, whose gate is `share`.
-template <class T>
-T slope(T x, T share) {
-  const T inner = static_cast<T>(root) * (1 + static_cast<T>(3 * cubic) * x * x);
-  return share * (1 + 2 * x * (1 - share) * inner);
+template <class Vector>
+[[gnu::always_inline]] inline Vector slope(const Vector& x, const Vector& share) {
+  using T = Number<Vector>;
+  const Vector twice = static_cast<T>(2 * root) * x * (1 + static_cast<T>(3 * cubic) * x * x);
+  return share * (1 + twice * (1 - share));
+}
+
+/// `kernels::for_row` over n numbers, on several threads.
+template <class T, class F>
+void for_each_number(Index n, F f) {
+  parallel_for(cut(n, transcendental), [=](Index begin, Index end) {
+    kernels::for_row<T>(end - begin, [=](auto at, auto put) {
+      f([=](const T* x) { return at(x + begin); },
+        [=](T* y, const kernels::Vector<T>& v) { put(y + begin, v); });
+    });
+  });
 }
 
 }  // namespace
 
 Tensor gelu(const Tensor& x) {
-  return unary_from_input(
-      "gelu", x, transcendental, []<class T>(T v) { return v * gate(v); },
-      []<class T>(T dy, T v) { return dy * slope(v, gate(v)); });
+  const Tensor y = make(x.shape(), x.dtype(), [&]<class T>(T* to) {
+    const T* from = numbers(x, to);
+    for_each_number<T>(x.size(), [=](auto at, auto put) {
+      const auto v = at(from);
+      put(to, v * gate(v));
+    });
+  });
+  return record("gelu", y, {x}, [x = x.detach()](const Tensor& dy, InputGradients& inputs) {
+    inputs.add(0, make(x.shape(), x.dtype(), [&]<class T>(T* dx) {
+                 const T *from = numbers(x, dx), *gradient = numbers(dy, dx);
+                 for_each_number<T>(x.size(), [=](auto at, auto put) {
+                   const auto v = at(from);
+                   put(dx, at(gradient) * slope(v, gate(v)));
+                 });
+               }));
+  });
 }
 
 Tensor gelu_linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
@@ -44,12 +73,10 @@ Tensor gelu_linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
     const Tensor y = make(flat_x.shape(), x.dtype(), [&]<class T>(T* to) {
       const T* from = numbers(x, to);
       T* d = dx.mutable_data<T>().data();
-      parallel_for(cut(x.size(), transcendental), [=](Index begin, Index end) {
-        for (Index i = begin; i < end; ++i) {
-          const T share = gate(from[i]);
-          to[i] = from[i] * share;
-          d[i] *= slope(from[i], share);
-        }
+      for_each_number<T>(x.size(), [=](auto at, auto put) {
+        const auto v = at(from), share = gate(v);
+        put(to, v * share);
+        put(d, at(d) * slope(v, share));
       });
     });
     inputs.add(0, dx.with_shape(x.shape()));
