@@ -26,11 +26,12 @@ void backward(Index rows, Index width, const T* dy, const T* gain, const T* norm
       const T mean_hat =
           share * kernels::sum_row<T>(width, [=](auto at) { return at(gain) * at(d) * at(hat); });
       const T inverse = inverse_deviations[row];
-      kernels::map_row(width, to, [=](auto at) {
-        return inverse * (at(gain) * at(d) - mean - at(hat) * mean_hat);
+      kernels::for_row<T>(width, [=](auto at, auto put) {
+        const auto slope = at(d), normal = at(hat);
+        put(to, inverse * (at(gain) * slope - mean - normal * mean_hat));
+        put(gain_sum, at(gain_sum) + slope * normal);
+        put(bias_sum, at(bias_sum) + slope);
       });
-      kernels::map_row(width, gain_sum, [=](auto at) { return at(gain_sum) + at(d) * at(hat); });
-      kernels::map_row(width, bias_sum, [=](auto at) { return at(bias_sum) + at(d); });
     }
   });
   std::fill_n(sums, 2 * width, T{0});
