@@ -85,6 +85,8 @@ class Module {
 struct NamedParameter {
   std::string path;
   Parameter* parameter;
+
+  bool operator==(const NamedParameter&) const = default;
 };
 
 /// The parameters of a module in the order in which it names them. One that is used twice (tied

@@ -184,18 +184,25 @@ void Optimizer::step(std::span<const NamedParameter> parameters, const Gradients
                       "[optimizer] {} parameters have gradients but {} are listed: a module's "
                       "visit() leaves some out",
                       gradients.size(), trained);
-  std::vector<Tensor*> kept(slots().size());
-  for (const NamedParameter& entry : parameters) {
-    Parameter& parameter = *entry.parameter;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    Parameter& parameter = *parameters[i].parameter;
     if (!gradients.has(parameter)) continue;
-    for (std::size_t i = 0; i < kept.size(); ++i) {
-      Tensor& slot = state_[slot_path(slots()[i], entry.path)];
-      if (!slot) slot = Tensor::zeros(parameter.shape(), parameter.value().dtype());
-      kept[i] = &slot;
-    }
-    update(parameter, gradients.of(parameter), kept, learning_rate,
-           decays(entry) ? options_.weight_decay : 0, step);
+    const Kept& own = kept(parameters[i], i);
+    update(parameter, gradients.of(parameter), own.slots, learning_rate, own.weight_decay, step);
   }
+}
+
+Optimizer::Kept& Optimizer::kept(const NamedParameter& entry, std::size_t i) {
+  if (i >= kept_.size()) kept_.resize(i + 1);
+  Kept& own = kept_[i];
+  if (own.of == entry) return own;
+  own = {entry, {}, decays(entry) ? options_.weight_decay : 0};
+  for (const std::string& slot : slots()) {
+    Tensor& value = state_[slot_path(slot, entry.path)];
+    if (!value) value = Tensor::zeros(entry.parameter->shape(), entry.parameter->value().dtype());
+    own.slots.push_back(&value);
+  }
+  return own;
 }
 
 void Optimizer::load_state(std::span<const NamedParameter> parameters,
@@ -212,6 +219,7 @@ void Optimizer::load_state(std::span<const NamedParameter> parameters,
                         found->second);
   }
   state_ = std::move(state);
+  kept_.clear();
 }
 
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options) {

@@ -4,6 +4,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "core/autograd.h"
 #include "core/parameter.h"
@@ -40,7 +41,16 @@ class Optimizer {
   OptimizerOptions options_;
 
  private:
+  /// What belongs to a parameter, found once.
+  struct Kept {
+    NamedParameter of;
+    std::vector<Tensor*> slots;
+    double weight_decay;
+  };
+  Kept& kept(const NamedParameter& entry, std::size_t i);
+
   std::map<std::string, Tensor> state_;
+  std::vector<Kept> kept_;  ///< in the order of the parameters
 };
 
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options);

@@ -26,10 +26,10 @@ template <class T>
 constexpr int panel_width = tile_vectors* width<T>;
 
 /// How much of k is summed in registers before C is touched again: equal blocks of at most 448.
+constexpr Index most_depth = 448;
 Index depth_of(Index k) {
-  constexpr Index most = 448;
-  if (k <= most) return std::max<Index>(k, 1);
-  const Index blocks = (k + most - 1) / most;
+  if (k <= most_depth) return std::max<Index>(k, 1);
+  const Index blocks = (k + most_depth - 1) / most_depth;
   return (k + blocks - 1) / blocks;
 }
 /// Columns of A at most so many numbers apart are read where they lie.
@@ -76,17 +76,19 @@ template <class T, int Rows, int Vectors>
 void tile(const Block<T>& block) {
   Vector<T> sums[Rows][Vectors];
   unrolled<Rows>([&](auto r) { unrolled<Vectors>([&](auto v) { sums[r][v] = Vector<T>{}; }); });
+  // Numbers in the last vector of a row.
+  const Index last = block.columns - (Vectors - 1) * width<T>;
   const T *a = block.a, *b = block.b;
   for (Index k = 0; k < block.k; ++k, a += block.a_column, b += block.b_row) {
     Vector<T> row[Vectors];
-    unrolled<Vectors>([&](auto v) { row[v] = load(b + v * width<T>); });
+    unrolled<Vectors>([&](auto v) {
+      row[v] = v < Vectors - 1 ? load(b + v * width<T>) : load_most(b + v * width<T>, last);
+    });
     unrolled<Rows>([&](auto r) {
       const T factor = a[r * block.a_row];
       unrolled<Vectors>([&](auto v) { sums[r][v] += factor * row[v]; });
     });
   }
-  // Numbers in the last vector of a row.
-  const Index last = block.columns - (Vectors - 1) * width<T>;
   unrolled<Rows>([&](auto r) {
     unrolled<Vectors>([&](auto v) {
       T* c = block.c + r * block.c_row + v * width<T>;
@@ -156,6 +158,21 @@ void copy_row(Index n, const T* from, T* to) {
   if (j < n) store<T>(to + j, load_part(from + j, n - j));
 }
 
+/// Copies n columns, at most panel_width, of k rows of B.
+template <class T>
+void copy_panel(Index k, Index n, const T* from, Index stride, T* to) {
+  for (Index i = 0; i < k; ++i) copy_row(n, from + i * stride, to + i * panel_width<T>);
+}
+
+/// The same of a transposed B, whose columns are adjacent numbers `stride` apart.
+template <class T>
+void transpose_panel(Index k, Index n, const T* from, Index stride, T* to) {
+  for (Index i = 0; i < k; i += width<T>)
+    for (Index j = 0; j < n; j += width<T>)
+      transpose_block(std::min<Index>(width<T>, k - i), std::min<Index>(width<T>, n - j),
+                      from + i + j * stride, stride, to + i * panel_width<T> + j);
+}
+
 /// B[k x n] in blocks of `depth()` rows, each in panels of `panel_width` columns.
 template <class T>
 class Panels {
@@ -176,7 +193,7 @@ class Panels {
   }
   void pack(Index part) const {
     if (transposed_)
-      transpose_panel(part / panels_ * depth_, part % panels_ * panel_width<T>);
+      transpose(part / panels_ * depth_, part % panels_ * panel_width<T>);
     else
       copy_rows(part * run_, std::min(k_, (part + 1) * run_));
   }
@@ -190,16 +207,9 @@ class Panels {
  private:
   static constexpr Index run_ = 32;
 
-  Index columns(Index column) const { return std::min<Index>(panel_width<T>, n_ - column); }
-
-  void transpose_panel(Index row, Index column) const {
-    const T* from = b_.at(row, column);
-    T* to = at(row, column);
-    const Index k = rows(row), n = columns(column);
-    for (Index i = 0; i < k; i += width<T>)
-      for (Index j = 0; j < n; j += width<T>)
-        transpose_block(std::min<Index>(width<T>, k - i), std::min<Index>(width<T>, n - j),
-                        from + i + j * b_.column, b_.column, to + i * panel_width<T> + j);
+  void transpose(Index row, Index column) const {
+    transpose_panel(rows(row), std::min<Index>(panel_width<T>, n_ - column), b_.at(row, column),
+                    b_.column, at(row, column));
   }
   void copy_rows(Index row, Index end) const {
     for (Index block = row / depth_ * depth_; row < end; block += depth_) {
@@ -232,6 +242,18 @@ void pack_tiles(Index m, Index k, const Strided<T>& a, Index i0, Index k0, T* to
   }
 }
 
+/// Multiplies `rows` rows of A, tiles of which stand `a_step` numbers apart, by one panel.
+template <class T>
+void multiply_panel(Block<T> block, Index rows, Index a_step) {
+  const auto vectors = static_cast<std::size_t>((block.columns + width<T> - 1) / width<T>);
+  for (; rows > 0; rows -= tile_rows) {
+    const auto height = static_cast<std::size_t>(std::min<Index>(tile_rows, rows));
+    tiles<T>[height - 1][vectors - 1](block);
+    block.a += a_step;
+    block.c += tile_rows * block.c_row;
+  }
+}
+
 /// C[m x n] = alpha A B + beta C
 template <class T>
 class Product {
@@ -253,25 +275,19 @@ class Product {
  private:
   /// Rows [i, i + rows) of C, which `packed` holds of A unless it is null, times one panel.
   void multiply(Index k0, Index i, Index rows, Index j, const T* packed) const {
-    const Index k = b_.rows(k0), columns = std::min<Index>(panel_width<T>, n_ - j);
-    const auto vectors = static_cast<std::size_t>((columns + width<T> - 1) / width<T>);
-    Block<T> block{k,
-                   packed ? packed : a_.at(i, k0),
-                   packed ? 1 : a_.row,
-                   packed ? tile_rows : a_.column,
-                   b_.at(k0, j),
-                   panel_width<T>,
-                   alpha_,
-                   k0 == 0 ? beta_ : T{1},
-                   c_.data + i * c_.stride + j,
-                   c_.stride,
-                   columns};
-    for (; rows > 0; rows -= tile_rows) {
-      const auto height = static_cast<std::size_t>(std::min<Index>(tile_rows, rows));
-      tiles<T>[height - 1][vectors - 1](block);
-      block.a += packed ? k * tile_rows : tile_rows * a_.row;
-      block.c += tile_rows * c_.stride;
-    }
+    const Index k = b_.rows(k0);
+    const Block<T> block{k,
+                         packed ? packed : a_.at(i, k0),
+                         packed ? 1 : a_.row,
+                         packed ? tile_rows : a_.column,
+                         b_.at(k0, j),
+                         panel_width<T>,
+                         alpha_,
+                         k0 == 0 ? beta_ : T{1},
+                         c_.data + i * c_.stride + j,
+                         c_.stride,
+                         std::min<Index>(panel_width<T>, n_ - j)};
+    multiply_panel(block, rows, tile_rows * (packed ? k : a_.row));
   }
 
   Index n_;
@@ -281,11 +297,29 @@ class Product {
   Matrix<T> c_;
 };
 
+/// The same where B is one panel and A can be read where it lies. A few rows of A would not repay
+/// a copy of B.
+template <class T>
+void one_panel(Index m, Index n, Index k, T alpha, const Strided<T>& a, const Matrix<const T>& b,
+               T beta, const Matrix<T>& c) {
+  const bool in_place = !b.transposed && m <= 2 * tile_rows;
+  const Scratch<T> panel(in_place ? 0 : k * panel_width<T>);
+  if (b.transposed)
+    transpose_panel(k, n, b.data, b.stride, panel.data());
+  else if (!in_place)
+    copy_panel(k, n, b.data, b.stride, panel.data());
+  multiply_panel(Block<T>{k, a.data, a.row, a.column, in_place ? b.data : panel.data(),
+                          in_place ? b.stride : panel_width<T>, alpha, beta, c.data, c.stride, n},
+                 m, tile_rows * a.row);
+}
+
 }  // namespace
 
 template <class T>
 void gemm(Index m, Index n, Index k, T alpha, Matrix<const T> a, Matrix<const T> b, T beta,
           Matrix<T> c) {
+  if (n > 0 && n <= panel_width<T> && k <= most_depth && (!a.transposed || a.stride <= near))
+    return one_panel(m, n, k, alpha, Strided<T>(a), b, beta, c);
   const Panels<T> panels(k, n, b);
   for (Index part = 0; part < panels.parts(); ++part) panels.pack(part);
   Product<T>(m, n, k, alpha, a, panels, beta, c);

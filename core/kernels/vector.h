@@ -75,6 +75,16 @@ Vector<T> load_part(const T* from, Index count) {
 #endif
 }
 
+/// The same for up to as many numbers as a vector has.
+template <class T>
+Vector<T> load_most(const T* from, Index count) {
+#if defined(__AVX512F__)
+  return load_part(from, count);
+#else
+  return count == width<T> ? load(from) : load_part(from, count);
+#endif
+}
+
 /// Stores the first `count` numbers, fewer than a vector has.
 template <class T>
 void store_part(T* to, const Vector<T>& v, Index count) {
