@@ -32,6 +32,8 @@ Index depth_of(Index k) {
   const Index blocks = (k + most_depth - 1) / most_depth;
   return (k + blocks - 1) / blocks;
 }
+/// A matrix B of at most so many numbers is read where it lies.
+constexpr Index in_cache = Index{1} << 16;
 /// Columns of A at most so many numbers apart are read where they lie.
 constexpr Index near = 64;
 /// Rows of A that stay in the second-level cache while all of B passes by.
@@ -158,13 +160,8 @@ void copy_row(Index n, const T* from, T* to) {
   if (j < n) store<T>(to + j, load_part(from + j, n - j));
 }
 
-/// Copies n columns, at most panel_width, of k rows of B.
-template <class T>
-void copy_panel(Index k, Index n, const T* from, Index stride, T* to) {
-  for (Index i = 0; i < k; ++i) copy_row(n, from + i * stride, to + i * panel_width<T>);
-}
-
-/// The same of a transposed B, whose columns are adjacent numbers `stride` apart.
+/// Copies n columns, at most panel_width, of k rows of a transposed B, whose columns are adjacent
+/// numbers `stride` apart.
 template <class T>
 void transpose_panel(Index k, Index n, const T* from, Index stride, T* to) {
   for (Index i = 0; i < k; i += width<T>)
@@ -184,11 +181,13 @@ class Panels {
         panels_((n + panel_width<T> - 1) / panel_width<T>),
         b_(b),
         transposed_(b.transposed),
-        data_(panels_ * panel_width<T> * k) {}
+        in_place_(!b.transposed && k * n <= in_cache),
+        data_(in_place_ ? 0 : panels_ * panel_width<T> * k) {}
 
   /// Parts that threads may pack side by side: panels of a transposed B, else runs of rows, so that
   /// memory is read in its order.
   Index parts() const {
+    if (in_place_) return 0;
     return transposed_ ? (k_ + depth_ - 1) / depth_ * panels_ : (k_ + run_ - 1) / run_;
   }
   void pack(Index part) const {
@@ -200,23 +199,28 @@ class Panels {
   Index depth() const { return depth_; }
   Index rows(Index row) const { return std::min(depth_, k_ - row); }
   /// The panel that starts at `row` and `column`.
-  T* at(Index row, Index column) const {
-    return data_.data() + row * panels_ * panel_width<T> + column * rows(row);
+  const T* at(Index row, Index column) const {
+    return in_place_ ? b_.at(row, column) : packed(row, column);
   }
+  /// Numbers from one row of a panel to the next.
+  Index step() const { return in_place_ ? b_.row : panel_width<T>; }
 
  private:
+  T* packed(Index row, Index column) const {
+    return data_.data() + row * panels_ * panel_width<T> + column * rows(row);
+  }
   static constexpr Index run_ = 32;
 
   void transpose(Index row, Index column) const {
     transpose_panel(rows(row), std::min<Index>(panel_width<T>, n_ - column), b_.at(row, column),
-                    b_.column, at(row, column));
+                    b_.column, packed(row, column));
   }
   void copy_rows(Index row, Index end) const {
     for (Index block = row / depth_ * depth_; row < end; block += depth_) {
       const Index step = panel_width<T> * rows(block);
       for (; row < std::min(end, block + depth_); ++row) {
         const T* from = b_.at(row, 0);
-        T* to = at(block, 0) + (row - block) * panel_width<T>;
+        T* to = packed(block, 0) + (row - block) * panel_width<T>;
         Index column = 0;
         for (; column + panel_width<T> <= n_; column += panel_width<T>, to += step)
           copy_row(panel_width<T>, from + column, to);
@@ -227,7 +231,7 @@ class Panels {
 
   Index k_, n_, depth_, panels_;
   Strided<T> b_;
-  bool transposed_;
+  bool transposed_, in_place_;
   Scratch<T> data_;
 };
 
@@ -281,7 +285,7 @@ class Product {
                          packed ? 1 : a_.row,
                          packed ? tile_rows : a_.column,
                          b_.at(k0, j),
-                         panel_width<T>,
+                         b_.step(),
                          alpha_,
                          k0 == 0 ? beta_ : T{1},
                          c_.data + i * c_.stride + j,
@@ -297,20 +301,16 @@ class Product {
   Matrix<T> c_;
 };
 
-/// The same where B is one panel and A can be read where it lies. A few rows of A would not repay
-/// a copy of B.
+/// The same where B is one panel and A can be read where it lies.
 template <class T>
 void one_panel(Index m, Index n, Index k, T alpha, const Strided<T>& a, const Matrix<const T>& b,
                T beta, const Matrix<T>& c) {
-  const bool in_place = !b.transposed && m <= 2 * tile_rows;
-  const Scratch<T> panel(in_place ? 0 : k * panel_width<T>);
-  if (b.transposed)
-    transpose_panel(k, n, b.data, b.stride, panel.data());
-  else if (!in_place)
-    copy_panel(k, n, b.data, b.stride, panel.data());
-  multiply_panel(Block<T>{k, a.data, a.row, a.column, in_place ? b.data : panel.data(),
-                          in_place ? b.stride : panel_width<T>, alpha, beta, c.data, c.stride, n},
-                 m, tile_rows * a.row);
+  const Scratch<T> panel(b.transposed ? k * panel_width<T> : 0);
+  if (b.transposed) transpose_panel(k, n, b.data, b.stride, panel.data());
+  multiply_panel(
+      Block<T>{k, a.data, a.row, a.column, b.transposed ? panel.data() : b.data,
+               b.transposed ? panel_width<T> : b.stride, alpha, beta, c.data, c.stride, n},
+      m, tile_rows * a.row);
 }
 
 }  // namespace
@@ -329,9 +329,10 @@ template <class T>
 void parallel_gemm(Index m, Index n, Index k, T alpha, Matrix<const T> a, Matrix<const T> b, T beta,
                    Matrix<T> c) {
   const Panels<T> panels(k, n, b);
-  parallel_for(cut(panels.parts(), n * k / panels.parts()), [&](Index begin, Index end) {
-    for (Index part = begin; part < end; ++part) panels.pack(part);
-  });
+  parallel_for(cut(panels.parts(), n * k / std::max<Index>(panels.parts(), 1)),
+               [&](Index begin, Index end) {
+                 for (Index part = begin; part < end; ++part) panels.pack(part);
+               });
   // Fewer, taller pieces keep more of B in the cache.
   const Index most = std::max(m / 128, std::clamp<Index>(m / 32, 1, 8));
   parallel_for(cut(m, n * k / 8, most), [&](Index begin, Index end) {
