@@ -1,0 +1,99 @@
+#include "train/step.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "core/parallel.h"
+#include "tests/support/errors.h"
+
+namespace qkv {
+namespace {
+
+/// A translator, whose examples have different numbers of targets, small enough for two halves.
+Config tiny_config(Index batch, Index accumulate) {
+  Config config;
+  config.name = "tiny";
+  config.task.kind = TaskKind::translate;
+  config.task.train = config.task.valid = QKV_SOURCE_DIR "/datasets/idiom/valid.tsv";
+  config.model = {.kind = ModelKind::encoder_decoder,
+                  .width = 8,
+                  .layers = 1,
+                  .heads = 2,
+                  .feed_forward = 16,
+                  .max_length = 24};
+  config.train.batch = batch;
+  config.train.accumulate = accumulate;
+  return config;
+}
+
+/// The examples of step 0, all at once.
+StepGradients whole_step(const Run& run) {
+  const TrainOptions& train = run.config.train;
+  BatchSampler sampler(run.task->size(Split::train), train.batch, run.config.seed);
+  std::vector<Index> examples;
+  for (std::int64_t i = 0; i < train.accumulate; ++i)
+    std::ranges::copy(sampler.at(i), std::back_inserter(examples));
+  Context context;
+  auto [loss, tokens, targets] = run.task->loss(*run.network, examples, context);
+  const double value = loss.item();
+  return {value, tokens, targets, gradients_of(std::move(loss))};
+}
+
+}  // namespace
+
+TEST_CASE("halves and micro-batches of unequal size give the mean over all targets") {
+  for (const auto& [batch, accumulate] : {std::pair<Index, Index>{7, 1}, {5, 3}, {1, 4}}) {
+    CAPTURE(batch);
+    CAPTURE(accumulate);
+    const Run run = start_run(tiny_config(batch, accumulate));
+    const StepGradients whole = whole_step(run), cut = Stepper(run).gradients();
+    CHECK(cut.loss == doctest::Approx(whole.loss).epsilon(1e-6));
+    CHECK(cut.tokens == whole.tokens);
+    CHECK(cut.targets == whole.targets);
+    REQUIRE(cut.gradients.size() == whole.gradients.size());
+    for (const auto& [path, parameter] : run.parameters) {
+      CAPTURE(path);
+      const auto a = cut.gradients.of(*parameter).values(),
+                 b = whole.gradients.of(*parameter).values();
+      for (std::size_t i = 0; i < a.size(); ++i)
+        CHECK(a[i] == doctest::Approx(b[i]).epsilon(1e-4).scale(1e-2));
+    }
+  }
+}
+
+TEST_CASE("a step has the same bits on any number of threads") {
+  const int before = threads();
+  Config config = tiny_config(6, 2);
+  config.model.dropout = 0.2;
+  const Run run = start_run(config);
+  set_threads(1);
+  const StepGradients alone = Stepper(run).gradients();
+  for (const int count : {2, 3}) {
+    set_threads(count);
+    const StepGradients together = Stepper(run).gradients();
+    CHECK(together.loss == alone.loss);
+    for (const auto& [path, parameter] : run.parameters) {
+      CAPTURE(path);
+      CHECK(together.gradients.of(*parameter).values() == alone.gradients.of(*parameter).values());
+    }
+  }
+  set_threads(before);
+}
+
+TEST_CASE("a fault in either half reaches the caller, and the next step is computed") {
+  Run run = start_run(tiny_config(6, 1));
+  Parameter& weight = *run.parameters.back().parameter;
+  const Tensor sound = weight.value().detach();
+  weight.assign(Tensor::full(weight.shape(), std::numeric_limits<double>::infinity()));
+  Stepper stepper(run);
+  {
+    const DetectAnomaly detect;
+    CHECK_THROWS_AS(stepper.gradients(), AnomalyError);
+  }
+  weight.assign(sound);
+  CHECK(std::isfinite(stepper.gradients().loss));
+}
+
+}  // namespace qkv
