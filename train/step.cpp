@@ -16,13 +16,13 @@ double milliseconds_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
-/// A step of fewer operations is too short for sharing out its ops; two cores take some
-/// milliseconds for as many.
-constexpr double small_step = 1e9;
+/// Halves of fewer operations are worth their second summation of gradients; below the lower bound
+/// the ops of a half are too short for several threads.
+constexpr double worth_halves = 1e10, short_ops = 1e9;
 
-bool is_small(const Run& run) {
+double operations_of_step(const Run& run) {
   const auto tokens = static_cast<double>(run.config.train.batch * run.config.model.max_length);
-  return 6 * tokens * static_cast<double>(parameter_count(*run.network)) < small_step;
+  return 6 * tokens * static_cast<double>(parameter_count(*run.network));
 }
 
 /// The *sum* of the losses and its derivatives.
@@ -54,7 +54,8 @@ void add(StepGradients& sum, const StepGradients& part) {
 Stepper::Stepper(const Run& run)
     : run_(run),
       sampler_(run.task->size(Split::train), run.config.train.batch, run.config.seed),
-      parts_(is_small(run) ? std::min(most_parts, run.config.train.batch) : 1) {}
+      operations_(operations_of_step(run)),
+      parts_(operations_ < worth_halves ? std::min(most_parts, run.config.train.batch) : 1) {}
 
 StepGradients Stepper::gradients() {
   StepGradients sum;
@@ -72,7 +73,7 @@ void Stepper::add_batch(StepGradients& sum, std::int64_t number) {
   std::array<StepGradients, most_parts> parts;
   std::array<std::exception_ptr, most_parts> errors;
   const bool detect = anomalies_are_detected();
-  parallel_for(parts_, [&](Index i) {
+  const auto compute = [&](Index i) {
     const auto part = static_cast<std::size_t>(i);
     const auto begin = static_cast<std::size_t>(pieces.begin(i));
     const auto end = static_cast<std::size_t>(pieces.end(i));
@@ -86,7 +87,11 @@ void Stepper::add_batch(StepGradients& sum, std::int64_t number) {
     } catch (...) {
       errors[part] = std::current_exception();
     }
-  });
+  };
+  if (threads() <= most_parts || operations_ < short_ops)
+    parallel_for(parts_, compute);
+  else
+    for (Index i = 0; i < parts_; ++i) compute(i);
   for (const auto& error : errors)
     if (error) std::rethrow_exception(error);
   for (Index i = 0; i < parts_; ++i) add(sum, parts[static_cast<std::size_t>(i)]);

@@ -18,9 +18,10 @@ struct StepGradients {
 
 /// Computes the gradients of one training step after the other.
 ///
-/// The batch of a small model is cut in two halves, and each is taken through forward and backward
-/// by one thread: threads meet once a step, where otherwise they share out each op. The cut depends
-/// on the config alone, so that results are the same for any number of threads.
+/// Unless the model is large, its batch is cut in two halves. Two threads take one half each
+/// through forward and backward and meet once a step, where otherwise they share out each op; more
+/// threads do that with one half after the other when it is worth it. The cut depends on the config
+/// alone, so that results are the same for any number of threads.
 class Stepper {
  public:
   explicit Stepper(const Run& run);
@@ -38,6 +39,7 @@ class Stepper {
 
   const Run& run_;
   BatchSampler sampler_;
+  double operations_;  ///< of a step, about
   Index parts_;
   std::array<MemoryPool, most_parts> pools_;
 };
