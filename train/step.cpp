@@ -16,13 +16,12 @@ double milliseconds_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
-/// Halves of fewer operations are worth their second summation of gradients; below the lower bound
-/// the ops of a half are too short for several threads.
-constexpr double worth_halves = 1e10, short_ops = 1e9;
+/// A step of more operations is not cut; in one of fewer than the second, ops are too short for
+/// sharing out.
+constexpr double large_step = 1e10, short_step = 1e9;
 
-double operations_of_step(const Run& run) {
-  const auto tokens = static_cast<double>(run.config.train.batch * run.config.model.max_length);
-  return 6 * tokens * static_cast<double>(parameter_count(*run.network));
+double operations(const Run& run, Index tokens) {
+  return 6 * static_cast<double>(tokens) * static_cast<double>(parameter_count(*run.network));
 }
 
 /// The *sum* of the losses and its derivatives.
@@ -54,14 +53,15 @@ void add(StepGradients& sum, const StepGradients& part) {
 Stepper::Stepper(const Run& run)
     : run_(run),
       sampler_(run.task->size(Split::train), run.config.train.batch, run.config.seed),
-      operations_(operations_of_step(run)),
-      parts_(operations_ < worth_halves ? std::min(most_parts, run.config.train.batch) : 1) {}
+      tokens_(run.config.train.batch * run.config.model.max_length),
+      parts_(operations(run, tokens_) < large_step ? std::min(most_parts, run.config.train.batch)
+                                                   : 1) {}
 
 StepGradients Stepper::gradients() {
   StepGradients sum;
   const Index batches = run_.config.train.accumulate;
   for (Index i = 0; i < batches; ++i) add_batch(sum, run_.step * batches + i);
-  const double share = 1 / static_cast<double>(sum.targets);
+  const double share = 1 / static_cast<double>(std::max<Index>(sum.targets, 1));
   sum.loss *= share;
   sum.gradients *= share;
   return sum;
@@ -88,13 +88,17 @@ void Stepper::add_batch(StepGradients& sum, std::int64_t number) {
       errors[part] = std::current_exception();
     }
   };
-  if (threads() <= most_parts || operations_ < short_ops)
+  if (threads() <= most_parts || operations(run_, tokens_) < short_step)
     parallel_for(parts_, compute);
   else
     for (Index i = 0; i < parts_; ++i) compute(i);
   for (const auto& error : errors)
     if (error) std::rethrow_exception(error);
-  for (Index i = 0; i < parts_; ++i) add(sum, parts[static_cast<std::size_t>(i)]);
+  tokens_ = 0;
+  for (const StepGradients& part : parts) {
+    add(sum, part);
+    tokens_ += part.tokens;
+  }
 }
 
 std::size_t Stepper::system_allocations() const {

@@ -39,7 +39,7 @@ class Stepper {
 
   const Run& run_;
   BatchSampler sampler_;
-  double operations_;  ///< of a step, about
+  Index tokens_;  ///< of the batch before, or the most that one can have
   Index parts_;
   std::array<MemoryPool, most_parts> pools_;
 };
