@@ -206,11 +206,11 @@ class Panels {
   Index step() const { return in_place_ ? b_.row : panel_width<T>; }
 
  private:
+  static constexpr Index run_ = 32;
+
   T* packed(Index row, Index column) const {
     return data_.data() + row * panels_ * panel_width<T> + column * rows(row);
   }
-  static constexpr Index run_ = 32;
-
   void transpose(Index row, Index column) const {
     transpose_panel(rows(row), std::min<Index>(panel_width<T>, n_ - column), b_.at(row, column),
                     b_.column, packed(row, column));

@@ -44,8 +44,9 @@ template <class Float, class Int>
   return std::bit_cast<Float>((exponent + 127) << 23);
 }
 
-template <class Float>
-[[gnu::always_inline]] inline Float limited(Float x, float low, float high) {
+/// The nearest number in [low, high], for each number of a vector as well.
+template <class Float, class Bound>
+[[gnu::always_inline]] inline Float limited(Float x, Bound low, Bound high) {
   const Float least = Float{} + low, most = Float{} + high;
   x = x > most ? most : x;
   return x < least ? least : x;

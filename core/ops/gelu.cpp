@@ -12,21 +12,27 @@ constexpr double root = std::numbers::sqrt2 * std::numbers::inv_sqrtpi, cubic = 
 template <class T>
 using Number = std::remove_cvref_t<decltype(T{}[0])>;
 
-/// The share (1 + tanh(u)) / 2 = logistic(2 u) of each number x that gelu lets through, where
-/// u = root (x + cubic x^3).
+/// Gelu of each number x of a vector: x (1 + tanh(u)) / 2 = x logistic(2 u), where
+/// u = root (x + cubic x^3). Beyond 20 it is x, below -20 nothing, and powers might overflow.
 template <class Vector>
-[[gnu::always_inline]] inline Vector gate(const Vector& x) {
+struct Gelu {
   using T = Number<Vector>;
-  return math::logistic(static_cast<T>(2 * root) * x * (1 + static_cast<T>(cubic) * x * x));
-}
 
-/// The derivative of gelu at x, whose gate is `share`.
-template <class Vector>
-[[gnu::always_inline]] inline Vector slope(const Vector& x, const Vector& share) {
-  using T = Number<Vector>;
-  const Vector twice = static_cast<T>(2 * root) * x * (1 + static_cast<T>(3 * cubic) * x * x);
-  return share * (1 + twice * (1 - share));
-}
+  [[gnu::always_inline]] explicit Gelu(const Vector& x)
+      : x(x),
+        near(math::limited(x, T{-20}, T{20})),
+        share(math::logistic(static_cast<T>(2 * root) * near *
+                             (1 + static_cast<T>(cubic) * near * near))) {}
+
+  [[gnu::always_inline]] Vector value() const { return (x < near ? near : x) * share; }
+  [[gnu::always_inline]] Vector slope() const {
+    const Vector twice =
+        static_cast<T>(2 * root) * near * (1 + static_cast<T>(3 * cubic) * near * near);
+    return share * (1 + twice * (1 - share));
+  }
+
+  Vector x, near, share;
+};
 
 /// `kernels::for_row` over n numbers, on several threads.
 template <class T, class F>
@@ -44,17 +50,13 @@ void for_each_number(Index n, F f) {
 Tensor gelu(const Tensor& x) {
   const Tensor y = make(x.shape(), x.dtype(), [&]<class T>(T* to) {
     const T* from = numbers(x, to);
-    for_each_number<T>(x.size(), [=](auto at, auto put) {
-      const auto v = at(from);
-      put(to, v * gate(v));
-    });
+    for_each_number<T>(x.size(), [=](auto at, auto put) { put(to, Gelu(at(from)).value()); });
   });
   return record("gelu", y, {x}, [x = x.detach()](const Tensor& dy, InputGradients& inputs) {
     inputs.add(0, make(x.shape(), x.dtype(), [&]<class T>(T* dx) {
                  const T *from = numbers(x, dx), *gradient = numbers(dy, dx);
                  for_each_number<T>(x.size(), [=](auto at, auto put) {
-                   const auto v = at(from);
-                   put(dx, at(gradient) * slope(v, gate(v)));
+                   put(dx, at(gradient) * Gelu(at(from)).slope());
                  });
                }));
   });
@@ -74,9 +76,9 @@ Tensor gelu_linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
       const T* from = numbers(x, to);
       T* d = dx.mutable_data<T>().data();
       for_each_number<T>(x.size(), [=](auto at, auto put) {
-        const auto v = at(from), share = gate(v);
-        put(to, v * share);
-        put(d, at(d) * slope(v, share));
+        const Gelu again(at(from));
+        put(to, again.value());
+        put(d, at(d) * again.slope());
       });
     });
     inputs.add(0, dx.with_shape(x.shape()));

@@ -123,4 +123,23 @@ TEST_CASE("a convolution is the sum it is defined by") {
   CHECK(conv1d(x, w, {}, {.dilation = 2}).values() == std::vector<double>{13, 24});
 }
 
+TEST_CASE("gelu passes on what is large, stops what is small, and so do its gradients") {
+  for (const DType dtype : {DType::float32, DType::float64}) {
+    const Parameter x(Tensor::from({-inf, -1e30, -30, 30, 1e30, inf}, {6}, dtype));
+    const Tensor y = gelu(x);
+    const auto values = y.values();
+    const auto slopes = gradients_of(sum(where(Tensor::from({0, 1, 1, 1, 1, 0}, {6}, dtype), y,
+                                               Tensor::zeros({6}, dtype))))
+                            .of(x)
+                            .values();
+    for (const std::size_t i : {0, 1, 2}) CHECK(std::abs(values[i]) < 1e-30);
+    CHECK(values[3] == 30);
+    CHECK(values[4] == doctest::Approx(1e30));
+    CHECK(values[5] == inf);
+    for (const std::size_t i : {1, 2}) CHECK(std::abs(slopes[i]) < 1e-30);
+    for (const std::size_t i : {3, 4}) CHECK(slopes[i] == 1);
+    CHECK(std::isnan(gelu(Tensor::scalar(std::nan(""), dtype)).item()));
+  }
+}
+
 }  // namespace qkv::tests
