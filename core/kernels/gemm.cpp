@@ -188,13 +188,13 @@ class Panels {
   /// memory is read in its order.
   Index parts() const {
     if (in_place_) return 0;
-    return transposed_ ? (k_ + depth_ - 1) / depth_ * panels_ : (k_ + run_ - 1) / run_;
+    return transposed_ ? (k_ + depth_ - 1) / depth_ * panels_ : (k_ + run_rows - 1) / run_rows;
   }
   void pack(Index part) const {
     if (transposed_)
       transpose(part / panels_ * depth_, part % panels_ * panel_width<T>);
     else
-      copy_rows(part * run_, std::min(k_, (part + 1) * run_));
+      copy_rows(part * run_rows, std::min(k_, (part + 1) * run_rows));
   }
   Index depth() const { return depth_; }
   Index rows(Index row) const { return std::min(depth_, k_ - row); }
@@ -206,7 +206,7 @@ class Panels {
   Index step() const { return in_place_ ? b_.row : panel_width<T>; }
 
  private:
-  static constexpr Index run_ = 32;
+  static constexpr Index run_rows = 32;
 
   T* packed(Index row, Index column) const {
     return data_.data() + row * panels_ * panel_width<T> + column * rows(row);
