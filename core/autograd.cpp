@@ -147,8 +147,8 @@ void Gradients::add(const Node* parameter, Tensor gradient) {
     accumulate(found->second, std::move(gradient));
 }
 
-Gradients& Gradients::operator+=(const Gradients& other) {
-  for (const auto& [parameter, gradient] : other.entries_) add(parameter, gradient);
+Gradients& Gradients::operator+=(Gradients other) {
+  for (auto& [parameter, gradient] : other.entries_) add(parameter, std::move(gradient));
   return *this;
 }
 

@@ -52,7 +52,7 @@ class Gradients {
   std::size_t size() const { return entries_.size(); }
 
   /// Micro-batches accumulate by addition.
-  Gradients& operator+=(const Gradients& other);
+  Gradients& operator+=(Gradients other);
   Gradients& operator*=(double factor);
   /// Moves every number to the nearest in [-limit, limit].
   Gradients& clamp(double limit);

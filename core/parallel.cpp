@@ -140,6 +140,24 @@ struct Threads {
   std::atomic<int> count = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 };
 
+/// Sets a flag, unless somebody else did, and clears it at its end. Unlike a mutex, the flag may be
+/// asked for by the thread that set it.
+class Turn {
+ public:
+  explicit Turn(std::atomic_flag& busy) : busy_(busy), mine_(!busy.test_and_set()) {}
+  ~Turn() {
+    if (mine_) busy_.clear();
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+  bool mine() const { return mine_; }
+
+ private:
+  std::atomic_flag& busy_;
+  bool mine_;
+};
+
 /// The process's threads, started when first needed.
 Threads& the_threads() {
   static Threads threads;
@@ -167,13 +185,13 @@ void detail::parallel(Index count, Call call, const void* f) {
   Threads& all = the_threads();
   const int wanted = all.count;
   // A job inside a job, or of another thread, is done by whoever brings it.
-  if (wanted == 1 || count > Share::most_pieces || all.busy.test_and_set()) {
+  const Turn turn(all.busy);
+  if (wanted == 1 || count > Share::most_pieces || !turn.mine()) {
     for (Index i = 0; i < count; ++i) call(f, i);
     return;
   }
   if (!all.team || all.team->size() != wanted) all.team.emplace(wanted);
   all.team->run(count, call, f);
-  all.busy.clear();
 }
 
 }  // namespace qkv

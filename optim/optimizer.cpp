@@ -194,15 +194,14 @@ void Optimizer::step(std::span<const NamedParameter> parameters, const Gradients
 
 Optimizer::Kept& Optimizer::kept(const NamedParameter& entry, std::size_t i) {
   if (i >= kept_.size()) kept_.resize(i + 1);
-  Kept& own = kept_[i];
-  if (own.of == entry) return own;
-  own = {entry, {}, decays(entry) ? options_.weight_decay : 0};
+  if (kept_[i].of == entry) return kept_[i];
+  Kept own = {entry, {}, decays(entry) ? options_.weight_decay : 0};
   for (const std::string& slot : slots()) {
     Tensor& value = state_[slot_path(slot, entry.path)];
     if (!value) value = Tensor::zeros(entry.parameter->shape(), entry.parameter->value().dtype());
     own.slots.push_back(&value);
   }
-  return own;
+  return kept_[i] = std::move(own);
 }
 
 void Optimizer::load_state(std::span<const NamedParameter> parameters,

@@ -91,13 +91,14 @@ Benchmark benchmark(Run& run, double seconds) {
     tokens_a_step = static_cast<double>(now.tokens);
   }
   const double step = median(whole), memory = peak_memory_mib();
-  const auto time = static_cast<Index>(tokens_a_step) / train.batch;
+  const Index sequences = train.batch * train.accumulate;
+  const auto time = static_cast<Index>(tokens_a_step) / sequences;
   return {.step_ms = step,
           .data_and_forward_ms = median(forward),
           .backward_ms = median(backward),
           .optimizer_ms = median(update),
           .tokens_per_second = 1000 * tokens_a_step / step,
-          .gflops = 1e-6 * step_operations(run, train.batch, time) / step,
+          .gflops = 1e-6 * step_operations(run, sequences, time) / step,
           .sgemm_gflops = sgemm_gflops(),
           .peak_memory_mib = memory,
           .parameters = parameter_count(*run.network),

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <exception>
 #include <optional>
+#include <utility>
 
 #include "core/parallel.h"
 
@@ -39,11 +40,11 @@ StepGradients gradients_of_sum(const Run& run, std::span<const Index> examples,
   return part;
 }
 
-void add(StepGradients& sum, const StepGradients& part) {
+void add(StepGradients& sum, StepGradients part) {
   sum.loss += part.loss;
   sum.tokens += part.tokens;
   sum.targets += part.targets;
-  sum.gradients += part.gradients;
+  sum.gradients += std::move(part.gradients);
   sum.forward_ms += part.forward_ms;
   sum.backward_ms += part.backward_ms;
 }
@@ -95,9 +96,9 @@ void Stepper::add_batch(StepGradients& sum, std::int64_t number) {
   for (const auto& error : errors)
     if (error) std::rethrow_exception(error);
   tokens_ = 0;
-  for (const StepGradients& part : parts) {
-    add(sum, part);
+  for (StepGradients& part : parts) {
     tokens_ += part.tokens;
+    add(sum, std::move(part));
   }
 }
 

@@ -65,9 +65,21 @@ TEST_CASE("halves and micro-batches of unequal size give the mean over all targe
 
 TEST_CASE("a step has the same bits on any number of threads") {
   const int before = threads();
-  Config config = tiny_config(6, 2);
+  Config config = tiny_config(6, 1);
   config.model.dropout = 0.2;
+  bool in_turn = false;
+  SUBCASE("halves side by side") {}
+  // By the longest sentence allowed, the first step is long enough for all threads to share its
+  // ops.
+  SUBCASE("halves one after the other") {
+    in_turn = true;
+    config.model.max_length = 20000;
+  }
   const Run run = start_run(config);
+  const auto operations =
+      static_cast<double>(6 * 6 * config.model.max_length * parameter_count(*run.network));
+  CHECK(operations < 1e10);
+  CHECK((operations > 1e9) == in_turn);
   set_threads(1);
   const StepGradients alone = Stepper(run).gradients();
   for (const int count : {2, 3}) {
