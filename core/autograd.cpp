@@ -36,8 +36,7 @@ void accumulate(Tensor& sum, Tensor term) {
 /// Replaces each number g by f(g), in place when nobody else holds them.
 template <class F>
 void replace(Tensor& gradient, F f) {
-  if (!gradient.unshared())
-    gradient = Tensor::from(gradient.values(), gradient.shape(), gradient.dtype());
+  gradient = own(std::move(gradient));
   dispatch(gradient.dtype(), [&](auto zero) {
     for (auto& g : gradient.mutable_data<decltype(zero)>()) g = f(g);
   });
@@ -101,29 +100,31 @@ Node::~Node() {
 
 void Node::backward(const Tensor&, InputGradients&) {}
 
-void InputGradients::add(std::size_t i, Tensor dx) {
-  Node* input = node_.inputs[i].get();
-  if (!input) return;
-  if (anomalies_are_detected()) detail::require_sound_gradient(node_.op, i, dx);
-  if (input->inputs.empty()) return gradients_.add(input, std::move(dx));
-  accumulate(input->gradient, std::move(dx));
+Tensor& InputGradients::so_far(std::size_t i) {
+  Node& input = *node_.inputs[i];
+  return input.inputs.empty() ? gradients_.at(&input) : input.gradient;
 }
 
-Gradients gradients_of(Tensor loss) {
+void InputGradients::add(std::size_t i, Tensor dx) {
+  if (!needs(i)) return;
+  if (anomalies_are_detected()) detail::require_sound_gradient(node_.op, i, dx);
+  accumulate(so_far(i), std::move(dx));
+}
+
+Gradients gradients_of(Tensor loss, Gradients sum) {
   require(loss.size() == 1,
           "[gradients_of] needs a scalar loss, got shape {}; reduce it with mean() or sum()",
           loss.shape());
-  Gradients gradients;
-  if (!loss.node()) return gradients;
+  if (!loss.node()) return sum;
   std::shared_ptr<Node> root = loss.node();
   Node consumer("loss");
   consumer.inputs = {root};
-  InputGradients(consumer, gradients).add(0, Tensor::full(loss.shape(), 1, loss.dtype()));
+  InputGradients(consumer, sum).add(0, Tensor::full(loss.shape(), 1, loss.dtype()));
   loss = {};
   consumer.inputs.clear();
   Walk walk(std::move(root));
-  walk.run(gradients);
-  return gradients;
+  walk.run(sum);
+  return sum;
 }
 
 bool Gradients::has(const Parameter& parameter) const {
@@ -139,16 +140,14 @@ const Tensor& Gradients::of(const Parameter& parameter) const {
   return found->second;
 }
 
-void Gradients::add(const Node* parameter, Tensor gradient) {
+Tensor& Gradients::at(const Node* parameter) {
   const auto found = std::ranges::find(entries_, parameter, &Entry::first);
-  if (found == entries_.end())
-    entries_.emplace_back(parameter, std::move(gradient));
-  else
-    accumulate(found->second, std::move(gradient));
+  return found == entries_.end() ? entries_.emplace_back(parameter, Tensor()).second
+                                 : found->second;
 }
 
 Gradients& Gradients::operator+=(Gradients other) {
-  for (auto& [parameter, gradient] : other.entries_) add(parameter, std::move(gradient));
+  for (auto& [parameter, gradient] : other.entries_) accumulate(at(parameter), std::move(gradient));
   return *this;
 }
 

@@ -62,7 +62,8 @@ class Gradients {
 
  private:
   friend class InputGradients;
-  void add(const Node* parameter, Tensor gradient);
+  /// The gradient so far, empty at first.
+  Tensor& at(const Node* parameter);
 
   using Entry = std::pair<const Node*, Tensor>;
   std::vector<Entry, BlockAllocator<Entry>> entries_;
@@ -83,16 +84,28 @@ class InputGradients {
   void add(std::size_t i, F&& dx) {
     if (needs(i)) add(i, Tensor(dx()));
   }
+  /// The same, where `added(sum)` adds to the gradient so far, which is empty at first, and may do
+  /// so in its memory.
+  template <class F>
+  requires std::is_invocable_r_v<Tensor, F, Tensor>
+  void add(std::size_t i, F&& added) {
+    if (!needs(i)) return;
+    Tensor& sum = so_far(i);
+    sum = added(std::exchange(sum, {}));
+    if (anomalies_are_detected()) detail::require_sound_gradient(node_.op, i, sum);
+  }
 
  private:
+  Tensor& so_far(std::size_t i);
+
   Node& node_;
   Gradients& gradients_;
 };
 
 /// The derivatives of a scalar by every parameter that it depends on (reverse mode: Linnainmaa
-/// 1970; Griewank & Walther, "Evaluating Derivatives"). Takes the loss by value: moved in, the
-/// graph is freed while it is walked. Throws ShapeError when `loss` is not a scalar.
-Gradients gradients_of(Tensor loss);
+/// 1970; Griewank & Walther, "Evaluating Derivatives"), added to `sum`. Takes the loss by value:
+/// moved in, the graph is freed while it is walked. Throws ShapeError when `loss` is not a scalar.
+Gradients gradients_of(Tensor loss, Gradients sum = {});
 
 /// While alive, ops on this thread record nothing. Together with the memory pool in use
 /// (core/memory.h) this is the library's only state outside objects; both belong to the thread.

@@ -33,7 +33,7 @@ class Parameter {
   /// Access for optimizers. Tensors that still share the numbers keep their own copy.
   template <class T>
   std::span<T> mutable_data() {
-    if (!value_.unshared()) assign(Tensor::from(value_.values(), shape(), value_.dtype()));
+    if (!value_.unshared()) assign(own(value_));
     return value_.mutable_data<T>();
   }
   /// A frozen parameter takes part in the computation but receives no gradient.

@@ -78,6 +78,16 @@ Tensor Tensor::with_shape(const Shape& shape) const {
   return result;
 }
 
+Tensor own(Tensor x) {
+  if (x.unshared()) return x;
+  Tensor copy = Tensor::empty(x.shape(), x.dtype());
+  dispatch(x.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    std::ranges::copy(x.data<T>(), copy.mutable_data<T>().begin());
+  });
+  return copy;
+}
+
 Indices::Indices(std::span<const std::int32_t> values, const Shape& shape)
     : buffer_(make_buffer(values.size_bytes())), shape_(shape) {
   require(std::ssize(values) == shape.size(), "[indices] {} values do not fill the shape {}",

@@ -87,6 +87,9 @@ class Tensor {
   DType dtype_ = DType::float32;
 };
 
+/// `x`, or a copy without history when another tensor shares its numbers: they may be changed.
+Tensor own(Tensor x);
+
 /// Token ids, labels and positions: integers of a type of their own, so that differentiating one
 /// does not compile.
 class Indices {

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "core/parallel.h"
 #include "datasets/batch.h"
 #include "train/run.h"
 
@@ -13,15 +14,17 @@ struct StepGradients {
   Index tokens = 0;   ///< that the model read, without padding
   Index targets = 0;  ///< of which the loss is the mean
   Gradients gradients;
-  double forward_ms = 0, backward_ms = 0;  ///< sums over the halves
+  double forward_ms = 0, backward_ms = 0;  ///< sums over the parts
 };
 
 /// Computes the gradients of one training step after the other.
 ///
-/// Unless the model is large, its batch is cut in two halves. Two threads take one half each
-/// through forward and backward and meet once a step, where otherwise they share out each op; more
-/// threads do that with one half after the other when it is worth it. The cut depends on the config
-/// alone, so that results are the same for any number of threads.
+/// A batch is cut into lanes, and the part of a lane into parts that are taken through forward and
+/// backward one after the other, so that only one part's activations are in memory. Two lanes
+/// serve a small model: two threads take one each and meet once a step, where otherwise they share
+/// out each op; more threads do that with one lane after the other when it is worth it. A large
+/// model has one lane, as each lane sums gradients of its own. The cut depends on the config alone,
+/// so that results are the same for any number of threads.
 class Stepper {
  public:
   explicit Stepper(const Run& run);
@@ -29,19 +32,20 @@ class Stepper {
   /// Those of step `run.step`.
   StepGradients gradients();
 
-  /// How often tensor memory of a half had to be taken from the system.
+  /// How often tensor memory of a lane had to be taken from the system.
   std::size_t system_allocations() const;
 
  private:
-  void add_batch(StepGradients& sum, std::int64_t number);
+  StepGradients lane_gradients(Index lane, const std::vector<std::vector<Index>>& batches) const;
 
-  static constexpr Index most_parts = 2;
+  static constexpr Index most_lanes = 2;
 
   const Run& run_;
   BatchSampler sampler_;
-  Index tokens_;  ///< of the batch before, or the most that one can have
-  Index parts_;
-  std::array<MemoryPool, most_parts> pools_;
+  Index tokens_;  ///< of the step before, or the most that one can have
+  Pieces parts_;  ///< of a batch
+  Pieces lanes_;  ///< of the parts
+  std::array<MemoryPool, most_lanes> pools_;
 };
 
 }  // namespace qkv

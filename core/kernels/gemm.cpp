@@ -45,10 +45,14 @@ struct Strided {
   const T* data;
   Index row, column;
 
-  explicit Strided(const Matrix<const T>& m)
-      : data(m.data), row(m.transposed ? 1 : m.stride), column(m.transposed ? m.stride : 1) {}
   const T* at(Index i, Index j) const { return data + i * row + j * column; }
+  Strided from(Index i, Index j) const { return {at(i, j), row, column}; }
 };
+
+template <class T>
+Strided<T> strided(const Matrix<const T>& m) {
+  return {m.data, m.transposed ? 1 : m.stride, m.transposed ? m.stride : 1};
+}
 
 /// One block of a product: C[rows x columns] = alpha A[rows x k] B[k x columns] + beta C.
 template <class T>
@@ -170,66 +174,56 @@ void transpose_panel(Index k, Index n, const T* from, Index stride, T* to) {
                       from + i + j * stride, stride, to + i * panel_width<T> + j);
 }
 
-/// B[k x n] in blocks of `depth()` rows, each in panels of `panel_width` columns.
+/// B[k x n], where k is at most a block's depth, in panels of `panel_width` columns.
 template <class T>
 class Panels {
  public:
-  Panels(Index k, Index n, const Matrix<const T>& b)
+  Panels(Index k, Index n, const Strided<T>& b, bool transposed)
       : k_(k),
         n_(n),
-        depth_(depth_of(k)),
-        panels_((n + panel_width<T> - 1) / panel_width<T>),
         b_(b),
-        transposed_(b.transposed),
-        in_place_(!b.transposed && k * n <= in_cache),
-        data_(in_place_ ? 0 : panels_ * panel_width<T> * k) {}
+        transposed_(transposed),
+        in_place_(!transposed && k * n <= in_cache),
+        data_(in_place_ ? 0 : count() * panel_width<T> * k) {}
 
   /// Parts that threads may pack side by side: panels of a transposed B, else runs of rows, so that
   /// memory is read in its order.
   Index parts() const {
     if (in_place_) return 0;
-    return transposed_ ? (k_ + depth_ - 1) / depth_ * panels_ : (k_ + run_rows - 1) / run_rows;
+    return transposed_ ? count() : (k_ + run_rows - 1) / run_rows;
   }
   void pack(Index part) const {
     if (transposed_)
-      transpose(part / panels_ * depth_, part % panels_ * panel_width<T>);
+      transpose(part * panel_width<T>);
     else
       copy_rows(part * run_rows, std::min(k_, (part + 1) * run_rows));
   }
-  Index depth() const { return depth_; }
-  Index rows(Index row) const { return std::min(depth_, k_ - row); }
-  /// The panel that starts at `row` and `column`.
-  const T* at(Index row, Index column) const {
-    return in_place_ ? b_.at(row, column) : packed(row, column);
-  }
+  /// The panel that starts at `column`.
+  const T* at(Index column) const { return in_place_ ? b_.at(0, column) : packed(column); }
   /// Numbers from one row of a panel to the next.
   Index step() const { return in_place_ ? b_.row : panel_width<T>; }
 
  private:
   static constexpr Index run_rows = 32;
 
-  T* packed(Index row, Index column) const {
-    return data_.data() + row * panels_ * panel_width<T> + column * rows(row);
-  }
-  void transpose(Index row, Index column) const {
-    transpose_panel(rows(row), std::min<Index>(panel_width<T>, n_ - column), b_.at(row, column),
-                    b_.column, packed(row, column));
+  Index count() const { return (n_ + panel_width<T> - 1) / panel_width<T>; }
+  T* packed(Index column) const { return data_.data() + column * k_; }
+  void transpose(Index column) const {
+    transpose_panel(k_, std::min<Index>(panel_width<T>, n_ - column), b_.at(0, column), b_.column,
+                    packed(column));
   }
   void copy_rows(Index row, Index end) const {
-    for (Index block = row / depth_ * depth_; row < end; block += depth_) {
-      const Index step = panel_width<T> * rows(block);
-      for (; row < std::min(end, block + depth_); ++row) {
-        const T* from = b_.at(row, 0);
-        T* to = packed(block, 0) + (row - block) * panel_width<T>;
-        Index column = 0;
-        for (; column + panel_width<T> <= n_; column += panel_width<T>, to += step)
-          copy_row(panel_width<T>, from + column, to);
-        if (column < n_) copy_row(n_ - column, from + column, to);
-      }
+    for (; row < end; ++row) {
+      const T* from = b_.at(row, 0);
+      T* to = packed(0) + row * panel_width<T>;
+      Index column = 0;
+      for (; column + panel_width<T> <= n_; column += panel_width<T>, to += panel_width<T> * k_)
+        copy_row(panel_width<T>, from + column, to);
+      if (column < n_) copy_row(n_ - column, from + column, to);
     }
   }
 
-  Index k_, n_, depth_, panels_;
+  Index k_, n_;
   Strided<T> b_;
   bool transposed_, in_place_;
   Scratch<T> data_;
@@ -237,9 +231,9 @@ class Panels {
 
 /// Copies A[m x k], whose columns are adjacent numbers, tile by tile: k rows of tile_rows numbers.
 template <class T>
-void pack_tiles(Index m, Index k, const Strided<T>& a, Index i0, Index k0, T* to) {
+void pack_tiles(Index m, Index k, const Strided<T>& a, T* to) {
   for (Index p = 0; p < k; ++p, to += tile_rows) {
-    const T* from = a.at(i0, k0 + p);
+    const T* from = a.at(0, p);
     Index i = 0;
     for (; i + tile_rows <= m; i += tile_rows) std::copy_n(from + i, tile_rows, to + i * k);
     std::copy_n(from + i, m - i, to + i * k);
@@ -258,48 +252,36 @@ void multiply_panel(Block<T> block, Index rows, Index a_step) {
   }
 }
 
-/// C[m x n] = alpha A B + beta C
+/// C[m x n] = alpha A B + beta C, where k is at most a block's depth.
 template <class T>
-class Product {
- public:
-  Product(Index m, Index n, Index k, T alpha, const Matrix<const T>& a, const Panels<T>& b, T beta,
-          const Matrix<T>& c)
-      : n_(n), alpha_(alpha), beta_(beta), a_(a), b_(b), c_(c) {
-    const bool far_apart = a.transposed && a.stride > near;
-    const Scratch<T> scratch(far_apart ? block_rows * b.depth() : 0);
-    T* packed = far_apart ? scratch.data() : nullptr;
-    for (Index k0 = 0; k0 == 0 || k0 < k; k0 += b.depth())
-      for (Index i = 0; i < m; i += block_rows) {
-        const Index rows = std::min(block_rows, m - i);
-        if (packed) pack_tiles(rows, b.rows(k0), a_, i, k0, packed);
-        for (Index j = 0; j < n; j += panel_width<T>) multiply(k0, i, rows, j, packed);
-      }
+void multiply_panels(Index m, Index n, Index k, T alpha, const Strided<T>& a, const Panels<T>& b,
+                     T beta, const Matrix<T>& c) {
+  const bool far_apart = a.row == 1 && a.column > near;
+  const Scratch<T> packed(far_apart ? block_rows * k : 0);
+  for (Index i = 0; i < m; i += block_rows) {
+    const Index rows = std::min(block_rows, m - i);
+    Strided<T> block = a.from(i, 0);
+    if (far_apart) {
+      pack_tiles(rows, k, block, packed.data());
+      block = {packed.data(), 1, tile_rows};
+    }
+    for (Index j = 0; j < n; j += panel_width<T>)
+      multiply_panel(
+          Block<T>{k, block.data, block.row, block.column, b.at(j), b.step(), alpha, beta,
+                   c.data + i * c.stride + j, c.stride, std::min<Index>(panel_width<T>, n - j)},
+          rows, tile_rows * (far_apart ? k : a.row));
   }
+}
 
- private:
-  /// Rows [i, i + rows) of C, which `packed` holds of A unless it is null, times one panel.
-  void multiply(Index k0, Index i, Index rows, Index j, const T* packed) const {
-    const Index k = b_.rows(k0);
-    const Block<T> block{k,
-                         packed ? packed : a_.at(i, k0),
-                         packed ? 1 : a_.row,
-                         packed ? tile_rows : a_.column,
-                         b_.at(k0, j),
-                         b_.step(),
-                         alpha_,
-                         k0 == 0 ? beta_ : T{1},
-                         c_.data + i * c_.stride + j,
-                         c_.stride,
-                         std::min<Index>(panel_width<T>, n_ - j)};
-    multiply_panel(block, rows, tile_rows * (packed ? k : a_.row));
-  }
-
-  Index n_;
-  T alpha_, beta_;
-  Strided<T> a_;
-  const Panels<T>& b_;
-  Matrix<T> c_;
-};
+/// Calls f(start, length) for each block of a sum of `depth` terms; once if there are none.
+template <class F>
+void for_each_depth(Index depth, F f) {
+  const Index most = depth_of(depth);
+  Index k = 0;
+  do {
+    f(k, std::min(most, depth - k));
+  } while ((k += most) < depth);
+}
 
 /// The same where B is one panel and A can be read where it lies.
 template <class T>
@@ -319,27 +301,29 @@ template <class T>
 void gemm(Index m, Index n, Index k, T alpha, Matrix<const T> a, Matrix<const T> b, T beta,
           Matrix<T> c) {
   if (n > 0 && n <= panel_width<T> && k <= most_depth && (!a.transposed || a.stride <= near))
-    return one_panel(m, n, k, alpha, Strided<T>(a), b, beta, c);
-  const Panels<T> panels(k, n, b);
-  for (Index part = 0; part < panels.parts(); ++part) panels.pack(part);
-  Product<T>(m, n, k, alpha, a, panels, beta, c);
+    return one_panel(m, n, k, alpha, strided(a), b, beta, c);
+  for_each_depth(k, [&](Index k0, Index depth) {
+    const Panels<T> panels(depth, n, strided(b).from(k0, 0), b.transposed);
+    for (Index part = 0; part < panels.parts(); ++part) panels.pack(part);
+    multiply_panels(m, n, depth, alpha, strided(a).from(0, k0), panels, k0 ? T{1} : beta, c);
+  });
 }
 
 template <class T>
 void parallel_gemm(Index m, Index n, Index k, T alpha, Matrix<const T> a, Matrix<const T> b, T beta,
                    Matrix<T> c) {
-  const Panels<T> panels(k, n, b);
-  parallel_for(cut(panels.parts(), n * k / std::max<Index>(panels.parts(), 1)),
-               [&](Index begin, Index end) {
-                 for (Index part = begin; part < end; ++part) panels.pack(part);
-               });
-  // Fewer, taller pieces keep more of B in the cache.
-  const Index most = std::max(m / 128, std::clamp<Index>(m / 32, 1, 8));
-  parallel_for(cut(m, n * k / 8, most), [&](Index begin, Index end) {
-    Matrix<const T> rows = a;
-    rows.data += begin * (a.transposed ? 1 : a.stride);
-    Product<T>(end - begin, n, k, alpha, rows, panels, beta,
-               Matrix<T>{c.data + begin * c.stride, c.stride});
+  for_each_depth(k, [&](Index k0, Index depth) {
+    const Panels<T> panels(depth, n, strided(b).from(k0, 0), b.transposed);
+    parallel_for(cut(panels.parts(), n * depth / std::max<Index>(panels.parts(), 1)),
+                 [&](Index begin, Index end) {
+                   for (Index part = begin; part < end; ++part) panels.pack(part);
+                 });
+    // Fewer, taller pieces keep more of B in the cache.
+    const Index most = std::max(m / 128, std::clamp<Index>(m / 32, 1, 8));
+    parallel_for(cut(m, n * depth / 8, most), [&](Index begin, Index end) {
+      multiply_panels(end - begin, n, depth, alpha, strided(a).from(begin, k0), panels,
+                      k0 ? T{1} : beta, Matrix<T>{c.data + begin * c.stride, c.stride});
+    });
   });
 }
 

@@ -3,6 +3,7 @@
 #include "core/kernels/rows.h"
 #include "core/ops.h"
 #include "core/ops/elementwise.h"
+#include "core/ops/product.h"
 
 namespace qkv {
 namespace {
@@ -71,7 +72,7 @@ Tensor gelu_linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
                                                               InputGradients& inputs) {
     const Index rows = x.size() / w.dim(1);
     const Tensor flat_dy = dy.with_shape({rows, w.dim(0)}), flat_x = x.with_shape({rows, w.dim(1)});
-    Tensor dx = matmul(flat_dy, w);  // by gelu(x), then by x
+    Tensor dx = product(flat_dy, false, w, false);  // by gelu(x), then by x
     const Tensor y = make(flat_x.shape(), x.dtype(), [&]<class T>(T* to) {
       const T* from = numbers(x, to);
       T* d = dx.mutable_data<T>().data();
@@ -82,7 +83,7 @@ Tensor gelu_linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
       });
     });
     inputs.add(0, dx.with_shape(x.shape()));
-    inputs.add(1, [&] { return matmul(flat_dy, y, Transpose::first); });
+    inputs.add(1, [&](Tensor sum) { return product(flat_dy, true, y, false, std::move(sum)); });
     inputs.add(2, [&] { return sum_to(flat_dy, {w.dim(0)}); });
   };
   return record("gelu_linear", forward(), {x, weight, bias}, backward);

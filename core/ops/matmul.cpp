@@ -1,6 +1,7 @@
 #include "core/kernels/gemm.h"
 #include "core/ops.h"
 #include "core/ops/make.h"
+#include "core/ops/product.h"
 
 namespace qkv {
 namespace {
@@ -26,19 +27,25 @@ bool one_matrix(const Tensor& x) {
   return x.rank() == 2;
 }
 
-/// Batched product; an operand that is one matrix serves the whole batch.
-Tensor product(const Tensor& a, bool transpose_a, const Tensor& b, bool transpose_b) {
+}  // namespace
+
+Tensor product(const Tensor& a, bool transpose_a, const Tensor& b, bool transpose_b, Tensor sum) {
   const Index m = a.dim(transpose_a ? -1 : -2), k = a.dim(transpose_a ? -2 : -1);
   const Index n = b.dim(transpose_b ? -2 : -1);
   const Shape shape = with_matrix(one_matrix(a) ? b.shape() : a.shape(), m, n);
-  return make(shape, a.dtype(), [&]<class T>(T* y) {
+  const bool adds = static_cast<bool>(sum);
+  Tensor result = adds ? own(std::move(sum)) : Tensor::empty(shape, a.dtype());
+  dispatch(a.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    const T beta = adds ? T{1} : T{0};
+    T* y = result.mutable_data<T>().data();
     const Index batch = shape.size() / std::max<Index>(m * n, 1);
     const Index step_a = one_matrix(a) ? 0 : m * k, step_b = one_matrix(b) ? 0 : k * n;
     const T *from_a = numbers(a, y), *from_b = numbers(b, y);
     const Index stride_a = a.dim(-1), stride_b = b.dim(-1);
     const auto multiply = [=](Index i, auto&& gemm) {
       gemm(m, n, k, T{1}, Matrix<const T>{from_a + i * step_a, stride_a, transpose_a},
-           Matrix<const T>{from_b + i * step_b, stride_b, transpose_b}, T{0},
+           Matrix<const T>{from_b + i * step_b, stride_b, transpose_b}, beta,
            Matrix<T>{y + i * m * n, n});
     };
     if (batch == 1) return multiply(0, kernels::parallel_gemm<T>);
@@ -46,7 +53,10 @@ Tensor product(const Tensor& a, bool transpose_a, const Tensor& b, bool transpos
       for (Index i = begin; i < end; ++i) multiply(i, kernels::gemm<T>);
     });
   });
+  return result;
 }
+
+namespace {
 
 Shape leading_axes(const Tensor& x) {
   return Shape(x.shape().sizes().first(static_cast<std::size_t>(x.rank() - 2)));
@@ -128,8 +138,11 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
       "linear", y, {x, weight, bias},
       [=, x = x.detach(), w = weight.detach()](const Tensor& dy, InputGradients& inputs) {
         const Tensor flat_dy = dy.with_shape({rows, out}), flat_x = x.with_shape({rows, in});
-        inputs.add(0, [&] { return product(flat_dy, false, w, false).with_shape(x.shape()); });
-        inputs.add(1, [&] { return product(flat_dy, true, flat_x, false); });
+        inputs.add(0, [&](Tensor sum) {
+          return product(flat_dy, false, w, false, std::move(sum)).with_shape(x.shape());
+        });
+        inputs.add(
+            1, [&](Tensor sum) { return product(flat_dy, true, flat_x, false, std::move(sum)); });
         inputs.add(2, [&] { return sum_to(flat_dy, {out}); });
       });
 }

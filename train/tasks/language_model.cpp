@@ -17,7 +17,7 @@ using Characters = std::vector<std::string>;
 /// Random characters, for measuring speed: with padding and the unknown token 65 in all, as many as
 /// Shakespeare's plays have.
 Characters generated(std::uint64_t seed) {
-  constexpr std::size_t length = 1 << 18;
+  constexpr std::size_t length = 1 << 16;
   const Random random(seed, Purpose::sampling);
   Characters text(length);
   for (std::size_t i = 0; i < length; ++i) text[i] = static_cast<char>('!' + random.bits(i) % 63);
