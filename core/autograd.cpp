@@ -68,7 +68,7 @@ class Walk {
   void run(Gradients& gradients) {
     for (auto& node : nodes_) {
       const Tensor dy = std::exchange(node->gradient, {});
-      InputGradients inputs(*node, gradients);
+      InputGradients inputs(*node, gradients, node.use_count() == 1);
       if (dy) node->backward(dy, inputs);
       node->visited = false;
       node.reset();
@@ -109,6 +109,10 @@ void InputGradients::add(std::size_t i, Tensor dx) {
   if (!needs(i)) return;
   if (anomalies_are_detected()) detail::require_sound_gradient(node_.op, i, dx);
   accumulate(so_far(i), std::move(dx));
+}
+
+Tensor InputGradients::in_place_of(const Tensor& kept) const {
+  return last_ && kept.unshared() ? kept : Tensor::empty(kept.shape(), kept.dtype());
 }
 
 Gradients gradients_of(Tensor loss, Gradients sum) {

@@ -72,7 +72,12 @@ class Gradients {
 /// What an op's backward writes to.
 class InputGradients {
  public:
-  InputGradients(Node& node, Gradients& gradients) : node_(node), gradients_(gradients) {}
+  InputGradients(Node& node, Gradients& gradients, bool last = false)
+      : node_(node), gradients_(gradients), last_(last) {}
+
+  /// A tensor like `kept`, which the op kept for its backward, to be written to number by number:
+  /// `kept` itself when the graph is being freed and nobody else holds it.
+  Tensor in_place_of(const Tensor& kept) const;
 
   /// Whether input `i` depends on a parameter.
   bool needs(std::size_t i) const { return node_.inputs[i] != nullptr; }
@@ -100,6 +105,7 @@ class InputGradients {
 
   Node& node_;
   Gradients& gradients_;
+  bool last_;
 };
 
 /// The derivatives of a scalar by every parameter that it depends on (reverse mode: Linnainmaa

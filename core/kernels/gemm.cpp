@@ -32,6 +32,8 @@ Index depth_of(Index k) {
   const Index blocks = (k + most_depth - 1) / most_depth;
   return (k + blocks - 1) / blocks;
 }
+/// Numbers of B that are packed at once.
+constexpr Index most_packed = Index{1} << 18;
 /// A matrix B of at most so many numbers is read where it lies.
 constexpr Index in_cache = Index{1} << 16;
 /// Columns of A at most so many numbers apart are read where they lie.
@@ -273,14 +275,16 @@ void multiply_panels(Index m, Index n, Index k, T alpha, const Strided<T>& a, co
   }
 }
 
-/// Calls f(start, length) for each block of a sum of `depth` terms; once if there are none.
-template <class F>
-void for_each_depth(Index depth, F f) {
-  const Index most = depth_of(depth);
-  Index k = 0;
+/// Calls f(k0, depth, j0, columns) for each block of B[k x n] that is packed at once.
+template <class T, class F>
+void for_each_block(Index k, Index n, F f) {
+  const Index depth = depth_of(k);
+  const Index columns = std::max<Index>(most_packed / (depth * panel_width<T>), 1) * panel_width<T>;
+  Index k0 = 0;
   do {
-    f(k, std::min(most, depth - k));
-  } while ((k += most) < depth);
+    for (Index j0 = 0; j0 < n; j0 += columns)
+      f(k0, std::min(depth, k - k0), j0, std::min(columns, n - j0));
+  } while ((k0 += depth) < k);
 }
 
 /// The same where B is one panel and A can be read where it lies.
@@ -302,27 +306,28 @@ void gemm(Index m, Index n, Index k, T alpha, Matrix<const T> a, Matrix<const T>
           Matrix<T> c) {
   if (n > 0 && n <= panel_width<T> && k <= most_depth && (!a.transposed || a.stride <= near))
     return one_panel(m, n, k, alpha, strided(a), b, beta, c);
-  for_each_depth(k, [&](Index k0, Index depth) {
-    const Panels<T> panels(depth, n, strided(b).from(k0, 0), b.transposed);
+  for_each_block<T>(k, n, [&](Index k0, Index depth, Index j0, Index columns) {
+    const Panels<T> panels(depth, columns, strided(b).from(k0, j0), b.transposed);
     for (Index part = 0; part < panels.parts(); ++part) panels.pack(part);
-    multiply_panels(m, n, depth, alpha, strided(a).from(0, k0), panels, k0 ? T{1} : beta, c);
+    multiply_panels(m, columns, depth, alpha, strided(a).from(0, k0), panels, k0 ? T{1} : beta,
+                    Matrix<T>{c.data + j0, c.stride});
   });
 }
 
 template <class T>
 void parallel_gemm(Index m, Index n, Index k, T alpha, Matrix<const T> a, Matrix<const T> b, T beta,
                    Matrix<T> c) {
-  for_each_depth(k, [&](Index k0, Index depth) {
-    const Panels<T> panels(depth, n, strided(b).from(k0, 0), b.transposed);
-    parallel_for(cut(panels.parts(), n * depth / std::max<Index>(panels.parts(), 1)),
+  for_each_block<T>(k, n, [&](Index k0, Index depth, Index j0, Index columns) {
+    const Panels<T> panels(depth, columns, strided(b).from(k0, j0), b.transposed);
+    parallel_for(cut(panels.parts(), columns * depth / std::max<Index>(panels.parts(), 1)),
                  [&](Index begin, Index end) {
                    for (Index part = begin; part < end; ++part) panels.pack(part);
                  });
     // Fewer, taller pieces keep more of B in the cache.
     const Index most = std::max(m / 128, std::clamp<Index>(m / 32, 1, 8));
-    parallel_for(cut(m, n * depth / 8, most), [&](Index begin, Index end) {
-      multiply_panels(end - begin, n, depth, alpha, strided(a).from(begin, k0), panels,
-                      k0 ? T{1} : beta, Matrix<T>{c.data + begin * c.stride, c.stride});
+    parallel_for(cut(m, columns * depth / 8, most), [&](Index begin, Index end) {
+      multiply_panels(end - begin, columns, depth, alpha, strided(a).from(begin, k0), panels,
+                      k0 ? T{1} : beta, Matrix<T>{c.data + begin * c.stride + j0, c.stride});
     });
   });
 }

@@ -71,11 +71,13 @@ Tensor gelu_linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   const auto backward = [x = x.detach(), w = weight.detach()](const Tensor& dy,
                                                               InputGradients& inputs) {
     const Index rows = x.size() / w.dim(1);
-    const Tensor flat_dy = dy.with_shape({rows, w.dim(0)}), flat_x = x.with_shape({rows, w.dim(1)});
+    const Tensor flat_dy = dy.with_shape({rows, w.dim(0)});
     Tensor dx = product(flat_dy, false, w, false);  // by gelu(x), then by x
-    const Tensor y = make(flat_x.shape(), x.dtype(), [&]<class T>(T* to) {
-      const T* from = numbers(x, to);
-      T* d = dx.mutable_data<T>().data();
+    Tensor y = inputs.in_place_of(x);
+    dispatch(x.dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      const T* from = x.data<T>().data();
+      T *to = y.mutable_data<T>().data(), *d = dx.mutable_data<T>().data();
       for_each_number<T>(x.size(), [=](auto at, auto put) {
         const Gelu again(at(from));
         put(to, again.value());
@@ -83,7 +85,9 @@ Tensor gelu_linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
       });
     });
     inputs.add(0, dx.with_shape(x.shape()));
-    inputs.add(1, [&](Tensor sum) { return product(flat_dy, true, y, false, std::move(sum)); });
+    const Tensor flat_y = y.with_shape({rows, w.dim(1)});
+    inputs.add(1,
+               [&](Tensor sum) { return product(flat_dy, true, flat_y, false, std::move(sum)); });
     inputs.add(2, [&] { return sum_to(flat_dy, {w.dim(0)}); });
   };
   return record("gelu_linear", forward(), {x, weight, bias}, backward);
