@@ -55,11 +55,8 @@ class Walk {
   }
   /// Leaves no trace of an unfinished walk, so that a graph can be walked again after an exception.
   ~Walk() {
-    for (const auto& node : nodes_) {
-      if (!node) continue;
-      node->visited = false;
-      node->gradient = {};
-    }
+    for (const auto& node : nodes_)
+      if (node) forget(*node);
   }
   Walk(const Walk&) = delete;
   Walk& operator=(const Walk&) = delete;
@@ -70,7 +67,7 @@ class Walk {
       const Tensor dy = std::exchange(node->gradient, {});
       InputGradients inputs(*node, gradients, node.use_count() == 1);
       if (dy) node->backward(dy, inputs);
-      node->visited = false;
+      forget(*node);
       node.reset();
     }
   }
@@ -79,6 +76,11 @@ class Walk {
   void visit(std::shared_ptr<Node> node) {
     if (!node || node->inputs.empty() || std::exchange(node->visited, true)) return;
     nodes_.push_back(std::move(node));
+  }
+
+  static void forget(Node& node) {
+    node.visited = false;
+    node.gradient = node.repeated = {};
   }
 
   std::vector<std::shared_ptr<Node>, BlockAllocator<std::shared_ptr<Node>>> nodes_;

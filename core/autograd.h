@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <concepts>
 #include <functional>
 #include <memory>
 #include <string_view>
@@ -30,6 +31,10 @@ struct Node {
   /// gradients.
   virtual void backward(const Tensor& dy, InputGradients& inputs);
 
+  /// Whether the op can compute its value again, bit by bit, from what it keeps for backward.
+  virtual bool repeats() const { return false; }
+  virtual Tensor repeat() const { return {}; }
+
   std::string_view op;
   std::vector<std::shared_ptr<Node>, BlockAllocator<std::shared_ptr<Node>>>
       inputs;  ///< null: constant
@@ -39,7 +44,26 @@ struct Node {
 
   // Used while the graph is walked; a graph is walked by one thread at a time.
   bool visited = false;
-  Tensor gradient;
+  Tensor gradient, repeated;
+};
+
+/// What an op keeps of an input for its backward: its numbers, or the node if that can compute them
+/// again.
+class Kept {
+ public:
+  explicit Kept(const Tensor& x)
+      : node_(x.node() && x.node()->repeats() ? x.node() : nullptr),
+        value_(node_ ? Tensor() : x.detach()) {}
+
+  Tensor value() const {
+    if (!node_) return value_;
+    if (!node_->repeated) node_->repeated = node_->repeat();
+    return node_->repeated;
+  }
+
+ private:
+  std::shared_ptr<Node> node_;
+  Tensor value_;
 };
 
 /// Gradients of a scalar with respect to the parameters that it depends on.
@@ -75,7 +99,7 @@ class InputGradients {
   InputGradients(Node& node, Gradients& gradients, bool last = false)
       : node_(node), gradients_(gradients), last_(last) {}
 
-  /// A tensor like `kept`, which the op kept for its backward, to be written to number by number:
+  /// A tensor like `kept`, which the op kept for its backward, to be written to when it was read:
   /// `kept` itself when the graph is being freed and nobody else holds it.
   Tensor in_place_of(const Tensor& kept) const;
 
@@ -127,14 +151,27 @@ class NoGrad {
 };
 bool gradients_are_recorded();
 
+template <class Backward>
+concept Repeatable = requires(const Backward& backward) {
+  { backward.repeat() } -> std::same_as<Tensor>;
+};
+
 /// Gives `y`, computed by `op` from `inputs`, its place in the graph when gradients are recorded
-/// and some input depends on a parameter. `backward(dy, inputs)` may hold detached tensors only:
-/// holding `y` or an input with its node would keep the graph alive.
+/// and some input depends on a parameter. `backward(dy, inputs)` may hold detached tensors and what
+/// is `Kept` of inputs only: holding `y` would keep the graph alive. If it has a member `repeat()`,
+/// that computes `y` again, bit by bit, so that others need not keep it.
 template <class Inputs, class Backward>
 Tensor record(std::string_view op, Tensor y, const Inputs& inputs, Backward backward) {
   struct OpNode final : Node {
     OpNode(std::string_view op, Backward&& f) : Node(op), f(std::move(f)) {}
     void backward(const Tensor& dy, InputGradients& dx) override { f(dy, dx); }
+    bool repeats() const override { return Repeatable<Backward>; }
+    Tensor repeat() const override {
+      if constexpr (Repeatable<Backward>)
+        return f.repeat();
+      else
+        return {};
+    }
     Backward f;
   };
   if (anomalies_are_detected())

@@ -199,7 +199,7 @@ void forward(const Layout& at, const T* q, const T* k, const T* v, double dropou
 template <class T>
 struct Backward {
   const T *q, *k, *v, *dy, *normalisers;
-  T *dq, *dk, *dv;  ///< dk and dv start at 0
+  T *dq, *dk, *dv;  ///< dk and dv start at 0; dq may be q
 };
 
 /// One block's share of the gradients; the weights are computed again rather than kept. `weights`,
@@ -287,7 +287,7 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attent
       "attention", y, {q, k, v},
       [=, q = q.detach(), k = k.detach(), v = v.detach()](const Tensor& dy,
                                                           InputGradients& inputs) {
-        Tensor dq = Tensor::empty(q.shape(), q.dtype());
+        Tensor dq = inputs.in_place_of(q);
         Tensor dk = Tensor::zeros(k.shape(), k.dtype());
         Tensor dv = Tensor::zeros(k.shape(), k.dtype());
         dispatch(dy.dtype(), [&](auto zero) {

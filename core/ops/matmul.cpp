@@ -136,7 +136,8 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   });
   return record(
       "linear", y, {x, weight, bias},
-      [=, x = x.detach(), w = weight.detach()](const Tensor& dy, InputGradients& inputs) {
+      [=, kept = Kept(x), w = weight.detach()](const Tensor& dy, InputGradients& inputs) {
+        const Tensor x = kept.value();
         const Tensor flat_dy = dy.with_shape({rows, out}), flat_x = x.with_shape({rows, in});
         inputs.add(0, [&](Tensor sum) {
           return product(flat_dy, false, w, false, std::move(sum)).with_shape(x.shape());

@@ -1,7 +1,7 @@
-#include "core/kernels/rows.h"
+#include "core/ops/norm.h"
+
 #include "core/kernels/scratch.h"
 #include "core/ops.h"
-#include "core/ops/make.h"
 
 namespace qkv {
 namespace {
@@ -9,7 +9,7 @@ namespace {
 constexpr Index per_number = 8;
 
 /// With g = gain dy: dx = (g - mean(g) - xhat mean(g xhat)) / deviation. `sums` becomes the sums
-/// over rows of dy xhat and of dy, the gradients of gain and bias.
+/// over rows of dy xhat and of dy, the gradients of gain and bias. `dx` may be `normalised`.
 template <class T>
 void backward(Index rows, Index width, const T* dy, const T* gain, const T* normalised,
               const T* inverse_deviations, T* dx, T* sums) {
@@ -39,6 +39,22 @@ void backward(Index rows, Index width, const T* dy, const T* gain, const T* norm
     for (Index i = 0; i < 2 * width; ++i) sums[i] += parts.data()[piece * 2 * width + i];
 }
 
+struct LayerNormBackward : Normalised {
+  void operator()(const Tensor& dy, InputGradients& inputs) const {
+    Tensor dx = inputs.in_place_of(rows);
+    Tensor sums = Tensor::empty({2, width()}, dy.dtype());
+    dispatch(dy.dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      const auto data = [](const Tensor& t) { return t.data<T>().data(); };
+      backward<T>(count(), width(), data(dy), data(gain), data(rows), data(inverses),
+                  dx.mutable_data<T>().data(), sums.mutable_data<T>().data());
+    });
+    inputs.add(0, std::move(dx));
+    inputs.add(1, [&] { return reshape(slice(sums, 0, 0, 1), {width()}); });
+    inputs.add(2, [&] { return reshape(slice(sums, 0, 1, 2), {width()}); });
+  }
+};
+
 }  // namespace
 
 Tensor layer_norm(const Tensor& x, const Tensor& gain, const Tensor& bias, double epsilon) {
@@ -49,14 +65,12 @@ Tensor layer_norm(const Tensor& x, const Tensor& gain, const Tensor& bias, doubl
           "[layer_norm] input {} needs gain and bias of its last size, got {} and {}", x.shape(),
           gain.shape(), bias.shape());
   const Index rows = x.size() / width;
-  Tensor inverse_deviations = Tensor::empty({rows}, x.dtype());
-  // The normalised rows serve backward better than x: x itself and the means need not be kept.
-  Tensor normalised = Tensor::empty(x.shape(), x.dtype());
+  LayerNormBackward kept{{Tensor::empty(x.shape(), x.dtype()), Tensor::empty({rows}, x.dtype()),
+                          gain.detach(), bias.detach()}};
   const Tensor y = make(x.shape(), x.dtype(), [&]<class T>(T* to) {
     const T *from = numbers(x, to), *g = numbers(gain, to);
     const T* b = bias ? numbers(bias, to) : nullptr;
-    T *hat = normalised.mutable_data<T>().data(),
-      *inverse = inverse_deviations.mutable_data<T>().data();
+    T *hat = kept.rows.mutable_data<T>().data(), *inverse = kept.inverses.mutable_data<T>().data();
     parallel_for(cut(rows, width * per_number), [=](Index begin, Index end) {
       for (Index row = begin; row < end; ++row) {
         const T* in = from + row * width;
@@ -67,30 +81,13 @@ Tensor layer_norm(const Tensor& x, const Tensor& gain, const Tensor& bias, doubl
             static_cast<T>(width);
         const T factor = 1 / std::sqrt(variance + static_cast<T>(epsilon));
         inverse[row] = factor;
-        T *normal = hat + row * width, *out = to + row * width;
+        T* normal = hat + row * width;
         kernels::map_row(width, normal, [=](auto at) { return (at(in) - mean) * factor; });
-        if (b)
-          kernels::map_row(width, out, [=](auto at) { return at(normal) * at(g) + at(b); });
-        else
-          kernels::map_row(width, out, [=](auto at) { return at(normal) * at(g); });
+        scale_row(width, normal, g, b, to + row * width);
       }
     });
   });
-  return record("layer_norm", y, {x, gain, bias},
-                [=, gain = gain.detach()](const Tensor& dy, InputGradients& inputs) {
-                  Tensor dx = Tensor::empty(dy.shape(), dy.dtype());
-                  Tensor sums = Tensor::empty({2, width}, dy.dtype());
-                  dispatch(dy.dtype(), [&](auto zero) {
-                    using T = decltype(zero);
-                    const auto data = [](const Tensor& t) { return t.data<T>().data(); };
-                    backward<T>(rows, width, data(dy), data(gain), data(normalised),
-                                data(inverse_deviations), dx.mutable_data<T>().data(),
-                                sums.mutable_data<T>().data());
-                  });
-                  inputs.add(0, std::move(dx));
-                  inputs.add(1, [&] { return reshape(slice(sums, 0, 0, 1), {width}); });
-                  inputs.add(2, [&] { return reshape(slice(sums, 0, 1, 2), {width}); });
-                });
+  return record("layer_norm", y, {x, gain, bias}, std::move(kept));
 }
 
 }  // namespace qkv
