@@ -107,6 +107,18 @@ TEST_CASE("gradients of micro-batches add up and scale") {
   CHECK(gradients.norm() == doctest::Approx(std::sqrt(4.5 * 4.5 + 1)));
 }
 
+TEST_CASE("gradients are added to those that are passed in") {
+  const Parameter a = number(2), w(Tensor::from({1, 2}, {1, 2})), x(Tensor::from({3, 5}, {1, 2}));
+  Gradients sum = gradients_of(a * a);
+  sum = gradients_of(a * 3, std::move(sum));
+  CHECK(sum.of(a).item() == 7);
+  const auto loss = [&] { return reshape(linear(x, w, Tensor()), {}); };
+  sum = gradients_of(loss(), gradients_of(loss()));
+  CHECK(sum.of(w).values() == std::vector<double>{6, 10});
+  CHECK(sum.of(x).values() == std::vector<double>{2, 4});
+  CHECK(x.value().values() == std::vector<double>{3, 5});
+}
+
 TEST_CASE("a frozen parameter receives no gradient") {
   Parameter a = number(2);
   const Parameter b = number(3);

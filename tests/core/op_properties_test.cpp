@@ -61,6 +61,43 @@ TEST_CASE("every op gives float32 values and gradients close to float64") {
   }
 }
 
+TEST_CASE(
+    "every op gives the same gradients whether its graph is held or freed while it is walked") {
+  for (const OpCase& sample : op_cases()) {
+    CAPTURE(sample.label());
+    const In inputs = inputs_of(sample, DType::float32);
+    const std::vector<Parameter> parameters(inputs.begin(), inputs.end());
+    // Of numbers that a graph alone holds, an op may keep the memory and write over it.
+    const auto loss = [&] {
+      In computed;
+      for (const Parameter& parameter : parameters) computed.push_back(parameter * 1);
+      const Tensor y = sample.call(computed);
+      return mean(y * y);
+    };
+    const Tensor held = loss();
+    const Gradients expected = gradients_of(held), freed = gradients_of(loss());
+    for (const Parameter& parameter : parameters)
+      CHECK(freed.of(parameter).values() == expected.of(parameter).values());
+    CHECK(gradients_of(held).of(parameters[0]).values() == expected.of(parameters[0]).values());
+  }
+}
+
+TEST_CASE("an op that computes its input again in backward gives the gradients of the kept input") {
+  const In numbers = inputs_of({"", "", {{4, 6}, {6}, {6}, {3, 6}}, {}}, DType::float32);
+  const Parameter x(numbers[0]), gain(numbers[1]), bias(numbers[2]), w(numbers[3]);
+  for (const auto& normalised :
+       {layer_norm(x, gain, bias), layer_norm(x, gain, Tensor()), rms_norm(x, gain)}) {
+    const auto gradients = [&](const Tensor& h) {
+      const Gradients all = gradients_of(sum(linear(h, w, Tensor()) * linear(h, w, Tensor())));
+      return std::vector{all.of(x).values(), all.of(gain).values(), all.of(w).values()};
+    };
+    CHECK(normalised.node()->repeats());
+    CHECK(normalised.node()->repeat().values() == normalised.values());
+    // A change of shape hides the op, so that the numbers are kept.
+    CHECK(gradients(normalised) == gradients(reshape(normalised, {2, 2, 6})));
+  }
+}
+
 TEST_CASE("every op leaves its inputs as they were") {
   for (const OpCase& sample : op_cases()) {
     CAPTURE(sample.label());

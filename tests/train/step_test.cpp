@@ -11,7 +11,7 @@
 namespace qkv {
 namespace {
 
-/// A translator, whose examples have different numbers of targets, small enough for two halves.
+/// A translator, whose examples have different numbers of targets, small enough for two lanes.
 Config tiny_config(Index batch, Index accumulate) {
   Config config;
   config.name = "tiny";
@@ -43,11 +43,17 @@ StepGradients whole_step(const Run& run) {
 
 }  // namespace
 
-TEST_CASE("halves and micro-batches of unequal size give the mean over all targets") {
-  for (const auto& [batch, accumulate] : {std::pair<Index, Index>{7, 1}, {5, 3}, {1, 4}}) {
+TEST_CASE("lanes, parts and micro-batches of unequal size give the mean over all targets") {
+  // By the longest sentence allowed, the last is a large step: each lane takes one example at a
+  // time.
+  for (const auto& [batch, accumulate, length] :
+       {std::array<Index, 3>{7, 1, 24}, {5, 3, 24}, {1, 4, 24}, {7, 2, 200000}}) {
     CAPTURE(batch);
     CAPTURE(accumulate);
-    const Run run = start_run(tiny_config(batch, accumulate));
+    CAPTURE(length);
+    Config config = tiny_config(batch, accumulate);
+    config.model.max_length = length;
+    const Run run = start_run(config);
     const StepGradients whole = whole_step(run), cut = Stepper(run).gradients();
     CHECK(cut.loss == doctest::Approx(whole.loss).epsilon(1e-6));
     CHECK(cut.tokens == whole.tokens);
@@ -68,10 +74,10 @@ TEST_CASE("a step has the same bits on any number of threads") {
   Config config = tiny_config(6, 1);
   config.model.dropout = 0.2;
   bool in_turn = false;
-  SUBCASE("halves side by side") {}
+  SUBCASE("lanes side by side") {}
   // By the longest sentence allowed, the first step is long enough for all threads to share its
   // ops.
-  SUBCASE("halves one after the other") {
+  SUBCASE("lanes one after the other") {
     in_turn = true;
     config.model.max_length = 20000;
   }
@@ -94,7 +100,7 @@ TEST_CASE("a step has the same bits on any number of threads") {
   set_threads(before);
 }
 
-TEST_CASE("a fault in either half reaches the caller, and the next step is computed") {
+TEST_CASE("a fault in either lane reaches the caller, and the next step is computed") {
   Run run = start_run(tiny_config(6, 1));
   Parameter& weight = *run.parameters.back().parameter;
   const Tensor sound = weight.value().detach();
