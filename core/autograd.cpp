@@ -38,7 +38,10 @@ template <class F>
 void replace(Tensor& gradient, F f) {
   gradient = own(std::move(gradient));
   dispatch(gradient.dtype(), [&](auto zero) {
-    for (auto& g : gradient.mutable_data<decltype(zero)>()) g = f(g);
+    auto* g = gradient.mutable_data<decltype(zero)>().data();
+    parallel_for(cut(gradient.size(), 1), [=](Index begin, Index end) {
+      for (Index i = begin; i < end; ++i) g[i] = f(g[i]);
+    });
   });
 }
 

@@ -1,5 +1,6 @@
 #include "optim/optimizer.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <vector>
@@ -9,21 +10,19 @@
 namespace qkv {
 namespace {
 
+constexpr Index operations_per_number = 16;
+
 std::string slot_path(const std::string& slot, const std::string& path) {
   return slot + "." + path;
 }
 
-/// f(value, gradient, slot...) for each number of a parameter.
-template <class T, std::size_t... I, class F>
-void for_each_number(Parameter& parameter, const Tensor& gradient,
-                     [[maybe_unused]] std::span<Tensor* const> slots, std::index_sequence<I...>,
-                     F f) {
-  T* value = parameter.mutable_data<T>().data();
-  const T* g = gradient.data<T>().data();
-  const std::array<T*, sizeof...(I)> kept{slots[I]->mutable_data<T>().data()...};
-  parallel_for(cut(gradient.size(), 8), [=](Index begin, Index end) {
-    for (Index i = begin; i < end; ++i) f(value[i], g[i], kept[I][i]...);
-  });
+/// f(value, gradient, slot...) for each number of a section.
+template <class T, std::size_t... I, class Section, class F>
+void for_each_number(const Section& section, std::index_sequence<I...>, F f) {
+  T* value = section.parameter.template mutable_data<T>().data();
+  const T* g = section.gradient.template data<T>().data();
+  const std::array<T*, sizeof...(I)> kept{section.slots[I]->template mutable_data<T>().data()...};
+  for (Index i = section.begin; i < section.end; ++i) f(value[i], g[i], kept[I][i]...);
 }
 
 /// Stochastic gradient descent with momentum (Polyak 1964) and Nesterov's (Sutskever et al. 2013)
@@ -39,23 +38,21 @@ class Sgd final : public Optimizer {
  private:
   std::span<const std::string> slots() const override { return slots_; }
 
-  void update(Parameter& parameter, const Tensor& gradient, std::span<Tensor* const> slots,
-              double learning_rate, double weight_decay, std::int64_t) override {
-    dispatch(gradient.dtype(), [&](auto zero) {
+  void update(const Section& section, double learning_rate, std::int64_t) const override {
+    dispatch(section.gradient.dtype(), [&](auto zero) {
       using T = decltype(zero);
-      const auto decay = static_cast<T>(weight_decay), momentum = static_cast<T>(options_.momentum),
-                 rate = static_cast<T>(learning_rate);
-      if (slots.empty())
-        return for_each_number<T>(parameter, gradient, slots, {},
+      const auto decay = static_cast<T>(section.weight_decay),
+                 momentum = static_cast<T>(options_.momentum), rate = static_cast<T>(learning_rate);
+      if (section.slots.empty())
+        return for_each_number<T>(section, std::index_sequence<>(),
                                   [=](T& value, T g) { value -= rate * (g + decay * value); });
       const auto ahead = static_cast<T>(options_.nesterov ? 1 : 0),
                  kept = options_.nesterov ? momentum : T{1};
-      for_each_number<T>(parameter, gradient, slots, std::make_index_sequence<1>(),
-                         [=](T& value, T g, T& m) {
-                           g += decay * value;
-                           m = momentum * m + g;
-                           value -= rate * (ahead * g + kept * m);
-                         });
+      for_each_number<T>(section, std::make_index_sequence<1>(), [=](T& value, T g, T& m) {
+        g += decay * value;
+        m = momentum * m + g;
+        value -= rate * (ahead * g + kept * m);
+      });
     });
   }
 
@@ -75,25 +72,23 @@ class Adam final : public Optimizer {
  private:
   std::span<const std::string> slots() const override { return slots_; }
 
-  void update(Parameter& parameter, const Tensor& gradient, std::span<Tensor* const> slots,
-              double learning_rate, double decay, std::int64_t step) override {
+  void update(const Section& section, double learning_rate, std::int64_t step) const override {
     const double t = static_cast<double>(step + 1);
     const bool decoupled = options_.kind == OptimizerKind::adamw;
-    dispatch(gradient.dtype(), [&](auto zero) {
+    dispatch(section.gradient.dtype(), [&](auto zero) {
       using T = decltype(zero);
       const auto beta1 = static_cast<T>(options_.beta1), beta2 = static_cast<T>(options_.beta2);
       const auto epsilon = static_cast<T>(options_.epsilon);
       const auto rate = static_cast<T>(learning_rate / (1 - std::pow(options_.beta1, t)));
       const auto correction = static_cast<T>(1 / std::sqrt(1 - std::pow(options_.beta2, t)));
-      const auto added = static_cast<T>(decoupled ? 0 : decay);
-      const auto kept = static_cast<T>(decoupled ? 1 - learning_rate * decay : 1);
-      for_each_number<T>(parameter, gradient, slots, std::make_index_sequence<2>(),
-                         [=](T& value, T g, T& m, T& v) {
-                           g += added * value;
-                           m = beta1 * m + (1 - beta1) * g;
-                           v = beta2 * v + (1 - beta2) * g * g;
-                           value = kept * value - rate * m / (std::sqrt(v) * correction + epsilon);
-                         });
+      const auto added = static_cast<T>(decoupled ? 0 : section.weight_decay);
+      const auto kept = static_cast<T>(decoupled ? 1 - learning_rate * section.weight_decay : 1);
+      for_each_number<T>(section, std::make_index_sequence<2>(), [=](T& value, T g, T& m, T& v) {
+        g += added * value;
+        m = beta1 * m + (1 - beta1) * g;
+        v = beta2 * v + (1 - beta2) * g * g;
+        value = kept * value - rate * m / (std::sqrt(v) * correction + epsilon);
+      });
     });
   }
 
@@ -112,27 +107,25 @@ class RmsProp final : public Optimizer {
  private:
   std::span<const std::string> slots() const override { return slots_; }
 
-  void update(Parameter& parameter, const Tensor& gradient, std::span<Tensor* const> slots,
-              double learning_rate, double weight_decay, std::int64_t) override {
-    dispatch(gradient.dtype(), [&](auto zero) {
+  void update(const Section& section, double learning_rate, std::int64_t) const override {
+    dispatch(section.gradient.dtype(), [&](auto zero) {
       using T = decltype(zero);
-      const auto decay = static_cast<T>(weight_decay), momentum = static_cast<T>(options_.momentum),
-                 rate = static_cast<T>(learning_rate), beta = static_cast<T>(options_.beta2),
-                 epsilon = static_cast<T>(options_.epsilon);
+      const auto decay = static_cast<T>(section.weight_decay),
+                 momentum = static_cast<T>(options_.momentum), rate = static_cast<T>(learning_rate),
+                 beta = static_cast<T>(options_.beta2), epsilon = static_cast<T>(options_.epsilon);
       const auto scaled = [=](T value, T g, T& v) {
         g += decay * value;
         v = beta * v + (1 - beta) * g * g;
         return g / (std::sqrt(v) + epsilon);
       };
-      if (slots.size() == 1)
-        return for_each_number<T>(
-            parameter, gradient, slots, std::make_index_sequence<1>(),
-            [=](T& value, T g, T& v) { value -= rate * scaled(value, g, v); });
-      for_each_number<T>(parameter, gradient, slots, std::make_index_sequence<2>(),
-                         [=](T& value, T g, T& v, T& m) {
-                           m = momentum * m + scaled(value, g, v);
-                           value -= rate * m;
-                         });
+      if (section.slots.size() == 1)
+        return for_each_number<T>(section, std::make_index_sequence<1>(), [=](T& value, T g, T& v) {
+          value -= rate * scaled(value, g, v);
+        });
+      for_each_number<T>(section, std::make_index_sequence<2>(), [=](T& value, T g, T& v, T& m) {
+        m = momentum * m + scaled(value, g, v);
+        value -= rate * m;
+      });
     });
   }
 
@@ -148,18 +141,16 @@ class Adagrad final : public Optimizer {
  private:
   std::span<const std::string> slots() const override { return slots_; }
 
-  void update(Parameter& parameter, const Tensor& gradient, std::span<Tensor* const> slots,
-              double learning_rate, double weight_decay, std::int64_t) override {
-    dispatch(gradient.dtype(), [&](auto zero) {
+  void update(const Section& section, double learning_rate, std::int64_t) const override {
+    dispatch(section.gradient.dtype(), [&](auto zero) {
       using T = decltype(zero);
-      const auto decay = static_cast<T>(weight_decay), rate = static_cast<T>(learning_rate),
+      const auto decay = static_cast<T>(section.weight_decay), rate = static_cast<T>(learning_rate),
                  epsilon = static_cast<T>(options_.epsilon);
-      for_each_number<T>(parameter, gradient, slots, std::make_index_sequence<1>(),
-                         [=](T& value, T g, T& s) {
-                           g += decay * value;
-                           s += g * g;
-                           value -= rate * g / (std::sqrt(s) + epsilon);
-                         });
+      for_each_number<T>(section, std::make_index_sequence<1>(), [=](T& value, T g, T& s) {
+        g += decay * value;
+        s += g * g;
+        value -= rate * g / (std::sqrt(s) + epsilon);
+      });
     });
   }
 
@@ -184,15 +175,31 @@ void Optimizer::step(std::span<const NamedParameter> parameters, const Gradients
                       "[optimizer] {} parameters have gradients but {} are listed: a module's "
                       "visit() leaves some out",
                       gradients.size(), trained);
+
+  std::vector<Section> sections;
+  Index numbers = 0;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     Parameter& parameter = *parameters[i].parameter;
     if (!gradients.has(parameter)) continue;
+    parameter.take_over();
     const Kept& own = kept(parameters[i], i);
-    update(parameter, gradients.of(parameter), own.slots, learning_rate, own.weight_decay, step);
+    const Index size = parameter.value().size();
+    sections.push_back(
+        {parameter, gradients.of(parameter), own.slots, own.weight_decay, numbers, numbers + size});
+    numbers += size;
   }
+  // Threads share out the numbers of all parameters as if they stood in one row.
+  parallel_for(cut(numbers, operations_per_number), [&](Index begin, Index end) {
+    for (Section section : sections) {
+      const Index start = section.begin;
+      section.begin = std::max(begin, start) - start;
+      section.end = std::min(end, section.end) - start;
+      if (section.begin < section.end) update(section, learning_rate, step);
+    }
+  });
 }
 
-Optimizer::Kept& Optimizer::kept(const NamedParameter& entry, std::size_t i) {
+const Optimizer::Kept& Optimizer::kept(const NamedParameter& entry, std::size_t i) {
   if (i >= kept_.size()) kept_.resize(i + 1);
   if (kept_[i].of == entry) return kept_[i];
   Kept own = {entry, {}, decays(entry) ? options_.weight_decay : 0};

@@ -34,9 +34,16 @@ class Optimizer {
 
   /// The names of the values kept for each parameter, of its shape and starting at 0.
   virtual std::span<const std::string> slots() const = 0;
-  /// Changes one parameter; `decay` is the weight decay that applies to it.
-  virtual void update(Parameter& parameter, const Tensor& gradient, std::span<Tensor* const> slots,
-                      double learning_rate, double decay, std::int64_t step) = 0;
+  /// Numbers [begin, end) of a parameter, and what goes with them.
+  struct Section {
+    Parameter& parameter;
+    const Tensor& gradient;
+    std::span<Tensor* const> slots;
+    double weight_decay;
+    Index begin, end;
+  };
+  /// Changes these numbers; other threads may change others.
+  virtual void update(const Section& section, double learning_rate, std::int64_t step) const = 0;
 
   OptimizerOptions options_;
 
@@ -47,7 +54,7 @@ class Optimizer {
     std::vector<Tensor*> slots;
     double weight_decay;
   };
-  Kept& kept(const NamedParameter& entry, std::size_t i);
+  const Kept& kept(const NamedParameter& entry, std::size_t i);
 
   std::map<std::string, Tensor> state_;
   std::vector<Kept> kept_;  ///< in the order of the parameters
