@@ -170,8 +170,8 @@ void copy_row(Index n, const T* from, T* to) {
 /// numbers `stride` apart.
 template <class T>
 void transpose_panel(Index k, Index n, const T* from, Index stride, T* to) {
-  for (Index i = 0; i < k; i += width<T>)
-    for (Index j = 0; j < n; j += width<T>)
+  for (Index j = 0; j < n; j += width<T>)
+    for (Index i = 0; i < k; i += width<T>)
       transpose_block(std::min<Index>(width<T>, k - i), std::min<Index>(width<T>, n - j),
                       from + i + j * stride, stride, to + i * panel_width<T> + j);
 }
