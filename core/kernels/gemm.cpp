@@ -97,19 +97,26 @@ void tile(const Block<T>& block) {
       unrolled<Vectors>([&](auto v) { sums[r][v] += factor * row[v]; });
     });
   }
-  unrolled<Rows>([&](auto r) {
-    unrolled<Vectors>([&](auto v) {
-      T* c = block.c + r * block.c_row + v * width<T>;
-      Vector<T> sum = block.alpha * sums[r][v];
-      if (v < Vectors - 1 || last == width<T>) {
-        if (block.beta != 0) sum += block.beta * load(c);
-        store<T>(c, sum);
-      } else {
-        if (block.beta != 0) sum += block.beta * load_part(c, last);
-        store_part<T>(c, sum, last);
-      }
+  if (block.alpha != 1)
+    unrolled<Rows>([&, alpha = block.alpha](auto r) {
+      unrolled<Vectors>([&](auto v) { sums[r][v] *= alpha; });
     });
-  });
+  // Replaces what stands in C by f(sum, old), where `old()` reads it.
+  const auto put = [&, first = block.c, step = block.c_row](auto f) {
+    unrolled<Rows>([&](auto r) {
+      unrolled<Vectors>([&](auto v) {
+        T* c = first + r * step + v * width<T>;
+        if (v < Vectors - 1 || last == width<T>)
+          store<T>(c, f(sums[r][v], [=] { return load(c); }));
+        else
+          store_part<T>(c, f(sums[r][v], [=] { return load_part(c, last); }), last);
+      });
+    });
+  };
+  if (block.beta == 0)
+    put([](const Vector<T>& sum, auto) { return sum; });
+  else
+    put([beta = block.beta](const Vector<T>& sum, auto old) { return sum + beta * old(); });
 }
 
 template <class T>
