@@ -17,20 +17,13 @@ double milliseconds_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
-/// A model of more parameters has one lane, whose parts have about so many tokens if the whole
-/// would take more operations than this. In a step of fewer than the last, ops are too short for
-/// sharing out.
+/// A model of more parameters has one lane. A batch of more operations is cut into parts of about
+/// so many tokens. In one of fewer than the last, ops are too short for sharing out.
 constexpr Index large_model = Index{1} << 22, part_tokens = 256;
-constexpr double large_step = 1e10, short_step = 1e9;
+constexpr double large_batch = 1e10, short_batch = 1e9;
 
 double operations(const Run& run, Index tokens) {
   return 6 * static_cast<double>(tokens) * static_cast<double>(parameter_count(*run.network));
-}
-
-/// How many parts a lane has when `lanes` lanes take `batch` examples of `tokens` tokens.
-Index parts_of_lane(const Run& run, Index lanes, Index batch, Index tokens) {
-  if (operations(run, tokens) < large_step) return 1;
-  return std::clamp<Index>(tokens / (lanes * part_tokens), 1, batch / lanes);
 }
 
 /// Adds the *sum* of the losses and its derivatives.
@@ -38,11 +31,10 @@ void add_part(StepGradients& sum, const Run& run, std::span<const Index> example
               const Random& random) {
   const auto start = Clock::now();
   Context context(random);
-  auto [mean, tokens, targets] = run.task->loss(*run.network, examples, context);
+  auto [mean, targets] = run.task->loss(*run.network, examples, context);
   Tensor loss = mean * static_cast<double>(targets);
   mean = {};
   sum.loss += loss.item();
-  sum.tokens += tokens;
   sum.targets += targets;
   const double forward_ms = milliseconds_since(start);
   sum.gradients = gradients_of(std::move(loss), std::move(sum.gradients));
@@ -52,7 +44,6 @@ void add_part(StepGradients& sum, const Run& run, std::span<const Index> example
 
 void add(StepGradients& sum, StepGradients lane) {
   sum.loss += lane.loss;
-  sum.tokens += lane.tokens;
   sum.targets += lane.targets;
   sum.gradients += std::move(lane.gradients);
   sum.forward_ms += lane.forward_ms;
@@ -62,19 +53,32 @@ void add(StepGradients& sum, StepGradients lane) {
 }  // namespace
 
 Stepper::Stepper(const Run& run)
-    : run_(run),
-      sampler_(run.task->size(Split::train), run.config.train.batch, run.config.seed),
-      tokens_(run.config.train.batch * run.config.model.max_length) {
-  const Index batch = run.config.train.batch;
-  const Index lanes = parameter_count(*run.network) > large_model ? 1 : std::min(most_lanes, batch);
-  parts_ = {batch, lanes * parts_of_lane(run, lanes, batch, tokens_)};
-  lanes_ = {parts_.count, lanes};
+    : run_(run), sampler_(run.task->size(Split::train), run.config.train.batch, run.config.seed) {}
+
+Stepper::Batches Stepper::batches() {
+  Batches batches;
+  const Index count = run_.config.train.accumulate;
+  for (Index i = 0; i < count; ++i) batches.push_back(sampler_.at(run_.step * count + i));
+  return batches;
+}
+
+Stepper::Cut Stepper::cut(Index tokens) const {
+  const Index batch = run_.config.train.batch;
+  const Index lanes =
+      parameter_count(*run_.network) > large_model ? 1 : std::min(most_lanes, batch);
+  const Index parts = operations(run_, tokens) < large_batch
+                          ? 1
+                          : std::clamp<Index>(tokens / (lanes * part_tokens), 1, batch / lanes);
+  return {{batch, lanes * parts}, {lanes * parts, lanes}};
 }
 
 StepGradients Stepper::gradients() {
-  std::vector<std::vector<Index>> batches;
-  const Index count = run_.config.train.accumulate;
-  for (Index i = 0; i < count; ++i) batches.push_back(sampler_.at(run_.step * count + i));
+  const Batches batches = this->batches();
+  Index tokens = 0;
+  for (const auto& batch : batches)
+    for (const Index example : batch) tokens += run_.task->tokens(example);
+  const Index tokens_of_batch = tokens / std::ssize(batches);
+  const Cut cut = this->cut(tokens_of_batch);
 
   std::array<StepGradients, most_lanes> lanes;
   std::array<std::exception_ptr, most_lanes> errors;
@@ -85,38 +89,37 @@ StepGradients Stepper::gradients() {
     std::optional<DetectAnomaly> detecting;
     if (detect) detecting.emplace();
     try {
-      lanes[lane] = lane_gradients(i, batches);
+      lanes[lane] = lane_gradients(i, cut, batches);
     } catch (...) {
       errors[lane] = std::current_exception();
     }
   };
-  if (threads() <= most_lanes || operations(run_, tokens_) < short_step)
-    parallel_for(lanes_.count, compute);
+  if (threads() <= most_lanes || operations(run_, tokens_of_batch) < short_batch)
+    parallel_for(cut.lanes.count, compute);
   else
-    for (Index i = 0; i < lanes_.count; ++i) compute(i);
+    for (Index i = 0; i < cut.lanes.count; ++i) compute(i);
   for (const auto& error : errors)
     if (error) std::rethrow_exception(error);
 
   StepGradients sum = std::move(lanes.front());
   for (std::size_t i = 1; i < lanes.size(); ++i) add(sum, std::move(lanes[i]));
-  tokens_ = sum.tokens;
+  sum.tokens = tokens;
   const double share = 1 / static_cast<double>(std::max<Index>(sum.targets, 1));
   sum.loss *= share;
   sum.gradients *= share;
   return sum;
 }
 
-StepGradients Stepper::lane_gradients(Index lane,
-                                      const std::vector<std::vector<Index>>& batches) const {
+StepGradients Stepper::lane_gradients(Index lane, const Cut& cut, const Batches& batches) const {
   StepGradients sum;
   for (std::size_t i = 0; i < batches.size(); ++i)
-    for (Index part = lanes_.begin(lane); part < lanes_.end(lane); ++part) {
+    for (Index part = cut.lanes.begin(lane); part < cut.lanes.end(lane); ++part) {
       const auto number = run_.step * std::ssize(batches) + static_cast<std::int64_t>(i);
-      const auto begin = static_cast<std::size_t>(parts_.begin(part));
-      const auto end = static_cast<std::size_t>(parts_.end(part));
+      const auto begin = static_cast<std::size_t>(cut.parts.begin(part));
+      const auto end = static_cast<std::size_t>(cut.parts.end(part));
       add_part(sum, run_, std::span(batches[i]).subspan(begin, end - begin),
                Random(run_.config.seed, Purpose::dropout,
-                      static_cast<std::uint64_t>(number * parts_.count + part)));
+                      static_cast<std::uint64_t>(number * cut.parts.count + part)));
     }
   return sum;
 }

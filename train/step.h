@@ -19,12 +19,12 @@ struct StepGradients {
 
 /// Computes the gradients of one training step after the other.
 ///
-/// A batch is cut into lanes, and the part of a lane into parts that are taken through forward and
-/// backward one after the other, so that only one part's activations are in memory. Two lanes
-/// serve a small model: two threads take one each and meet once a step, where otherwise they share
-/// out each op; more threads do that with one lane after the other when it is worth it. A large
-/// model has one lane, as each lane sums gradients of its own. The cut depends on the config alone,
-/// so that results are the same for any number of threads.
+/// A batch is cut into parts, which are taken through forward and backward one after the other, so
+/// that only one part's activations are in memory. For a small model they form two lanes: two
+/// threads take one each and meet once a step, where otherwise they share out each op; more threads
+/// do that with one lane after the other when it is worth it. A large model has one lane, as each
+/// sums gradients of its own. The cut depends on the model and the examples alone, so that results
+/// are the same for any number of threads.
 class Stepper {
  public:
   explicit Stepper(const Run& run);
@@ -36,15 +36,21 @@ class Stepper {
   std::size_t system_allocations() const;
 
  private:
-  StepGradients lane_gradients(Index lane, const std::vector<std::vector<Index>>& batches) const;
+  using Batches = std::vector<std::vector<Index>>;
+  /// How each batch of a step is cut.
+  struct Cut {
+    Pieces parts;
+    Pieces lanes;  ///< of the parts
+  };
+
+  Batches batches();
+  Cut cut(Index tokens) const;
+  StepGradients lane_gradients(Index lane, const Cut& cut, const Batches& batches) const;
 
   static constexpr Index most_lanes = 2;
 
   const Run& run_;
   BatchSampler sampler_;
-  Index tokens_;  ///< of the step before, or the most that one can have
-  Pieces parts_;  ///< of a batch
-  Pieces lanes_;  ///< of the parts
   std::array<MemoryPool, most_lanes> pools_;
 };
 

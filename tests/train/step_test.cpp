@@ -28,6 +28,11 @@ Config tiny_config(Index batch, Index accumulate) {
   return config;
 }
 
+/// About those of a step.
+double operations(const Run& run, Index tokens) {
+  return 6 * static_cast<double>(tokens) * static_cast<double>(parameter_count(*run.network));
+}
+
 /// The examples of step 0, all at once.
 StepGradients whole_step(const Run& run) {
   const TrainOptions& train = run.config.train;
@@ -36,25 +41,27 @@ StepGradients whole_step(const Run& run) {
   for (std::int64_t i = 0; i < train.accumulate; ++i)
     std::ranges::copy(sampler.at(i), std::back_inserter(examples));
   Context context;
-  auto [loss, tokens, targets] = run.task->loss(*run.network, examples, context);
+  auto [loss, targets] = run.task->loss(*run.network, examples, context);
   const double value = loss.item();
+  Index tokens = 0;
+  for (const Index example : examples) tokens += run.task->tokens(example);
   return {value, tokens, targets, gradients_of(std::move(loss))};
 }
 
 }  // namespace
 
 TEST_CASE("lanes, parts and micro-batches of unequal size give the mean over all targets") {
-  // By the longest sentence allowed, the last is a large step: each lane takes one example at a
-  // time.
-  for (const auto& [batch, accumulate, length] :
-       {std::array<Index, 3>{7, 1, 24}, {5, 3, 24}, {1, 4, 24}, {7, 2, 200000}}) {
+  // In the last, each lane takes its examples in several parts.
+  for (const auto& [batch, accumulate, width] :
+       {std::array<Index, 3>{7, 1, 8}, {5, 3, 8}, {1, 4, 8}, {121, 2, 320}}) {
     CAPTURE(batch);
     CAPTURE(accumulate);
-    CAPTURE(length);
+    CAPTURE(width);
     Config config = tiny_config(batch, accumulate);
-    config.model.max_length = length;
+    config.model.width = width;
     const Run run = start_run(config);
     const StepGradients whole = whole_step(run), cut = Stepper(run).gradients();
+    CHECK((operations(run, whole.tokens / accumulate) > 1e10) == (width == 320));
     CHECK(cut.loss == doctest::Approx(whole.loss).epsilon(1e-6));
     CHECK(cut.tokens == whole.tokens);
     CHECK(cut.targets == whole.targets);
@@ -71,23 +78,19 @@ TEST_CASE("lanes, parts and micro-batches of unequal size give the mean over all
 
 TEST_CASE("a step has the same bits on any number of threads") {
   const int before = threads();
-  Config config = tiny_config(6, 1);
+  Config config = tiny_config(12, 1);
   config.model.dropout = 0.2;
   bool in_turn = false;
   SUBCASE("lanes side by side") {}
-  // By the longest sentence allowed, the first step is long enough for all threads to share its
-  // ops.
+  // Then the step is long enough for all threads to share its ops.
   SUBCASE("lanes one after the other") {
     in_turn = true;
-    config.model.max_length = 20000;
+    config.model.width = 256;
   }
   const Run run = start_run(config);
-  const auto operations =
-      static_cast<double>(6 * 6 * config.model.max_length * parameter_count(*run.network));
-  CHECK(operations < 1e10);
-  CHECK((operations > 1e9) == in_turn);
   set_threads(1);
   const StepGradients alone = Stepper(run).gradients();
+  CHECK((operations(run, alone.tokens) > 1e9) == in_turn);
   for (const int count : {2, 3}) {
     set_threads(count);
     const StepGradients together = Stepper(run).gradients();

@@ -80,7 +80,7 @@ BatchLoss LanguageModel::loss(const Network& network, const Tokens& tokens,
   }
   const Shape shape{std::ssize(starts), length};
   const Tensor x = (*network.model)(Indices(ids, shape), {}, context);
-  return {cross_entropy(network.logits(x), Indices(next, shape)), shape.size(), shape.size()};
+  return {cross_entropy(network.logits(x), Indices(next, shape)), shape.size()};
 }
 
 BatchLoss LanguageModel::loss(const Network& network, std::span<const Index> examples,

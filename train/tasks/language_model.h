@@ -17,6 +17,7 @@ class LanguageModel final : public Task {
   /// Training examples are windows that start at any character; the other splits are cut into
   /// windows side by side.
   Index size(Split split) const override;
+  Index tokens(Index) const override { return window_; }
   BatchLoss loss(const Network& network, std::span<const Index> examples,
                  Context& context) const override;
   Evaluation evaluate(const Network& network, Split split) const override;

@@ -123,15 +123,17 @@ SentenceTask::Batch SentenceTask::batch(std::span<const Example* const> examples
   return {padded.ids, padded.lengths, Indices(rows, shape), Indices(answers, shape)};
 }
 
+Index SentenceTask::tokens(Index example) const {
+  return std::ssize(examples(Split::train).at(static_cast<std::size_t>(example)).ids);
+}
+
 BatchLoss SentenceTask::loss(const Network& network, std::span<const Index> indices,
                              Context& context) const {
   std::vector<const Example*> chosen;
   for (const Index i : indices)
     chosen.push_back(&examples(Split::train).at(static_cast<std::size_t>(i)));
   const Batch examples = batch(chosen);
-  const auto lengths = examples.lengths.data();
-  return {cross_entropy(logits(network, examples, context), examples.answers),
-          std::accumulate(lengths.begin(), lengths.end(), Index{0}), std::ssize(chosen)};
+  return {cross_entropy(logits(network, examples, context), examples.answers), std::ssize(chosen)};
 }
 
 Evaluation SentenceTask::evaluate(const Network& network, std::span<const Example> examples) const {

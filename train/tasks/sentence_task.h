@@ -12,6 +12,7 @@ class SentenceTask : public Task {
   const Vocabulary& vocabulary() const override { return *vocabulary_; }
   Vocabularies vocabularies() const override;
   Index size(Split split) const override { return std::ssize(examples(split)); }
+  Index tokens(Index example) const override;
   BatchLoss loss(const Network& network, std::span<const Index> examples,
                  Context& context) const override;
   Evaluation evaluate(const Network& network, Split split) const override;

@@ -197,7 +197,7 @@ StaticEmbedding::Result StaticEmbedding::loss(const Network& network, const Text
 BatchLoss StaticEmbedding::loss(const Network& network, std::span<const Index> examples,
                                 Context& context) const {
   const Result result = loss(network, text(Split::train), examples, context);
-  return {result.loss, std::ssize(examples), static_cast<Index>(result.total)};
+  return {result.loss, static_cast<Index>(result.total)};
 }
 
 Evaluation StaticEmbedding::evaluate(const Network& network, const Text& text) const {

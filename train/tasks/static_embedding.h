@@ -26,6 +26,7 @@ class StaticEmbedding final : public Task {
   Vocabularies vocabularies() const override;
   /// Words that have neighbours; for GloVe pairs of words.
   Index size(Split split) const override { return size_of(text(split)); }
+  Index tokens(Index) const override { return 1; }
   BatchLoss loss(const Network& network, std::span<const Index> examples,
                  Context& context) const override;
   /// The share of words told from their negatives ("accuracy"); for GloVe the root of the loss

@@ -58,7 +58,6 @@ struct Scores {
 /// The loss of a batch.
 struct BatchLoss {
   Tensor value;   ///< scalar
-  Index tokens;   ///< that the model reads, without padding
   Index targets;  ///< of which the loss is the mean
 };
 
@@ -76,6 +75,8 @@ class Task {
 
   /// Number of examples; 0 when the task was restored without data.
   virtual Index size(Split split) const = 0;
+  /// How many tokens the model reads of a training example, without padding.
+  virtual Index tokens(Index example) const = 0;
   /// Mean loss of some training examples.
   virtual BatchLoss loss(const Network& network, std::span<const Index> examples,
                          Context& context) const = 0;

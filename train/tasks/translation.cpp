@@ -80,20 +80,24 @@ std::vector<Translation::Example> Translation::encoded(
 BatchLoss Translation::loss(const Network& network, std::span<const Example* const> examples,
                             Context& context) const {
   std::vector<Ids> sources, read, written;
-  Index tokens = 0, targets = 0;
+  Index targets = 0;
   for (const Example* example : examples) {
     sources.push_back(example->source);
     read.push_back(example->target);
     read.back().insert(read.back().begin(), vocabulary_->id(begin_token));
     written.push_back(example->target);
     written.back().push_back(vocabulary_->id(end_token));
-    tokens += std::ssize(sources.back()) + std::ssize(read.back());
     targets += std::ssize(written.back());
   }
   const TokenBatch source = pad(sources), before = pad(read);
   const Tensor memory = (*network.model)(source.ids, source.lengths, context);
   const Tensor x = network.model->decode(before.ids, memory, source.lengths, context);
-  return {cross_entropy(network.logits(x), pad(written, -1).ids), tokens, targets};
+  return {cross_entropy(network.logits(x), pad(written, -1).ids), targets};
+}
+
+Index Translation::tokens(Index example) const {
+  const Example& pair = examples(Split::train).at(static_cast<std::size_t>(example));
+  return std::ssize(pair.source) + 1 + std::ssize(pair.target);  // 1: what the decoder begins with
 }
 
 BatchLoss Translation::loss(const Network& network, std::span<const Index> indices,

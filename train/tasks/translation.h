@@ -17,6 +17,7 @@ class Translation final : public Task {
   const Vocabulary& vocabulary() const override { return *vocabulary_; }
   Vocabularies vocabularies() const override { return {{"tokens", vocabulary_->tokens()}}; }
   Index size(Split split) const override { return std::ssize(examples(split)); }
+  Index tokens(Index example) const override;
   BatchLoss loss(const Network& network, std::span<const Index> examples,
                  Context& context) const override;
   /// The share of outputs that equal their targets ("exact_match") and ChrF ("chrf"), each word of
