@@ -182,7 +182,7 @@ void Optimizer::step(std::span<const NamedParameter> parameters, const Gradients
     Parameter& parameter = *parameters[i].parameter;
     if (!gradients.has(parameter)) continue;
     parameter.take_over();
-    const Kept& own = kept(parameters[i], i);
+    const Entry& own = entry_of(parameters[i], i);
     const Index size = parameter.value().size();
     sections.push_back(
         {parameter, gradients.of(parameter), own.slots, own.weight_decay, numbers, numbers + size});
@@ -199,16 +199,16 @@ void Optimizer::step(std::span<const NamedParameter> parameters, const Gradients
   });
 }
 
-const Optimizer::Kept& Optimizer::kept(const NamedParameter& entry, std::size_t i) {
-  if (i >= kept_.size()) kept_.resize(i + 1);
-  if (kept_[i].of == entry) return kept_[i];
-  Kept own = {entry, {}, decays(entry) ? options_.weight_decay : 0};
+const Optimizer::Entry& Optimizer::entry_of(const NamedParameter& entry, std::size_t i) {
+  if (i >= entries_.size()) entries_.resize(i + 1);
+  if (entries_[i].of == entry) return entries_[i];
+  Entry own = {entry, {}, decays(entry) ? options_.weight_decay : 0};
   for (const std::string& slot : slots()) {
     Tensor& value = state_[slot_path(slot, entry.path)];
     if (!value) value = Tensor::zeros(entry.parameter->shape(), entry.parameter->value().dtype());
     own.slots.push_back(&value);
   }
-  return kept_[i] = std::move(own);
+  return entries_[i] = std::move(own);
 }
 
 void Optimizer::load_state(std::span<const NamedParameter> parameters,
@@ -225,7 +225,7 @@ void Optimizer::load_state(std::span<const NamedParameter> parameters,
                         found->second);
   }
   state_ = std::move(state);
-  kept_.clear();
+  entries_.clear();
 }
 
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options) {

@@ -49,15 +49,15 @@ class Optimizer {
 
  private:
   /// What belongs to a parameter, found once.
-  struct Kept {
+  struct Entry {
     NamedParameter of;
     std::vector<Tensor*> slots;
     double weight_decay;
   };
-  const Kept& kept(const NamedParameter& entry, std::size_t i);
+  const Entry& entry_of(const NamedParameter& entry, std::size_t i);
 
   std::map<std::string, Tensor> state_;
-  std::vector<Kept> kept_;  ///< in the order of the parameters
+  std::vector<Entry> entries_;  ///< in the order of the parameters
 };
 
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options);

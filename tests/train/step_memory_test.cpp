@@ -27,6 +27,27 @@ std::vector<std::size_t> blocks_of_steps(const Config& config, int steps) {
 
 }  // namespace
 
+TEST_CASE("a large batch takes no more tensor memory than one of half its size") {
+  Config config;
+  config.name = "gpt";
+  config.task.kind = TaskKind::language_model;
+  config.task.format = DataFormat::generated;
+  config.model = {.kind = ModelKind::decoder,
+                  .width = 256,
+                  .layers = 1,
+                  .heads = 2,
+                  .feed_forward = 1024,
+                  .max_length = 64};
+  const auto blocks = [&](Index batch) {
+    config.train.batch = batch;
+    const Run run = start_run(config);
+    Stepper stepper(run);
+    stepper.gradients();
+    return stepper.system_allocations();
+  };
+  CHECK(blocks(80) == blocks(40));
+}
+
 TEST_CASE("no training step takes tensor memory from the system after the third") {
   Config config;
   config.name = "gpt";
