@@ -25,22 +25,28 @@ std::vector<std::size_t> blocks_of_steps(const Config& config, int steps) {
   return blocks;
 }
 
-}  // namespace
-
-TEST_CASE("a large batch takes no more tensor memory than one of half its size") {
+Config gpt(Index width, Index layers, Index max_length, Index batch) {
   Config config;
   config.name = "gpt";
   config.task.kind = TaskKind::language_model;
   config.task.format = DataFormat::generated;
   config.model = {.kind = ModelKind::decoder,
-                  .width = 256,
-                  .layers = 1,
+                  .width = width,
+                  .layers = layers,
                   .heads = 2,
-                  .feed_forward = 1024,
-                  .max_length = 64};
-  const auto blocks = [&](Index batch) {
-    config.train.batch = batch;
-    const Run run = start_run(config);
+                  .feed_forward = 4 * width,
+                  .dropout = 0.1,
+                  .max_length = max_length};
+  config.optimizer.kind = OptimizerKind::adamw;
+  config.train.batch = batch;
+  return config;
+}
+
+}  // namespace
+
+TEST_CASE("a large batch takes no more tensor memory than one of half its size") {
+  const auto blocks = [](Index batch) {
+    const Run run = start_run(gpt(256, 1, 64, batch));
     Stepper stepper(run);
     stepper.gradients();
     return stepper.system_allocations();
@@ -49,20 +55,7 @@ TEST_CASE("a large batch takes no more tensor memory than one of half its size")
 }
 
 TEST_CASE("no training step takes tensor memory from the system after the third") {
-  Config config;
-  config.name = "gpt";
-  config.task.kind = TaskKind::language_model;
-  config.task.format = DataFormat::generated;
-  config.model = {.kind = ModelKind::decoder,
-                  .width = 16,
-                  .layers = 2,
-                  .heads = 2,
-                  .feed_forward = 32,
-                  .dropout = 0.1,
-                  .max_length = 8};
-  config.optimizer.kind = OptimizerKind::adamw;
-  config.train.batch = 4;
-  const auto blocks = blocks_of_steps(config, 8);
+  const auto blocks = blocks_of_steps(gpt(16, 2, 8, 4), 8);
   CHECK(blocks[0] > 0);
   for (std::size_t i = 3; i < blocks.size(); ++i) CHECK(blocks[i] == 0);
 }
