@@ -282,18 +282,6 @@ void multiply_panels(Index m, Index n, Index k, T alpha, const Strided<T>& a, co
   }
 }
 
-/// Calls f(k0, depth, j0, columns) for each block of B[k x n] that is packed at once.
-template <class T, class F>
-void for_each_block(Index k, Index n, F f) {
-  const Index depth = depth_of(k);
-  const Index columns = std::max<Index>(most_packed / (depth * panel_width<T>), 1) * panel_width<T>;
-  Index k0 = 0;
-  do {
-    for (Index j0 = 0; j0 < n; j0 += columns)
-      f(k0, std::min(depth, k - k0), j0, std::min(columns, n - j0));
-  } while ((k0 += depth) < k);
-}
-
 /// The same where B is one panel and A can be read where it lies.
 template <class T>
 void one_panel(Index m, Index n, Index k, T alpha, const Strided<T>& a, const Matrix<const T>& b,
@@ -304,6 +292,18 @@ void one_panel(Index m, Index n, Index k, T alpha, const Strided<T>& a, const Ma
       Block<T>{k, a.data, a.row, a.column, b.transposed ? panel.data() : b.data,
                b.transposed ? panel_width<T> : b.stride, alpha, beta, c.data, c.stride, n},
       m, tile_rows * a.row);
+}
+
+/// Calls f(k0, depth, j0, columns) for each block of B[k x n] that is packed at once.
+template <class T, class F>
+void for_each_block(Index k, Index n, F f) {
+  const Index depth = depth_of(k);
+  const Index columns = std::max<Index>(most_packed / (depth * panel_width<T>), 1) * panel_width<T>;
+  Index k0 = 0;
+  do {
+    for (Index j0 = 0; j0 < n; j0 += columns)
+      f(k0, std::min(depth, k - k0), j0, std::min(columns, n - j0));
+  } while ((k0 += depth) < k);
 }
 
 }  // namespace

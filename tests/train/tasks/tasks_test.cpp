@@ -122,6 +122,7 @@ TEST_CASE("one file is shared out among the splits, each example once") {
   CHECK(task->size(Split::valid) == 4);
   CHECK(task->size(Split::test) == 2);
   CHECK(task->vocabulary().size() == 16);
+  CHECK(task->tokens(0) == 1);
 }
 
 TEST_CASE("chrF is 1 for equal texts, 0 without a common character, and blind to spaces") {
