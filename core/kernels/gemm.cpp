@@ -81,7 +81,7 @@ void unrolled(F f) {
 
 /// A tile of `Rows` rows and `Vectors` vectors; the last vector may reach beyond the columns of C.
 template <class T, int Rows, int Vectors>
-void tile(const Block<T>& block) {
+[[gnu::flatten]] void tile(const Block<T>& block) {
   Vector<T> sums[Rows][Vectors];
   unrolled<Rows>([&](auto r) { unrolled<Vectors>([&](auto v) { sums[r][v] = Vector<T>{}; }); });
   // Numbers in the last vector of a row.
@@ -177,6 +177,8 @@ void copy_row(Index n, const T* from, T* to) {
 /// numbers `stride` apart.
 template <class T>
 void transpose_panel(Index k, Index n, const T* from, Index stride, T* to) {
+  for (Index j = 0; j < n; ++j)
+    for (Index i = 0; i < k; i += width<T>) __builtin_prefetch(from + j * stride + i);
   for (Index j = 0; j < n; j += width<T>)
     for (Index i = 0; i < k; i += width<T>)
       transpose_block(std::min<Index>(width<T>, k - i), std::min<Index>(width<T>, n - j),
@@ -245,7 +247,7 @@ void pack_tiles(Index m, Index k, const Strided<T>& a, T* to) {
     const T* from = a.at(0, p);
     Index i = 0;
     for (; i + tile_rows <= m; i += tile_rows) std::copy_n(from + i, tile_rows, to + i * k);
-    std::copy_n(from + i, m - i, to + i * k);
+    if (i < m) std::copy_n(from + i, m - i, to + i * k);
   }
 }
 

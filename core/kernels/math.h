@@ -15,33 +15,50 @@ inline double exp(double x) {
   return std::exp(x);
 }
 
-/// exp(x) = factor 2^exponent, for a float or a vector of them; `Int` is an int32 or as many.
-template <class Int, class Float>
+/// exp(x) = factor 2^exponent, for a float or a vector of them, with a whole number as exponent.
+template <class Float>
 struct Power {
-  Float factor;
-  Int exponent;
+  Float factor, exponent;
 };
 
-template <class Int, class Float>
-[[gnu::always_inline]] inline Power<Int, Float> reduced_exp(Float x) {
+/// Adding it rounds a float to a whole number, which then stands in its last bits.
+constexpr float rounding = 0x1.8p23f;
+
+template <class Float>
+[[gnu::always_inline]] inline Power<Float> reduced_exp(const Float& x) {
   constexpr float log2e = 1.44269504f, ln2_high = 0.693359375f, ln2_low = -2.12194440e-4f;
-  const Float round = Float{} + 0x1.8p23f;  // adding it rounds to an integer
-  const Float shifted = x * log2e + round;
-  const Float n = shifted - round;
-  const Float r = (x - n * ln2_high) - n * ln2_low;
-  Float p = Float{} + 1.9875691500e-4f;
-  p = p * r + 1.3981999507e-3f;
-  p = p * r + 8.3334519073e-3f;
-  p = p * r + 4.1665795894e-2f;
-  p = p * r + 1.6666665459e-1f;
-  p = p * r + 5.0000001201e-1f;
-  return {p * r * r + r + 1.0f, std::bit_cast<Int>(shifted) - std::bit_cast<Int>(round)};
+  const Float exponent = (x * log2e + rounding) - rounding;
+  const Float r = (x - exponent * ln2_high) - exponent * ln2_low;
+  Float p = r * 1.3814467e-3f + 8.3687808e-3f;
+  p = p * r + 4.1668393e-2f;
+  p = p * r + 1.6666520e-1f;
+  p = p * r + 4.9999994e-1f;
+  return {(p * r + 1.0f) * r + 1.0f, exponent};
 }
 
-/// 2^exponent for exponents in [-126, 127].
-template <class Float, class Int>
-[[gnu::always_inline]] inline Float power_of_two(Int exponent) {
-  return std::bit_cast<Float>((exponent + 127) << 23);
+/// factor 2^exponent for exponents in [-150, 129], in two steps, so that denormal numbers and
+/// infinity come out right; `Int` is an int32 or as many as the float has.
+template <class Int, class Float>
+[[gnu::always_inline]] inline Float scaled(const Power<Float>& x) {
+  const auto power_of_two = [](Int exponent) {
+    return std::bit_cast<Float>((exponent + 127) << 23);
+  };
+  const Int exponent =
+      std::bit_cast<Int>(x.exponent + rounding) - std::bit_cast<std::int32_t>(rounding);
+  const Int half = exponent >> 1;
+  return x.factor * power_of_two(half) * power_of_two(exponent - half);
+}
+
+[[gnu::always_inline]] inline float value(const Power<float>& x) {
+  return scaled<std::int32_t>(x);
+}
+
+[[gnu::always_inline]] inline kernels::Vector<float> value(const Power<kernels::Vector<float>>& x) {
+#if defined(__AVX512F__)
+  return _mm512_maskz_scalef_ps(0xffff, x.factor, x.exponent);
+#else
+  return scaled<kernels::Vector<std::int32_t>>(x);
+#endif
 }
 
 /// The nearest number in [low, high], for each number of a vector as well.
@@ -52,20 +69,17 @@ template <class Float, class Bound>
   return x < least ? least : x;
 }
 
-template <class Int, class Float>
-[[gnu::always_inline]] inline Float exp_of(Float x) {
-  const auto [factor, exponent] = reduced_exp<Int>(limited(x, -104.0f, 89.0f));
-  // 2^n in two factors, so that denormal results and infinity come out right.
-  const Int half = exponent >> 1;
-  return factor * power_of_two<Float>(half) * power_of_two<Float>(Int(exponent - half));
+template <class Float>
+[[gnu::always_inline]] inline Float exp_of(const Float& x) {
+  return value(reduced_exp(limited(x, -104.0f, 89.0f)));
 }
 
 inline float exp(float x) {
-  return exp_of<std::int32_t>(x);
+  return exp_of(x);
 }
 
 [[gnu::always_inline]] inline kernels::Vector<float> exp(const kernels::Vector<float>& x) {
-  return exp_of<kernels::Vector<std::int32_t>>(x);
+  return exp_of(x);
 }
 
 inline kernels::Vector<double> exp(kernels::Vector<double> x) {
@@ -73,12 +87,9 @@ inline kernels::Vector<double> exp(kernels::Vector<double> x) {
   return x;
 }
 
-/// 1 / (1 + exp(-x)); at least 1e-38.
+/// 1 / (1 + exp(-x)), where x is in [-87, 87].
 [[gnu::always_inline]] inline kernels::Vector<float> logistic(const kernels::Vector<float>& x) {
-  using Float = kernels::Vector<float>;
-  const auto [factor, exponent] =
-      reduced_exp<kernels::Vector<std::int32_t>>(limited<Float>(-x, -87.0f, 87.0f));
-  return kernels::reciprocal(factor * power_of_two<Float>(exponent) + 1.0f);
+  return kernels::reciprocal(value(reduced_exp(-x)) + 1.0f);
 }
 
 inline kernels::Vector<double> logistic(const kernels::Vector<double>& x) {

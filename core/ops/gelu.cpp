@@ -21,7 +21,7 @@ struct Gelu {
 
   [[gnu::always_inline]] explicit Gelu(const Vector& x)
       : x(x),
-        near(math::limited(x, T{-20}, T{20})),
+        near(math::limited(x, -far, far)),
         share(math::logistic(static_cast<T>(2 * root) * near *
                              (1 + static_cast<T>(cubic) * near * near))) {}
 
@@ -31,6 +31,8 @@ struct Gelu {
         static_cast<T>(2 * root) * near * (1 + static_cast<T>(3 * cubic) * near * near);
     return share * (1 + twice * (1 - share));
   }
+
+  static constexpr T far{9.9F};  ///< there 2 u is 85
 
   Vector x, near, share;
 };
