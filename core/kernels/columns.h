@@ -10,27 +10,37 @@
 /// no sums across a vector, and each is summed in the order of its rows.
 namespace qkv::kernels {
 
-/// A matrix [rows x columns] without gaps, in which column c is only as long as `lengths[c]`,
-/// lengths that never fall. `columns` is a multiple of `width<T>`.
+/// A matrix [rows x columns] whose rows start `stride` numbers apart and have room for whole
+/// vectors. Column c is only as long as `lengths[c]`; those beyond the last have the length 0.
 template <class T>
 struct Columns {
   T* data;
-  Index rows, columns;
+  Index rows, stride, columns;
   const T* lengths;
 
-  /// Calls `f(numbers, seen)` for what each row holds of the vector of columns from `c` on, where
-  /// `seen(v, rest)` puts `rest` in place of what lies beyond a column's end.
+  /// Calls `f(numbers, seen)` for what each row holds of the vector of columns from `c` on, as far
+  /// as the longest of them goes, where `seen(v, rest)` puts `rest` in place of what lies beyond a
+  /// column's end.
   template <class F>
   void for_each(Index c, F f) const {
-    const auto whole = static_cast<Index>(lengths[c]);
-    T* at = data + c;
-    for (Index row = 0; row < std::min(whole, rows); ++row, at += columns)
-      f(at, [](const Vector<T>& v, T) { return v; });
     const Vector<T> ends = load(lengths + c);
-    for (Index row = whole; row < rows; ++row, at += columns)
+    const Index all = least(ends), any = std::min(most(ends), rows);
+    T* at = data + c;
+    Index row = 0;
+    for (; row < std::min(all, any); ++row, at += stride)
+      f(at, [](const Vector<T>& v, T) { return v; });
+    for (; row < any; ++row, at += stride)
       f(at, [&](const Vector<T>& v, T rest) {
         return static_cast<T>(row) < ends ? v : broadcast(rest);
       });
+  }
+
+ private:
+  static Index least(const Vector<T>& v) {
+    return static_cast<Index>(fold<T>(v, [](auto a, auto b) { return a < b ? a : b; }));
+  }
+  static Index most(const Vector<T>& v) {
+    return static_cast<Index>(fold<T>(v, [](auto a, auto b) { return a < b ? b : a; }));
   }
 };
 
@@ -50,10 +60,7 @@ void softmax_columns(const Columns<T>& x, T* max, T* sum) {
       total += power;
     });
     const Vector<T> factor = total > 0 ? 1 / total : Vector<T>{};
-    for (Index row = 0; row < x.rows; ++row) {
-      T* at = x.data + row * x.columns + c;
-      store<T>(at, load(at) * factor);
-    }
+    x.for_each(c, [&](T* at, auto) { store<T>(at, load(at) * factor); });
     store<T>(max + c, most);
     store<T>(sum + c, total);
   }
@@ -70,10 +77,12 @@ void softmax_columns_again(const Columns<T>& x, T* d, const T* max, const T* sum
     x.for_each(c, [&](T* at, auto seen) {
       const Vector<T> weights = seen(math::exp(load(at) - most) * factor, 0);
       store<T>(at, weights);
-      dots += weights * load(d + (at - x.data));
+      dots += seen(weights * load(d + (at - x.data)), 0);
     });
-    for (Index i = c; i < x.rows * x.columns; i += x.columns)
-      store<T>(d + i, load(x.data + i) * (load(d + i) - dots));
+    x.for_each(c, [&](const T* at, auto seen) {
+      T* to = d + (at - x.data);
+      store<T>(to, seen(load(at) * (load(to) - dots), 0));
+    });
   }
 }
 

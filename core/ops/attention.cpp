@@ -29,6 +29,8 @@ struct Layout {
   Index start(Index problem, Index rows) const {
     return problem / heads * rows * width + problem % heads * head_width();
   }
+  /// Queries of the problems before.
+  Index first_query(Index problem) const { return problem * queries; }
   /// Keys that belong to the sequence of a problem.
   Index length(Index problem) const {
     return mask.key_lengths.size()
@@ -41,31 +43,57 @@ struct Layout {
   }
 };
 
-/// Queries [begin, end) of one problem. Their scores are computed together, and only for keys that
-/// one of them sees: memory grows with the number of keys, not with its square, and the blocks that
-/// a causal mask hides are skipped (as in Dao 2023, "FlashAttention-2", but with whole rows).
-/// Scores and weights have a row for each key and a column for each query.
-struct QueryBlock {
-  Index problem, length, begin, end, keys;
+/// Queries whose scores are computed together, and only for keys that one of them sees: memory grows
+/// with the number of keys, not with its square, and most of what a causal mask hides is skipped (as
+/// in Dao 2023, "FlashAttention-2", but with whole rows). They are queries [begin, end) of one
+/// problem, or all of several short ones. Scores and weights have a row for each key and a column
+/// for each query, problem by problem.
+struct Block {
+  Index problem, problems, begin, end, keys;
+
+  Index queries() const { return end - begin; }
+  Index columns() const { return problems * queries(); }
+};
+
+/// At most a vector of queries of one problem, whose first column is `column`. They see keys
+/// [0, keys), of which those from `more` on are hidden from the queries of the block before them.
+struct Part {
+  Index problem, begin, end, column, more, keys;
 
   Index queries() const { return end - begin; }
 };
 
-constexpr Index block_queries = 32;
-
-/// Columns for `queries` queries, in whole vectors.
 template <class T>
-Index columns_for(Index queries) {
-  constexpr Index whole = kernels::width<T>;
-  return (queries + whole - 1) / whole * whole;
+constexpr Index part_queries = kernels::width<T>;
+template <class T>
+constexpr Index block_columns = 2 * part_queries<T>;
+
+template <class T, class F>
+void for_each_block(const Layout& at, Index first, Index last, F f) {
+  const Index together = at.queries > part_queries<T> ? 1 : block_columns<T> / at.queries;
+  for (Index p = first; p < last; p += together) {
+    const Index problems = std::min(together, last - p);
+    Index longest = 0;
+    for (Index i = 0; i < problems; ++i) longest = std::max(longest, at.length(p + i));
+    for (Index t = 0; t < at.queries; t += block_columns<T>) {
+      const Index end = std::min(t + block_columns<T>, at.queries);
+      f(Block{p, problems, t, end, at.visible(longest, end - 1)});
+    }
+  }
 }
 
-template <class F>
-void for_each_block(const Layout& at, Index problem, F f) {
-  const Index length = at.length(problem);
-  for (Index t = 0; t < at.queries; t += block_queries) {
-    const Index end = std::min(t + block_queries, at.queries);
-    f(QueryBlock{problem, length, t, end, at.visible(length, end - 1)});
+template <class T, class F>
+void for_each_part(const Layout& at, const Block& block, F f) {
+  Index column = 0;
+  for (Index p = block.problem; p < block.problem + block.problems; ++p) {
+    Index more = 0;
+    for (Index t = block.begin; t < block.end; t += part_queries<T>) {
+      const Index end = std::min(t + part_queries<T>, block.end);
+      const Part part{p, t, end, column, more, at.visible(at.length(p), end - 1)};
+      f(part);
+      column += part.queries();
+      more = part.keys;
+    }
   }
 }
 
@@ -115,44 +143,43 @@ class Head {
 template <class T>
 class Scores {
  public:
-  explicit Scores(const Layout& at)
-      : Scores(at.keys * columns_for<T>(std::min(block_queries, at.queries))) {}
+  explicit Scores(const Layout& at) : data_(at.keys * block_columns<T>) {}
 
   T* data() const { return data_.data(); }
-  Matrix<T> of(const QueryBlock& block) const { return {data(), columns_for<T>(block.queries())}; }
+  Matrix<T> of(const Part& part) const { return {data() + part.column, block_columns<T>}; }
+  /// The same, with a row for each query.
+  Matrix<const T> transposed(const Part& part) const {
+    return {data() + part.column, block_columns<T>, true};
+  }
 
  private:
-  explicit Scores(Index size) : data_(size) { std::fill_n(data_.data(), size, T{0}); }
-
   Scratch<T> data_;
 };
 
 /// How many keys each query of a block sees, and what its weights were divided by.
 template <class T>
 struct Statistics {
-  alignas(64) std::array<T, block_queries> lengths;
-  std::array<T, block_queries> max, sum;
+  alignas(64) std::array<T, block_columns<T>> lengths{}, max, sum;
 
-  Statistics(const Layout& at, const QueryBlock& block) {
-    const Index columns = columns_for<T>(block.queries());
-    for (Index c = 0; c < columns; ++c)
-      lengths[static_cast<std::size_t>(c)] =
-          static_cast<T>(at.visible(block.length, std::min(block.begin + c, block.end - 1)));
+  Statistics(const Layout& at, const Block& block) {
+    auto* length = lengths.data();
+    for (Index p = block.problem; p < block.problem + block.problems; ++p)
+      for (Index t = block.begin; t < block.end; ++t)
+        *length++ = static_cast<T>(at.visible(at.length(p), t));
   }
-  kernels::Columns<T> columns(const QueryBlock& block, T* data) const {
-    return {data, block.keys, columns_for<T>(block.queries()), lengths.data()};
+  kernels::Columns<T> columns(const Block& block, const Scores<T>& scores) const {
+    return {scores.data(), block.keys, block_columns<T>, block.columns(), lengths.data()};
   }
 };
 
 /// Multiplies each weight of a block by 0 or by 1 / (1 - probability).
 template <class T>
-void drop_weights(const Layout& at, const QueryBlock& block, T* weights, const Random& random,
-                  double probability) {
-  const Index columns = columns_for<T>(block.queries());
-  for (Index key = 0; key < block.keys; ++key) {
-    T* row = weights + key * columns;
-    drop(row, row, (block.problem * at.keys + key) * at.queries + block.begin, block.queries(),
-         random, probability);
+void drop_weights(const Layout& at, const Part& part, const Matrix<T>& weights,
+                  const Random& random, double probability) {
+  for (Index key = 0; key < part.keys; ++key) {
+    T* row = weights.data + key * weights.stride;
+    drop(row, row, (part.problem * at.keys + key) * at.queries + part.begin, part.queries(), random,
+         probability);
   }
 }
 
@@ -161,37 +188,37 @@ void multiply(T* x, const T* by, Index count) {
   kernels::map_row(count, x, [=](auto at) { return at(x) * at(by); });
 }
 
-/// scale K Q^T for a block of queries.
+/// factor K Q^T, or the same of other matrices like them, for the queries of a part.
 template <class T>
-void scores_of(const Layout& at, const Head<T>& head, const QueryBlock& block, const T* q,
-               const T* k, const Matrix<T>& scores) {
-  gemm(block.keys, block.queries(), at.head_width(), static_cast<T>(at.scale), head.of_keys(k),
-       head.of_queries(q, block.begin, true), T{0}, scores);
+void scores_of(const Layout& at, const Part& part, double factor, const T* keys, const T* queries,
+               const Scores<T>& scores) {
+  const Head<T> head(at, part.problem);
+  gemm(part.keys, part.queries(), at.head_width(), static_cast<T>(factor), head.of_keys(keys),
+       head.of_queries(queries, part.begin, true), T{0}, scores.of(part));
 }
 
-/// softmax(scale Q K^T + mask) V, and for each problem what the exponentials were divided by: the
-/// maximum for each query, then the sum.
+/// softmax(scale Q K^T + mask) V, and what the exponentials were divided by: for each query of each
+/// problem the maximum, then for each the sum.
 template <class T>
 void forward(const Layout& at, const T* q, const T* k, const T* v, double dropout,
              const Random& random, T* y, T* normalisers) {
   parallel_for(at.pieces(), [&](Index first, Index last) {
-    const Scores<T> scratch(at);
-    for (Index p = first; p < last; ++p) {
-      const Head<T> head(at, p);
-      for_each_block(at, p, [&](const QueryBlock& block) {
-        const Matrix<T> weights = scratch.of(block);
-        scores_of(at, head, block, q, k, weights);
-        Statistics<T> now(at, block);
-        kernels::softmax_columns(now.columns(block, weights.data), now.max.data(), now.sum.data());
-        T* kept = normalisers + 2 * p * at.queries + block.begin;
-        std::copy_n(now.max.data(), block.queries(), kept);
-        std::copy_n(now.sum.data(), block.queries(), kept + at.queries);
-        if (dropout > 0) drop_weights(at, block, weights.data, random, dropout);
-        gemm(block.queries(), at.head_width(), block.keys, T{1},
-             {weights.data, weights.stride, true}, head.of_keys(v), T{0},
-             head.to_queries(y, block.begin));
+    const Scores<T> weights(at);
+    for_each_block<T>(at, first, last, [&](const Block& block) {
+      for_each_part<T>(at, block,
+                       [&](const Part& part) { scores_of(at, part, at.scale, k, q, weights); });
+      Statistics<T> now(at, block);
+      kernels::softmax_columns(now.columns(block, weights), now.max.data(), now.sum.data());
+      T* kept = normalisers + at.first_query(block.problem) + block.begin;
+      std::copy_n(now.max.data(), block.columns(), kept);
+      std::copy_n(now.sum.data(), block.columns(), kept + at.first_query(at.problems()));
+      for_each_part<T>(at, block, [&](const Part& part) {
+        if (dropout > 0) drop_weights(at, part, weights.of(part), random, dropout);
+        const Head<T> head(at, part.problem);
+        gemm(part.queries(), at.head_width(), part.keys, T{1}, weights.transposed(part),
+             head.of_keys(v), T{0}, head.to_queries(y, part.begin));
       });
-    }
+    });
   });
 }
 
@@ -205,35 +232,44 @@ struct Backward {
 /// One block's share of the gradients; the weights are computed again rather than kept. `weights`,
 /// `kept` (those after dropout) and `ds` are scratch memory.
 template <class T>
-void backward_block(const Layout& at, const Head<T>& head, const QueryBlock& block,
-                    const Backward<T>& b, double dropout, const Random& random,
-                    const Matrix<T>& weights, const Matrix<T>& kept, const Matrix<T>& ds) {
-  const Index queries = block.queries(), n = block.keys, width = at.head_width();
+void backward_block(const Layout& at, const Block& block, const Backward<T>& b, double dropout,
+                    const Random& random, const Scores<T>& weights, const Scores<T>& kept,
+                    const Scores<T>& ds) {
+  const Index size = block.keys * block_columns<T>, width = at.head_width();
   const auto scale = static_cast<T>(at.scale);
-  const Matrix<const T> q = head.of_queries(b.q, block.begin),
-                        dy = head.of_queries(b.dy, block.begin);
-  scores_of(at, head, block, b.q, b.k, weights);
-  gemm(n, queries, width, T{1}, head.of_keys(b.v), head.of_queries(b.dy, block.begin, true), T{0},
-       ds);
-  const Index size = n * weights.stride;
-  if (dropout > 0) {
-    std::fill_n(kept.data, size, T{1});
-    drop_weights(at, block, kept.data, random, dropout);
-    multiply(ds.data, kept.data, size);
-  }
+  if (dropout > 0) std::fill_n(kept.data(), size, T{1});
+  for_each_part<T>(at, block, [&](const Part& part) {
+    scores_of(at, part, at.scale, b.k, b.q, weights);
+    scores_of(at, part, 1, b.v, b.dy, ds);
+    if (dropout > 0) drop_weights(at, part, kept.of(part), random, dropout);
+  });
+  if (dropout > 0) multiply(ds.data(), kept.data(), size);
   Statistics<T> now(at, block);
-  const T* by = b.normalisers + 2 * block.problem * at.queries + block.begin;
-  now.max.fill(0), now.sum.fill(0);
-  std::copy_n(by, queries, now.max.data());
-  std::copy_n(by + at.queries, queries, now.sum.data());
-  kernels::softmax_columns_again(now.columns(block, weights.data), ds.data, now.max.data(),
+  const T* by = b.normalisers + at.first_query(block.problem) + block.begin;
+  std::copy_n(by, block.columns(), now.max.data());
+  std::copy_n(by + at.first_query(at.problems()), block.columns(), now.sum.data());
+  kernels::softmax_columns_again(now.columns(block, weights), ds.data(), now.max.data(),
                                  now.sum.data());
-  if (dropout > 0) multiply(kept.data, weights.data, size);
-  const Matrix<T>& used = dropout > 0 ? kept : weights;
-  gemm(n, width, queries, T{1}, {used.data, used.stride}, dy, T{1}, head.to_keys(b.dv));
-  gemm(n, width, queries, scale, {ds.data, ds.stride}, q, T{1}, head.to_keys(b.dk));
-  gemm(queries, width, n, scale, {ds.data, ds.stride, true}, head.of_keys(b.k), T{0},
-       head.to_queries(b.dq, block.begin));
+  if (dropout > 0) multiply(kept.data(), weights.data(), size);
+  const Scores<T>& used = dropout > 0 ? kept : weights;
+  for_each_part<T>(at, block, [&](const Part& part) {
+    const Head<T> head(at, part.problem);
+    // Keys that the queries before do not see, and all queries that see them.
+    const Index keys = part.keys - part.more, queries = block.end - part.begin;
+    const auto add = [&](T factor, const Scores<T>& by, const T* from, T* to) {
+      const Matrix<const T> rows{by.of(part).data + part.more * block_columns<T>, block_columns<T>};
+      const Matrix<T> sum = head.to_keys(to);
+      gemm(keys, width, queries, factor, rows, head.of_queries(from, part.begin), T{1},
+           Matrix<T>{sum.data + part.more * sum.stride, sum.stride});
+    };
+    add(T{1}, used, b.dy, b.dv);
+    add(scale, ds, b.q, b.dk);
+  });
+  for_each_part<T>(at, block, [&](const Part& part) {
+    const Head<T> head(at, part.problem);
+    gemm(part.queries(), width, part.keys, scale, ds.transposed(part), head.of_keys(b.k), T{0},
+         head.to_queries(b.dq, part.begin));
+  });
 }
 
 template <class T>
@@ -242,13 +278,9 @@ void backward(const Layout& at, const Backward<T>& b, double dropout, const Rand
     const Scores<T> weights(at), ds(at);
     std::optional<Scores<T>> kept;
     if (dropout > 0) kept.emplace(at);
-    for (Index p = first; p < last; ++p) {
-      const Head<T> head(at, p);
-      for_each_block(at, p, [&](const QueryBlock& block) {
-        backward_block(at, head, block, b, dropout, random, weights.of(block),
-                       (kept ? *kept : weights).of(block), ds.of(block));
-      });
-    }
+    for_each_block<T>(at, first, last, [&](const Block& block) {
+      backward_block(at, block, b, dropout, random, weights, kept ? *kept : weights, ds);
+    });
   });
 }
 
@@ -278,7 +310,7 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attent
   require_same_dtype("attention", k, v);
   require(v.shape() == k.shape(), "[attention] values {} do not fit keys {}", v.shape(), k.shape());
   const double dropout = options.dropout;
-  Tensor normalisers = Tensor::empty({at.batch, at.heads, 2, at.queries}, q.dtype());
+  Tensor normalisers = Tensor::empty({2, at.batch, at.heads, at.queries}, q.dtype());
   const Tensor y = make(q.shape(), q.dtype(), [&]<class T>(T* to) {
     forward(at, numbers(q, to), numbers(k, to), numbers(v, to), dropout, random, to,
             normalisers.mutable_data<T>().data());
