@@ -19,6 +19,8 @@ namespace qkv {
 // --------------------------------------------------------------------------------
 
 Tensor add(const Tensor& a, const Tensor& b);
+/// The same, in the memory of `b` when nobody else holds it and the shapes are equal.
+Tensor add(const Tensor& a, Tensor&& b);
 Tensor subtract(const Tensor& a, const Tensor& b);
 Tensor multiply(const Tensor& a, const Tensor& b);
 Tensor divide(const Tensor& a, const Tensor& b);
@@ -256,6 +258,9 @@ Tensor mean_squared_error(const Tensor& predictions, const Tensor& targets);
 
 inline Tensor operator+(const Tensor& a, const Tensor& b) {
   return add(a, b);
+}
+inline Tensor operator+(const Tensor& a, Tensor&& b) {
+  return add(a, std::move(b));
 }
 inline Tensor operator-(const Tensor& a, const Tensor& b) {
   return subtract(a, b);

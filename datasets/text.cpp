@@ -13,7 +13,7 @@ struct Character {
   char32_t code = 0;
 };
 
-Character first_character(std::string_view text) {
+Character decoded(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   if (byte(0) < 0x80) return {1, byte(0)};
   const std::size_t length = byte(0) < 0xC2   ? 0
@@ -40,20 +40,20 @@ bool is_sound(Character c) {
 
 bool is_utf8(std::string_view text) {
   while (!text.empty()) {
-    const Character c = first_character(text);
+    const Character c = decoded(text);
     if (!is_sound(c)) return false;
     text.remove_prefix(c.length);
   }
   return true;
 }
 
+std::string_view first_character(std::string_view text) {
+  return text.substr(0, std::max<std::size_t>(decoded(text).length, 1));
+}
+
 std::vector<std::string> characters(std::string_view text) {
   std::vector<std::string> result;
-  while (!text.empty()) {
-    const std::size_t length = std::max<std::size_t>(first_character(text).length, 1);
-    result.emplace_back(text.substr(0, length));
-    text.remove_prefix(length);
-  }
+  for_each_character(text, [&](std::string_view c) { result.emplace_back(c); });
   return result;
 }
 

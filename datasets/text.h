@@ -10,6 +10,17 @@ namespace qkv {
 /// U+10FFFF).
 bool is_utf8(std::string_view text);
 
+/// The first code point of a UTF-8 text that is not empty; a byte where it is malformed.
+std::string_view first_character(std::string_view text);
+/// Calls `f` for each code point of a UTF-8 text.
+template <class F>
+void for_each_character(std::string_view text, F f) {
+  while (!text.empty()) {
+    const std::string_view character = first_character(text);
+    f(character);
+    text.remove_prefix(character.size());
+  }
+}
 /// The code points of a UTF-8 text, each as a text.
 std::vector<std::string> characters(std::string_view text);
 

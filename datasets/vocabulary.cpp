@@ -1,7 +1,6 @@
 #include "datasets/vocabulary.h"
 
 #include <algorithm>
-#include <map>
 
 #include "core/error.h"
 
@@ -13,9 +12,13 @@ const std::vector<std::string> reserved = {"<pad>", "<unk>"};
 }  // namespace
 
 Vocabulary Vocabulary::build(std::span<const std::vector<std::string>> sentences, Index min_count) {
-  std::map<std::string, Index> counts;
+  Counts counts;
   for (const auto& sentence : sentences)
     for (const std::string& token : sentence) ++counts[token];
+  return build(std::move(counts), min_count);
+}
+
+Vocabulary Vocabulary::build(Counts counts, Index min_count) {
   for (const std::string& token : reserved) counts.erase(token);
   std::erase_if(counts, [&](const auto& entry) { return entry.second < min_count; });
   std::vector<std::pair<std::string, Index>> ordered(counts.begin(), counts.end());

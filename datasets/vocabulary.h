@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -16,8 +18,11 @@ class Vocabulary {
   static constexpr std::int32_t padding = 0;
   static constexpr std::int32_t unknown = 1;
 
-  /// Numbers the tokens of `sentences` that occur at least `min_count` times, the most frequent
-  /// first and equally frequent ones in byte order.
+  using Counts = std::map<std::string, Index, std::less<>>;
+
+  /// Numbers the tokens that occur at least `min_count` times, the most frequent first and equally
+  /// frequent ones in byte order.
+  static Vocabulary build(Counts counts, Index min_count);
   static Vocabulary build(std::span<const std::vector<std::string>> sentences, Index min_count);
 
   /// Takes a list as `tokens` gives it. Throws UserError when it does not begin with "<pad>",

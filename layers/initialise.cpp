@@ -1,16 +1,16 @@
 #include "layers/initialise.h"
 
 #include <cmath>
-#include <vector>
 
 namespace qkv {
 namespace {
 
 template <class F>
 Tensor generated(const Shape& shape, F number) {
-  std::vector<double> values(static_cast<std::size_t>(shape.size()));
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = number(i);
-  return Tensor::from(values, shape);
+  Tensor values = Tensor::empty(shape, DType::float32);
+  std::size_t i = 0;
+  for (float& value : values.mutable_data<float>()) value = static_cast<float>(number(i++));
+  return values;
 }
 
 }  // namespace

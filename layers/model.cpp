@@ -82,8 +82,8 @@ struct TransformerModel final : Model {
   }
   Tensor operator()(const Indices& ids, const Indices& lengths, Context& context) const override {
     Tensor x = input(ids, context);
-    x = encoder ? (*encoder)(x, {{lengths, false}, {}, {}}, context)
-                : (*decoder)(x, {{lengths, true}, {}, {}}, context);
+    x = encoder ? (*encoder)(std::move(x), {{lengths, false}, {}, {}}, context)
+                : (*decoder)(std::move(x), {{lengths, true}, {}, {}}, context);
     if (context.cache() && !encoder) context.cache()->advance(ids.dim(1));
     context.record(*this, "contextual", x);
     return x;

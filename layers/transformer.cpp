@@ -18,10 +18,16 @@ TransformerBlock::TransformerBlock(const ModelOptions& options, Random& random, 
 template <class Part>
 Tensor TransformerBlock::added(const Tensor& x, const LayerNorm& layer_norm, Part part,
                                Context& context) const {
-  const bool post = norm == NormKind::post;
-  const Tensor h = layer_norm(post ? x + context.dropped(part(x), dropout) : x);
-  context.record(layer_norm, "output", h);
-  return post ? h : x + context.dropped(part(h), dropout);
+  const auto normalised = [&](const Tensor& y) {
+    Tensor h = layer_norm(y);
+    context.record(layer_norm, "output", h);
+    return h;
+  };
+  // A function of its own lets go of its intermediate values before the addition.
+  const auto change = [&] {
+    return context.dropped(part(norm == NormKind::post ? x : normalised(x)), dropout);
+  };
+  return norm == NormKind::post ? normalised(x + change()) : x + change();
 }
 
 Tensor TransformerBlock::operator()(Tensor x, const Surroundings& around, Context& context) const {
@@ -62,7 +68,7 @@ Transformer::Transformer(const ModelOptions& options, Random& random, bool cross
 }
 
 Tensor Transformer::operator()(Tensor x, const Surroundings& around, Context& context) const {
-  for (const TransformerBlock& layer : layers) x = layer(x, around, context);
+  for (const TransformerBlock& layer : layers) x = layer(std::move(x), around, context);
   if (norm) {
     x = (*norm)(x);
     context.record(*norm, "output", x);

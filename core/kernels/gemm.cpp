@@ -33,7 +33,7 @@ Index depth_of(Index k) {
   return (k + blocks - 1) / blocks;
 }
 /// Numbers of B that are packed at once.
-constexpr Index most_packed = Index{1} << 18;
+constexpr Index most_packed = Index{1} << 17;
 /// A matrix B of at most so many numbers is read where it lies.
 constexpr Index in_cache = Index{1} << 16;
 /// Columns of A at most so many numbers apart are read where they lie.
@@ -195,7 +195,7 @@ class Panels {
         b_(b),
         transposed_(transposed),
         in_place_(!transposed && k * n <= in_cache),
-        data_(in_place_ ? 0 : count() * panel_width<T> * k) {}
+        data_(in_place_ ? 0 : std::max(most_packed, count() * panel_width<T> * k)) {}
 
   /// Parts that threads may pack side by side: panels of a transposed B, else runs of rows, so that
   /// memory is read in its order.

@@ -1,5 +1,7 @@
 #include <cmath>
+#include <functional>
 #include <numbers>
+#include <utility>
 
 #include "core/kernels/math.h"
 #include "core/ops.h"
@@ -19,18 +21,34 @@ T normal_share(T x) {
   return std::erfc(-x * static_cast<T>(1 / std::numbers::sqrt2)) / 2;
 }
 
+Tensor recorded_sum(Tensor y, const Tensor& a, const Tensor& b) {
+  return record("add", std::move(y), {a, b},
+                [to_a = a.shape(), to_b = b.shape()](const Tensor& dy, InputGradients& inputs) {
+                  inputs.add(0, [&] { return sum_to(dy, to_a); });
+                  inputs.add(1, [&] { return sum_to(dy, to_b); });
+                });
+}
+
 }  // namespace
 
 Tensor add(const Tensor& a, const Tensor& b) {
   require_same_dtype("add", a, b);
   const Shape shape = broadcast("add", a.shape(), b.shape());
-  const Tensor y = map(
-      1, [](auto x, auto z) { return x + z; }, broadcast_to(a, shape), broadcast_to(b, shape));
-  return record("add", y, {a, b},
-                [to_a = a.shape(), to_b = b.shape()](const Tensor& dy, InputGradients& inputs) {
-                  inputs.add(0, [&] { return sum_to(dy, to_a); });
-                  inputs.add(1, [&] { return sum_to(dy, to_b); });
-                });
+  return recorded_sum(map(1, std::plus(), broadcast_to(a, shape), broadcast_to(b, shape)), a, b);
+}
+
+Tensor add(const Tensor& a, Tensor&& b) {
+  if (a.shape() != b.shape() || a.dtype() != b.dtype() || !b.unshared() || anomalies_are_detected())
+    return add(a, std::as_const(b));
+  Tensor y = b.detach();
+  dispatch(y.dtype(), [&](auto zero) {
+    auto* sum = y.mutable_data<decltype(zero)>().data();
+    const auto* term = numbers(a, sum);
+    parallel_for(cut(y.size(), 1), [=](Index begin, Index end) {
+      for (Index i = begin; i < end; ++i) sum[i] = term[i] + sum[i];
+    });
+  });
+  return recorded_sum(std::move(y), a, b);
 }
 
 Tensor subtract(const Tensor& a, const Tensor& b) {

@@ -9,10 +9,11 @@ namespace {
 constexpr Index per_number = 8;
 
 /// With g = gain dy: dx = (g - mean(g) - xhat mean(g xhat)) / deviation. `sums` becomes the sums
-/// over rows of dy xhat and of dy, the gradients of gain and bias. `dx` may be `normalised`.
+/// over rows of dy xhat and of dy, the gradients of gain and bias. dx, which may be `normalised`, is
+/// written or, with `adds`, added to.
 template <class T>
 void backward(Index rows, Index width, const T* dy, const T* gain, const T* normalised,
-              const T* inverse_deviations, T* dx, T* sums) {
+              const T* inverse_deviations, bool adds, T* dx, T* sums) {
   const Pieces pieces = cut(rows, width * per_number);
   const kernels::Scratch<T> parts(pieces.count * 2 * width);
   parallel_for(pieces.count, [&](Index piece) {
@@ -28,7 +29,8 @@ void backward(Index rows, Index width, const T* dy, const T* gain, const T* norm
       const T inverse = inverse_deviations[row];
       kernels::for_row<T>(width, [=](auto at, auto put) {
         const auto slope = at(d), normal = at(hat);
-        put(to, inverse * (at(gain) * slope - mean - normal * mean_hat));
+        const auto change = inverse * (at(gain) * slope - mean - normal * mean_hat);
+        put(to, adds ? at(to) + change : change);
         put(gain_sum, at(gain_sum) + slope * normal);
         put(bias_sum, at(bias_sum) + slope);
       });
@@ -41,15 +43,22 @@ void backward(Index rows, Index width, const T* dy, const T* gain, const T* norm
 
 struct LayerNormBackward : Normalised {
   void operator()(const Tensor& dy, InputGradients& inputs) const {
-    Tensor dx = inputs.in_place_of(rows);
     Tensor sums = Tensor::empty({2, width()}, dy.dtype());
-    dispatch(dy.dtype(), [&](auto zero) {
-      using T = decltype(zero);
-      const auto data = [](const Tensor& t) { return t.data<T>().data(); };
-      backward<T>(count(), width(), data(dy), data(gain), data(rows), data(inverses),
-                  dx.mutable_data<T>().data(), sums.mutable_data<T>().data());
-    });
-    inputs.add(0, std::move(dx));
+    const auto pull = [&](Tensor sum) {
+      const bool adds = static_cast<bool>(sum);
+      Tensor dx = adds ? own(std::move(sum)) : inputs.in_place_of(rows);
+      dispatch(dy.dtype(), [&](auto zero) {
+        using T = decltype(zero);
+        const auto data = [](const Tensor& t) { return t.data<T>().data(); };
+        backward<T>(count(), width(), data(dy), data(gain), data(rows), data(inverses), adds,
+                    dx.mutable_data<T>().data(), sums.mutable_data<T>().data());
+      });
+      return dx;
+    };
+    if (inputs.needs(0))
+      inputs.add(0, pull);
+    else
+      pull({});
     inputs.add(1, [&] { return reshape(slice(sums, 0, 0, 1), {width()}); });
     inputs.add(2, [&] { return reshape(slice(sums, 0, 1, 2), {width()}); });
   }

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <array>
+
 #include "core/ops.h"
 #include "core/ops/checks.h"
 #include "core/ops/reduction.h"
@@ -8,17 +11,20 @@ namespace {
 /// y[o, i] = scale sum over l of x[o, l, i]; each sum is taken in float64.
 template <class T>
 void sum_rows(const T* x, T* y, const AxisView& view, double scale) {
-  parallel_for(cut(view.outer, view.length * view.inner), [=](Index begin, Index end) {
-    std::vector<double> sums(static_cast<std::size_t>(view.inner));
-    for (Index o = begin; o < end; ++o) {
-      std::ranges::fill(sums, 0.0);
+  constexpr Index side_by_side = 64;
+  const Index runs = (view.inner + side_by_side - 1) / side_by_side;
+  parallel_for(cut(view.outer * runs, view.length * side_by_side), [=](Index begin, Index end) {
+    for (Index run = begin; run < end; ++run) {
+      const Index first = run % runs * side_by_side, o = run / runs;
+      const Index count = std::min(side_by_side, view.inner - first);
+      std::array<double, side_by_side> sums{};
       for (Index l = 0; l < view.length; ++l) {
-        const T* row = x + (o * view.length + l) * view.inner;
-        for (Index i = 0; i < view.inner; ++i)
+        const T* row = x + (o * view.length + l) * view.inner + first;
+        for (Index i = 0; i < count; ++i)
           sums[static_cast<std::size_t>(i)] += static_cast<double>(row[i]);
       }
-      for (Index i = 0; i < view.inner; ++i)
-        y[o * view.inner + i] = static_cast<T>(scale * sums[static_cast<std::size_t>(i)]);
+      for (Index i = 0; i < count; ++i)
+        y[o * view.inner + first + i] = static_cast<T>(scale * sums[static_cast<std::size_t>(i)]);
     }
   });
 }

@@ -12,55 +12,79 @@ namespace {
 
 constexpr Index evaluation_tokens = 4096;  ///< in one batch
 
-using Characters = std::vector<std::string>;
-
 /// Random characters, for measuring speed: with padding and the unknown token 65 in all, as many as
 /// Shakespeare's plays have.
-Characters generated(std::uint64_t seed) {
-  constexpr std::size_t length = 1 << 16;
+std::string generated(std::uint64_t seed) {
   const Random random(seed, Purpose::sampling);
-  Characters text(length);
-  for (std::size_t i = 0; i < length; ++i) text[i] = static_cast<char>('!' + random.bits(i) % 63);
+  std::string text(1 << 16, ' ');
+  for (std::size_t i = 0; i < text.size(); ++i) text[i] = static_cast<char>('!' + random.bits(i) % 63);
   return text;
 }
 
-Characters characters_of(const std::string& file) {
-  return file.empty() ? Characters() : characters(read_text(file));
+std::string text_of(const std::string& file) {
+  return file.empty() ? std::string() : read_text(file);
+}
+
+std::size_t length(std::string_view text) {
+  std::size_t length = 0;
+  for_each_character(text, [&](std::string_view) { ++length; });
+  return length;
+}
+
+/// Takes the last characters, so many, off `text`.
+std::string cut_off(std::string& text, std::size_t count) {
+  std::size_t begin = 0;
+  for (std::size_t left = length(text) - count; left > 0; --left)
+    begin += first_character(std::string_view(text).substr(begin)).size();
+  std::string end = text.substr(begin);
+  text.resize(begin);
+  return end;
 }
 
 /// Train, test and valid split, the latter from the end.
-std::array<Characters, 3> splits_of(const Config& config) {
+std::array<std::string, 3> splits_of(const Config& config) {
   const TaskOptions& task = config.task;
   const bool generate = task.format == DataFormat::generated;
   if (!generate && task.data.empty())
-    return {characters_of(task.train), characters_of(task.valid), characters_of(task.test)};
-  const Characters all = generate ? generated(config.seed) : characters_of(task.data);
-  const auto share = [&](double part) {
-    return static_cast<std::ptrdiff_t>(static_cast<double>(all.size()) * part);
+    return {text_of(task.train), text_of(task.valid), text_of(task.test)};
+  std::string text = generate ? generated(config.seed) : text_of(task.data);
+  const auto share = [all = static_cast<double>(length(text))](double part) {
+    return static_cast<std::size_t>(all * part);
   };
-  const auto valid = all.end() - share(task.valid_share), test = valid - share(task.test_share);
-  return {Characters(all.begin(), test), Characters(valid, all.end()), Characters(test, valid)};
+  std::string valid = cut_off(text, share(task.valid_share));
+  std::string test = cut_off(text, share(task.test_share));
+  return {std::move(text), std::move(valid), std::move(test)};
+}
+
+Vocabulary vocabulary_of(std::string_view text, Index min_count) {
+  Vocabulary::Counts counts;
+  for_each_character(text, [&](std::string_view c) {
+    const auto found = counts.find(c);
+    ++(found == counts.end() ? counts[std::string(c)] : found->second);
+  });
+  return Vocabulary::build(std::move(counts), min_count);
 }
 
 }  // namespace
 
 LanguageModel::LanguageModel(const Config& config) : window_(config.model.max_length) {
   const auto splits = splits_of(config);
-  vocabulary_ = Vocabulary::build(std::span(splits).first(1), config.task.min_count);
+  vocabulary_ = vocabulary_of(splits.front(), config.task.min_count);
   std::ranges::transform(splits, splits_.begin(), [&](const auto& s) { return encoded(s); });
   require<UserError>(size(Split::train) > 0,
                      "the training text has {} characters; model.max_length = {} needs one more "
                      "than that at least",
-                     splits[0].size(), window_);
+                     splits_[0].size(), window_);
 }
 
 LanguageModel::LanguageModel(const Config& config, const Vocabularies& vocabularies)
     : window_(config.model.max_length), vocabulary_(token_list(vocabularies, "tokens")) {}
 
-LanguageModel::Tokens LanguageModel::encoded(std::span<const std::string> characters) const {
-  Tokens tokens(characters.size());
-  std::ranges::transform(characters, tokens.begin(),
-                         [&](const std::string& c) { return vocabulary_->id(c); });
+LanguageModel::Tokens LanguageModel::encoded(std::string_view text) const {
+  Tokens tokens;
+  tokens.reserve(text.size());
+  for_each_character(
+      text, [&](std::string_view c) { tokens.push_back(vocabulary_->id(std::string(c))); });
   return tokens;
 }
 
@@ -120,7 +144,7 @@ Evaluation LanguageModel::evaluate(const Network& network, Split split) const {
 
 Evaluation LanguageModel::evaluate(const Network& network,
                                    const std::filesystem::path& file) const {
-  return evaluate(network, encoded(characters_of(file.string())));
+  return evaluate(network, encoded(text_of(file.string())));
 }
 
 Sentence LanguageModel::read(std::string_view text) const {
@@ -130,7 +154,7 @@ Sentence LanguageModel::read(std::string_view text) const {
                      "the text has {} characters, more than the model's longest, model.max_length "
                      "= {}",
                      sentence.words.size(), window_);
-  sentence.ids = encoded(sentence.words);
+  sentence.ids = encoded(text);
   sentence.targets = {std::ssize(sentence.words) - 1};
   return sentence;
 }

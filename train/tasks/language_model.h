@@ -33,7 +33,7 @@ class LanguageModel final : public Task {
   using Tokens = std::vector<std::int32_t>;
 
   const Tokens& tokens(Split split) const { return splits_[static_cast<std::size_t>(split)]; }
-  Tokens encoded(std::span<const std::string> characters) const;
+  Tokens encoded(std::string_view text) const;
   /// Mean loss of the windows of `length` characters that start at `starts`.
   BatchLoss loss(const Network& network, const Tokens& tokens, std::span<const Index> starts,
                  Index length, Context& context) const;
