@@ -22,10 +22,6 @@ double milliseconds_since(Clock::time_point start) {
 constexpr Index large_model = Index{1} << 22, part_tokens = 256;
 constexpr double large_batch = 1e10, short_batch = 1e9;
 
-double operations(const Run& run, Index tokens) {
-  return 6 * static_cast<double>(tokens) * static_cast<double>(parameter_count(*run.network));
-}
-
 /// Adds the *sum* of the losses and its derivatives.
 void add_part(StepGradients& sum, const Run& run, std::span<const Index> examples,
               const Random& random) {
@@ -53,7 +49,13 @@ void add(StepGradients& sum, StepGradients lane) {
 }  // namespace
 
 Stepper::Stepper(const Run& run)
-    : run_(run), sampler_(run.task->size(Split::train), run.config.train.batch, run.config.seed) {}
+    : run_(run),
+      parameters_(parameter_count(*run.network)),
+      sampler_(run.task->size(Split::train), run.config.train.batch, run.config.seed) {}
+
+double Stepper::operations(Index tokens) const {
+  return 6 * static_cast<double>(tokens) * static_cast<double>(parameters_);
+}
 
 Stepper::Batches Stepper::batches() {
   Batches batches;
@@ -64,9 +66,8 @@ Stepper::Batches Stepper::batches() {
 
 Stepper::Cut Stepper::cut(Index tokens) const {
   const Index batch = run_.config.train.batch;
-  const Index lanes =
-      parameter_count(*run_.network) > large_model ? 1 : std::min(most_lanes, batch);
-  const Index parts = operations(run_, tokens) < large_batch
+  const Index lanes = parameters_ > large_model ? 1 : std::min(most_lanes, batch);
+  const Index parts = operations(tokens) < large_batch
                           ? 1
                           : std::clamp<Index>(tokens / (lanes * part_tokens), 1, batch / lanes);
   return {{batch, lanes * parts}, {lanes * parts, lanes}};
@@ -94,7 +95,7 @@ StepGradients Stepper::gradients() {
       errors[lane] = std::current_exception();
     }
   };
-  if (threads() <= most_lanes || operations(run_, tokens_of_batch) < short_batch)
+  if (threads() <= most_lanes || operations(tokens_of_batch) < short_batch)
     parallel_for(cut.lanes.count, compute);
   else
     for (Index i = 0; i < cut.lanes.count; ++i) compute(i);

@@ -44,12 +44,15 @@ class Stepper {
   };
 
   Batches batches();
+  /// Of forward and backward, about.
+  double operations(Index tokens) const;
   Cut cut(Index tokens) const;
   StepGradients lane_gradients(Index lane, const Cut& cut, const Batches& batches) const;
 
   static constexpr Index most_lanes = 2;
 
   const Run& run_;
+  Index parameters_;
   BatchSampler sampler_;
   std::array<MemoryPool, most_lanes> pools_;
 };
