@@ -177,8 +177,6 @@ void copy_row(Index n, const T* from, T* to) {
 /// numbers `stride` apart.
 template <class T>
 void transpose_panel(Index k, Index n, const T* from, Index stride, T* to) {
-  for (Index j = 0; j < n; ++j)
-    for (Index i = 0; i < k; i += width<T>) __builtin_prefetch(from + j * stride + i);
   for (Index j = 0; j < n; j += width<T>)
     for (Index i = 0; i < k; i += width<T>)
       transpose_block(std::min<Index>(width<T>, k - i), std::min<Index>(width<T>, n - j),
@@ -220,8 +218,10 @@ class Panels {
   Index count() const { return (n_ + panel_width<T> - 1) / panel_width<T>; }
   T* packed(Index column) const { return data_.data() + column * k_; }
   void transpose(Index column) const {
-    transpose_panel(k_, std::min<Index>(panel_width<T>, n_ - column), b_.at(0, column), b_.column,
-                    packed(column));
+    const Index columns = std::min<Index>(panel_width<T>, n_ - column);
+    for (Index j = column; j < column + columns; ++j)
+      for (Index i = 0; i < k_; i += width<T>) __builtin_prefetch(b_.at(i, j));
+    transpose_panel(k_, columns, b_.at(0, column), b_.column, packed(column));
   }
   void copy_rows(Index row, Index end) const {
     for (; row < end; ++row) {

@@ -2,11 +2,14 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "core/kernels/math.h"
+#include "core/parameter.h"
 #include "tests/core/op_cases.h"
 
 namespace qkv::tests {
@@ -108,6 +111,46 @@ TEST_CASE(
       }
       CHECK(total == doctest::Approx(visible ? 1 : 0));
     }
+}
+
+TEST_CASE("what stands in the padding reaches neither attention's value nor its gradients") {
+  // Of a query each, so that many problems are computed side by side.
+  const In in = inputs_of({"", "", {{3, 1, 2}, {3, 5, 2}}, {}}, DType::float32);
+  const std::array<Index, 3> lengths{5, 2, 0};
+  const auto run = [&](float filler) {
+    Tensor padded = own(in[1]);
+    const auto numbers = padded.mutable_data<float>();
+    for (std::size_t b = 0; b < 3; ++b)
+      std::fill(numbers.begin() + static_cast<std::ptrdiff_t>(10 * b) + 2 * lengths[b],
+                numbers.begin() + static_cast<std::ptrdiff_t>(10 * (b + 1)), filler);
+    const Parameter q(in[0]), k(padded), v(padded);
+    const AttentionMask mask{Indices({5, 2, 0}, {3}), false};
+    const Tensor y = attention(q, k, v, mask, {.heads = 2}, Random(1, Purpose::dropout));
+    const Gradients gradients = gradients_of(sum(y * y));
+    return std::vector{y.values(), gradients.of(q).values(), gradients.of(k).values(),
+                       gradients.of(v).values()};
+  };
+  CHECK(run(NAN) == run(0));
+}
+
+TEST_CASE("a sum takes the memory of a value that nobody else holds, and no other") {
+  const auto memory = [](const Tensor& x) { return x.data<float>().data(); };
+  Tensor alone = ones({3});
+  const auto* const taken = memory(alone);
+  const Tensor y = ones({3}) + std::move(alone);
+  CHECK(memory(y) == taken);
+  CHECK(y.values() == std::vector<double>{2, 2, 2});
+
+  Tensor held = ones({3});
+  const Tensor holder = held;
+  CHECK(memory(ones({3}) + std::move(held)) != memory(holder));
+  CHECK(holder.values() == std::vector<double>{1, 1, 1});
+
+  const Parameter x(ones({3}));
+  Tensor kept = exp(x.value());  // whose backward needs it
+  const double e = kept.values()[0];
+  const Tensor loss = sum(ones({3}) + std::move(kept));
+  CHECK(gradients_of(loss).of(x).values() == std::vector<double>{e, e, e});
 }
 
 TEST_CASE("dropout keeps the mean, and the same stream drops the same numbers") {

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 # Ops that PyTorch 1.13 lacks: their recipes write out the formula, differentiated by PyTorch.
 FORMULAS = {"masked_mean", "masked_max", "select_rows", "rms_norm", "rotary"}
 
-LENGTHS = {"padding": [3, 1], "both": [4, 2]}
+LENGTHS = {"padding": [3, 1], "both": [4, 2], "long": [21, 10]}
 
 
 def pattern(shape, like):
@@ -251,6 +251,10 @@ LAYER = {
     "attention: causal": lambda q, k, v: attention(q, k, v, 3, 0.7, causal=True),
     "attention: causal, padding and dropout":
         lambda q, k, v: attention(q, k, v, 2, 0.7, LENGTHS["both"], causal=True, dropout=0.4),
+    "attention: longer than a vector, causal and padding":
+        lambda q, k, v: attention(q, k, v, 2, 0.7, LENGTHS["long"], causal=True),
+    "attention: fewer queries than keys, causal and dropout":
+        lambda q, k, v: attention(q, k, v, 1, 0.9, causal=True, dropout=0.3),
     "attention: parameter-free": lambda x: attention(x, x, x, 1, 1, LENGTHS["padding"]),
     "attention: uniform": lambda x: attention(x, x, x, 1, 0, LENGTHS["padding"]),
     "embedding: an id twice": lambda w: F.embedding(torch.tensor([[4, 0], [4, 1]]), w),

@@ -64,6 +64,16 @@ const std::vector<OpCase>& layer_cases() {
        {{2, 4, 6}, {2, 4, 6}, {2, 4, 6}},
        [](const In& x) { return self(x, both, {.heads = 2, .scale = 0.7, .dropout = 0.4}); }},
       {"attention",
+       "longer than a vector, causal and padding",
+       {{2, 21, 4}, {2, 21, 4}, {2, 21, 4}},
+       [](const In& x) {
+         return self(x, {Indices({21, 10}, {2}), true}, {.heads = 2, .scale = 0.7});
+       }},
+      {"attention",
+       "fewer queries than keys, causal and dropout",
+       {{1, 19, 2}, {1, 26, 2}, {1, 26, 2}},
+       [](const In& x) { return self(x, causal, {.heads = 1, .scale = 0.9, .dropout = 0.3}); }},
+      {"attention",
        "parameter-free",
        {{2, 4, 6}},
        [](const In& x) {

@@ -125,6 +125,20 @@ TEST_CASE("one file is shared out among the splits, each example once") {
   CHECK(task->tokens(0) == 1);
 }
 
+TEST_CASE("a text is shared out by characters, whatever their length in bytes") {
+  const TempDir dir;
+  Config config = config_of(TaskKind::language_model, "");
+  config.model.max_length = 3;
+  config.task.data = dir.write("f.txt", "abcdefgh\u0915\u0916\u0917\n").string();
+  config.task.valid_share = 0.25;
+  config.task.test_share = 0.25;
+  const auto task = make_task(config);
+  CHECK(task->size(Split::train) == 3);  // of "abcdef"
+  CHECK(task->size(Split::test) == 1);   // of "gh\u0915"
+  CHECK(task->size(Split::valid) == 1);
+  CHECK(task->vocabulary().size() == 8);
+}
+
 TEST_CASE("chrF is 1 for equal texts, 0 without a common character, and blind to spaces") {
   CHECK(chrf("सरल काम", "सरल काम") == doctest::Approx(1));
   CHECK(chrf("abc", "xyz") == 0);
