@@ -43,11 +43,11 @@ struct Layout {
   }
 };
 
-/// Queries whose scores are computed together, and only for keys that one of them sees: memory grows
-/// with the number of keys, not with its square, and most of what a causal mask hides is skipped (as
-/// in Dao 2023, "FlashAttention-2", but with whole rows). They are queries [begin, end) of one
-/// problem, or all of several short ones. Scores and weights have a row for each key and a column
-/// for each query, problem by problem.
+/// Queries whose scores are computed together, and only for keys that one of them sees: memory
+/// grows with the number of keys, not with its square, and most of what a causal mask hides is
+/// skipped (as in Dao 2023, "FlashAttention-2", but with whole rows). They are queries [begin, end)
+/// of one problem, or all of several short ones. Scores and weights have a row for each key and a
+/// column for each query, problem by problem.
 struct Block {
   Index problem, problems, begin, end, keys;
 

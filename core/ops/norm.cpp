@@ -9,8 +9,8 @@ namespace {
 constexpr Index per_number = 8;
 
 /// With g = gain dy: dx = (g - mean(g) - xhat mean(g xhat)) / deviation. `sums` becomes the sums
-/// over rows of dy xhat and of dy, the gradients of gain and bias. dx, which may be `normalised`, is
-/// written or, with `adds`, added to.
+/// over rows of dy xhat and of dy, the gradients of gain and bias. dx, which may be `normalised`,
+/// is written or, with `adds`, added to.
 template <class T>
 void backward(Index rows, Index width, const T* dy, const T* gain, const T* normalised,
               const T* inverse_deviations, bool adds, T* dx, T* sums) {

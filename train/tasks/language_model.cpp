@@ -17,7 +17,8 @@ constexpr Index evaluation_tokens = 4096;  ///< in one batch
 std::string generated(std::uint64_t seed) {
   const Random random(seed, Purpose::sampling);
   std::string text(1 << 16, ' ');
-  for (std::size_t i = 0; i < text.size(); ++i) text[i] = static_cast<char>('!' + random.bits(i) % 63);
+  for (std::size_t i = 0; i < text.size(); ++i)
+    text[i] = static_cast<char>('!' + random.bits(i) % 63);
   return text;
 }
 
