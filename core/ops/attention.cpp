@@ -55,8 +55,9 @@ struct Block {
   Index columns() const { return problems * queries(); }
 };
 
-/// At most a vector of queries of one problem, whose first column is `column`. They see keys
-/// [0, keys), of which those from `more` on are hidden from the queries of the block before them.
+/// At most a vector of a block's queries, of one problem, the first of them in column `column`.
+/// They see keys [0, keys), of which those from `more` on are hidden from the block's earlier
+/// queries.
 struct Part {
   Index problem, begin, end, column, more, keys;
 
@@ -70,7 +71,8 @@ constexpr Index block_columns = 2 * part_queries<T>;
 
 template <class T, class F>
 void for_each_block(const Layout& at, Index first, Index last, F f) {
-  const Index together = at.queries > part_queries<T> ? 1 : block_columns<T> / at.queries;
+  const Index queries = std::max<Index>(at.queries, 1);
+  const Index together = queries > part_queries<T> ? 1 : block_columns<T> / queries;
   for (Index p = first; p < last; p += together) {
     const Index problems = std::min(together, last - p);
     Index longest = 0;

@@ -133,6 +133,14 @@ TEST_CASE("what stands in the padding reaches neither attention's value nor its 
   CHECK(run(NAN) == run(0));
 }
 
+TEST_CASE("attention without queries is empty, and without keys 0") {
+  const Random random(1, Purpose::dropout);
+  CHECK(attention(ones({2, 0, 4}), ones({2, 3, 4}), ones({2, 3, 4}), {}, {}, random).shape() ==
+        Shape{2, 0, 4});
+  CHECK(attention(ones({1, 2, 2}), ones({1, 0, 2}), ones({1, 0, 2}), {}, {}, random).values() ==
+        std::vector<double>(4, 0.0));
+}
+
 TEST_CASE("a sum takes the memory of a value that nobody else holds, and no other") {
   const auto memory = [](const Tensor& x) { return x.data<float>().data(); };
   Tensor alone = ones({3});
