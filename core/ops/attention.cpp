@@ -258,8 +258,9 @@ void backward_block(const Layout& at, const Block& block, const Backward<T>& b, 
     const Head<T> head(at, part.problem);
     // Keys that the queries before do not see, and all queries that see them.
     const Index keys = part.keys - part.more, queries = block.end - part.begin;
-    const auto add = [&](T factor, const Scores<T>& by, const T* from, T* to) {
-      const Matrix<const T> rows{by.of(part).data + part.more * block_columns<T>, block_columns<T>};
+    const auto add = [&](T factor, const Scores<T>& shares, const T* from, T* to) {
+      const Matrix<const T> rows{shares.of(part).data + part.more * block_columns<T>,
+                                 block_columns<T>};
       const Matrix<T> sum = head.to_keys(to);
       gemm(keys, width, queries, factor, rows, head.of_queries(from, part.begin), T{1},
            Matrix<T>{sum.data + part.more * sum.stride, sum.stride});
