@@ -10,7 +10,7 @@
 /// no sums across a vector, and each is summed in the order of its rows.
 namespace qkv::kernels {
 
-/// A matrix [rows x columns] whose rows start `stride` numbers apart and have room for whole
+/// A matrix [rows x columns] whose rows start `stride` elements apart and have room for whole
 /// vectors. Column c is only as long as `lengths[c]`; those beyond the last have the length 0.
 template <class T>
 struct Columns {
@@ -18,13 +18,13 @@ struct Columns {
   Index rows, stride, columns;
   const T* lengths;
 
-  /// Calls `f(numbers, seen)` for what each row holds of the vector of columns from `c` on, as far
-  /// as the longest of them goes, where `seen(v, rest)` puts `rest` in place of what lies beyond a
-  /// column's end.
+  /// Calls `f(row, visible)` for each row's elements in the vector of columns from `c` on, up to
+  /// the end of the longest of them, where `visible(v, rest)` replaces what lies beyond a column's
+  /// end by `rest`.
   template <class F>
   void for_each(Index c, F f) const {
     const Vector<T> ends = load(lengths + c);
-    const Index all = least(ends), any = std::min(most(ends), rows);
+    const Index all = least(ends), any = longest(c);
     T* at = data + c;
     Index row = 0;
     for (; row < std::min(all, any); ++row, at += stride)
@@ -35,7 +35,15 @@ struct Columns {
       });
   }
 
+  /// Zeros the rows beyond the longest of the vector of columns from `c` on. A matrix product may
+  /// read them: it takes all rows of a problem whose columns straddle two vectors.
+  void clear_rest(Index c, T* matrix) const {
+    T* at = matrix + c;
+    for (Index row = longest(c); row < rows; ++row) store<T>(at + row * stride, Vector<T>{});
+  }
+
  private:
+  Index longest(Index c) const { return std::min(most(load(lengths + c)), rows); }
   static Index least(const Vector<T>& v) {
     return static_cast<Index>(fold<T>(v, [](auto a, auto b) { return a < b ? a : b; }));
   }
@@ -44,45 +52,49 @@ struct Columns {
   }
 };
 
-/// Each column becomes its softmax, zeros beyond its end. `max` and `sum` receive for each column
-/// what its exponentials were divided by: softmax(x) = exp(x - max) / sum.
+/// Replaces each column by its softmax: zeros beyond its end, and everywhere if all of it is -inf.
+/// Writes each column's `max` and `sum`: softmax(x) = exp(x - max) / sum. NaN and +inf give NaN.
 template <class T>
 void softmax_columns(const Columns<T>& x, T* max, T* sum) {
   for (Index c = 0; c < x.columns; c += width<T>) {
     Vector<T> most = broadcast(-std::numeric_limits<T>::infinity()), total = {};
-    x.for_each(c, [&](const T* at, auto seen) {
-      const Vector<T> v = seen(load(at), -std::numeric_limits<T>::infinity());
+    x.for_each(c, [&](const T* at, auto visible) {
+      const Vector<T> v = visible(load(at), -std::numeric_limits<T>::infinity());
       most = most < v ? v : most;
     });
-    x.for_each(c, [&](T* at, auto seen) {
-      const Vector<T> power = seen(math::exp(load(at) - most), 0);
+    most = most == -std::numeric_limits<T>::infinity() ? Vector<T>{} : most;
+    x.for_each(c, [&](T* at, auto visible) {
+      const Vector<T> power = visible(math::exp(load(at) - most), 0);
       store<T>(at, power);
       total += power;
     });
-    const Vector<T> factor = total > 0 ? 1 / total : Vector<T>{};
+    const Vector<T> factor = total == 0 ? Vector<T>{} : 1 / total;
     x.for_each(c, [&](T* at, auto) { store<T>(at, load(at) * factor); });
+    x.clear_rest(c, x.data);
     store<T>(max + c, most);
     store<T>(sum + c, total);
   }
 }
 
-/// From scores and what `softmax_columns` gave for them, the weights in place of the scores; in
-/// `d`, in place of the gradient of the weights, that of the scores: w (d - sum(d w)).
+/// Softmax backward with recomputed weights w: overwrites the scores `x` by w and `d`, the gradient
+/// of the weights, by the gradient of the scores, w (d - sum(d w)).
 template <class T>
 void softmax_columns_again(const Columns<T>& x, T* d, const T* max, const T* sum) {
   for (Index c = 0; c < x.columns; c += width<T>) {
     const Vector<T> most = load(max + c), total = load(sum + c);
-    const Vector<T> factor = total > 0 ? 1 / total : Vector<T>{};
+    const Vector<T> factor = total == 0 ? Vector<T>{} : 1 / total;
     Vector<T> dots = {};
-    x.for_each(c, [&](T* at, auto seen) {
-      const Vector<T> weights = seen(math::exp(load(at) - most) * factor, 0);
+    x.for_each(c, [&](T* at, auto visible) {
+      const Vector<T> weights = visible(math::exp(load(at) - most) * factor, 0);
       store<T>(at, weights);
-      dots += seen(weights * load(d + (at - x.data)), 0);
+      dots += visible(weights * load(d + (at - x.data)), 0);
     });
-    x.for_each(c, [&](const T* at, auto seen) {
+    x.for_each(c, [&](const T* at, auto visible) {
       T* to = d + (at - x.data);
-      store<T>(to, seen(load(at) * (load(to) - dots), 0));
+      store<T>(to, visible(load(at) * (load(to) - dots), 0));
     });
+    x.clear_rest(c, x.data);
+    x.clear_rest(c, d);
   }
 }
 

@@ -1,4 +1,5 @@
 #include <array>
+#include <cmath>
 #include <optional>
 
 #include "core/kernels/columns.h"
@@ -106,6 +107,8 @@ Layout checked_layout(const Tensor& q, const Tensor& k, const AttentionMask& mas
           "[attention] needs q (B, Tq, D) and k (B, Tk, D), got {} and {}", q.shape(), k.shape());
   require<ValueError>(options.heads >= 1 && q.dim(2) % options.heads == 0,
                       "[attention] {} heads do not divide the width {}", options.heads, q.dim(2));
+  require<ValueError>(std::isfinite(options.scale), "[attention] scale must be finite, got {}",
+                      options.scale);
   require<ValueError>(options.dropout >= 0 && options.dropout < 1,
                       "[attention] dropout must be in [0, 1), got {}", options.dropout);
   if (mask.key_lengths.size()) {
