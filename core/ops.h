@@ -24,13 +24,15 @@ Tensor add(const Tensor& a, Tensor&& b);
 Tensor subtract(const Tensor& a, const Tensor& b);
 Tensor multiply(const Tensor& a, const Tensor& b);
 Tensor divide(const Tensor& a, const Tensor& b);
+Tensor divide(const Tensor& x, double divisor);
+Tensor divide(double dividend, const Tensor& x);
 
 // One number at a time
 // ---------------------------------------------------------------------------------------------------
 
 /// y = scale x + shift
 Tensor affine(const Tensor& x, double scale, double shift);
-/// y = x^exponent
+/// y = x^exponent; the derivative for exponent 0 is 0 everywhere.
 Tensor power(const Tensor& x, double exponent);
 Tensor sqrt(const Tensor& x);
 /// |x|; the derivative at 0 is 0.
@@ -110,7 +112,7 @@ Tensor variance(const Tensor& x, const Axes& axes = {}, bool keep = false, Index
 /// The gradient goes to the first of equal numbers. Throws ValueError where there are none.
 Tensor max(const Tensor& x, const Axes& axes = {}, bool keep = false);
 Tensor min(const Tensor& x, const Axes& axes = {}, bool keep = false);
-/// log(sum(exp(x))); -inf where there is nothing to sum.
+/// log(sum(exp(x))); -inf with a derivative of 0 where all elements are -inf or there are none.
 Tensor logsumexp(const Tensor& x, const Axes& axes = {}, bool keep = false);
 /// y[t] = x[0] + ... + x[t] along `axis`.
 Tensor cumulative_sum(const Tensor& x, int axis);
@@ -137,7 +139,8 @@ Tensor gelu_linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {
 // Attention
 // --------------------------------------------------------------------------------------------------------------
 
-/// Softmax along the last axis. A row that is -inf everywhere gives zeros.
+/// Softmax along the last axis. A row that is -inf everywhere gives zeros; one with NaN or +inf
+/// gives NaN.
 Tensor softmax(const Tensor& x);
 /// log(softmax(x)) along the last axis.
 Tensor log_softmax(const Tensor& x);
@@ -240,9 +243,10 @@ struct CrossEntropyOptions {
   Tensor class_weights;        ///< [V]: how much each class counts; empty: all the same
   Index ignore_index = -1;     ///< rows with this target do not count either
 };
-/// The weighted mean, each row weighing what its target's class does. With smoothing s the loss of
-/// a row is (1 - s) times that of its target plus s / V times the sum of -log softmax(logits)[c]
-/// over classes c, each weighted by its class.
+/// The weighted mean, each row weighing what its target's class does; 0 when all these weights are
+/// 0. With smoothing s the loss of a row is (1 - s) times that of its target plus s / V times the
+/// sum of -log softmax(logits)[c] over classes c, each weighted by its class. Throws ValueError for
+/// a class weight that is negative, infinite or NaN.
 Tensor cross_entropy(const Tensor& logits, const Indices& targets,
                      const CrossEntropyOptions& options);
 /// Mean of -(t log p + (1 - t) log(1 - p)); logarithms stop at -100. Operands of one shape, p in
@@ -283,20 +287,21 @@ inline Tensor operator-(const Tensor& x, double shift) {
 inline Tensor operator-(double shift, const Tensor& x) {
   return affine(x, -1, shift);
 }
+// x + -0.0 is x for every x, 0.0 + -0.0 is not.
 inline Tensor operator*(const Tensor& x, double scale) {
-  return affine(x, scale, 0);
+  return affine(x, scale, -0.0);
 }
 inline Tensor operator*(double scale, const Tensor& x) {
-  return affine(x, scale, 0);
+  return affine(x, scale, -0.0);
 }
 inline Tensor operator/(const Tensor& x, double divisor) {
-  return affine(x, 1 / divisor, 0);
+  return divide(x, divisor);
 }
 inline Tensor operator/(double dividend, const Tensor& x) {
-  return affine(power(x, -1), dividend, 0);
+  return divide(dividend, x);
 }
 inline Tensor operator-(const Tensor& x) {
-  return affine(x, -1, 0);
+  return affine(x, -1, -0.0);
 }
 
 }  // namespace qkv

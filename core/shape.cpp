@@ -32,6 +32,7 @@ std::string to_string(const Shape& shape) {
 }
 
 int normal_axis(std::string_view op, int axis, const Shape& shape) {
+  require<IndexError>(shape.rank() > 0, "[{}] a scalar has no axes, got axis {}", op, axis);
   require<IndexError>(axis >= -shape.rank() && axis < shape.rank(),
                       "[{}] axis {} is outside [{}, {}) of shape {}", op, axis, -shape.rank(),
                       shape.rank(), shape);

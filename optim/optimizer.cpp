@@ -78,6 +78,9 @@ class Adam final : public Optimizer {
     dispatch(section.gradient.dtype(), [&](auto zero) {
       using T = decltype(zero);
       const auto beta1 = static_cast<T>(options_.beta1), beta2 = static_cast<T>(options_.beta2);
+      // Subtracted in float64: float32's 1 - 0.999f is off by 7e-6.
+      const auto rest1 = static_cast<T>(1 - options_.beta1),
+                 rest2 = static_cast<T>(1 - options_.beta2);
       const auto epsilon = static_cast<T>(options_.epsilon);
       const auto rate = static_cast<T>(learning_rate / (1 - std::pow(options_.beta1, t)));
       const auto correction = static_cast<T>(1 / std::sqrt(1 - std::pow(options_.beta2, t)));
@@ -85,8 +88,8 @@ class Adam final : public Optimizer {
       const auto kept = static_cast<T>(decoupled ? 1 - learning_rate * section.weight_decay : 1);
       for_each_number<T>(section, std::make_index_sequence<2>(), [=](T& value, T g, T& m, T& v) {
         g += added * value;
-        m = beta1 * m + (1 - beta1) * g;
-        v = beta2 * v + (1 - beta2) * g * g;
+        m = beta1 * m + rest1 * g;
+        v = beta2 * v + rest2 * g * g;
         value = kept * value - rate * m / (std::sqrt(v) * correction + epsilon);
       });
     });
@@ -112,10 +115,11 @@ class RmsProp final : public Optimizer {
       using T = decltype(zero);
       const auto decay = static_cast<T>(section.weight_decay),
                  momentum = static_cast<T>(options_.momentum), rate = static_cast<T>(learning_rate),
-                 beta = static_cast<T>(options_.beta2), epsilon = static_cast<T>(options_.epsilon);
+                 beta = static_cast<T>(options_.beta2), rest = static_cast<T>(1 - options_.beta2),
+                 epsilon = static_cast<T>(options_.epsilon);
       const auto scaled = [=](T value, T g, T& v) {
         g += decay * value;
-        v = beta * v + (1 - beta) * g * g;
+        v = beta * v + rest * g * g;
         return g / (std::sqrt(v) + epsilon);
       };
       if (section.slots.size() == 1)

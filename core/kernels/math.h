@@ -109,9 +109,9 @@ inline float tanh(float x) {
   p = p * z - 5.37397155531e-2f;
   p = p * z + 1.33314422036e-1f;
   p = p * z - 3.33332819422e-1f;
-  const float small = p * z * x + x;
-  const float large = std::copysign(1.0f - 2.0f / (exp(2.0f * a) + 1.0f), x);
-  return a < 0.625f ? small : large;
+  const float small = p * z * a + a;
+  const float large = 1.0f - 2.0f / (exp(2.0f * a) + 1.0f);
+  return std::copysign(a < 0.625f ? small : large, x);
 }
 
 }  // namespace qkv::math

@@ -56,12 +56,16 @@ void map_row(Index n, T* y, F f) {
   for_row<T>(n, [=](auto at, auto put) { put(y, f(at)); });
 }
 
-/// What the exponentials of a row were divided by: exp(x - max) / sum is its softmax.
+/// What normalises a row's exponentials: exp(x - max) / sum is its softmax. max is 0 where no
+/// element exceeds -inf.
 template <class T>
 struct Normaliser {
   T max, sum;
 
-  T log_sum() const { return max + std::log(sum); }
+  /// -log softmax(x), for an element x of the row. The large terms cancel first.
+  double negative_log(T x) const {
+    return static_cast<double>(max) - static_cast<double>(x) + std::log(static_cast<double>(sum));
+  }
 };
 
 /// Ends a row of `width` numbers from number `i` on: with the first of `rest`, of which those from
@@ -78,11 +82,12 @@ void end_row(T* y, Index i, Index n, const Vector<T>& rest, Index width) {
   std::fill(y + i, y + width, T{0});
 }
 
-/// y = softmax of the first `n` of `width` numbers, zeros after them and where all are -inf.
+/// y = softmax of the first `n` of `width` elements, then zeros. All zeros if all n are -inf; NaN
+/// and +inf give NaN.
 template <class T>
 Normaliser<T> softmax_row(const T* x, T* y, Index n, Index width) {
-  const T max = max_row(x, n);
-  if (max == -std::numeric_limits<T>::infinity()) n = 0;
+  T max = max_row(x, n);
+  if (max == -std::numeric_limits<T>::infinity()) max = 0;
   Vector<T> sums = {}, rest = {};
   Index whole = 0;
   for (; whole + kernels::width<T> <= n; whole += kernels::width<T>) {
@@ -95,7 +100,7 @@ Normaliser<T> softmax_row(const T* x, T* y, Index n, Index width) {
     sums += rest;
   }
   const T sum = fold<T>(sums, [](const auto& a, const auto& b) { return a + b; });
-  const T factor = 1 / sum;
+  const T factor = sum == 0 ? T{0} : 1 / sum;
   map_row(whole, y, [=](auto at) { return at(y) * factor; });
   end_row<T>(y, whole, n, rest * factor, width);
   return {max, sum};

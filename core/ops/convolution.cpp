@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "core/ops.h"
 #include "core/ops/make.h"
 
@@ -58,10 +60,17 @@ Tensor conv1d(const Tensor& x, const Tensor& weight, const Tensor& bias,
   require(x.rank() == 3 && weight.rank() == 3 && x.dim(2) == weight.dim(1) && weight.dim(2) > 0,
           "[conv1d] needs x (B, T, in) and weight (out, in, K), got {} and {}", x.shape(),
           weight.shape());
+  if (bias) require_same_dtype("conv1d", x, bias);
+  require(!bias || bias.shape() == Shape{weight.dim(0)}, "[conv1d] bias {} does not fit weight {}",
+          bias.shape(), weight.shape());
   require<ValueError>(
       options.stride >= 1 && options.dilation >= 1 && options.padding >= 0,
       "[conv1d] stride {} and dilation {} must be at least 1, padding {} at least 0",
       options.stride, options.dilation, options.padding);
+  constexpr Index most = Index{1} << 31;  // the sums below do not overflow
+  require<ValueError>(std::max({options.dilation, options.padding, weight.dim(2)}) <= most,
+                      "[conv1d] dilation {}, padding {} and kernel width {} must be at most {}",
+                      options.dilation, options.padding, weight.dim(2), most);
   const Index kernel = weight.dim(2), span = options.dilation * (kernel - 1) + 1;
   const Index room = x.dim(1) + 2 * options.padding - span;
   require(room >= 0,

@@ -21,7 +21,7 @@ void drop(const T* x, T* y, Index first, Index n, const Random& random, double p
     random.bits(static_cast<std::uint64_t>(first + begin),
                 std::span(bits).first(static_cast<std::size_t>(count)));
     for (Index i = 0; i < count; ++i)
-      y[begin + i] = bits[static_cast<std::size_t>(i)] < threshold ? T{0} : x[begin + i] * factor;
+      y[begin + i] = x[begin + i] * (bits[static_cast<std::size_t>(i)] < threshold ? T{0} : factor);
   }
 }
 

@@ -21,6 +21,10 @@ T normal_share(T x) {
   return std::erfc(-x * static_cast<T>(1 / std::numbers::sqrt2)) / 2;
 }
 
+Tensor negated(const Tensor& x) {
+  return map(1, std::negate(), x);
+}
+
 Tensor recorded_sum(Tensor y, const Tensor& a, const Tensor& b) {
   return record("add", std::move(y), {a, b},
                 [to_a = a.shape(), to_b = b.shape()](const Tensor& dy, InputGradients& inputs) {
@@ -52,7 +56,14 @@ Tensor add(const Tensor& a, Tensor&& b) {
 }
 
 Tensor subtract(const Tensor& a, const Tensor& b) {
-  return add(a, affine(b, -1, 0));
+  require_same_dtype("subtract", a, b);
+  const Shape shape = broadcast("subtract", a.shape(), b.shape());
+  return record("subtract", map(1, std::minus(), broadcast_to(a, shape), broadcast_to(b, shape)),
+                {a, b},
+                [to_a = a.shape(), to_b = b.shape()](const Tensor& dy, InputGradients& inputs) {
+                  inputs.add(0, [&] { return sum_to(dy, to_a); });
+                  inputs.add(1, [&] { return negated(sum_to(dy, to_b)); });
+                });
 }
 
 Tensor multiply(const Tensor& a, const Tensor& b) {
@@ -65,7 +76,22 @@ Tensor divide(const Tensor& a, const Tensor& b) {
   return binary(
       "divide", a, b, [](auto x, auto z) { return x / z; },
       [](auto dy, auto, auto z) { return dy / z; },
-      [](auto dy, auto x, auto z) { return -dy * x / (z * z); });
+      // z^2 may overflow or underflow where the quotients do not.
+      [](auto dy, auto x, auto z) { return -dy * ((x / z) / z); });
+}
+
+Tensor divide(const Tensor& x, double divisor) {
+  const auto quotient = [divisor]<class T>(T v) { return v / static_cast<T>(divisor); };
+  return record("divide", map(1, quotient, x), {x},
+                [quotient](const Tensor& dy, InputGradients& inputs) {
+                  inputs.add(0, map(1, quotient, dy));
+                });
+}
+
+Tensor divide(double dividend, const Tensor& x) {
+  return unary_from_input(
+      "divide", x, 1, [=]<class T>(T v) { return static_cast<T>(dividend) / v; },
+      [=]<class T>(T dy, T v) { return -dy * ((static_cast<T>(dividend) / v) / v); });
 }
 
 Tensor affine(const Tensor& x, double scale, double shift) {
@@ -82,7 +108,8 @@ Tensor power(const Tensor& x, double exponent) {
       "power", x, transcendental,
       [=]<class T>(T v) { return std::pow(v, static_cast<T>(exponent)); },
       [=]<class T>(T dy, T v) {
-        return dy * static_cast<T>(exponent) * std::pow(v, static_cast<T>(exponent - 1));
+        if (exponent == 0) return T{0};  // 0 v^-1 is NaN at v = 0
+        return dy * (static_cast<T>(exponent) * std::pow(v, static_cast<T>(exponent - 1)));
       });
 }
 
@@ -149,8 +176,8 @@ Tensor tanh(const Tensor& x) {
 
 Tensor relu(const Tensor& x) {
   return unary_from_output(
-      "relu", x, 1, []<class T>(T v) { return v > 0 ? v : T{0}; },
-      []<class T>(T dy, T y) { return y > 0 ? dy : T{0}; });
+      "relu", x, 1, []<class T>(T v) { return v < 0 ? T{0} : v; },  // keeps NaN
+      []<class T>(T dy, T y) { return y <= 0 ? T{0} : dy; });
 }
 
 Tensor gelu_exact(const Tensor& x) {

@@ -72,7 +72,7 @@ Tensor gelu_linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   };
   const auto backward = [x = x.detach(), w = weight.detach()](const Tensor& dy,
                                                               InputGradients& inputs) {
-    const Index rows = x.size() / w.dim(1);
+    const Index rows = along(x.shape(), x.rank() - 1).outer;
     const Tensor flat_dy = dy.with_shape({rows, w.dim(0)});
     Tensor dx = product(flat_dy, false, w, false);  // by gelu(x), then by x
     Tensor y = inputs.in_place_of(x);

@@ -6,12 +6,12 @@
 namespace qkv {
 namespace {
 
-/// log(sum(exp(x))) of n numbers `step` apart; -inf when all are or there are none.
+/// log(sum(exp(x))) of n elements `step` apart; -inf when all are -inf or n is 0.
 template <class T>
 T log_sum_exp(const T* x, Index n, Index step) {
   T max = -std::numeric_limits<T>::infinity();
-  for (Index i = 0; i < n; ++i) max = x[i * step] <= max ? max : x[i * step];
-  if (std::isinf(max)) return max;
+  for (Index i = 0; i < n; ++i) max = std::max(max, x[i * step]);
+  if (std::isinf(max)) max = 0;  // the sum is 0, inf or NaN then
   if (step == 1)
     return max + std::log(kernels::sum_row<T>(n, [=](auto at) { return math::exp(at(x) - max); }));
   T sum = 0;

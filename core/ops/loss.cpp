@@ -13,12 +13,23 @@ void require_same_shape(std::string_view op, const Tensor& a, const Tensor& b) {
           a.shape(), b.shape());
 }
 
+void require_probabilities(std::string_view op, std::string_view what, const Tensor& values,
+                           std::string_view hint) {
+  for (const double p : values.values())
+    require<ValueError>(p >= 0 && p <= 1, "[{}] {} {} is outside [0, 1]{}", op, what, p, hint);
+}
+
 /// The weight of each class.
 std::vector<double> class_weights(const Tensor& weights, Index classes) {
   if (!weights) return std::vector<double>(static_cast<std::size_t>(classes), 1.0);
   require(weights.shape() == Shape{classes},
           "[cross_entropy] class weights {} do not fit {} classes", weights.shape(), classes);
-  return weights.values();
+  auto values = weights.values();
+  for (const double weight : values)
+    require<ValueError>(weight >= 0 && std::isfinite(weight),
+                        "[cross_entropy] class weights must be finite and not negative, got {}",
+                        weight);
+  return values;
 }
 
 }  // namespace
@@ -46,7 +57,7 @@ Tensor cross_entropy(const Tensor& logits, const Indices& targets,
     share[target] += (1 - smoothing) * weight;
     total += weight;
   }
-  for (double& share : shares) share /= total > 0 ? -total : 1;
+  for (double& share : shares) share *= total > 0 ? -1 / total : 0;
   const Tensor factors = Tensor::from(shares, logits.shape(), logits.dtype());
   // A share of 0 counts as 0 even where the logarithm is infinite.
   return sum(factors * where(factors, log_softmax(logits), Tensor::scalar(0, logits.dtype())));
@@ -54,12 +65,9 @@ Tensor cross_entropy(const Tensor& logits, const Indices& targets,
 
 Tensor binary_cross_entropy(const Tensor& probabilities, const Tensor& targets) {
   require_same_shape("binary_cross_entropy", probabilities, targets);
-  const auto values = probabilities.values();
-  const auto wrong = std::ranges::find_if(values, [](double p) { return !(p >= 0 && p <= 1); });
-  require<ValueError>(wrong == values.end(),
-                      "[binary_cross_entropy] probability {} is outside [0, 1]; logits need "
-                      "binary_cross_entropy_with_logits",
-                      wrong == values.end() ? 0 : *wrong);
+  require_probabilities("binary_cross_entropy", "probability", probabilities,
+                        "; logits need binary_cross_entropy_with_logits");
+  require_probabilities("binary_cross_entropy", "target", targets, "");
   // Logarithms stop at -100 and p (1 - p) at 1e-12, so that certainty has a finite loss and slope.
   const auto log_of = []<class T>(T v) { return std::max(std::log(v), T{-100}); };
   return mean(binary(
@@ -73,10 +81,15 @@ Tensor binary_cross_entropy(const Tensor& probabilities, const Tensor& targets) 
 
 Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& targets) {
   require_same_shape("binary_cross_entropy_with_logits", logits, targets);
+  require_probabilities("binary_cross_entropy_with_logits", "target", targets, "");
   return mean(binary(
       "binary_cross_entropy_with_logits", logits, targets,
       []<class T>(T x, T t) {
-        return std::max(x, T{0}) - x * t + std::log1p(std::exp(-std::fabs(x)));
+        // How much the sign of the logit contradicts the target; an infinite logit that does not
+        // loses nothing.
+        const T wrong = x < 0 ? t : 1 - t;
+        const T size = std::fabs(x);
+        return (wrong == 0 ? T{0} : size * wrong) + std::log1p(std::exp(-size));
       },
       [](auto dy, auto x, auto t) { return dy * (1 / (1 + std::exp(-x)) - t); },
       [](auto dy, auto x, auto) { return -dy * x; }));

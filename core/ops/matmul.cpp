@@ -8,9 +8,9 @@ namespace {
 
 using kernels::Matrix;
 
-/// Rows of all matrices but the last axis: [..., K] seen as [rows, K].
+/// Rows of [..., K] seen as [rows, K].
 Index rows_of(const Tensor& x) {
-  return x.dim(-1) ? x.size() / x.dim(-1) : 0;
+  return along(x.shape(), x.rank() - 1).outer;
 }
 
 /// The leading axes of `x`, then `rows` and `columns`.
@@ -119,6 +119,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
           "[linear] input {} does not fit weight {}: the input's last size must equal the weight's "
           "second",
           x.shape(), weight.shape());
+  if (bias) require_same_dtype("linear", x, bias);
   require(!bias || bias.shape() == Shape{weight.dim(0)}, "[linear] bias {} does not fit weight {}",
           bias.shape(), weight.shape());
   const Index rows = rows_of(x), in = weight.dim(1), out = weight.dim(0);

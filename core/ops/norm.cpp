@@ -69,6 +69,7 @@ struct LayerNormBackward : Normalised {
 Tensor layer_norm(const Tensor& x, const Tensor& gain, const Tensor& bias, double epsilon) {
   require_same_dtype("layer_norm", x, gain);
   if (bias) require_same_dtype("layer_norm", x, bias);
+  require_epsilon("layer_norm", epsilon);
   const Index width = x.rank() ? x.dim(-1) : 0;
   require(width > 0 && gain.shape() == Shape{width} && (!bias || bias.shape() == gain.shape()),
           "[layer_norm] input {} needs gain and bias of its last size, got {} and {}", x.shape(),

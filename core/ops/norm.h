@@ -6,6 +6,11 @@
 /// What layer and RMS normalisation share; not for users of the library.
 namespace qkv {
 
+inline void require_epsilon(std::string_view op, double epsilon) {
+  require<ValueError>(epsilon >= 0 && std::isfinite(epsilon),
+                      "[{}] epsilon must be finite and not negative, got {}", op, epsilon);
+}
+
 /// y = gain xhat + bias, where the bias may be null.
 template <class T>
 void scale_row(Index width, const T* normalised, const T* gain, const T* bias, T* y) {

@@ -35,6 +35,7 @@ struct RmsNormBackward : Normalised {
 
 Tensor rms_norm(const Tensor& x, const Tensor& gain, double epsilon) {
   require_same_dtype("rms_norm", x, gain);
+  require_epsilon("rms_norm", epsilon);
   const Index width = x.rank() ? x.dim(-1) : 0;
   require(width > 0 && gain.shape() == Shape{width},
           "[rms_norm] input {} needs a gain of its last size, got {}", x.shape(), gain.shape());

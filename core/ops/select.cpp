@@ -66,6 +66,7 @@ Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
 }
 
 Tensor masked_fill(const Tensor& x, const Tensor& mask, double value) {
+  require_same_dtype("masked_fill", mask, x);
   require(broadcast("masked_fill", x.shape(), mask.shape()) == x.shape(),
           "[masked_fill] mask {} does not broadcast to x {}", mask.shape(), x.shape());
   return where(mask, Tensor::scalar(value, x.dtype()), x);

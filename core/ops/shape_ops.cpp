@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "core/ops.h"
@@ -60,6 +62,9 @@ Tensor reshape(const Tensor& x, std::initializer_list<Index> sizes) {
   std::vector<Index> known(sizes);
   const auto inferred = std::ranges::find(known, -1);
   if (inferred != known.end()) {
+    if (std::ranges::count(known, -1) > 1)
+      throw ShapeError(
+          fmt::format("[reshape] only one size may be -1, got ({})", fmt::join(known, ", ")));
     *inferred = 1;
     const Index others = Shape(known).size();
     require(others > 0 && x.size() % others == 0,
@@ -159,6 +164,7 @@ Tensor stack(const std::vector<Tensor>& parts, int axis) {
   std::rotate(sizes.begin() + place, sizes.end() - 1, sizes.end());
   std::vector<Tensor> rows;
   for (const Tensor& part : parts) {
+    require_same_dtype("stack", parts.front(), part);
     require(part.shape() == first, "[stack] shapes {} and {} differ", first, part.shape());
     rows.push_back(reshape(part, Shape(sizes)));
   }
@@ -178,8 +184,14 @@ std::vector<Tensor> split(const Tensor& x, int axis, Index parts) {
 
 Tensor pad(const Tensor& x, int axis, Index before, Index after, double value) {
   const int normal = normal_axis("pad", axis, x.shape());
-  require<ValueError>(before >= 0 && after >= 0, "[pad] cannot add {} and {} numbers", before,
+  require<ValueError>(before >= 0 && after >= 0,
+                      "[pad] sizes before and after must not be negative, got {} and {}", before,
                       after);
+  Index padded = 0;
+  const bool overflow = __builtin_add_overflow(before, after, &padded) ||
+                        __builtin_add_overflow(padded, x.shape()[normal], &padded);
+  require<ValueError>(!overflow, "[pad] axis {} of shape {} padded by {} and {} overflows", axis,
+                      x.shape(), before, after);
   const auto filling = [&](Index size) {
     return Tensor::full(with_size(x.shape(), normal, size), value, x.dtype());
   };

@@ -1,3 +1,5 @@
+#include <limits>
+
 #include "core/kernels/rows.h"
 #include "core/ops.h"
 #include "core/ops/checks.h"
@@ -48,9 +50,12 @@ Tensor cross_entropy(const Tensor& logits, const Indices& targets) {
     parallel_for(cut(rows, classes * per_number), [=](Index begin, Index end) {
       for (Index row = begin; row < end; ++row) {
         const Index target = target_of(row);
-        const T log_sum =
-            kernels::softmax_row(x + row * classes, p + row * classes, classes, classes).log_sum();
-        loss[row] = target < 0 ? 0.0 : static_cast<double>(log_sum - x[row * classes + target]);
+        const T* logit = x + row * classes;
+        T* probability = p + row * classes;
+        const auto normaliser = kernels::softmax_row(logit, probability, classes, classes);
+        if (normaliser.sum == 0)  // all logits are -inf
+          std::fill_n(probability, classes, std::numeric_limits<T>::quiet_NaN());
+        loss[row] = target < 0 ? 0.0 : normaliser.negative_log(logit[target]);
       }
     });
   });

@@ -5,6 +5,7 @@
 
 #include "core/ops.h"
 #include "core/parameter.h"
+#include "tests/support/numbers.h"
 
 namespace qkv::tests {
 namespace {
@@ -59,12 +60,49 @@ TEST_CASE("layers' and losses' operands that do not fit are shown") {
   CHECK_THROWS_AS(gather(ones({2, 3}), 1, Indices({0, 0, 0}, {3, 1})), ShapeError);
 }
 
+TEST_CASE("an op inside another reports under the name that was called") {
+  CHECK_THROWS_WITH_AS(conv1d(ones({1, 4, 3}), ones({2, 3, 3}), ones({3})),
+                       "[conv1d] bias (3,) does not fit weight (2, 3, 3)", ShapeError);
+  const Tensor other = Tensor::zeros({3}, DType::float64);
+  CHECK_THROWS_WITH_AS(conv1d(ones({1, 4, 3}), ones({3, 3, 3}), other),
+                       doctest::Contains("[conv1d] number types differ"), TypeError);
+  CHECK_THROWS_WITH_AS(masked_fill(ones({3}), other, 0),
+                       doctest::Contains("[masked_fill] number types differ"), TypeError);
+  CHECK_THROWS_WITH_AS(stack({ones({3}), other}, 0),
+                       doctest::Contains("[stack] number types differ"), TypeError);
+  CHECK_THROWS_WITH_AS(subtract(ones({2}), ones({3})), doctest::Contains("[subtract] shapes"),
+                       ShapeError);
+  CHECK_THROWS_WITH_AS(linear(ones({2, 3}), ones({3, 3}), other),
+                       doctest::Contains("[linear] number types differ"), TypeError);
+}
+
+TEST_CASE("products over no elements are zeros, or the bias") {
+  for (const Index out : {3, 70}) {
+    const Parameter x(Tensor::zeros({2, 5, 0})), w(Tensor::zeros({out, 0})), b(numbers({out}));
+    for (auto* op : {linear, gelu_linear}) {
+      for (const double value : op(x, w, {}).values()) CHECK(value == 0);
+      const Tensor y = op(x, w, b);
+      CHECK(y.shape() == Shape{2, 5, out});
+      for (Index row = 0; row < 10; ++row)
+        CHECK(slice(reshape(y, {10, out}), 0, row, row + 1).values() == b.value().values());
+      const Gradients gradients = gradients_of(sum(y));
+      CHECK(gradients.of(x).shape() == x.shape());
+      CHECK(gradients.of(w).shape() == w.shape());
+      for (const double value : gradients.of(b).values()) CHECK(value == 10);
+    }
+    for (const double value : matmul(Tensor::zeros({4, 2, 0}), Tensor::zeros({4, 0, out})).values())
+      CHECK(value == 0);
+  }
+}
+
 TEST_CASE("axes given twice, and ids outside their axis, are named") {
   CHECK_THROWS_WITH_AS(sum(ones({2, 3}), {0, -2}), "[sum] axis 0 of shape (2, 3) is given twice",
                        ShapeError);
   CHECK_THROWS_WITH_AS(max(ones({2, 3}), {0, 2}), "[max] axis 2 is outside [-2, 2) of shape (2, 3)",
                        IndexError);
   CHECK_THROWS_AS(cumulative_sum(ones({2}), -2), IndexError);
+  CHECK_THROWS_WITH_AS(cumulative_sum(Tensor::scalar(1), 0),
+                       "[cumulative_sum] a scalar has no axes, got axis 0", IndexError);
   CHECK_THROWS_AS(stack({ones({2})}, 2), IndexError);
   CHECK_THROWS_WITH_AS(gather(ones({2, 3}), -1, Indices({0, 3}, {2, 1})),
                        "[gather] id 3 is outside [0, 3), axis -1 of x (2, 3)", IndexError);
@@ -77,6 +115,31 @@ TEST_CASE("numbers outside an op's domain are named") {
   CHECK_THROWS_AS(max(ones({2, 0}), 1), ValueError);
   CHECK_THROWS_AS(variance(ones({2, 1}), 1, false, 1), ValueError);
   CHECK_THROWS_AS(pad(ones({2}), 0, -1, 0), ValueError);
+  constexpr Index most = std::numeric_limits<Index>::max();
+  CHECK_THROWS_WITH_AS(pad(ones({2}), 0, most, most),
+                       doctest::Contains("[pad] axis 0 of shape (2,) padded by"), ValueError);
+  CHECK_THROWS_WITH_AS(conv1d(ones({1, 2, 3}), ones({1, 3, 1}), {}, {.padding = most / 2}),
+                       doctest::Contains("[conv1d] dilation 1, padding"), ValueError);
+  CHECK_THROWS_WITH_AS(reshape(ones({6}), {-1, 2, -1}),
+                       "[reshape] only one size may be -1, got (-1, 2, -1)", ShapeError);
+  for (const double epsilon : {-1.0, inf, std::nan("")}) {
+    CHECK_THROWS_WITH_AS(
+        layer_norm(ones({2, 3}), ones({3}), {}, epsilon),
+        doctest::Contains("[layer_norm] epsilon must be finite and not negative, got"), ValueError);
+    CHECK_THROWS_AS(rms_norm(ones({2, 3}), ones({3}), epsilon), ValueError);
+  }
+  for (const double weight : {-1.0, inf, std::nan("")})
+    CHECK_THROWS_WITH_AS(
+        cross_entropy(ones({1, 2}), Indices({0}, {1}),
+                      {.class_weights = Tensor::from({1, weight}, {2})}),
+        doctest::Contains("[cross_entropy] class weights must be finite and not negative, got"),
+        ValueError);
+  for (const double target : {5.0, -0.1, std::nan("")}) {
+    CHECK_THROWS_AS(binary_cross_entropy(Tensor::scalar(0.5), Tensor::scalar(target)), ValueError);
+    CHECK_THROWS_WITH_AS(
+        binary_cross_entropy_with_logits(Tensor::scalar(0.5), Tensor::scalar(target)),
+        doctest::Contains("[binary_cross_entropy_with_logits] target"), ValueError);
+  }
   CHECK_THROWS_AS(conv1d(ones({1, 2, 3}), ones({1, 3, 1}), {}, {.stride = 0}), ValueError);
   CHECK_THROWS_WITH_AS(binary_cross_entropy(Tensor::from({0.5, 1.5}, {2}), ones({2})),
                        "[binary_cross_entropy] probability 1.5 is outside [0, 1]; logits need "
@@ -109,6 +172,17 @@ TEST_CASE("losses of certain predictions are finite where PyTorch's are") {
   CHECK(cross_entropy(logits, Indices({0, 0}, {2}), {.class_weights = ones({2})}).item() == 0);
   CHECK(cross_entropy(logits, Indices({0, 0}, {2}), {.class_weights = {}, .ignore_index = 0})
             .item() == 0);
+}
+
+TEST_CASE("cross entropy of targets whose classes weigh 0 is 0") {
+  const Parameter logits(Tensor::from({1, 2, 3, 4}, {2, 2}));
+  for (const double smoothing : {0.0, 0.1}) {
+    const Tensor loss =
+        cross_entropy(logits, Indices({0, 0}, {2}),
+                      {.label_smoothing = smoothing, .class_weights = Tensor::from({0, 1}, {2})});
+    CHECK(loss.item() == 0);
+    for (const double slope : gradients_of(loss).of(logits).values()) CHECK(slope == 0);
+  }
 }
 
 TEST_CASE("equal numbers pass the gradient of max to the first") {

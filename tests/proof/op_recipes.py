@@ -287,8 +287,8 @@ LOSS = {
     "cross_entropy: one class": lambda x: cross_entropy(x, [0, 0]),
     "binary_cross_entropy: matrix": F.binary_cross_entropy,
     "binary_cross_entropy: size 1": F.binary_cross_entropy,
-    "binary_cross_entropy_with_logits: matrix": F.binary_cross_entropy_with_logits,
-    "binary_cross_entropy_with_logits: large": F.binary_cross_entropy_with_logits,
+    "binary_cross_entropy_with_logits: matrix": lambda x, t: F.binary_cross_entropy_with_logits(x, t.sigmoid()),
+    "binary_cross_entropy_with_logits: large": lambda x, t: F.binary_cross_entropy_with_logits(x, t.sigmoid()),
     "mean_squared_error: matrix": F.mse_loss,
     "mean_squared_error: scalar": F.mse_loss,
 }
