@@ -319,7 +319,8 @@ Tensor cross_entropy(const Tensor& logits, const Indices& targets,
 Tensor binary_cross_entropy(const Tensor& probabilities, const Tensor& targets,
                             Reduction reduction = Reduction::mean);
 /// The same with p = sigmoid(logits), accurate for logits of any size. `pos_weight`, a constant
-/// that broadcasts to the logits (empty: 1), multiplies t log p.
+/// that broadcasts to the logits (empty: 1), multiplies t log p. Throws ValueError when it is
+/// negative, infinite or NaN.
 Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& targets,
                                         Reduction reduction = Reduction::mean,
                                         const Tensor& pos_weight = {});

@@ -40,6 +40,9 @@ Tensor weighted_binary(const Tensor& logits, const Tensor& targets, const Tensor
   require(broadcast(op, logits.shape(), pos_weight.shape()) == logits.shape(),
           "[{}] pos_weight {} does not broadcast to logits {}", op, pos_weight.shape(),
           logits.shape());
+  for (const double weight : pos_weight.values())
+    require<ValueError>(weight >= 0 && std::isfinite(weight),
+                        "[{}] pos_weight must be finite and not negative, got {}", op, weight);
   const Tensor weights = broadcast_to(pos_weight, logits.shape());
   // A share of 0 counts as 0 even where the logarithm is infinite.
   const auto loss = []<class T>(T x, T t, T weight) {
