@@ -1,6 +1,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -26,6 +27,10 @@ Tensor multiply(const Tensor& a, const Tensor& b);
 Tensor divide(const Tensor& a, const Tensor& b);
 Tensor divide(const Tensor& x, double divisor);
 Tensor divide(double dividend, const Tensor& x);
+/// The larger, or the smaller, of a and b; NaN if one of them is. Equal elements get half of the
+/// gradient each.
+Tensor maximum(const Tensor& a, const Tensor& b);
+Tensor minimum(const Tensor& a, const Tensor& b);
 
 // One number at a time
 // ---------------------------------------------------------------------------------------------------
@@ -38,17 +43,25 @@ Tensor sqrt(const Tensor& x);
 /// |x|; the derivative at 0 is 0.
 Tensor abs(const Tensor& x);
 /// x, or the nearest of the bounds; the derivative outside them is 0. Throws ValueError when low >
-/// high.
+/// high (PyTorch gives high).
 Tensor clamp(const Tensor& x, double low, double high);
 Tensor exp(const Tensor& x);
 /// Natural logarithm.
 Tensor log(const Tensor& x);
+Tensor sin(const Tensor& x);
+Tensor cos(const Tensor& x);
+/// 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to x.
+Tensor erf(const Tensor& x);
 Tensor tanh(const Tensor& x);
 /// 1 / (1 + exp(-x))
 Tensor sigmoid(const Tensor& x);
+/// log(1 + exp(x)) as max(x, 0) + log1p(exp(-|x|)), accurate for x of any size (PyTorch gives x
+/// from 20 on).
+Tensor softplus(const Tensor& x);
 /// max(x, 0); the derivative at 0 is 0.
 Tensor relu(const Tensor& x);
 /// x Phi(x) by the tanh approximation of Hendrycks & Gimpel 2016, "Gaussian Error Linear Units".
+/// PyTorch's default is `gelu_exact`.
 Tensor gelu(const Tensor& x);
 /// x Phi(x) by the error function, ibid.
 Tensor gelu_exact(const Tensor& x);
@@ -78,17 +91,25 @@ Tensor reshape(const Tensor& x, std::initializer_list<Index> sizes);
 Tensor reshape(const Tensor& x, const Shape& shape);
 /// x repeated along the axes in which `shape` is larger, as broadcasting does.
 Tensor expand(const Tensor& x, const Shape& shape);
+/// The same; -1 keeps the size of an axis of x.
+Tensor expand(const Tensor& x, std::initializer_list<Index> sizes);
 /// Axis i of the result is axis `axes[i]` of x.
 Tensor permute(const Tensor& x, std::initializer_list<int> axes);
 Tensor permute(const Tensor& x, std::span<const int> axes);
-/// Elements [begin, end) along `axis`.
-Tensor slice(const Tensor& x, int axis, Index begin, Index end);
+/// Elements begin, begin + step, ... before `end` along `axis`. A negative begin or end counts from
+/// the end of the axis, as in Python; one outside the axis throws IndexError, where Python clips
+/// it.
+Tensor slice(const Tensor& x, int axis, Index begin, Index end, Index step = 1);
 /// Joins tensors that agree in all axes but `axis`.
 Tensor concatenate(const std::vector<Tensor>& parts, int axis);
 /// Joins tensors of one shape along a new axis, which is `axis` of the result.
 Tensor stack(const std::vector<Tensor>& parts, int axis);
-/// `parts` slices of equal size along `axis`.
+/// At most `parts` slices of ceil(size / parts) along `axis`, of which the last may be smaller:
+/// PyTorch's chunk. Throws ValueError when parts < 1.
 std::vector<Tensor> split(const Tensor& x, int axis, Index parts);
+/// Slices of `size` along `axis`, of which the last may be smaller: PyTorch's split. Throws
+/// ValueError when size < 1.
+std::vector<Tensor> split_by_size(const Tensor& x, int axis, Index size);
 /// `before` and `after` numbers `value` more along `axis`.
 Tensor pad(const Tensor& x, int axis, Index before, Index after, double value = 0);
 /// One number of x for each id: along `axis` the result's number i is x's number ids[i], in all
@@ -104,14 +125,28 @@ Tensor select_rows(const Tensor& x, const Indices& rows);
 // disappear or, with `keep`, have size 1.
 
 Tensor sum(const Tensor& x, const Axes& axes = {}, bool keep = false);
-/// 0 where there is nothing to take the mean of.
+/// 0 where there is nothing to take the mean of (PyTorch: NaN).
 Tensor mean(const Tensor& x, const Axes& axes = {}, bool keep = false);
 /// Sum of squared distances from the mean, divided by their number less `correction` (1 gives the
-/// sample variance). Throws ValueError when that is not positive.
+/// sample variance, PyTorch's default). Throws ValueError when that is not positive.
 Tensor variance(const Tensor& x, const Axes& axes = {}, bool keep = false, Index correction = 0);
-/// The gradient goes to the first of equal numbers. Throws ValueError where there are none.
+/// NaN counts as the largest and as the smallest. The gradient goes to the first of equal elements,
+/// as that of PyTorch's max(dim); its amax shares it among them. Throws ValueError where there are
+/// none.
 Tensor max(const Tensor& x, const Axes& axes = {}, bool keep = false);
 Tensor min(const Tensor& x, const Axes& axes = {}, bool keep = false);
+/// Where `max` finds its element: its index along the axis or, over several, along all of them
+/// flattened. Of equal elements the first; NaN counts as the largest. Throws ValueError where there
+/// are none.
+Indices argmax(const Tensor& x, const Axes& axes = {}, bool keep = false);
+
+struct TopK {
+  Tensor values;
+  Indices indices;  ///< along the axis
+};
+/// The `count` largest elements along `axis`, largest first, of equal ones the first; NaN counts as
+/// the largest. Throws ValueError when count is outside [0, size of the axis].
+TopK topk(const Tensor& x, Index count, int axis = -1);
 /// log(sum(exp(x))); -inf with a derivative of 0 where all elements are -inf or there are none.
 Tensor logsumexp(const Tensor& x, const Axes& axes = {}, bool keep = false);
 /// y[t] = x[0] + ... + x[t] along `axis`.
@@ -128,7 +163,9 @@ Tensor masked_max(const Tensor& x, const Indices& lengths);
 
 enum class Transpose { none, first, second };
 /// Matrix product over the last two axes, [..., M, K] x [..., K, N] -> [..., M, N]. Leading axes
-/// broadcast. `transpose` takes one operand's matrices transposed.
+/// broadcast. `transpose` takes one operand's matrices transposed. A vector is a row as first and a
+/// column as second operand, [K] x [..., K, N] -> [..., N] and [..., M, K] x [K] -> [..., M]; two
+/// of them give a scalar.
 Tensor matmul(const Tensor& a, const Tensor& b, Transpose transpose = Transpose::none);
 /// y = x W^T + b. x [..., in], weight [out, in], bias [out] or empty -> [..., out].
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
@@ -139,17 +176,20 @@ Tensor gelu_linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {
 // Attention
 // --------------------------------------------------------------------------------------------------------------
 
-/// Softmax along the last axis. A row that is -inf everywhere gives zeros; one with NaN or +inf
-/// gives NaN.
-Tensor softmax(const Tensor& x);
-/// log(softmax(x)) along the last axis.
-Tensor log_softmax(const Tensor& x);
+/// Softmax along an axis. Where all elements along it are -inf it gives zeros (PyTorch: NaN); where
+/// there is a NaN or +inf, NaN.
+Tensor softmax(const Tensor& x, int axis = -1);
+/// log(softmax(x)) along an axis.
+Tensor log_softmax(const Tensor& x, int axis = -1);
 
 /// Which keys a query may attend to.
 struct AttentionMask {
   Indices key_lengths;  ///< [B]: keys of sequence b at or after key_lengths[b] are padding; empty:
                         ///< none are
-  bool causal = false;  ///< query t sees keys up to t, both counted from the end
+  bool causal = false;  ///< query t attends to keys up to t, both counted from the end; PyTorch's
+                        ///< is_causal counts both from the start, which differs when Tq != Tk
+  Tensor bias = {};     ///< broadcasts to [B, H, Tq, Tk] and is added to the scaled scores, such as
+                        ///< a learned relative bias (Shaw et al. 2018); -inf hides a key; empty: 0
 };
 
 struct AttentionOptions {
@@ -161,7 +201,8 @@ struct AttentionOptions {
 
 /// softmax(scale Q_h K_h^T + mask) V_h for each head h, a head being D / H adjacent columns
 /// (Vaswani et al. 2017, "Attention Is All You Need", 3.2). q [B, Tq, D], k and v [B, Tk, D] -> [B,
-/// Tq, D]. A query without any key gives zeros.
+/// Tq, D]. A query without any visible key gives zeros (PyTorch: NaN). Backward computes the
+/// weights again; for a bias that needs a gradient it takes memory of [B, H, Tq, Tk].
 Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionMask& mask,
                  const AttentionOptions& options, const Random& random);
 /// The weights of `attention` before dropout, [B, H, Tq, Tk]; a constant.
@@ -179,28 +220,46 @@ struct RecurrentWeights {
   const Tensor& hidden_bias;  ///< [G H]
 };
 
+/// The state of a recurrent network between two steps. Empty tensors stand for zeros.
+struct RecurrentState {
+  Tensor h = {};  ///< [B, H]
+  Tensor c = {};  ///< [B, H]: an lstm's cell state; else empty
+};
+struct RecurrentOutput {
+  Tensor states;        ///< h after each step, [B, T, H]; zeros in padding
+  RecurrentState last;  ///< after the last step that is not padding; without any the initial state
+};
+
 // The states of a recurrent network that reads x [B, T, I] step by step, from a state of zeros
-// -> [B, T, H]. Positions at or after lengths[b] (empty: none are) are padding: they are not read,
-// and their states are zeros. `reverse` reads from the last position to the first. Below, i and h
-// stand for x W_ih^T + b_ih and h' W_hh^T + b_hh of a gate, h' being the state before.
+// -> [B, T, H], or from `initial`, with the last state as well. Positions at or after lengths[b]
+// (empty: none are) are padding: they are not read, and their states are zeros. `reverse` reads
+// from the last position to the first. Below, i and h stand for x W_ih^T + b_ih and h' W_hh^T +
+// b_hh of a gate, h' being the state before.
 
 /// tanh(i + h) (Elman 1990, "Finding Structure in Time"); G = 1.
 Tensor rnn(const Tensor& x, const RecurrentWeights& weights, const Indices& lengths,
            bool reverse = false);
+RecurrentOutput rnn(const Tensor& x, const RecurrentWeights& weights, const Indices& lengths,
+                    const RecurrentState& initial, bool reverse = false);
 /// (1 - z) n + z h' with r, z = sigmoid(i + h), n = tanh(i + r h); gates r, z, n (Cho et al. 2014,
 /// "Learning Phrase Representations using RNN Encoder-Decoder", with cuDNN's order of r and W).
 Tensor gru(const Tensor& x, const RecurrentWeights& weights, const Indices& lengths,
            bool reverse = false);
+RecurrentOutput gru(const Tensor& x, const RecurrentWeights& weights, const Indices& lengths,
+                    const RecurrentState& initial, bool reverse = false);
 /// o tanh(c) with c = f c' + i g; gates i, f, g, o, of which g is a tanh and the others sigmoids
 /// (Hochreiter & Schmidhuber 1997, "Long Short-Term Memory"; Gers et al. 2000).
 Tensor lstm(const Tensor& x, const RecurrentWeights& weights, const Indices& lengths,
             bool reverse = false);
+RecurrentOutput lstm(const Tensor& x, const RecurrentWeights& weights, const Indices& lengths,
+                     const RecurrentState& initial, bool reverse = false);
 
 // Layers' ops
 // ------------------------------------------------------------------------------------------------------------
 
-/// Rows of a table. weight [V, D], ids any shape with values in [0, V) -> [ids..., D].
-Tensor embedding(const Tensor& weight, const Indices& ids);
+/// Rows of a table. weight [V, D], ids any shape with values in [0, V) -> [ids..., D]. The row
+/// `padding_idx` receives no gradient. Throws IndexError for ids and a padding_idx outside [0, V).
+Tensor embedding(const Tensor& weight, const Indices& ids, std::optional<Index> padding_idx = {});
 /// (x - mean) / sqrt(variance + epsilon) gain + bias over the last axis (Ba et al. 2016, "Layer
 /// Normalization"); gain [D], bias [D] or empty.
 Tensor layer_norm(const Tensor& x, const Tensor& gain, const Tensor& bias = {},
@@ -233,29 +292,41 @@ Tensor dropout(const Tensor& x, double probability, const Random& random);
 // Losses
 // -----------------------------------------------------------------------------------------------------------------
 
+/// What becomes of the losses of all rows or elements: each on its own, their sum, or their mean.
+enum class Reduction { none, sum, mean };
+
 /// Mean over the rows whose target is not negative of -log softmax(logits)[target]. logits [...,
-/// V], targets [...] with values below V -> scalar; 0 when no row counts.
+/// V], targets [...] with values below V -> scalar; 0 when no row counts (PyTorch: NaN).
 Tensor cross_entropy(const Tensor& logits, const Indices& targets);
 
 struct CrossEntropyOptions {
   double label_smoothing = 0;  ///< share in [0, 1) of the target that all classes get in equal
                                ///< parts (Szegedy et al. 2016)
-  Tensor class_weights;        ///< [V]: how much each class counts; empty: all the same
-  Index ignore_index = -1;     ///< rows with this target do not count either
+  Tensor class_weights = {};   ///< [V]: how much each class counts; empty: all the same
+  Index ignore_index = -1;     ///< rows with this target do not count either (PyTorch: only they,
+                               ///< -100 by default)
+  Reduction reduction = Reduction::mean;  ///< none: the shape of the targets, 0 for rows that do
+                                          ///< not count
 };
-/// The weighted mean, each row weighing what its target's class does; 0 when all these weights are
-/// 0. With smoothing s the loss of a row is (1 - s) times that of its target plus s / V times the
-/// sum of -log softmax(logits)[c] over classes c, each weighted by its class. Throws ValueError for
-/// a class weight that is negative, infinite or NaN.
+/// The same with options. The mean is weighted, each row weighing what its target's class does; 0
+/// when all these weights are 0. With smoothing s the loss of a row is (1 - s) times that of its
+/// target plus s / V times the sum of -log softmax(logits)[c] over classes c, each weighted by its
+/// class. Throws ValueError for a class weight that is negative, infinite or NaN.
 Tensor cross_entropy(const Tensor& logits, const Indices& targets,
                      const CrossEntropyOptions& options);
-/// Mean of -(t log p + (1 - t) log(1 - p)); logarithms stop at -100. Operands of one shape, p in
-/// [0, 1] -> scalar.
-Tensor binary_cross_entropy(const Tensor& probabilities, const Tensor& targets);
-/// The same with p = sigmoid(logits), accurate for logits of any size.
-Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& targets);
-/// Mean of (p - t)^2. Operands of one shape -> scalar.
-Tensor mean_squared_error(const Tensor& predictions, const Tensor& targets);
+/// -(t log p + (1 - t) log(1 - p)); logarithms stop at -100. Operands of one shape, p in [0, 1] ->
+/// scalar, or that shape where nothing is reduced.
+Tensor binary_cross_entropy(const Tensor& probabilities, const Tensor& targets,
+                            Reduction reduction = Reduction::mean);
+/// The same with p = sigmoid(logits), accurate for logits of any size. `pos_weight`, a constant
+/// that broadcasts to the logits (empty: 1), multiplies t log p. Throws ValueError when it is
+/// negative, infinite or NaN.
+Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& targets,
+                                        Reduction reduction = Reduction::mean,
+                                        const Tensor& pos_weight = {});
+/// (p - t)^2. Operands of one shape -> scalar, or that shape where nothing is reduced.
+Tensor mean_squared_error(const Tensor& predictions, const Tensor& targets,
+                          Reduction reduction = Reduction::mean);
 
 // Operators
 // --------------------------------------------------------------------------------------------------------------

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include "core/ops.h"
 #include "core/parameter.h"
 
@@ -8,16 +10,20 @@ namespace qkv {
 /// Of the vectors that a model starts with.
 constexpr double embedding_deviation = 0.5;
 
-/// One static vector for each token: row `id` of `weight` [V, D], which starts normal with
-/// deviation `deviation`.
+/// One static vector for each token: row `id` of `weight` [V, D], which starts normal with standard
+/// deviation `deviation` (PyTorch: 1). The row `padding_idx` starts at zeros and receives no
+/// gradient.
 struct Embedding : Module {
-  Embedding(Index vocabulary, Index width, double deviation, Random& random);
+  /// Throws IndexError when padding_idx is outside [0, vocabulary).
+  Embedding(Index vocabulary, Index width, double deviation, Random& random,
+            std::optional<Index> padding_idx = {});
 
   /// ids [B, T] -> [B, T, D]
   Tensor operator()(const Indices& ids) const;
   void visit(ModuleVisitor& visit) override;
 
   Parameter weight;
+  std::optional<Index> padding_idx;
 };
 
 /// Adds sines and cosines of each position, the first being `first`, to x [B, T, D]: PE(t, 2i) =

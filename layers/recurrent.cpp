@@ -27,17 +27,30 @@ Recurrent::Direction direction(CellKind cell, Index in, Index width, Index layer
           parameter({rows})};
 }
 
-Tensor states(CellKind cell, const Recurrent::Direction& d, const Tensor& x,
-              const Indices& lengths) {
+/// `cell`'s op with these arguments between the weights and the direction.
+template <class... Arguments>
+auto run(CellKind cell, const Recurrent::Direction& d, const Tensor& x,
+         const Arguments&... arguments) {
   const RecurrentWeights weights{d.weight_ih, d.weight_hh, d.bias_ih, d.bias_hh};
   switch (cell) {
     case CellKind::rnn:
-      return rnn(x, weights, lengths, d.reverse);
+      return rnn(x, weights, arguments..., d.reverse);
     case CellKind::gru:
-      return gru(x, weights, lengths, d.reverse);
-    default:
-      return lstm(x, weights, lengths, d.reverse);
+      return gru(x, weights, arguments..., d.reverse);
+    case CellKind::lstm:
+      break;
   }
+  return lstm(x, weights, arguments..., d.reverse);
+}
+
+/// Entry `i` of states [layers x directions, B, H].
+Tensor state_at(const Tensor& all, Index i, Index count) {
+  if (!all) return {};
+  require(all.rank() == 3 && all.dim(0) == count,
+          "[recurrent] an initial state of {} layers and directions has the shape ({}, B, H), got "
+          "{}",
+          count, count, all.shape());
+  return reshape(slice(all, 0, i, i + 1), Shape{all.dim(1), all.dim(2)});
 }
 
 struct RecurrentModel final : Model {
@@ -87,14 +100,38 @@ Recurrent::Recurrent(const ModelOptions& options, Random& random)
   }
 }
 
-Tensor Recurrent::operator()(Tensor x, const Indices& lengths, Context& context) const {
+/// `states(direction, x)` are those of one direction of a layer whose input is x.
+template <class States>
+Tensor Recurrent::through_layers(Tensor x, Context& context, States states) const {
   for (std::size_t i = 0; i < layers.size(); ++i) {
     if (i > 0) x = context.dropped(x, dropout);
     std::vector<Tensor> parts;
-    for (const Direction& d : layers[i]) parts.push_back(states(cell, d, x, lengths));
+    for (const Direction& d : layers[i]) parts.push_back(states(d, x));
     x = parts.size() == 1 ? parts[0] : concatenate(parts, 2);
   }
   return x;
+}
+
+Tensor Recurrent::operator()(Tensor x, const Indices& lengths, Context& context) const {
+  return through_layers(std::move(x), context, [&](const Direction& d, const Tensor& input) {
+    return run(cell, d, input, lengths);
+  });
+}
+
+RecurrentOutput Recurrent::operator()(Tensor x, const Indices& lengths,
+                                      const RecurrentState& initial, Context& context) const {
+  const auto count = std::ssize(layers) * std::ssize(layers.at(0));
+  std::vector<Tensor> h, c;
+  const Tensor y =
+      through_layers(std::move(x), context, [&](const Direction& d, const Tensor& input) {
+        const auto i = std::ssize(h);
+        const RecurrentState start{state_at(initial.h, i, count), state_at(initial.c, i, count)};
+        RecurrentOutput output = run(cell, d, input, lengths, start);
+        h.push_back(std::move(output.last.h));
+        if (output.last.c) c.push_back(std::move(output.last.c));
+        return output.states;
+      });
+  return {y, {stack(h, 0), c.empty() ? Tensor() : stack(c, 0)}};
 }
 
 void Recurrent::visit(ModuleVisitor& visit) {

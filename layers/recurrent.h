@@ -19,6 +19,11 @@ struct Recurrent : Module {
   /// half of a state comes from a network that reads forwards, the other from one that reads
   /// backwards. Dropout acts between the layers.
   Tensor operator()(Tensor x, const Indices& lengths, Context& context) const;
+  /// The same from an initial state and with the last one, both [layers x directions, B, width of a
+  /// direction]: layer by layer, forwards before backwards, as PyTorch's h_0 and h_n. Empty tensors
+  /// stand for zeros; c is an lstm's. Throws ShapeError when the shapes do not fit.
+  RecurrentOutput operator()(Tensor x, const Indices& lengths, const RecurrentState& initial,
+                             Context& context) const;
   void visit(ModuleVisitor& visit) override;
 
   /// One layer's network of one direction.
@@ -31,6 +36,10 @@ struct Recurrent : Module {
   CellKind cell;
   double dropout;
   std::vector<std::vector<Direction>> layers;
+
+ private:
+  template <class States>
+  Tensor through_layers(Tensor x, Context& context, States states) const;
 };
 
 /// Embedding and recurrent layers. A sentence's vector is the state after its last token, and for

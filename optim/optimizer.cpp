@@ -64,10 +64,13 @@ class Sgd final : public Optimizer {
 ///   m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2
 ///   value -= lr m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + epsilon)
 /// Weight decay adds weight_decay value to g (Adam) or takes lr weight_decay value off the value
-/// first (AdamW).
+/// first (AdamW). With `amsgrad` the largest v so far takes the place of v (Reddi et al. 2018, "On
+/// the Convergence of Adam and Beyond", with PyTorch's correction of the bias).
 class Adam final : public Optimizer {
  public:
-  explicit Adam(const OptimizerOptions& options) : Optimizer(options) {}
+  explicit Adam(const OptimizerOptions& options) : Optimizer(options) {
+    if (options.amsgrad) slots_.emplace_back("max_second_moment");
+  }
 
  private:
   std::span<const std::string> slots() const override { return slots_; }
@@ -86,11 +89,24 @@ class Adam final : public Optimizer {
       const auto correction = static_cast<T>(1 / std::sqrt(1 - std::pow(options_.beta2, t)));
       const auto added = static_cast<T>(decoupled ? 0 : section.weight_decay);
       const auto kept = static_cast<T>(decoupled ? 1 - learning_rate * section.weight_decay : 1);
-      for_each_number<T>(section, std::make_index_sequence<2>(), [=](T& value, T g, T& m, T& v) {
+      const auto moments = [=](T value, T g, T& m, T& v) {
         g += added * value;
         m = beta1 * m + rest1 * g;
         v = beta2 * v + rest2 * g * g;
-        value = kept * value - rate * m / (std::sqrt(v) * correction + epsilon);
+      };
+      const auto updated = [=](T value, T m, T v) {
+        return kept * value - rate * m / (std::sqrt(v) * correction + epsilon);
+      };
+      if (options_.amsgrad)
+        return for_each_number<T>(section, std::make_index_sequence<3>(),
+                                  [=](T& value, T g, T& m, T& v, T& largest) {
+                                    moments(value, g, m, v);
+                                    largest = v < largest ? largest : v;
+                                    value = updated(value, m, largest);
+                                  });
+      for_each_number<T>(section, std::make_index_sequence<2>(), [=](T& value, T g, T& m, T& v) {
+        moments(value, g, m, v);
+        value = updated(value, m, v);
       });
     });
   }

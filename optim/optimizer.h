@@ -70,7 +70,7 @@ bool decays(const NamedParameter& parameter);
 
 /// Scales the gradients so that their joint norm is at most `limit` and returns the norm before
 /// (Pascanu et al. 2013, "On the difficulty of training recurrent neural networks"); a limit of 0
-/// changes nothing.
+/// changes nothing. The factor is limit / norm, where PyTorch adds 1e-6 to the norm.
 double clip_norm(Gradients& gradients, double limit);
 
 /// Moves every number of every gradient to the nearest in [-limit, limit]; a limit of 0 changes

@@ -9,14 +9,17 @@ enum class OptimizerKind { sgd, adam, adamw, rmsprop, adagrad };
 /// The configuration file's [optimizer].
 struct OptimizerOptions {
   OptimizerKind kind = OptimizerKind::adam;
-  double lr = 1e-3;           ///< learning rate
-  double momentum = 0.0;      ///< sgd and rmsprop: decay of the velocity
-  bool nesterov = false;      ///< sgd: take the gradient's step ahead of the velocity's
-  double beta1 = 0.9;         ///< adam: decay of the mean of gradients
-  double beta2 = 0.999;       ///< adam and rmsprop: decay of the mean of squared gradients
-  double epsilon = 1e-8;      ///< adam, rmsprop and adagrad: keeps the division finite
+  double lr = 1e-3;       ///< learning rate
+  double momentum = 0.0;  ///< sgd and rmsprop: decay of the velocity
+  bool nesterov = false;  ///< sgd: take the gradient's step ahead of the velocity's
+  double beta1 = 0.9;     ///< adam: decay of the mean of gradients
+  double beta2 = 0.999;   ///< adam and rmsprop: decay of the mean of squared gradients; PyTorch's
+                          ///< RMSprop calls it alpha, 0.99 by default
+  bool amsgrad = false;  ///< adam and adamw: divide by the largest mean of squared gradients so far
+  double epsilon = 1e-8;  ///< adam, rmsprop and adagrad: keeps the division finite; added to the
+                          ///< square root, as in PyTorch, whose Adagrad has 1e-10 by default
   double weight_decay = 0.0;  ///< adamw: decoupled; the others: added to the gradient (L2). See
-                              ///< `decays` for the parameters that it spares
+                              ///< `decays` for the parameters that it spares; PyTorch's spares none
   bool require_gradients = false;  ///< an update fails when a parameter received no gradient; else
                                    ///< the parameter stays as it is
 

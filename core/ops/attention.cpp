@@ -22,6 +22,7 @@ struct Layout {
   Index batch, queries, keys, width, heads;
   double scale;
   AttentionMask mask;
+  std::array<Index, 4> bias_steps;  ///< of [B, H, Tq, Tk] in the bias; 0 where it broadcasts
 
   Index head_width() const { return width / heads; }
   Index problems() const { return batch * heads; }
@@ -37,6 +38,10 @@ struct Layout {
     return mask.key_lengths.size()
                ? mask.key_lengths.data()[static_cast<std::size_t>(problem / heads)]
                : keys;
+  }
+  /// Where the bias of query `t` of a problem starts.
+  Index bias_start(Index problem, Index t) const {
+    return problem / heads * bias_steps[0] + problem % heads * bias_steps[1] + t * bias_steps[2];
   }
   /// Query `t` may attend to the first so many of `length` keys, never fewer than the query before.
   Index visible(Index length, Index t) const {
@@ -100,6 +105,17 @@ void for_each_part(const Layout& at, const Block& block, F f) {
   }
 }
 
+/// The steps of each axis of `to` in a contiguous tensor that broadcasts to it, aligned at the end.
+std::array<Index, 4> broadcast_steps(const Shape& from, const Shape& to) {
+  std::array<Index, 4> steps{};
+  Index step = 1;
+  for (int i = from.rank() - 1; i >= 0; --i) {
+    if (from[i] > 1) steps[static_cast<std::size_t>(i + to.rank() - from.rank())] = step;
+    step *= from[i];
+  }
+  return steps;
+}
+
 Layout checked_layout(const Tensor& q, const Tensor& k, const AttentionMask& mask,
                       const AttentionOptions& options) {
   require_same_dtype("attention", q, k);
@@ -119,7 +135,17 @@ Layout checked_layout(const Tensor& q, const Tensor& k, const AttentionMask& mas
       require<IndexError>(length >= 0 && length <= k.dim(1),
                           "[attention] key length {} is outside [0, {}]", length, k.dim(1));
   }
-  return {q.dim(0), q.dim(1), k.dim(1), q.dim(2), options.heads, options.scale, mask};
+  Layout at{q.dim(0), q.dim(1), k.dim(1), q.dim(2), options.heads, options.scale, mask, {}};
+  if (mask.bias) {
+    require_same_dtype("attention", q, mask.bias);
+    const Shape scores{at.batch, at.heads, at.queries, at.keys};
+    require(broadcast("attention", mask.bias.shape(), scores) == scores,
+            "[attention] the bias {} does not broadcast to the scores {}", mask.bias.shape(),
+            scores);
+    at.mask.bias = mask.bias.detach();
+    at.bias_steps = broadcast_steps(mask.bias.shape(), scores);
+  }
+  return at;
 }
 
 /// One head's numbers in q, k, v and whatever has their shapes.
@@ -202,16 +228,39 @@ void scores_of(const Layout& at, const Part& part, double factor, const T* keys,
        head.of_queries(queries, part.begin, true), T{0}, scores.of(part));
 }
 
+/// Adds the bias to the scores of a part.
+template <class T>
+void add_bias(const Layout& at, const Part& part, const T* bias, const Matrix<T>& scores) {
+  bias += at.bias_start(part.problem, part.begin);
+  const Index queries = part.queries(), query_step = at.bias_steps[2], key_step = at.bias_steps[3];
+  for (Index key = 0; key < part.keys; ++key) {
+    T* row = scores.data + key * scores.stride;
+    for (Index i = 0; i < queries; ++i) row[i] += bias[key * key_step + i * query_step];
+  }
+}
+
+/// Writes what the queries of a part give a bias of shape [B, H, Tq, Tk], as far as they see keys.
+template <class T>
+void store_bias_gradient(const Layout& at, const Part& part, const Matrix<T>& ds, T* dbias) {
+  for (Index t = part.begin; t < part.end; ++t) {
+    T* row = dbias + (at.first_query(part.problem) + t) * at.keys;
+    for (Index key = 0; key < at.visible(at.length(part.problem), t); ++key)
+      row[key] = ds.data[key * ds.stride + t - part.begin];
+  }
+}
+
 /// softmax(scale Q K^T + mask) V, and what the exponentials were divided by: for each query of each
 /// problem the maximum, then for each the sum.
 template <class T>
-void forward(const Layout& at, const T* q, const T* k, const T* v, double dropout,
+void forward(const Layout& at, const T* q, const T* k, const T* v, const T* bias, double dropout,
              const Random& random, T* y, T* normalisers) {
   parallel_for(at.pieces(), [&](Index first, Index last) {
     const Scores<T> weights(at);
     for_each_block<T>(at, first, last, [&](const Block& block) {
-      for_each_part<T>(at, block,
-                       [&](const Part& part) { scores_of(at, part, at.scale, k, q, weights); });
+      for_each_part<T>(at, block, [&](const Part& part) {
+        scores_of(at, part, at.scale, k, q, weights);
+        if (bias) add_bias(at, part, bias, weights.of(part));
+      });
       Statistics<T> now(at, block);
       kernels::softmax_columns(now.columns(block, weights), now.max.data(), now.sum.data());
       T* kept = normalisers + at.first_query(block.problem) + block.begin;
@@ -230,8 +279,9 @@ void forward(const Layout& at, const T* q, const T* k, const T* v, double dropou
 /// What goes into backward and comes out of it.
 template <class T>
 struct Backward {
-  const T *q, *k, *v, *dy, *normalisers;
+  const T *q, *k, *v, *bias, *dy, *normalisers;
   T *dq, *dk, *dv;  ///< dk and dv start at 0; dq may be q
+  T* dbias;         ///< [B, H, Tq, Tk], starts at 0; null when it is not needed
 };
 
 /// One block's share of the gradients; the weights are computed again rather than kept. `weights`,
@@ -245,6 +295,7 @@ void backward_block(const Layout& at, const Block& block, const Backward<T>& b, 
   if (dropout > 0) std::fill_n(kept.data(), size, T{1});
   for_each_part<T>(at, block, [&](const Part& part) {
     scores_of(at, part, at.scale, b.k, b.q, weights);
+    if (b.bias) add_bias(at, part, b.bias, weights.of(part));
     scores_of(at, part, 1, b.v, b.dy, ds);
     if (dropout > 0) drop_weights(at, part, kept.of(part), random, dropout);
   });
@@ -259,6 +310,7 @@ void backward_block(const Layout& at, const Block& block, const Backward<T>& b, 
   const Scores<T>& used = dropout > 0 ? kept : weights;
   for_each_part<T>(at, block, [&](const Part& part) {
     const Head<T> head(at, part.problem);
+    if (b.dbias) store_bias_gradient(at, part, ds.of(part), b.dbias);
     // Keys that the queries before do not see, and all queries that see them.
     const Index keys = part.keys - part.more, queries = block.end - part.begin;
     const auto add = [&](T factor, const Scores<T>& shares, const T* from, T* to) {
@@ -297,14 +349,19 @@ Tensor attention_weights(const Tensor& q, const Tensor& k, const AttentionMask& 
   const Layout at = checked_layout(q, k, mask, options);
   return make({at.batch, at.heads, at.queries, at.keys}, q.dtype(), [&]<class T>(T* weights) {
     const T *from_q = numbers(q, weights), *from_k = numbers(k, weights);
+    const T* bias = mask.bias ? numbers(mask.bias, weights) : nullptr;
     parallel_for(at.pieces(), [&](Index begin, Index end) {
       for (Index p = begin; p < end; ++p) {
         const Head<T> head(at, p);
         T* row = weights + p * at.queries * at.keys;
         gemm(at.queries, at.keys, at.head_width(), static_cast<T>(at.scale),
              head.of_queries(from_q, 0), head.of_keys(from_k, true), T{0}, Matrix<T>{row, at.keys});
-        for (Index t = 0; t < at.queries; ++t, row += at.keys)
-          kernels::softmax_row(row, row, at.visible(at.length(p), t), at.keys);
+        for (Index t = 0; t < at.queries; ++t, row += at.keys) {
+          const Index visible = at.visible(at.length(p), t);
+          for (Index key = 0; bias && key < visible; ++key)
+            row[key] += bias[at.bias_start(p, t) + key * at.bias_steps[3]];
+          kernels::softmax_row(row, row, visible, at.keys);
+        }
       }
     });
   });
@@ -318,27 +375,33 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attent
   const double dropout = options.dropout;
   Tensor normalisers = Tensor::empty({2, at.batch, at.heads, at.queries}, q.dtype());
   const Tensor y = make(q.shape(), q.dtype(), [&]<class T>(T* to) {
-    forward(at, numbers(q, to), numbers(k, to), numbers(v, to), dropout, random, to,
+    forward(at, numbers(q, to), numbers(k, to), numbers(v, to),
+            mask.bias ? numbers(mask.bias, to) : nullptr, dropout, random, to,
             normalisers.mutable_data<T>().data());
   });
   return record(
-      "attention", y, {q, k, v},
+      "attention", y, {q, k, v, mask.bias},
       [=, q = q.detach(), k = k.detach(), v = v.detach()](const Tensor& dy,
                                                           InputGradients& inputs) {
         Tensor dq = inputs.in_place_of(q);
         Tensor dk = Tensor::zeros(k.shape(), k.dtype());
         Tensor dv = Tensor::zeros(k.shape(), k.dtype());
+        Tensor dbias;
+        if (inputs.needs(3))
+          dbias = Tensor::zeros({at.batch, at.heads, at.queries, at.keys}, q.dtype());
         dispatch(dy.dtype(), [&](auto zero) {
           using T = decltype(zero);
-          const auto data = [](const Tensor& x) { return x.data<T>().data(); };
-          const auto to = [](Tensor& x) { return x.mutable_data<T>().data(); };
-          backward<T>(
-              at, {data(q), data(k), data(v), data(dy), data(normalisers), to(dq), to(dk), to(dv)},
-              dropout, random);
+          const auto data = [](const Tensor& x) { return x ? x.data<T>().data() : nullptr; };
+          const auto to = [](Tensor& x) { return x ? x.mutable_data<T>().data() : nullptr; };
+          backward<T>(at,
+                      {data(q), data(k), data(v), data(at.mask.bias), data(dy), data(normalisers),
+                       to(dq), to(dk), to(dv), to(dbias)},
+                      dropout, random);
         });
         inputs.add(0, std::move(dq));
         inputs.add(1, std::move(dk));
         inputs.add(2, std::move(dv));
+        inputs.add(3, [&] { return sum_to(dbias, at.mask.bias.shape()); });
       });
 }
 

@@ -190,4 +190,30 @@ Tensor gelu_exact(const Tensor& x) {
       });
 }
 
+Tensor erf(const Tensor& x) {
+  return unary_from_input(
+      "erf", x, 2 * transcendental, [](auto v) { return std::erf(v); },
+      []<class T>(T dy, T v) {
+        return dy * static_cast<T>(2 * std::numbers::inv_sqrtpi) * math::exp(-v * v);
+      });
+}
+
+Tensor sin(const Tensor& x) {
+  return unary_from_input(
+      "sin", x, transcendental, [](auto v) { return std::sin(v); },
+      [](auto dy, auto v) { return dy * std::cos(v); });
+}
+
+Tensor cos(const Tensor& x) {
+  return unary_from_input(
+      "cos", x, transcendental, [](auto v) { return std::cos(v); },
+      [](auto dy, auto v) { return -dy * std::sin(v); });
+}
+
+Tensor softplus(const Tensor& x) {
+  return unary_from_input(
+      "softplus", x, 2 * transcendental, [](auto v) { return softplus_of(v); },
+      [](auto dy, auto v) { return dy * logistic(v); });
+}
+
 }  // namespace qkv

@@ -1,5 +1,9 @@
 #pragma once
 
+#include <algorithm>
+#include <cmath>
+
+#include "core/kernels/math.h"
 #include "core/ops/make.h"
 
 /// Helpers to write ops with that take one number at a time; not for users of the library.
@@ -7,6 +11,12 @@ namespace qkv {
 
 /// Estimated operations of one call of exp, tanh or pow.
 inline constexpr Index transcendental = 16;
+
+/// log(1 + exp(x)) for x of any size.
+template <class T>
+T softplus_of(T x) {
+  return std::max(x, T{0}) + std::log1p(math::exp(-std::fabs(x)));
+}
 
 /// y = f(a, b) with broadcasting. `da(dy, a, b)` and `db(dy, a, b)` give the operands' gradients.
 template <class F, class DA, class DB>

@@ -47,11 +47,11 @@ Tensor logsumexp(const Tensor& x, const Axes& axes, bool keep) {
       });
 }
 
-Tensor log_softmax(const Tensor& x) {
+Tensor log_softmax(const Tensor& x, int axis) {
   require(x.rank() >= 1, "[log_softmax] needs at least one axis, got a scalar");
   // A shift changes nothing but the rounding, which is finest near 0.
-  const Tensor shifted = x - max(x.detach(), -1, true);
-  return shifted - logsumexp(shifted, -1, true);
+  const Tensor shifted = x - max(x.detach(), axis, true);
+  return shifted - logsumexp(shifted, axis, true);
 }
 
 }  // namespace qkv

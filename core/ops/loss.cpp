@@ -32,6 +32,58 @@ std::vector<double> class_weights(const Tensor& weights, Index classes) {
   return values;
 }
 
+/// The losses of logits whose positive targets count `pos_weight` times: with p = sigmoid(x), -log
+/// p is softplus(-x) and -log(1 - p) is softplus(x).
+Tensor weighted_binary(const Tensor& logits, const Tensor& targets, const Tensor& pos_weight) {
+  constexpr std::string_view op = "binary_cross_entropy_with_logits";
+  require_same_dtype(op, logits, pos_weight);
+  require(broadcast(op, logits.shape(), pos_weight.shape()) == logits.shape(),
+          "[{}] pos_weight {} does not broadcast to logits {}", op, pos_weight.shape(),
+          logits.shape());
+  for (const double weight : pos_weight.values())
+    require<ValueError>(weight >= 0 && std::isfinite(weight),
+                        "[{}] pos_weight must be finite and not negative, got {}", op, weight);
+  const Tensor weights = broadcast_to(pos_weight, logits.shape());
+  // A share of 0 counts as 0 even where the logarithm is infinite.
+  const auto loss = []<class T>(T x, T t, T weight) {
+    const T positive = weight * t, negative = 1 - t;
+    return (positive == 0 ? T{0} : positive * softplus_of(-x)) +
+           (negative == 0 ? T{0} : negative * softplus_of(x));
+  };
+  return record(
+      op, map(2 * transcendental, loss, logits, targets, weights), {logits, targets},
+      [=, x = logits.detach(), t = targets.detach()](const Tensor& dy, InputGradients& inputs) {
+        inputs.add(0, [&] {
+          return map(
+              transcendental,
+              [](auto d, auto v, auto to, auto weight) {
+                return d * ((1 - to) / (1 + std::exp(-v)) - weight * to / (1 + std::exp(v)));
+              },
+              dy, x, t, weights);
+        });
+        inputs.add(1, [&] {
+          return map(
+              2 * transcendental,
+              [](auto d, auto v, auto weight) {
+                return d * (weight * softplus_of(-v) - softplus_of(v));
+              },
+              dy, x, weights);
+        });
+      });
+}
+
+Tensor reduced(const Tensor& losses, Reduction reduction) {
+  switch (reduction) {
+    case Reduction::none:
+      return losses;
+    case Reduction::sum:
+      return sum(losses);
+    case Reduction::mean:
+      break;
+  }
+  return mean(losses);
+}
+
 }  // namespace
 
 Tensor cross_entropy(const Tensor& logits, const Indices& targets,
@@ -57,32 +109,40 @@ Tensor cross_entropy(const Tensor& logits, const Indices& targets,
     share[target] += (1 - smoothing) * weight;
     total += weight;
   }
-  for (double& share : shares) share *= total > 0 ? -1 / total : 0;
+  const bool mean = options.reduction == Reduction::mean;
+  const double factor = !mean ? -1 : total > 0 ? -1 / total : 0;
+  for (double& share : shares) share *= factor;
   const Tensor factors = Tensor::from(shares, logits.shape(), logits.dtype());
   // A share of 0 counts as 0 even where the logarithm is infinite.
-  return sum(factors * where(factors, log_softmax(logits), Tensor::scalar(0, logits.dtype())));
+  const Tensor losses =
+      factors * where(factors, log_softmax(logits), Tensor::scalar(0, logits.dtype()));
+  return options.reduction == Reduction::none ? sum(losses, -1) : sum(losses);
 }
 
-Tensor binary_cross_entropy(const Tensor& probabilities, const Tensor& targets) {
+Tensor binary_cross_entropy(const Tensor& probabilities, const Tensor& targets,
+                            Reduction reduction) {
   require_same_shape("binary_cross_entropy", probabilities, targets);
   require_probabilities("binary_cross_entropy", "probability", probabilities,
                         "; logits need binary_cross_entropy_with_logits");
   require_probabilities("binary_cross_entropy", "target", targets, "");
   // Logarithms stop at -100 and p (1 - p) at 1e-12, so that certainty has a finite loss and slope.
   const auto log_of = []<class T>(T v) { return std::max(std::log(v), T{-100}); };
-  return mean(binary(
+  const Tensor losses = binary(
       "binary_cross_entropy", probabilities, targets,
       [=](auto p, auto t) { return -(t * log_of(p) + (1 - t) * log_of(1 - p)); },
       []<class T>(T dy, T p, T t) {
         return dy * (p - t) / std::max(p * (1 - p), static_cast<T>(1e-12));
       },
-      [=](auto dy, auto p, auto) { return dy * (log_of(1 - p) - log_of(p)); }));
+      [=](auto dy, auto p, auto) { return dy * (log_of(1 - p) - log_of(p)); });
+  return reduced(losses, reduction);
 }
 
-Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& targets) {
+Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& targets,
+                                        Reduction reduction, const Tensor& pos_weight) {
   require_same_shape("binary_cross_entropy_with_logits", logits, targets);
   require_probabilities("binary_cross_entropy_with_logits", "target", targets, "");
-  return mean(binary(
+  if (pos_weight) return reduced(weighted_binary(logits, targets, pos_weight), reduction);
+  const Tensor losses = binary(
       "binary_cross_entropy_with_logits", logits, targets,
       []<class T>(T x, T t) {
         // How much the sign of the logit contradicts the target; an infinite logit that does not
@@ -92,13 +152,14 @@ Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& targ
         return (wrong == 0 ? T{0} : size * wrong) + std::log1p(std::exp(-size));
       },
       [](auto dy, auto x, auto t) { return dy * (1 / (1 + std::exp(-x)) - t); },
-      [](auto dy, auto x, auto) { return -dy * x; }));
+      [](auto dy, auto x, auto) { return -dy * x; });
+  return reduced(losses, reduction);
 }
 
-Tensor mean_squared_error(const Tensor& predictions, const Tensor& targets) {
+Tensor mean_squared_error(const Tensor& predictions, const Tensor& targets, Reduction reduction) {
   require_same_shape("mean_squared_error", predictions, targets);
   const Tensor difference = predictions - targets;
-  return mean(difference * difference);
+  return reduced(difference * difference, reduction);
 }
 
 }  // namespace qkv

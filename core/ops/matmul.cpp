@@ -83,16 +83,30 @@ Tensor to_operand(const Tensor& gradient, const Shape& shape) {
   return gradient.shape() == shape ? gradient : sum_to(gradient, shape);
 }
 
+/// `matmul` where one operand or both are vectors.
+Tensor vector_product(const Tensor& a, const Tensor& b, Transpose transpose) {
+  const bool row = a.rank() == 1, column = b.rank() == 1;
+  const Tensor y = matmul(row ? reshape(a, Shape{1, a.size()}) : a,
+                          column ? reshape(b, Shape{b.size(), 1}) : b, transpose);
+  std::vector<Index> sizes(y.shape().begin(), y.shape().end());
+  if (column) sizes.pop_back();
+  if (row) sizes.erase(sizes.end() - (column ? 1 : 2));
+  return reshape(y, Shape(sizes));
+}
+
 }  // namespace
 
 Tensor matmul(const Tensor& a, const Tensor& b, Transpose transpose) {
   require_same_dtype("matmul", a, b);
   const bool ta = transpose == Transpose::first, tb = transpose == Transpose::second;
-  require(a.rank() >= 2 && b.rank() >= 2, "[matmul] needs matrices, got shapes {} and {}",
-          a.shape(), b.shape());
-  require(a.dim(ta ? -2 : -1) == b.dim(tb ? -1 : -2),
-          "[matmul] inner sizes differ: lhs {} has {}, rhs {} has {}", a.shape(),
-          a.dim(ta ? -2 : -1), b.shape(), b.dim(tb ? -1 : -2));
+  require(a.rank() >= 1 && b.rank() >= 1,
+          "[matmul] needs matrices or vectors, got shapes {} and {}", a.shape(), b.shape());
+  require(!(ta && a.rank() == 1) && !(tb && b.rank() == 1),
+          "[matmul] a vector cannot be transposed: shapes {} and {}", a.shape(), b.shape());
+  const Index inner_a = a.dim(ta ? -2 : -1), inner_b = b.dim(tb || b.rank() == 1 ? -1 : -2);
+  require(inner_a == inner_b, "[matmul] inner sizes differ: lhs {} has {}, rhs {} has {}",
+          a.shape(), inner_a, b.shape(), inner_b);
+  if (a.rank() == 1 || b.rank() == 1) return vector_product(a, b, transpose);
   if (!one_matrix(a) && !one_matrix(b) && leading_axes(a) != leading_axes(b)) {
     const Shape leading = broadcast_leading_axes(a, b);
     return matmul(expand(a, with_leading_axes(leading, a)),

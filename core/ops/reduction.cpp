@@ -4,7 +4,7 @@
 
 namespace qkv {
 
-Reduction reduction(std::string_view op, const Tensor& x, const Axes& axes, bool keep) {
+ReducedAxes reduction(std::string_view op, const Tensor& x, const Axes& axes, bool keep) {
   const Shape& shape = x.shape();
   const auto reduced = axes.in(op, shape);
   std::vector<Index> sizes;

@@ -6,12 +6,12 @@ namespace qkv {
 
 /// A reduction over any axes as one over the middle axis of `view`. `x` holds the operand's numbers
 /// with its history; where the reduced axes are not adjacent they have been moved to the end.
-struct Reduction {
+struct ReducedAxes {
   Tensor x;
   AxisView view;
   Shape result;  ///< without the reduced axes or, with `keep`, with size 1 there
 };
-Reduction reduction(std::string_view op, const Tensor& x, const Axes& axes, bool keep);
+ReducedAxes reduction(std::string_view op, const Tensor& x, const Axes& axes, bool keep);
 
 /// f(column, first) for each sequence of numbers that lies along the middle axis of `view`: its
 /// numbers are first, first + view.inner, first + 2 view.inner, ... `cost` estimates the operations

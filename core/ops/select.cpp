@@ -1,5 +1,7 @@
+#include <cmath>
+
 #include "core/ops.h"
-#include "core/ops/make.h"
+#include "core/ops/elementwise.h"
 
 namespace qkv {
 namespace {
@@ -14,7 +16,28 @@ Tensor compare(std::string_view op, const Tensor& a, const Tensor& b, F f) {
       broadcast_to(b, shape));
 }
 
+/// a where it goes before b or is NaN, else b. Where both are equal each gets half of the gradient.
+template <class Before>
+Tensor first_of(std::string_view op, const Tensor& a, const Tensor& b, Before before) {
+  const auto share = [before]<class T>(T dy, T x, T other) {
+    if (x == other) return dy / 2;
+    return before(other, x) ? T{0} : dy;
+  };
+  return binary(
+      op, a, b, [before](auto x, auto z) { return before(x, z) || std::isnan(x) ? x : z; },
+      [share](auto dy, auto x, auto z) { return share(dy, x, z); },
+      [share](auto dy, auto x, auto z) { return share(dy, z, x); });
+}
+
 }  // namespace
+
+Tensor maximum(const Tensor& a, const Tensor& b) {
+  return first_of("maximum", a, b, std::greater());
+}
+
+Tensor minimum(const Tensor& a, const Tensor& b) {
+  return first_of("minimum", a, b, std::less());
+}
 
 Tensor equal(const Tensor& a, const Tensor& b) {
   return compare("equal", a, b, [](auto x, auto z) { return x == z; });

@@ -40,19 +40,31 @@ Tensor permuted(const Tensor& x, std::span<const int> axes) {
   });
 }
 
+/// Rows begin, begin + step, ... along the middle axis of `view`.
+struct Rows {
+  AxisView view;
+  Index begin = 0, step = 1;
+};
+
 /// Copies `length` rows along an axis between arrays that differ only in their size along it.
 template <class T>
-void copy_rows(const T* from, const AxisView& from_view, Index from_begin, T* to,
-               const AxisView& to_view, Index to_begin, Index length) {
-  for (Index o = 0; o < from_view.outer; ++o)
-    std::copy_n(from + (o * from_view.length + from_begin) * from_view.inner,
-                length * from_view.inner, to + (o * to_view.length + to_begin) * to_view.inner);
+void copy_rows(const T* from, const Rows& source, T* to, const Rows& target, Index length) {
+  const Index inner = source.view.inner;
+  // Adjacent rows are one run.
+  const bool adjacent = source.step == 1 && target.step == 1;
+  const Index runs = adjacent ? 1 : length, run = adjacent ? length * inner : inner;
+  for (Index o = 0; o < source.view.outer; ++o)
+    for (Index i = 0; i < runs; ++i)
+      std::copy_n(from + (o * source.view.length + source.begin + i * source.step) * inner, run,
+                  to + (o * target.view.length + target.begin + i * target.step) * inner);
 }
 
-Tensor sliced(const Tensor& x, int axis, Index begin, Index end) {
-  const Shape shape = with_size(x.shape(), axis, end - begin);
+Tensor sliced(const Tensor& x, int axis, Index begin, Index end, Index step = 1) {
+  const Index length = (end - begin + step - 1) / step;
+  const Shape shape = with_size(x.shape(), axis, length);
   return make(shape, x.dtype(), [&]<class T>(T* y) {
-    copy_rows(numbers(x, y), along(x.shape(), axis), begin, y, along(shape, axis), 0, end - begin);
+    copy_rows(numbers(x, y), {along(x.shape(), axis), begin, step}, y, {along(shape, axis)},
+              length);
   });
 }
 
@@ -90,6 +102,18 @@ Tensor expand(const Tensor& x, const Shape& shape) {
                 });
 }
 
+Tensor expand(const Tensor& x, std::initializer_list<Index> sizes) {
+  std::vector<Index> known(sizes);
+  const auto added = std::ssize(known) - x.rank();
+  for (auto i = std::ssize(known) - 1; i >= 0; --i)
+    if (Index& size = known[static_cast<std::size_t>(i)]; size == -1) {
+      require(i >= added, "[expand] size -1 of axis {} needs an axis of x {} that it keeps", i,
+              x.shape());
+      size = x.shape()[static_cast<int>(i - added)];
+    }
+  return expand(x, Shape(known));
+}
+
 Tensor permute(const Tensor& x, std::initializer_list<int> axes) {
   return permute(x, std::span(axes.begin(), axes.size()));
 }
@@ -112,19 +136,22 @@ Tensor permute(const Tensor& x, std::span<const int> axes) {
                 });
 }
 
-Tensor slice(const Tensor& x, int axis, Index begin, Index end) {
+Tensor slice(const Tensor& x, int axis, Index begin, Index end, Index step) {
   const int normal = normal_axis("slice", axis, x.shape());
-  require<IndexError>(0 <= begin && begin <= end && end <= x.shape()[normal],
+  const Index size = x.shape()[normal];
+  const Index first = begin < 0 ? begin + size : begin, last = end < 0 ? end + size : end;
+  require<IndexError>(0 <= first && first <= last && last <= size,
                       "[slice] range [{}, {}) is outside axis {} of shape {}", begin, end, axis,
                       x.shape());
-  return record("slice", sliced(x, normal, begin, end), {x},
+  require<ValueError>(step >= 1, "[slice] step {} must be at least 1", step);
+  return record("slice", sliced(x, normal, first, last, step), {x},
                 [=, shape = x.shape()](const Tensor& dy, InputGradients& inputs) {
                   Tensor dx = Tensor::zeros(shape, dy.dtype());
                   dispatch(dy.dtype(), [&](auto zero) {
                     using T = decltype(zero);
-                    copy_rows(dy.data<T>().data(), along(dy.shape(), normal), 0,
-                              dx.mutable_data<T>().data(), along(shape, normal), begin,
-                              end - begin);
+                    copy_rows(dy.data<T>().data(), {along(dy.shape(), normal)},
+                              dx.mutable_data<T>().data(), {along(shape, normal), first, step},
+                              dy.shape()[normal]);
                   });
                   inputs.add(0, std::move(dx));
                 });
@@ -146,8 +173,8 @@ Tensor concatenate(const std::vector<Tensor>& parts, int axis) {
   const Shape shape = with_size(first.shape(), normal, begins.back());
   const Tensor y = make(shape, first.dtype(), [&]<class T>(T* joined) {
     for (std::size_t i = 0; i < parts.size(); ++i)
-      copy_rows(numbers(parts[i], joined), along(parts[i].shape(), normal), 0, joined,
-                along(shape, normal), begins[i], begins[i + 1] - begins[i]);
+      copy_rows(numbers(parts[i], joined), {along(parts[i].shape(), normal)}, joined,
+                {along(shape, normal), begins[i]}, begins[i + 1] - begins[i]);
   });
   return record("concatenate", y, parts, [=](const Tensor& dy, InputGradients& inputs) {
     for (std::size_t i = 0; i + 1 < begins.size(); ++i)
@@ -173,12 +200,23 @@ Tensor stack(const std::vector<Tensor>& parts, int axis) {
 
 std::vector<Tensor> split(const Tensor& x, int axis, Index parts) {
   const Index length = x.shape()[normal_axis("split", axis, x.shape())];
-  require(parts >= 1 && length % parts == 0,
-          "[split] axis {} of shape {} cannot be split into {} equal parts", axis, x.shape(),
-          parts);
+  require<ValueError>(parts >= 1, "[split] shape {} cannot be split into {} parts", x.shape(),
+                      parts);
+  if (length == 0) return std::vector<Tensor>(static_cast<std::size_t>(parts), x);
+  return split_by_size(x, axis, (length + parts - 1) / parts);
+}
+
+std::vector<Tensor> split_by_size(const Tensor& x, int axis, Index size) {
+  const Index length = x.shape()[normal_axis("split_by_size", axis, x.shape())];
+  require<ValueError>(size >= 1, "[split_by_size] shape {} cannot be split into parts of size {}",
+                      x.shape(), size);
   std::vector<Tensor> result;
-  for (Index i = 0; i < parts; ++i)
-    result.push_back(slice(x, axis, i * (length / parts), (i + 1) * (length / parts)));
+  Index begin = 0;
+  do {
+    const Index end = std::min(begin + size, length);
+    result.push_back(slice(x, axis, begin, end));
+    begin = end;
+  } while (begin < length);
   return result;
 }
 

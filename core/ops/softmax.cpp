@@ -1,4 +1,6 @@
+#include <array>
 #include <limits>
+#include <numeric>
 
 #include "core/kernels/rows.h"
 #include "core/ops.h"
@@ -11,10 +13,20 @@ namespace {
 /// Estimated operations of exp and the passes around it.
 constexpr Index per_number = 20;
 
+/// x with two axes exchanged.
+Tensor swapped(const Tensor& x, int a, int b) {
+  std::array<int, Shape::max_rank> axes{};
+  std::iota(axes.begin(), axes.end(), 0);
+  std::swap(axes[static_cast<std::size_t>(a)], axes[static_cast<std::size_t>(b)]);
+  return permute(x, std::span(axes).first(static_cast<std::size_t>(x.rank())));
+}
+
 }  // namespace
 
-Tensor softmax(const Tensor& x) {
+Tensor softmax(const Tensor& x, int axis) {
   require(x.rank() >= 1, "[softmax] needs at least one axis, got a scalar");
+  const int last = x.rank() - 1, normal = normal_axis("softmax", axis, x.shape());
+  if (normal != last) return swapped(softmax(swapped(x, normal, last)), normal, last);
   const Index width = x.dim(-1), rows = width ? x.size() / width : 0;
   const Tensor y = make(x.shape(), x.dtype(), [&]<class T>(T* to) {
     const T* from = numbers(x, to);

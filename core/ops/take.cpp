@@ -1,16 +1,20 @@
 #include "core/ops/take.h"
 
+#include <algorithm>
 #include <cmath>
+#include <utility>
+#include <vector>
 
 #include "core/ops.h"
 #include "core/ops/checks.h"
+#include "core/ops/elementwise.h"
 #include "core/ops/reduction.h"
 
 namespace qkv {
 namespace {
 
 /// Where in each column of `view` the number lies that no other beats, the first among equals.
-/// `length(column)` numbers of a column take part; where these are none the answer is -1.
+/// `length(column)` elements of a column take part; where these are none the answer is -1.
 template <class Length, class Better>
 Positions best(const Tensor& x, const AxisView& view, Length length, Better better) {
   Positions positions(static_cast<std::size_t>(view.outer * view.inner), -1);
@@ -27,20 +31,35 @@ Positions best(const Tensor& x, const AxisView& view, Length length, Better bett
   return positions;
 }
 
-constexpr auto above = [](auto a, auto b) { return a > b || std::isnan(a); };
-constexpr auto below = [](auto a, auto b) { return a < b || std::isnan(a); };
+// NaN goes before all others.
+constexpr auto above = [](auto a, auto b) { return a > b || (std::isnan(a) && !std::isnan(b)); };
+constexpr auto below = [](auto a, auto b) { return a < b || (std::isnan(a) && !std::isnan(b)); };
+
+/// `best` of whole columns, of which none may be empty.
+template <class Better>
+Positions best(std::string_view op, const Tensor& x, const AxisView& view, Better better) {
+  require<ValueError>(view.length > 0 || view.outer * view.inner == 0,
+                      "[{}] shape {} has no elements along the axes, so none is the largest or "
+                      "smallest",
+                      op, x.shape());
+  const Index length = view.length;
+  return best(
+      x, view, [=](Index) { return length; }, better);
+}
 
 template <class Better>
 Tensor extreme(std::string_view op, const Tensor& x, const Axes& axes, bool keep, Better better) {
   const auto [operand, view, result] = reduction(op, x, axes, keep);
-  require<ValueError>(view.length > 0 || result.size() == 0,
-                      "[{}] shape {} has no numbers along the axes, so none is the largest or "
-                      "smallest",
-                      op, x.shape());
-  const Index length = view.length;
-  return take(op, operand, result,
-              best(
-                  operand, view, [=](Index) { return length; }, better));
+  return take(op, operand, result, best(op, operand, view, better));
+}
+
+/// The index along the middle axis of `view` of each position.
+Indices along_axis(const Positions& positions, const AxisView& view, const Shape& shape) {
+  std::vector<std::int32_t> indices(positions.size());
+  std::ranges::transform(positions, indices.begin(), [&](Index position) {
+    return static_cast<std::int32_t>(position / view.inner % view.length);
+  });
+  return {indices, shape};
 }
 
 }  // namespace
@@ -70,6 +89,38 @@ Tensor max(const Tensor& x, const Axes& axes, bool keep) {
 
 Tensor min(const Tensor& x, const Axes& axes, bool keep) {
   return extreme("min", x, axes, keep, below);
+}
+
+Indices argmax(const Tensor& x, const Axes& axes, bool keep) {
+  const auto [operand, view, result] = reduction("argmax", x, axes, keep);
+  return along_axis(best("argmax", operand, view, above), view, result);
+}
+
+TopK topk(const Tensor& x, Index count, int axis) {
+  const int normal = normal_axis("topk", axis, x.shape());
+  const AxisView view = along(x.shape(), normal);
+  require<ValueError>(count >= 0 && count <= view.length,
+                      "[topk] cannot take {} of the {} elements along axis {} of shape {}", count,
+                      view.length, axis, x.shape());
+  const Shape shape = with_size(x.shape(), normal, count);
+  Positions positions(static_cast<std::size_t>(shape.size()));
+  dispatch(x.dtype(), [&](auto zero) {
+    const auto* from = x.data<decltype(zero)>().data();
+    for_each_column(view, transcendental, [&, from](Index column, Index first) {
+      Positions order(static_cast<std::size_t>(view.length));
+      std::ranges::generate(
+          order, [&, next = first]() mutable { return std::exchange(next, next + view.inner); });
+      std::ranges::partial_sort(order, order.begin() + count, [=](Index a, Index b) {
+        return above(from[a], from[b]) || (a < b && !above(from[b], from[a]));
+      });
+      const Index to = column / view.inner * count * view.inner + column % view.inner;
+      for (Index i = 0; i < count; ++i)
+        positions[static_cast<std::size_t>(to + i * view.inner)] =
+            order[static_cast<std::size_t>(i)];
+    });
+  });
+  Indices indices = along_axis(positions, view, shape);
+  return {take("topk", x, shape, std::move(positions)), std::move(indices)};
 }
 
 Tensor masked_max(const Tensor& x, const Indices& lengths) {

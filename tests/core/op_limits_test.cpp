@@ -32,8 +32,8 @@ TEST_CASE("comparing, choosing, stacking and expanding shapes that do not fit sh
   CHECK_THROWS_AS(stack({}, 0), ShapeError);
   CHECK_THROWS_WITH_AS(expand(ones({2, 3}), {3}),
                        "[expand] (2, 3) does not broadcast to the smaller (3,)", ShapeError);
-  CHECK_THROWS_WITH_AS(split(ones({2, 5}), 1, 2),
-                       "[split] axis 1 of shape (2, 5) cannot be split into 2 equal parts",
+  CHECK_THROWS_WITH_AS(expand(ones({2, 3}), {-1, 2, 3}),
+                       "[expand] size -1 of axis 0 needs an axis of x (2, 3) that it keeps",
                        ShapeError);
   CHECK_THROWS_WITH_AS(matmul(ones({2, 3, 4}), ones({5, 4, 6})),
                        "[matmul] leading axes of (2, 3, 4) and (5, 4, 6) do not broadcast",
@@ -140,6 +140,27 @@ TEST_CASE("numbers outside an op's domain are named") {
         binary_cross_entropy_with_logits(Tensor::scalar(0.5), Tensor::scalar(target)),
         doctest::Contains("[binary_cross_entropy_with_logits] target"), ValueError);
   }
+  CHECK_THROWS_WITH_AS(split(ones({2, 5}), 1, 0),
+                       "[split] shape (2, 5) cannot be split into 0 parts", ValueError);
+  CHECK_THROWS_AS(split_by_size(ones({2, 5}), 1, 0), ValueError);
+  CHECK_THROWS_WITH_AS(slice(ones({5}), 0, 1, 3, 0), "[slice] step 0 must be at least 1",
+                       ValueError);
+  CHECK_THROWS_WITH_AS(slice(ones({5}), 0, -6, -1),
+                       "[slice] range [-6, -1) is outside axis 0 of shape (5,)", IndexError);
+  CHECK_THROWS_AS(slice(ones({5}), 0, -1, -3), IndexError);
+  CHECK_THROWS_WITH_AS(topk(ones({2, 5}), 6),
+                       "[topk] cannot take 6 of the 5 elements along axis -1 of shape (2, 5)",
+                       ValueError);
+  CHECK_THROWS_AS(argmax(ones({2, 0}), 1), ValueError);
+  CHECK_THROWS_WITH_AS(embedding(ones({5, 2}), Indices({0}, {1}), 5),
+                       "[embedding] padding_idx 5 is outside the table of 5 rows", IndexError);
+  CHECK_THROWS_AS(
+      binary_cross_entropy_with_logits(ones({2, 3}), ones({2, 3}), Reduction::mean, ones({2})),
+      ShapeError);
+  CHECK_THROWS_WITH_AS(
+      binary_cross_entropy_with_logits(ones({2}), ones({2}), Reduction::mean, -1 * ones({})),
+      "[binary_cross_entropy_with_logits] pos_weight must be finite and not negative, got -1",
+      ValueError);
   CHECK_THROWS_AS(conv1d(ones({1, 2, 3}), ones({1, 3, 1}), {}, {.stride = 0}), ValueError);
   CHECK_THROWS_WITH_AS(binary_cross_entropy(Tensor::from({0.5, 1.5}, {2}), ones({2})),
                        "[binary_cross_entropy] probability 1.5 is outside [0, 1]; logits need "
@@ -157,6 +178,13 @@ TEST_CASE("infinite and missing numbers give what the formulas' limits say") {
   const Parameter nothing(Tensor::full({3}, -inf));
   CHECK(gradients_of(logsumexp(nothing)).of(nothing).values() == std::vector<double>{0, 0, 0});
   CHECK(std::isnan(max(Tensor::from({1, NAN, 2}, {3})).item()));
+  CHECK(softmax(Tensor::from({-inf, 0, -inf, -inf}, {2, 2}), 0).values() ==
+        std::vector<double>{0, 1, 0, 0});
+  CHECK(softplus(Tensor::from({-inf, -1e4, 1e4, inf}, {4})).values() ==
+        std::vector<double>{0, 0, 1e4, inf});
+  for (const Tensor& y : {maximum(Tensor::from({1, NAN}, {2}), Tensor::from({NAN, 1}, {2})),
+                          minimum(Tensor::from({1, NAN}, {2}), Tensor::from({NAN, 1}, {2}))})
+    for (const double v : y.values()) CHECK(std::isnan(v));
   CHECK(mean(Tensor::zeros({0, 2})).item() == 0);
   CHECK(sigmoid(Tensor::from({-1e4, 1e4}, {2})).values() == std::vector<double>{0, 1});
   CHECK(std::isnan(clamp(Tensor::from({NAN}, {1}), 0, 1).item()));
@@ -188,6 +216,86 @@ TEST_CASE("cross entropy of targets whose classes weigh 0 is 0") {
 TEST_CASE("equal numbers pass the gradient of max to the first") {
   const Parameter x(Tensor::from({1, 3, 3}, {3}));
   CHECK(gradients_of(max(x)).of(x).values() == std::vector<double>{0, 1, 0});
+}
+
+TEST_CASE("equal elements share the gradient of maximum and of minimum") {
+  for (Tensor (*const op)(const Tensor&, const Tensor&) : {maximum, minimum}) {
+    const Parameter a(Tensor::from({1, 2}, {2})), b(Tensor::from({1, 2}, {2}));
+    const Gradients gradients = gradients_of(sum(op(a, b)));
+    CHECK(gradients.of(a).values() == std::vector<double>{0.5, 0.5});
+    CHECK(gradients.of(b).values() == std::vector<double>{0.5, 0.5});
+  }
+}
+
+TEST_CASE("argmax and topk name the first of equal elements, and NaN before all others") {
+  const auto list = [](const Indices& ids) {
+    return std::vector(ids.data().begin(), ids.data().end());
+  };
+  const Tensor x = Tensor::from({1, 3, 3, 5, NAN, NAN}, {2, 3});
+  CHECK(list(argmax(x, 1)) == std::vector<std::int32_t>{1, 1});
+  CHECK(list(argmax(x, 0)) == std::vector<std::int32_t>{1, 1, 1});
+  CHECK(list(argmax(x)) == std::vector<std::int32_t>{4});
+  CHECK(argmax(x).shape() == Shape{});
+  CHECK(argmax(x, 1, true).shape() == Shape{2, 1});
+  CHECK(list(argmax(Tensor::from({1, 2, 3, 4, 9, 0, 0, 0}, {2, 2, 2}), {0, 2})) ==
+        std::vector<std::int32_t>{2, 1});
+  CHECK(list(topk(x, 2).indices) == std::vector<std::int32_t>{1, 2, 1, 2});
+  CHECK(list(topk(x, 3).indices) == std::vector<std::int32_t>{1, 2, 0, 1, 2, 0});
+  const TopK rows = topk(Tensor::from({1, 5, 2, 4, 3, 6}, {3, 2}), 2, 0);
+  CHECK(rows.values.values() == std::vector<double>{3, 6, 2, 5});
+  CHECK(list(rows.indices) == std::vector<std::int32_t>{2, 2, 1, 0});
+}
+
+TEST_CASE("a split leaves the rest in a smaller last part, and may need fewer parts") {
+  const auto sizes = [](const std::vector<Tensor>& parts) {
+    std::vector<Index> result;
+    for (const Tensor& part : parts) result.push_back(part.dim(1));
+    return result;
+  };
+  CHECK(sizes(split(ones({2, 7}), 1, 3)) == std::vector<Index>{3, 3, 1});
+  CHECK(sizes(split(ones({2, 6}), 1, 4)) == std::vector<Index>{2, 2, 2});
+  CHECK(sizes(split(ones({2, 0}), 1, 2)) == std::vector<Index>{0, 0});
+  CHECK(sizes(split_by_size(ones({2, 7}), 1, 3)) == std::vector<Index>{3, 3, 1});
+  CHECK(sizes(split_by_size(ones({2, 0}), 1, 3)) == std::vector<Index>{0});
+}
+
+TEST_CASE("slices count from the end and step as Python's") {
+  const Tensor x = Tensor::from({0, 1, 2, 3, 4, 5, 6}, {7});
+  CHECK(slice(x, 0, 1, 7, 3).values() == std::vector<double>{1, 4});
+  CHECK(slice(x, 0, -3, -1).values() == std::vector<double>{4, 5});
+  CHECK(slice(x, 0, -6, 6, 2).values() == std::vector<double>{1, 3, 5});
+  CHECK(slice(x, 0, 2, 2, 5).size() == 0);
+}
+
+TEST_CASE("a loss that is not reduced has a value for each target, and their sum is the sum") {
+  const Tensor logits = Tensor::from({1, 2, 0, 3, -1, 1}, {3, 2}, DType::float64);
+  const Indices targets({1, 0, -1}, {3});
+  const Tensor weights = Tensor::from({2, 0.5}, {2}, DType::float64);
+  const auto loss = [&](Reduction reduction) {
+    return cross_entropy(logits, targets, {.class_weights = weights, .reduction = reduction});
+  };
+  const auto rows = loss(Reduction::none).values();
+  CHECK(rows[0] == doctest::Approx(0.5 * std::log1p(std::exp(-1))));
+  CHECK(rows[1] == doctest::Approx(2 * std::log1p(std::exp(3))));
+  CHECK(rows[2] == 0);
+  CHECK(loss(Reduction::sum).item() == doctest::Approx(rows[0] + rows[1]));
+  CHECK(loss(Reduction::mean).item() == doctest::Approx((rows[0] + rows[1]) / 2.5));
+}
+
+TEST_CASE(
+    "pos_weight counts positive targets so many times, and infinite logits that are right not") {
+  const auto loss = [](double logit, double target, double weight) {
+    return binary_cross_entropy_with_logits(Tensor::scalar(logit, DType::float64),
+                                            Tensor::scalar(target, DType::float64), Reduction::none,
+                                            Tensor::scalar(weight, DType::float64))
+        .item();
+  };
+  CHECK(loss(2, 1, 3) == doctest::Approx(3 * std::log1p(std::exp(-2))));
+  CHECK(loss(2, 0, 3) == doctest::Approx(2 + std::log1p(std::exp(-2))));
+  CHECK(loss(inf, 1, 3) == 0);
+  CHECK(loss(-inf, 0, 3) == 0);
+  CHECK(loss(-inf, 1, 3) == inf);
+  CHECK(loss(inf, 1, 0) == 0);
 }
 
 TEST_CASE("a convolution is the sum it is defined by") {

@@ -30,7 +30,13 @@ TEST_CASE("shapes that do not fit are errors that show both and the op") {
                        "[matmul] inner sizes differ: lhs (2, 3, 4) has 4, rhs (5, 6) has 5",
                        ShapeError);
   CHECK_THROWS_AS(matmul(ones({2, 3, 4}), ones({5, 4, 6})), ShapeError);
-  CHECK_THROWS_AS(matmul(ones({3}), ones({3})), ShapeError);
+  CHECK_THROWS_AS(matmul(Tensor::scalar(1), ones({3})), ShapeError);
+  CHECK_THROWS_WITH_AS(matmul(ones({3}), ones({2, 4, 5})),
+                       "[matmul] inner sizes differ: lhs (3,) has 3, rhs (2, 4, 5) has 4",
+                       ShapeError);
+  CHECK_THROWS_WITH_AS(matmul(ones({3}), ones({3, 2}), Transpose::first),
+                       "[matmul] a vector cannot be transposed: shapes (3,) and (3, 2)",
+                       ShapeError);
   CHECK_THROWS_AS(linear(ones({2, 3}), ones({4, 2})), ShapeError);
   CHECK_THROWS_AS(linear(ones({2, 3}), ones({4, 3}), ones({3})), ShapeError);
   CHECK_THROWS_AS(reshape(ones({2, 3}), {4, -1}), ShapeError);
@@ -131,6 +137,45 @@ TEST_CASE("what stands in the padding reaches neither attention's value nor its 
                        gradients.of(v).values()};
   };
   CHECK(run(NAN) == run(0));
+}
+
+TEST_CASE("a bias of -inf hides keys as lengths and causality do") {
+  const In in = inputs_of({"", "", {{2, 21, 4}, {2, 21, 4}, {2, 21, 4}}, {}}, DType::float64);
+  const AttentionMask mask{Indices({21, 0}, {2}), true};
+  std::vector<double> hidden;
+  for (Index b = 0; b < 2; ++b)
+    for (Index q = 0; q < 21; ++q)
+      for (Index k = 0; k < 21; ++k) hidden.push_back(b == 0 && k <= q ? 0 : -INFINITY);
+  const AttentionMask bias{.key_lengths = {},
+                           .bias = Tensor::from(hidden, {2, 1, 21, 21}, DType::float64)};
+  const auto run = [&](const AttentionMask& by) {
+    const Parameter q(in[0]), k(in[1]), v(in[2]);
+    const Tensor y = attention(q, k, v, by, {.heads = 2}, Random(1, Purpose::dropout));
+    const Gradients gradients = gradients_of(sum(y * y));
+    return std::vector{attention_weights(q, k, by, {.heads = 2}).values(), y.values(),
+                       gradients.of(q).values(), gradients.of(k).values(),
+                       gradients.of(v).values()};
+  };
+  const auto actual = run(bias), expected = run(mask);
+  for (std::size_t i = 0; i < actual.size(); ++i) {
+    REQUIRE(actual[i].size() == expected[i].size());
+    const auto near = [](double x, double y) { return std::abs(x - y) < 1e-14; };
+    CHECK(std::ranges::equal(actual[i], expected[i], near));
+  }
+}
+
+TEST_CASE("an attention bias shifts the weights in the ratio of its exponentials") {
+  const Tensor x = Tensor::zeros({1, 2, 2});
+  const Tensor bias = Tensor::from({0, std::log(3), std::log(4), 0}, {2, 2});
+  const auto w = attention_weights(x, x, {.key_lengths = {}, .bias = bias}, {}).values();
+  for (const auto& [i, expected] : {std::pair(0, 0.25), {1, 0.75}, {2, 0.8}, {3, 0.2}})
+    CHECK(w[static_cast<std::size_t>(i)] == doctest::Approx(expected));
+  const AttentionMask wrong{.key_lengths = {}, .bias = ones({3, 2})};
+  CHECK_THROWS_AS(attention_weights(x, x, wrong, {}), ShapeError);
+  CHECK_THROWS_WITH_AS(
+      attention_weights(x, x, {.key_lengths = {}, .bias = ones({2, 1, 1, 1})}, {}),
+      "[attention] the bias (2, 1, 1, 1) does not broadcast to the scores (1, 1, 2, 2)",
+      ShapeError);
 }
 
 TEST_CASE("attention without queries is empty, and without keys 0") {

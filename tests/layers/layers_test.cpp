@@ -195,4 +195,17 @@ TEST_CASE("tied parameters are listed once") {
   CHECK(parameter_count(tied) == 6);
 }
 
+TEST_CASE("an embedding's padding row starts at zeros and receives no gradient") {
+  Random random = fresh(), same = fresh();
+  const Embedding padded(5, 3, 1, random, 2), plain(5, 3, 1, same);
+  CHECK(slice(padded.weight, 0, 2, 3).values() == std::vector<double>(3, 0.0));
+  for (const Index row : {0, 1, 3, 4})
+    CHECK(slice(padded.weight, 0, row, row + 1).values() ==
+          slice(plain.weight, 0, row, row + 1).values());
+  const Gradients gradients = gradients_of(sum(padded(Indices({2, 4, 2}, {3}))));
+  CHECK(sum(gradients.of(padded.weight), 1).values() == std::vector<double>{0, 0, 0, 0, 3});
+  CHECK_THROWS_WITH_AS(Embedding(5, 3, 1, random, 5),
+                       "[embedding] padding_idx 5 is outside the table of 5 rows", IndexError);
+}
+
 }  // namespace qkv::tests

@@ -90,6 +90,79 @@ TEST_CASE("gru and lstm follow their formulas, with PyTorch's order of gates") {
   CHECK(h[1] == doctest::Approx(sigmoid(4) * std::tanh(sigmoid(2) * c + c)));
 }
 
+TEST_CASE("two runs that hand on the state are one run, in either direction") {
+  for (const CellKind cell : cells) {
+    CAPTURE(static_cast<int>(cell));
+    Random random = fresh();
+    ModelOptions options = small(cell, false);
+    options.layers = 1;
+    Recurrent layer(options, random);
+    Context context;
+    const Tensor x = numbers({2, 5, 4});
+    for (const bool reverse : {false, true}) {
+      CAPTURE(reverse);
+      layer.layers[0][0].reverse = reverse;
+      const RecurrentOutput whole = layer(x, {}, RecurrentState(), context);
+      CHECK(whole.states.values() == layer(x, {}, context).values());
+      const Tensor early = slice(x, 1, 0, 2), late = slice(x, 1, 2, 5);
+      const RecurrentOutput first = layer(reverse ? late : early, {}, RecurrentState(), context);
+      const RecurrentOutput second = layer(reverse ? early : late, {}, first.last, context);
+      CHECK(concatenate(
+                {reverse ? second.states : first.states, reverse ? first.states : second.states}, 1)
+                .values() == whole.states.values());
+      CHECK(second.last.h.values() == whole.last.h.values());
+      CHECK(second.last.c.values() == whole.last.c.values());
+    }
+  }
+}
+
+TEST_CASE("the last state is that after the last step that is not padding") {
+  const Indices lengths({3, 0, 1}, {3});
+  for (const CellKind cell : cells) {
+    CAPTURE(static_cast<int>(cell));
+    Random random = fresh();
+    const Recurrent layer(small(cell, true), random);
+    Context context;
+    const Tensor x = numbers({3, 4, 4}), start = numbers({4, 3, 2}, DType::float32, 1);
+    const RecurrentState initial{start, cell == CellKind::lstm ? start * 2 : Tensor()};
+    const RecurrentOutput padded = layer(x, lengths, initial, context);
+    for (Index b = 0; b < 3; ++b) {
+      CAPTURE(b);
+      const Index length = lengths.data()[static_cast<std::size_t>(b)];
+      const auto of = [&](const Tensor& state) {
+        return state ? slice(state, 1, b, b + 1) : Tensor();
+      };
+      CHECK(slice(slice(padded.states, 0, b, b + 1), 1, length, 4).values() ==
+            std::vector<double>(static_cast<std::size_t>((4 - length) * 4), 0.0));
+      if (length == 0) {
+        CHECK(of(padded.last.h).values() == of(initial.h).values());
+        CHECK(of(padded.last.c).values() == of(initial.c).values());
+        continue;
+      }
+      const RecurrentOutput alone = layer(slice(slice(x, 0, b, b + 1), 1, 0, length), {},
+                                          {of(initial.h), of(initial.c)}, context);
+      CHECK(of(padded.last.h).values() == alone.last.h.values());
+      CHECK(of(padded.last.c).values() == alone.last.c.values());
+    }
+  }
+}
+
+TEST_CASE("an initial state that does not fit is an error with the shape that does") {
+  Random random = fresh();
+  const Recurrent layer(small(CellKind::gru, true), random);
+  Context context;
+  const Tensor x = numbers({3, 5, 4});
+  CHECK_THROWS_WITH_AS(layer(x, {}, {numbers({2, 3, 2})}, context),
+                       "[recurrent] an initial state of 4 layers and directions has the shape (4, "
+                       "B, H), got (2, 3, 2)",
+                       ShapeError);
+  CHECK_THROWS_WITH_AS(layer(x, {}, {numbers({4, 3, 4})}, context),
+                       "[gru] an initial state of x (3, 5, 4) has the shape (3, 2), got (3, 4)",
+                       ShapeError);
+  CHECK_THROWS_WITH_AS(layer(x, {}, {{}, numbers({4, 3, 2})}, context),
+                       "[gru] has no cell state, but one is given", ShapeError);
+}
+
 TEST_CASE("an odd width cannot be shared by two directions") {
   Random random = fresh();
   ModelOptions options = small(CellKind::lstm, true);

@@ -48,6 +48,22 @@ TEST_CASE("Adam's first step is the learning rate, and the second follows the fo
   CHECK(path[1] == doctest::Approx(path[0] - lr * m / (std::sqrt(v) + 1e-8)).epsilon(1e-12));
 }
 
+TEST_CASE("AMSGrad divides by the largest mean of squared gradients so far, and keeps it") {
+  Parameter x(Tensor::scalar(0, DType::float64));
+  const std::vector<NamedParameter> parameters = {{"x", &x}};
+  const OptimizerOptions options{.beta1 = 0, .beta2 = 0.5, .amsgrad = true, .epsilon = 0};
+  const auto optimizer = make_optimizer(options);
+  optimizer->step(parameters, gradients_of(x * 4), 0.1, 0);
+  CHECK(x.value().item() == doctest::Approx(-0.1));
+  optimizer->step(parameters, gradients_of(x * 1), 0.1, 1);
+  // The means of squares are 8 and 4.5; the larger is corrected by 1 - 0.5^2.
+  CHECK(x.value().item() == doctest::Approx(-0.1 - 0.1 / std::sqrt(8 / 0.75)));
+  CHECK(optimizer->state().at("max_second_moment.x").item() == doctest::Approx(8));
+  const auto plain = make_optimizer({});
+  plain->step(parameters, gradients_of(x * 4), 0.1, 0);
+  CHECK_FALSE(plain->state().contains("max_second_moment.x"));
+}
+
 TEST_CASE("weight decay is part of the gradient in Adam and apart from it in AdamW") {
   const auto first = [](OptimizerKind kind) {
     Parameter x(Tensor::full({1, 1}, 2, DType::float64));

@@ -62,15 +62,19 @@ def decoder(p, x, memory):
                            {"tgt_mask": CAUSAL[:3, :3], "memory_key_padding_mask": PADDING})
 
 
-def recurrent(cell, p, x):
-    """Two layers in both directions. PyTorch's module keeps its own list of weights, which functional_call misses."""
+def recurrent(cell, p, x, *initial):
+    """Two layers in both directions, with the last states from given ones.
+
+    PyTorch's module keeps its own list of weights, which functional_call misses.
+    """
     function = {nn.RNN: torch._VF.rnn_tanh, nn.GRU: torch._VF.gru, nn.LSTM: torch._VF.lstm}[cell]
     names = [name for name, _ in cell(6, 3, num_layers=2, bidirectional=True).named_parameters()]
     packed = nn.utils.rnn.pack_padded_sequence(x, [4, 2], batch_first=True)
-    start = x.new_zeros(4, 2, 3)
-    state = [start, start] if cell is nn.LSTM else start
-    y = function(packed.data, packed.batch_sizes, state, [p[name] for name in names], True, 2, 0.0, False, True)[0]
-    return nn.utils.rnn.pad_packed_sequence(packed._replace(data=y), batch_first=True)[0]
+    state = list(initial) or [x.new_zeros(4, 2, 3)] * (2 if cell is nn.LSTM else 1)
+    y, *last = function(packed.data, packed.batch_sizes, state if len(state) > 1 else state[0],
+                        [p[name] for name in names], True, 2, 0.0, False, True)
+    states = nn.utils.rnn.pad_packed_sequence(packed._replace(data=y), batch_first=True)[0]
+    return torch.cat([states.flatten()] + [value.flatten() for value in last]) if initial else states
 
 
 def same_convolution(x, weight, bias):
@@ -103,6 +107,8 @@ RECIPES = {
                               p["w_2.weight"], p["w_2.bias"]),
     "MultiHeadAttention: self, padding": lambda p, x: attention(p, x, x, key_padding_mask=PADDING),
     "MultiHeadAttention: self, causal": lambda p, x: attention(p, x, x, attn_mask=CAUSAL),
+    "MultiHeadAttention: self, padding and a bias": lambda p, x, bias: attention(
+        p, x, x, attn_mask=bias.repeat(2, 1, 1), key_padding_mask=PADDING),
     "MultiHeadAttention: cross, padding":
         lambda p, query, memory: attention(p, query, memory, key_padding_mask=PADDING),
     "TransformerBlock: padding":
@@ -114,6 +120,9 @@ RECIPES = {
     "Recurrent: rnn, two layers, both ways, padding": functools.partial(recurrent, nn.RNN),
     "Recurrent: gru, two layers, both ways, padding": functools.partial(recurrent, nn.GRU),
     "Recurrent: lstm, two layers, both ways, padding": functools.partial(recurrent, nn.LSTM),
+    "Recurrent: rnn, from a state, with the last": functools.partial(recurrent, nn.RNN),
+    "Recurrent: gru, from a state, with the last": functools.partial(recurrent, nn.GRU),
+    "Recurrent: lstm, from a state, with the last": functools.partial(recurrent, nn.LSTM),
     "Conv1d: even kernel": lambda p, x: same_convolution(x, p["weight"], p["bias"]),
     "ConvolutionLayer: padding": convolution_layer,
 }

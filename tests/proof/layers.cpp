@@ -42,6 +42,10 @@ void prove_attention(Proof& proof, Random& random) {
         [&](const In& x, Context& context) { return attention(x[0], x[0], padding, context); });
   prove(proof, "MultiHeadAttention: self, causal", attention, {{2, 4, 6}},
         [&](const In& x, Context& context) { return attention(x[0], x[0], causal, context); });
+  prove(proof, "MultiHeadAttention: self, padding and a bias", attention, {{2, 4, 6}, {2, 4, 4}},
+        [&](const In& x, Context& context) {
+          return attention(x[0], x[0], {padding.key_lengths, false, x[1]}, context);
+        });
   prove(proof, "MultiHeadAttention: cross, padding", attention, {{2, 3, 6}, {2, 4, 6}},
         [&](const In& x, Context& context) { return attention(x[0], x[1], padding, context); });
 }
@@ -76,6 +80,16 @@ void prove_recurrent(Proof& proof, Random& random) {
     prove(proof, fmt::format("Recurrent: {}, two layers, both ways, padding", name), layer,
           {{2, 4, 6}},
           [&](const In& x, Context& context) { return layer(x[0], padding.key_lengths, context); });
+    std::vector<Shape> inputs = {{2, 4, 6}, {4, 2, 3}};
+    if (cell == CellKind::lstm) inputs.push_back({4, 2, 3});
+    prove(proof, fmt::format("Recurrent: {}, from a state, with the last", name), layer, inputs,
+          [&](const In& x, Context& context) {
+            const RecurrentState initial{x[1], x.size() > 2 ? x[2] : Tensor()};
+            const RecurrentOutput y = layer(x[0], padding.key_lengths, initial, context);
+            const auto flat = [](const Tensor& z) { return reshape(z, {-1}); };
+            const Tensor states = concatenate({flat(y.states), flat(y.last.h)}, 0);
+            return y.last.c ? concatenate({states, flat(y.last.c)}, 0) : states;
+          });
   }
 }
 

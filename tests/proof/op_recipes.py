@@ -63,17 +63,26 @@ def dropout_factors(shape, probability, seed=7):
     return torch.tensor(kept / (1 - probability)).reshape(shape)
 
 
-def attention(q, k, v, heads, scale, lengths=None, causal=False, dropout=0):
-    """softmax(scale q k^T + mask) v for each head."""
+def hiding(queries, keys):
+    """-inf for every third element and the first row, else 0."""
+    flat = torch.arange(queries * keys)
+    return torch.zeros(queries, keys).masked_fill(((flat % 3 == 0) | (flat < keys)).reshape(queries, keys), -math.inf)
+
+
+def attention(q, k, v, heads, scale, lengths=None, causal=False, dropout=0, bias=None):
+    """softmax(scale q k^T + mask) v for each head; rows that see no key are 0, which PyTorch makes NaN."""
     def split(x):
         return x.unflatten(-1, (heads, -1)).transpose(1, 2)
     scores = scale * split(q) @ split(k).transpose(-2, -1)
     queries, keys = scores.shape[-2:]
+    if bias is not None:
+        scores = scores + bias
     if lengths:
         scores = scores.masked_fill(torch.arange(keys) >= torch.tensor(lengths)[:, None, None, None], -math.inf)
     if causal:
         scores = scores.masked_fill(torch.ones(queries, keys).triu(keys - queries + 1).bool(), -math.inf)
-    weights = scores.softmax(-1)
+    seen = (scores > -math.inf).any(-1, keepdim=True)
+    weights = torch.where(seen, scores, torch.zeros_like(scores)).softmax(-1) * seen
     if dropout:
         factors = dropout_factors(weights.mT.shape, dropout).mT  # drawn key by key
         weights = weights * factors.to(weights.dtype)
@@ -93,20 +102,21 @@ def conv1d(x, weight, bias=None, **options):
     return F.conv1d(x.transpose(1, 2), weight, bias, **options).transpose(1, 2)
 
 
-def recurrent(cell, x, weight_ih, weight_hh, bias_ih, bias_hh, reverse, lengths):
-    """One direction of PyTorch's layer over each sequence without its padding."""
+def recurrent(cell, x, weight_ih, weight_hh, bias_ih, bias_hh, *initial, reverse, lengths, last=False):
+    """One direction of PyTorch's layer over each sequence without its padding; with `last` rows of the last state."""
     function = {torch.nn.RNN: torch._VF.rnn_tanh, torch.nn.GRU: torch._VF.gru, torch.nn.LSTM: torch._VF.lstm}[cell]
     weights = [weight_ih, weight_hh, bias_ih, bias_hh]
-    start = x.new_zeros(1, 1, weight_hh.shape[1])
+    initial = initial or [x.new_zeros(len(x), weight_hh.shape[1])] * (2 if cell is torch.nn.LSTM else 1)
     rows = []
-    for sequence, length in zip(x, lengths):
+    for b, (sequence, length) in enumerate(zip(x, lengths)):
         states = sequence.new_zeros(len(sequence), weight_hh.shape[1])
+        state = [start[b][None, None] for start in initial]
         if length:
             real = sequence[:length].flip(0) if reverse else sequence[:length]
-            state = [start, start] if cell is torch.nn.LSTM else start
-            y = function(real[None], state, weights, True, 1, 0.0, False, False, True)[0][0]
-            states = torch.cat([y.flip(0) if reverse else y, states[length:]])
-        rows.append(states)
+            y, *state = function(real[None], state if len(state) > 1 else state[0], weights, True, 1, 0.0, False, False,
+                                 True)
+            states = torch.cat([y[0].flip(0) if reverse else y[0], states[length:]])
+        rows.append(torch.cat([states] + [row[0] for row in state]) if last else states)
     return torch.stack(rows)
 
 
@@ -122,6 +132,19 @@ ELEMENTWISE = {
     "multiply: with itself": lambda x: x * x,
     "divide: broadcast": lambda a, b: a / b,
     "divide: empty": lambda a, b: a / b,
+    "maximum: broadcast": torch.maximum,
+    "maximum: equal elements": lambda x: torch.maximum(x, x),
+    "maximum: empty": torch.maximum,
+    "minimum: both broadcast": torch.minimum,
+    "minimum: equal elements": lambda x: torch.minimum(x, x),
+    "sin: vector": torch.sin,
+    "sin: large": torch.sin,
+    "cos: vector": torch.cos,
+    "cos: empty": torch.cos,
+    "erf: vector": torch.erf,
+    "erf: wide": torch.erf,
+    "softplus: vector": F.softplus,
+    "softplus: wide": lambda x: F.softplus(x, threshold=100),
     "affine: operators": lambda x: 1 - 3 * (x + 2) / 4,
     "power: cube": lambda x: x.pow(3),
     "power: fraction": lambda x: x.pow(-0.5),
@@ -166,6 +189,7 @@ SHAPE = {
     "reshape: empty": lambda x: x.reshape(2, 0),
     "expand: rows": lambda x: x.expand(2, 3, 4),
     "expand: scalar": lambda x: x.expand(5),
+    "expand: a size kept": lambda x: x.expand(4, -1, 5, -1),
     "permute: cycle": lambda x: x.permute(1, 2, 0),
     "permute: heads": lambda x: x.permute(0, 2, 1, 3),
     "permute: scalar": lambda x: x.permute(()),
@@ -173,6 +197,8 @@ SHAPE = {
     "slice: middle axis": lambda x: x[:, 1:4],
     "slice: nothing": lambda x: x[:, 2:2],
     "slice: of a permuted": lambda x: x.permute(1, 0)[:, 1:3],
+    "slice: a step": lambda x: x[:, 1:7:2],
+    "slice: from the end": lambda x: x[-4:-1:3],
     "concatenate: middle axis": lambda a, b: torch.cat([a, b], 1),
     "concatenate: one twice": lambda x: torch.cat([x, x]),
     "concatenate: an empty part": lambda a, b: torch.cat([a, b], -1),
@@ -181,6 +207,10 @@ SHAPE = {
     "stack: scalars": lambda a, b: torch.stack([a, b], -1),
     "split: swapped parts": lambda x: torch.cat(x.split(2, 1)[::-1], 1),
     "split: product of halves": lambda x: x.split(2, 0)[0] * x.split(2, 0)[1],
+    "split: with a rest": lambda x: torch.cat(x.chunk(3, 1)[::-1], 1),
+    "split: an empty axis": lambda x: torch.cat(x.chunk(3, 1)),
+    "split_by_size: with a rest": lambda x: torch.cat(x.split(3, -1)[::-1], 1),
+    "split_by_size: one part": lambda x: x.split(5, 0)[0],
     "pad: both sides": lambda x: F.pad(x, (0, 0, 2, 1)),
     "pad: a value after": lambda x: F.pad(x, (0, 2), value=1.5),
     "pad: an empty axis": lambda x: F.pad(x, (1, 1)),
@@ -214,6 +244,9 @@ REDUCTION = {
     "min: all": torch.min,
     "min: middle axis": lambda x: x.min(1).values,
     "min: of no rows": lambda x: x.amin(1),
+    "topk: last axis": lambda x: x.topk(3).values,
+    "topk: middle axis": lambda x: x.topk(5, 1).values,
+    "topk: none": lambda x: x.topk(0).values,
     "logsumexp: all": lambda x: x.logsumexp((0, 1)),
     "logsumexp: middle axis, kept": lambda x: x.logsumexp(1, keepdim=True),
     "logsumexp: large": lambda x: x.logsumexp(-1),
@@ -233,6 +266,10 @@ LAYER = {
     "matmul: first transposed": lambda a, b: a.mT @ b,
     "matmul: second transposed": lambda a, b: a @ b.mT,
     "matmul: size 1": torch.matmul,
+    "matmul: two vectors": torch.matmul,
+    "matmul: a vector and matrices": torch.matmul,
+    "matmul: matrices and a vector": torch.matmul,
+    "matmul: a vector and a transposed matrix": lambda a, b: a @ b.mT,
     "matmul: leading axes broadcast": torch.matmul,
     "matmul: both broadcast, second transposed": lambda a, b: a @ b.mT,
     "matmul: one matrix, first transposed": lambda a, b: a.mT @ b,
@@ -244,6 +281,10 @@ LAYER = {
     "softmax: rows": lambda x: x.softmax(-1),
     "softmax: rows of one": lambda x: x.softmax(-1),
     "log_softmax: rows": lambda x: x.log_softmax(-1),
+    "softmax: first axis": lambda x: x.softmax(0),
+    "softmax: middle axis": lambda x: x.softmax(-3),
+    "log_softmax: first axis": lambda x: x.log_softmax(0),
+    "log_softmax: middle axis": lambda x: x.log_softmax(1),
     "log_softmax: large": lambda x: x.log_softmax(-1),
     "log_softmax: rows of one": lambda x: x.log_softmax(-1),
     "attention: one head": lambda q, k, v: attention(q, k, v, 1, 0.5),
@@ -257,6 +298,15 @@ LAYER = {
         lambda q, k, v: attention(q, k, v, 1, 0.9, causal=True, dropout=0.3),
     "attention: parameter-free": lambda x: attention(x, x, x, 1, 1, LENGTHS["padding"]),
     "attention: uniform": lambda x: attention(x, x, x, 1, 0, LENGTHS["padding"]),
+    "attention: a bias of each score": lambda q, k, v, bias: attention(q, k, v, 2, 0.6, bias=bias),
+    "attention: a bias of each head, causal, padding and dropout":
+        lambda q, k, v, bias: attention(q, k, v, 2, 0.7, LENGTHS["both"], causal=True, dropout=0.4, bias=bias),
+    "attention: a bias of each key of a sequence, longer than a vector":
+        lambda q, k, v, bias: attention(q, k, v, 2, 0.7, causal=True, bias=bias),
+    "attention: a bias that hides, rows without any key among them":
+        lambda q, k, v: attention(q, k, v, 2, 0.7, bias=hiding(5, 7).to(q.dtype)),
+    "embedding: padding that counts for nothing":
+        lambda w: F.embedding(torch.tensor([[4, 0], [4, 1]]), w, padding_idx=4) * w.new_tensor([[0, 1], [0, 1]])[..., None],
     "embedding: an id twice": lambda w: F.embedding(torch.tensor([[4, 0], [4, 1]]), w),
     "embedding: one id": lambda w: F.embedding(torch.tensor([3]), w),
     "layer_norm: rows": lambda x, gain, bias: F.layer_norm(x, x.shape[-1:], gain, bias),
@@ -276,6 +326,11 @@ RECURRENT = {f"{name}: {what}": functools.partial(recurrent, cell, reverse="reve
              for name, cell in (("rnn", torch.nn.RNN), ("gru", torch.nn.GRU), ("lstm", torch.nn.LSTM))
              for what, lengths in (("padding", [4, 0, 2]), ("reverse, padding", [4, 0, 2]), ("size 1", [1]))
              if name == "rnn" or what != "size 1"}
+RECURRENT.update({f"{name}: {what}": functools.partial(recurrent, cell, reverse="reverse" in what,
+                                                       lengths=[4, 0, 2], last=True)
+                  for name, cell in (("rnn", torch.nn.RNN), ("gru", torch.nn.GRU), ("lstm", torch.nn.LSTM))
+                  for what in ("state, padding", "state, reverse, padding", "last state from zeros, padding")
+                  if name == "lstm" or what.startswith("state")})
 
 LOSS = {
     "cross_entropy: one ignored": lambda x: cross_entropy(x, [2, 0, -1, 4], ignore_index=-1),
@@ -284,12 +339,28 @@ LOSS = {
     "cross_entropy: weighted": lambda x: cross_entropy(x, [2, 0, 1, 2], weight=[0.5, 2, 1.25]),
     "cross_entropy: smoothed, weighted and ignored":
         lambda x: cross_entropy(x, [2, 0, 1, 2], ignore_index=0, label_smoothing=0.2, weight=[0.5, 2, 1.25]),
+    "cross_entropy: each row":
+        lambda x: cross_entropy(x, [2, 0, -1, 2], ignore_index=-1, reduction="none").reshape(2, 2),
+    "cross_entropy: sum, smoothed and weighted":
+        lambda x: cross_entropy(x, [2, 0, 1, 2], label_smoothing=0.2, weight=[0.5, 2, 1.25], reduction="sum"),
+    "cross_entropy: each row, smoothed and weighted":
+        lambda x: cross_entropy(x, [2, 0, 1, 2], ignore_index=1, label_smoothing=0.2, weight=[0.5, 2, 1.25],
+                                reduction="none"),
     "cross_entropy: one class": lambda x: cross_entropy(x, [0, 0]),
     "binary_cross_entropy: matrix": F.binary_cross_entropy,
     "binary_cross_entropy: size 1": F.binary_cross_entropy,
     "binary_cross_entropy_with_logits: matrix": lambda x, t: F.binary_cross_entropy_with_logits(x, t.sigmoid()),
     "binary_cross_entropy_with_logits: large": lambda x, t: F.binary_cross_entropy_with_logits(x, t.sigmoid()),
+    "binary_cross_entropy: each element": lambda p, t: F.binary_cross_entropy(p, t, reduction="none"),
+    "binary_cross_entropy_with_logits: sum":
+        lambda x, t: F.binary_cross_entropy_with_logits(x, t.sigmoid(), reduction="sum"),
+    "binary_cross_entropy_with_logits: weighted":
+        lambda x, t: F.binary_cross_entropy_with_logits(x, t.sigmoid(), pos_weight=x.new_tensor([0.5, 2, 1, 3])),
+    "binary_cross_entropy_with_logits: weighted, each element, large": lambda x, t:
+        F.binary_cross_entropy_with_logits(x, t.sigmoid(), reduction="none", pos_weight=x.new_tensor(3)),
     "mean_squared_error: matrix": F.mse_loss,
+    "mean_squared_error: each element": lambda p, t: F.mse_loss(p, t, reduction="none"),
+    "mean_squared_error: sum": lambda p, t: F.mse_loss(p, t, reduction="sum"),
     "mean_squared_error: scalar": F.mse_loss,
 }
 

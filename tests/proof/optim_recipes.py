@@ -16,6 +16,8 @@ OPTIMIZERS = {
     "adam: plain": (torch.optim.Adam, {}, 0),
     "adam: weight decay": (torch.optim.Adam, {}, 0.1),
     "adamw: weight decay": (torch.optim.AdamW, {}, 0.1),
+    "adam: AMSGrad, weight decay": (torch.optim.Adam, {"amsgrad": True}, 0.1),
+    "adamw: AMSGrad": (torch.optim.AdamW, {"amsgrad": True}, 0.1),
     "rmsprop: plain": (torch.optim.RMSprop, {"alpha": 0.9}, 0),
     "rmsprop: momentum, weight decay": (torch.optim.RMSprop, {"alpha": 0.9, "momentum": 0.5}, 0.1),
     "adagrad: plain": (torch.optim.Adagrad, {"eps": 1e-8}, 0),

@@ -162,7 +162,7 @@ def ops():
     """Every function of core/ops.h that can be differentiated."""
     text = (ROOT / "core/ops.h").read_text()
     constants = {"attention_weights", "rotary_turns"}
-    return set(re.findall(r"^(?:Tensor|std::vector<Tensor>) (\w+)\(", text, re.M)) - constants
+    return set(re.findall(r"^(?:Tensor|std::vector<Tensor>|TopK) (\w+)\(", text, re.M)) - constants
 
 
 def layers():

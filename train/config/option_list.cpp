@@ -121,6 +121,8 @@ Options optimizer_options(OptimizerOptions& optimizer) {
       option("optimizer.beta1", optimizer.beta1, below_one(), "adam: decay of the mean gradient"),
       option("optimizer.beta2", optimizer.beta2, below_one(),
              "adam and rmsprop: decay of the mean squared gradient"),
+      option("optimizer.amsgrad", optimizer.amsgrad,
+             "adam and adamw: divide by the largest mean squared gradient so far"),
       option("optimizer.epsilon", optimizer.epsilon, above(0),
              "adam, rmsprop and adagrad: keeps the division finite"),
       option("optimizer.weight_decay", optimizer.weight_decay, at_least(0),

@@ -16,6 +16,19 @@ std::vector<Shape> shapes(Index gates) {
   return {{3, 4, 2}, {rows, 2}, {rows, 5}, {rows}, {rows}};
 }
 
+/// `shapes` with an initial state of `rows` rows.
+std::vector<Shape> with_state(std::vector<Shape> sizes, std::size_t rows) {
+  sizes.insert(sizes.end(), rows, {3, 5});
+  return sizes;
+}
+
+/// The states, and the rows of the last state after them.
+Tensor joined(const RecurrentOutput& y) {
+  const auto row = [](const Tensor& x) { return reshape(x, {x.dim(0), 1, -1}); };
+  const Tensor all = concatenate({y.states, row(y.last.h)}, 1);
+  return y.last.c ? concatenate({all, row(y.last.c)}, 1) : all;
+}
+
 }  // namespace
 
 const std::vector<OpCase>& recurrent_cases() {
@@ -37,6 +50,25 @@ const std::vector<OpCase>& recurrent_cases() {
        [](const In& x) { return lstm(x[0], weights_of(x), lengths); }},
       {"lstm", "reverse, padding", shapes(4),
        [](const In& x) { return lstm(x[0], weights_of(x), lengths, true); }},
+      {"rnn", "state, padding", with_state(shapes(1), 1),
+       [](const In& x) { return joined(rnn(x[0], weights_of(x), lengths, {x[5]})); }, low, high},
+      {"rnn", "state, reverse, padding", with_state(shapes(1), 1),
+       [](const In& x) { return joined(rnn(x[0], weights_of(x), lengths, {x[5]}, true)); }, low,
+       high},
+      {"gru", "state, padding", with_state(shapes(3), 1),
+       [](const In& x) { return joined(gru(x[0], weights_of(x), lengths, {x[5]})); }},
+      {"gru", "state, reverse, padding", with_state(shapes(3), 1),
+       [](const In& x) { return joined(gru(x[0], weights_of(x), lengths, {x[5]}, true)); }},
+      {"lstm", "state, padding", with_state(shapes(4), 2),
+       [](const In& x) {
+         return joined(lstm(x[0], weights_of(x), lengths, {x[5], x[6]}));
+       }},
+      {"lstm", "state, reverse, padding", with_state(shapes(4), 2),
+       [](const In& x) {
+         return joined(lstm(x[0], weights_of(x), lengths, {x[5], x[6]}, true));
+       }},
+      {"lstm", "last state from zeros, padding", shapes(4),
+       [](const In& x) { return joined(lstm(x[0], weights_of(x), lengths, RecurrentState())); }},
   };
   return cases;
 }
