@@ -12,6 +12,9 @@ from torch.nn import functional as F
 # Ops that PyTorch 1.13 lacks: their recipes write out the formula, differentiated by PyTorch.
 FORMULAS = {"masked_mean", "masked_max", "select_rows", "rms_norm", "rotary"}
 
+# The score of a key that a query may not attend to; -inf would turn a query without keys into NaN.
+HIDDEN = -1e30
+
 LENGTHS = {"padding": [3, 1], "both": [4, 2], "long": [21, 10]}
 
 
@@ -70,10 +73,10 @@ def attention(q, k, v, heads, scale, lengths=None, causal=False, dropout=0):
     scores = scale * split(q) @ split(k).transpose(-2, -1)
     queries, keys = scores.shape[-2:]
     if lengths:
-        scores = scores.masked_fill(torch.arange(keys) >= torch.tensor(lengths)[:, None, None, None], -math.inf)
+        scores = scores.masked_fill(torch.arange(keys) >= torch.tensor(lengths)[:, None, None, None], HIDDEN)
     if causal:
-        scores = scores.masked_fill(torch.ones(queries, keys).triu(keys - queries + 1).bool(), -math.inf)
-    weights = scores.softmax(-1)
+        scores = scores.masked_fill(torch.ones(queries, keys).triu(keys - queries + 1).bool(), HIDDEN)
+    weights = scores.softmax(-1).masked_fill(scores <= HIDDEN, 0)
     if dropout:
         factors = dropout_factors(weights.mT.shape, dropout).mT  # drawn key by key
         weights = weights * factors.to(weights.dtype)
@@ -255,6 +258,7 @@ LAYER = {
         lambda q, k, v: attention(q, k, v, 2, 0.7, LENGTHS["long"], causal=True),
     "attention: fewer queries than keys, causal and dropout":
         lambda q, k, v: attention(q, k, v, 1, 0.9, causal=True, dropout=0.3),
+    "attention: more queries than keys, causal": lambda q, k, v: attention(q, k, v, 2, 0.6, causal=True),
     "attention: parameter-free": lambda x: attention(x, x, x, 1, 1, LENGTHS["padding"]),
     "attention: uniform": lambda x: attention(x, x, x, 1, 0, LENGTHS["padding"]),
     "embedding: an id twice": lambda w: F.embedding(torch.tensor([[4, 0], [4, 1]]), w),
@@ -267,6 +271,7 @@ LAYER = {
     "rms_norm: width 1": lambda x, gain: x * (x.square().mean(-1, keepdim=True) + 0.1).rsqrt() * gain,
     "conv1d: with bias": conv1d,
     "conv1d: stride, padding and dilation": lambda x, w: conv1d(x, w, stride=2, padding=2, dilation=2),
+    "conv1d: a stride that does not divide": lambda x, w, b: conv1d(x, w, b, stride=2),
     "conv1d: a kernel as long as the sequence": conv1d,
     "conv1d: size 1": conv1d,
     "dropout: half": lambda x: x * dropout_factors(x.shape, 0.5).to(x.dtype),
