@@ -90,6 +90,21 @@ TEST_CASE("gru and lstm follow their formulas, with PyTorch's order of gates") {
   CHECK(h[1] == doctest::Approx(sigmoid(4) * std::tanh(sigmoid(2) * c + c)));
 }
 
+TEST_CASE("recurrent layers drop values between them, and neither before nor after") {
+  const Tensor x = numbers({2, 3, 4});
+  for (const Index layers : {1, 2}) {
+    CAPTURE(layers);
+    ModelOptions options = small(CellKind::gru, true);
+    options.layers = layers;
+    options.dropout = 0.5;
+    Random random = fresh();
+    const Recurrent recurrent(options, random);
+    Context evaluation, training(Random(1, Purpose::dropout));
+    CHECK((recurrent(x, {}, training).values() == recurrent(x, {}, evaluation).values()) ==
+          (layers == 1));
+  }
+}
+
 TEST_CASE("an odd width cannot be shared by two directions") {
   Random random = fresh();
   ModelOptions options = small(CellKind::lstm, true);
