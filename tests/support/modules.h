@@ -33,7 +33,8 @@ inline std::map<std::string, Shape> shapes_of(Module& module) {
 inline void assign_normal(Module& module) {
   std::uint64_t stream = 0;
   for (const auto& [path, parameter] : parameters(module))
-    parameter->assign(0.7 * numbers(parameter->shape(), DType::float32, stream++));
+    if (parameter->shape().rank() == 2)
+      parameter->assign(0.7 * numbers(parameter->shape(), DType::float32, stream++));
 }
 
 /// Gradient check of a whole module in float64, with biases and gains moved away from 0 and 1.

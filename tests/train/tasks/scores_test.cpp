@@ -7,6 +7,7 @@
 #include "tests/support/modules.h"
 #include "tests/support/temp_dir.h"
 #include "train/run.h"
+#include "train/tasks/chrf.h"
 
 using namespace qkv;
 
@@ -66,6 +67,43 @@ TEST_CASE("accuracy, recall and macro F1 follow from the table of right and give
             (f1(60.0 / 82, 60.0 / 66) + f1(24.0 / 32, 24.0 / 44) + f1(15.0 / 16, 15.0 / 20)) / 3));
   const double right = -std::log(std::exp(4) / (std::exp(4) + 2)), wrong = right + 4;
   CHECK(evaluation.loss == doctest::Approx((99 * right + 31 * wrong) / 130));
+}
+
+TEST_CASE("exact match and chrF compare each output with its own target") {
+  const TempDir dir;
+  std::string training;
+  std::vector<std::string> sources;
+  for (int i = 0; i < 135; ++i) {
+    sources.push_back(fmt::format("s{} s{} s{}", i % 5, i / 5 % 5, i / 25));
+    training += sources.back() + "\ta b c d\n";
+  }
+  Config config =
+      config_of(TaskKind::translate, ModelKind::encoder_decoder, dir.write("train.tsv", training));
+  const Run run = start_run(config);
+  tests::assign_normal(*run.network);
+  // Outputs of different lengths, few of them as long as a model can write.
+  std::vector<double> bias(static_cast<std::size_t>(run.task->outputs()));
+  bias[static_cast<std::size_t>(run.task->vocabulary().id("<eos>"))] = 3;
+  run.network->head->bias->assign(Tensor::from(bias, {std::ssize(bias)}));
+  // The model's own output is the target of every other source, where a target can be so long.
+  std::string text;
+  ChrF chrf;
+  int right = 0;
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    const std::string output = run.task->predict(*run.network, sources[i]).at(0).label;
+    const auto words = std::ranges::count(output, ' ') + 1;
+    const bool equal = i % 2 == 0 && !output.empty() && words < 8;
+    const std::string target = equal ? output : "e f";
+    text += sources[i] + "\t" + target + "\n";
+    chrf.add(output, target);
+    right += equal;
+  }
+  REQUIRE(right > 10);
+  const Evaluation evaluation = run.task->evaluate(*run.network, dir.write("test.tsv", text));
+  CHECK(evaluation.count == 135);
+  CHECK(evaluation.metric("exact_match") == doctest::Approx(right / 135.0));
+  CHECK(evaluation.metric("chrf") == doctest::Approx(chrf.value()));
+  CHECK(evaluation.score == evaluation.metric("exact_match"));
 }
 
 TEST_CASE("the loss of a language model is the mean over the text's characters, to its end") {
