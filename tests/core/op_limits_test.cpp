@@ -213,6 +213,33 @@ TEST_CASE("cross entropy of targets whose classes weigh 0 is 0") {
   }
 }
 
+TEST_CASE("class weights weigh each row, and the weighted sum is divided by their sum") {
+  // Probabilities of 1/4 and 3/4.
+  const Parameter logits(
+      Tensor::from({0, std::log(3.0), 0, std::log(3.0), 0, std::log(3.0)}, {3, 2}, DType::float64));
+  const Tensor weights = Tensor::from({0.5, 2}, {2}, DType::float64);
+  const CrossEntropyOptions weighted{.class_weights = weights};
+  const Tensor loss = cross_entropy(logits, Indices({0, 1, 1}, {3}), weighted);
+  CHECK(loss.item() == doctest::Approx((0.5 * std::log(4) + 2 * 2 * std::log(4.0 / 3)) / 4.5));
+  const auto slopes = gradients_of(loss).of(logits).values();
+  CHECK(slopes[0] == doctest::Approx(0.5 * (0.25 - 1) / 4.5));
+  CHECK(slopes[2] == doctest::Approx(2 * 0.25 / 4.5));
+  // A row that is ignored weighs nothing.
+  CHECK(cross_entropy(logits, Indices({0, 1, -1}, {3}), weighted).item() ==
+        doctest::Approx((0.5 * std::log(4) + 2 * std::log(4.0 / 3)) / 2.5));
+  // Smoothing of 0.2 gives each of the two classes 0.1, weighted by its class.
+  const CrossEntropyOptions smoothed{.label_smoothing = 0.2, .class_weights = weights};
+  CHECK(cross_entropy(logits, Indices({0, 1, 1}, {3}), smoothed).item() ==
+        doctest::Approx((0.8 * (0.5 * std::log(4) + 2 * 2 * std::log(4.0 / 3)) +
+                         0.1 * 3 * (0.5 * std::log(4) + 2 * std::log(4.0 / 3))) /
+                        4.5));
+}
+
+TEST_CASE("clamp passes the gradient within its bounds and at them") {
+  const Parameter x(Tensor::from({-2, -1, 0, 1, 2}, {5}));
+  CHECK(gradients_of(sum(clamp(x, -1, 1))).of(x).values() == std::vector<double>{0, 1, 1, 1, 0});
+}
+
 TEST_CASE("equal numbers pass the gradient of max to the first") {
   const Parameter x(Tensor::from({1, 3, 3}, {3}));
   CHECK(gradients_of(max(x)).of(x).values() == std::vector<double>{0, 1, 0});
@@ -303,6 +330,12 @@ TEST_CASE("a convolution is the sum it is defined by") {
   CHECK(conv1d(x, w).values() == std::vector<double>{12, 23, 34});
   CHECK(conv1d(x, w, {}, {.stride = 2, .padding = 1}).values() == std::vector<double>{1, 23, 40});
   CHECK(conv1d(x, w, {}, {.dilation = 2}).values() == std::vector<double>{13, 24});
+  // Where the stride does not divide, what remains at the end has no position of its own.
+  CHECK(conv1d(x, w, {}, {.stride = 3}).values() == std::vector<double>{12});
+  const Tensor longer = Tensor::from({1, 2, 3, 4, 5}, {1, 5, 1});
+  CHECK(conv1d(longer, w, {}, {.stride = 2}).values() == std::vector<double>{12, 34});
+  CHECK(conv1d(longer, w, {}, {.stride = 2, .padding = 1}).values() ==
+        std::vector<double>{1, 23, 45});
 }
 
 TEST_CASE("gelu passes on what is large, stops what is small, and so do its gradients") {

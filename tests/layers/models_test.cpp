@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "layers/convolution.h"
 #include "layers/transformer.h"
 #include "tests/support/errors.h"
@@ -101,6 +103,59 @@ TEST_CASE("a convolution keeps the length of its sequence, whatever its kernel")
     Random random = fresh();
     const Conv1d layer(2, 3, kernel, random);
     CHECK(layer(numbers({2, 5, 2})).shape() == Shape{2, 5, 3});
+  }
+}
+
+TEST_CASE("position t of a convolution reaches from t - (K - 1) / 2 to t + K / 2") {
+  for (const Index kernel : {1, 2, 3, 4, 5}) {
+    CAPTURE(kernel);
+    Random random = fresh();
+    Conv1d layer(1, 1, kernel, random);
+    layer.weight.assign(Tensor::full({1, 1, kernel}, 1));
+    // A 1 at position 4 of 9 is met by the positions that reach it.
+    const auto y = layer(Tensor::from({0, 0, 0, 0, 1, 0, 0, 0, 0}, {1, 9, 1})).values();
+    for (Index t = 0; t < 9; ++t)
+      CHECK(y[static_cast<std::size_t>(t)] == (t - (kernel - 1) / 2 <= 4 && 4 <= t + kernel / 2));
+  }
+}
+
+TEST_CASE("a decoder starts as GPT-2, its layers that write to the residual stream smaller") {
+  ModelOptions options = with(transformer, ModelKind::decoder);
+  options.width = 48;
+  options.layers = 4;
+  options.feed_forward = 96;
+  options.position = PositionKind::learned;
+  Random random = fresh();
+  const auto model = make_model(options, 50, random);
+  Index residual = 0;
+  for (const auto& [path, parameter] : parameters(*model)) {
+    if (parameter->shape().rank() != 2) continue;
+    CAPTURE(path);
+    const bool writes = path.ends_with(".w_o.weight") || path.ends_with(".w_2.weight");
+    residual += writes;
+    const Tensor& w = *parameter;
+    const double std = std::sqrt(mean(w * w).item());
+    // Two additions to the residual stream for each of 4 layers.
+    CHECK(std == doctest::Approx(writes ? 0.02 / std::sqrt(8) : 0.02).epsilon(0.06));
+  }
+  CHECK(residual == 8);
+}
+
+TEST_CASE("every kind of model drops values in training, and only there") {
+  for (const ModelKind kind : {ModelKind::encoder, ModelKind::decoder, ModelKind::recurrent,
+                               ModelKind::convolution, ModelKind::fixed_length}) {
+    CAPTURE(static_cast<int>(kind));
+    ModelOptions options = with(transformer, kind);
+    options.dropout = 0.5;
+    options.max_length = 5;
+    Random random = fresh();
+    const auto model = make_model(options, 9, random);
+    const auto run = [&](Context context) {
+      return (*model)(Indices({5, 6, 7}, {1, 3}), Indices({3}, {1}), context).values();
+    };
+    CHECK(run(Context()) == run(Context()));
+    CHECK(run(Context(Random(1, Purpose::dropout))) != run(Context()));
+    CHECK(run(Context(Random(1, Purpose::dropout))) != run(Context(Random(2, Purpose::dropout))));
   }
 }
 

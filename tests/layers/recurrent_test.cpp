@@ -163,6 +163,21 @@ TEST_CASE("an initial state that does not fit is an error with the shape that do
                        "[gru] has no cell state, but one is given", ShapeError);
 }
 
+TEST_CASE("recurrent layers drop values between them, and neither before nor after") {
+  const Tensor x = numbers({2, 3, 4});
+  for (const Index layers : {1, 2}) {
+    CAPTURE(layers);
+    ModelOptions options = small(CellKind::gru, true);
+    options.layers = layers;
+    options.dropout = 0.5;
+    Random random = fresh();
+    const Recurrent recurrent(options, random);
+    Context evaluation, training(Random(1, Purpose::dropout));
+    CHECK((recurrent(x, {}, training).values() == recurrent(x, {}, evaluation).values()) ==
+          (layers == 1));
+  }
+}
+
 TEST_CASE("an odd width cannot be shared by two directions") {
   Random random = fresh();
   ModelOptions options = small(CellKind::lstm, true);

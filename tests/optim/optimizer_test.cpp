@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <functional>
 
 #include "core/ops.h"
 #include "optim/moving_average.h"
@@ -160,7 +161,10 @@ TEST_CASE("the learning rate warms up linearly and then follows its schedule") {
   };
   CHECK(at(ScheduleKind::constant, 0) == doctest::Approx(0.1));
   CHECK(at(ScheduleKind::constant, 9) == doctest::Approx(1));
+  CHECK(at(ScheduleKind::constant, 10) == 1);
   CHECK(at(ScheduleKind::constant, 100) == 1);
+  CHECK(at(ScheduleKind::linear, 10) == 1);
+  CHECK(at(ScheduleKind::cosine, 10) == 1);
   CHECK(at(ScheduleKind::linear, 60) == doctest::Approx(0.55));
   CHECK(at(ScheduleKind::cosine, 60) == doctest::Approx(0.55));
   CHECK(at(ScheduleKind::cosine, 35) == doctest::Approx(0.1 + 0.9 * (1 + std::sqrt(0.5)) / 2));
@@ -175,6 +179,7 @@ TEST_CASE(
   };
   CHECK(at(4) == doctest::Approx(1));
   CHECK(at(9) == doctest::Approx(2));
+  CHECK(at(10) == doctest::Approx(2 * std::sqrt(10.0 / 11)));
   CHECK(at(159) == doctest::Approx(0.5));
   CHECK(learning_rate({.kind = ScheduleKind::inverse_sqrt}, 1, 0, 10) == 1);
 }
@@ -199,6 +204,55 @@ TEST_CASE("weight decay spares vectors, embeddings and positions") {
   CHECK_FALSE(decays({"head.bias", &vector}));
   CHECK_FALSE(decays({"embedding.weight", &matrix}));
   CHECK_FALSE(decays({"decoder.positions.weight", &matrix}));
+}
+
+TEST_CASE("every optimizer decays the matrices of layers, and nothing else") {
+  // An epsilon of 1 keeps the size of a gradient in the first update of those that divide by it.
+  const double lr = 0.1, decay = 0.5, start = 2, kept = 0.001;
+  const auto with = [&](OptimizerKind kind) {
+    return OptimizerOptions{.kind = kind, .epsilon = 1, .weight_decay = decay};
+  };
+  OptimizerOptions momentum = with(OptimizerKind::sgd), nesterov = momentum,
+                   rms_momentum = with(OptimizerKind::rmsprop);
+  momentum.momentum = nesterov.momentum = rms_momentum.momentum = 0.9;
+  nesterov.nesterov = true;
+  const auto plain = [](double g) { return g; };
+  const auto scaled = [](double g) { return g / (g + 1); };
+  const auto rms = [=](double g) { return g / (std::sqrt(kept) * g + 1); };
+  // The first update, in learning rates, for a gradient g.
+  const std::vector<std::pair<OptimizerOptions, std::function<double(double)>>> rows = {
+      {with(OptimizerKind::sgd), plain},
+      {momentum, plain},
+      {nesterov, [](double g) { return 1.9 * g; }},
+      {with(OptimizerKind::adam), scaled},
+      {with(OptimizerKind::adagrad), scaled},
+      {with(OptimizerKind::rmsprop), rms},
+      {rms_momentum, rms}};
+  const auto after_a_step = [&](const OptimizerOptions& options) {
+    Parameter weight(Tensor::full({2, 2}, start, DType::float64)), table(weight), positions(weight),
+        bias(Tensor::full({2}, start, DType::float64));
+    const std::vector<NamedParameter> parameters = {{"layer.weight", &weight},
+                                                    {"layer.bias", &bias},
+                                                    {"embedding.weight", &table},
+                                                    {"positions.weight", &positions}};
+    const Tensor loss = sum(weight) + sum(bias) + sum(table) + sum(positions);
+    make_optimizer(options)->step(parameters, gradients_of(loss), lr, 0);
+    for (const auto& [path, parameter] : parameters)
+      for (const double v : parameter->value().values()) CHECK(v == parameter->value().values()[0]);
+    CHECK(table.value().values() == positions.value().values());
+    CHECK(table.value().values()[0] == bias.value().values()[0]);
+    return std::pair(weight.value().values()[0], bias.value().values()[0]);
+  };
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    CAPTURE(i);
+    const auto& [options, update] = rows[i];
+    const auto [decayed, spared] = after_a_step(options);
+    CHECK(decayed == doctest::Approx(start - lr * update(1 + decay * start)).epsilon(1e-12));
+    CHECK(spared == doctest::Approx(start - lr * update(1)).epsilon(1e-12));
+  }
+  const auto [decayed, spared] = after_a_step(with(OptimizerKind::adamw));
+  CHECK(decayed == doctest::Approx(start * (1 - lr * decay) - lr * scaled(1)).epsilon(1e-12));
+  CHECK(spared == doctest::Approx(start - lr * scaled(1)).epsilon(1e-12));
 }
 
 TEST_CASE("Nesterov takes the gradient's step ahead of the velocity's") {

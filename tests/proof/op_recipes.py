@@ -296,6 +296,7 @@ LAYER = {
         lambda q, k, v: attention(q, k, v, 2, 0.7, LENGTHS["long"], causal=True),
     "attention: fewer queries than keys, causal and dropout":
         lambda q, k, v: attention(q, k, v, 1, 0.9, causal=True, dropout=0.3),
+    "attention: more queries than keys, causal": lambda q, k, v: attention(q, k, v, 2, 0.6, causal=True),
     "attention: parameter-free": lambda x: attention(x, x, x, 1, 1, LENGTHS["padding"]),
     "attention: uniform": lambda x: attention(x, x, x, 1, 0, LENGTHS["padding"]),
     "attention: a bias of each score": lambda q, k, v, bias: attention(q, k, v, 2, 0.6, bias=bias),
@@ -317,6 +318,7 @@ LAYER = {
     "rms_norm: width 1": lambda x, gain: x * (x.square().mean(-1, keepdim=True) + 0.1).rsqrt() * gain,
     "conv1d: with bias": conv1d,
     "conv1d: stride, padding and dilation": lambda x, w: conv1d(x, w, stride=2, padding=2, dilation=2),
+    "conv1d: a stride that does not divide": lambda x, w, b: conv1d(x, w, b, stride=2),
     "conv1d: a kernel as long as the sequence": conv1d,
     "conv1d: size 1": conv1d,
     "dropout: half": lambda x: x * dropout_factors(x.shape, 0.5).to(x.dtype),

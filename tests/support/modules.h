@@ -28,6 +28,15 @@ inline std::map<std::string, Shape> shapes_of(Module& module) {
   return shapes;
 }
 
+/// Weights of the size that training gives them, so that the output depends clearly on what is
+/// read.
+inline void assign_normal(Module& module) {
+  std::uint64_t stream = 0;
+  for (const auto& [path, parameter] : parameters(module))
+    if (parameter->shape().rank() == 2)
+      parameter->assign(0.7 * numbers(parameter->shape(), DType::float32, stream++));
+}
+
 /// Gradient check of a whole module in float64, with biases and gains moved away from 0 and 1.
 template <class Call>
 GradientCheck checked(Module& module, Call call) {

@@ -7,6 +7,7 @@
 
 #include "core/parallel.h"
 #include "tests/support/errors.h"
+#include "tests/support/temp_dir.h"
 
 namespace qkv {
 namespace {
@@ -100,6 +101,37 @@ TEST_CASE("a step has the same bits on any number of threads") {
     }
   }
   set_threads(before);
+}
+
+TEST_CASE("each part, micro-batch and step has dropout masks of its own") {
+  // A text of one window: all examples are the same, so that losses differ by their masks alone.
+  const TempDir dir;
+  Config config = tiny_config(1, 1);
+  std::string text;
+  for (int i = 0; i < 600; ++i) text += static_cast<char>('a' + i * i % 11);
+  config.task.kind = TaskKind::language_model;
+  config.task.train = dir.write("text", text).string();
+  config.model.kind = ModelKind::decoder;
+  config.model.dropout = 0.5;
+  config.model.max_length = 600;
+  const auto loss = [&](Index batch, Index accumulate, std::int64_t step, bool in_parts) {
+    config.train.batch = batch;
+    config.train.accumulate = accumulate;
+    Run run = start_run(config);
+    REQUIRE(run.task->size(Split::train) == 1);
+    CHECK((operations(run, batch * 600) > 1e10) == in_parts);
+    run.step = step;
+    return Stepper(run).gradients().loss;
+  };
+  const auto differ = [](double a, double b) { return std::abs(a - b) > 1e-4; };
+  const double one = loss(1, 1, 0, false);
+  CHECK(differ(one, loss(1, 1, 1, false)));
+  CHECK(differ(one, loss(1, 2, 0, false)));
+  CHECK(differ(one, loss(2, 1, 0, false)));
+  // Two lanes of a part each, and of two parts each.
+  config.model.width = 320;
+  config.model.feed_forward = 640;
+  CHECK(differ(loss(2, 1, 0, false), loss(4, 1, 0, true)));
 }
 
 TEST_CASE("a fault in either lane reaches the caller, and the next step is computed") {

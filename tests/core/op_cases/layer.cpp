@@ -89,6 +89,10 @@ const std::vector<OpCase>& layer_cases() {
        {{1, 19, 2}, {1, 26, 2}, {1, 26, 2}},
        [](const In& x) { return self(x, causal, {.heads = 1, .scale = 0.9, .dropout = 0.3}); }},
       {"attention",
+       "more queries than keys, causal",
+       {{2, 5, 6}, {2, 3, 6}, {2, 3, 6}},
+       [](const In& x) { return self(x, causal, {.heads = 2, .scale = 0.6}); }},
+      {"attention",
        "parameter-free",
        {{2, 4, 6}},
        [](const In& x) {
@@ -205,6 +209,10 @@ const std::vector<OpCase>& layer_cases() {
        [](const In& x) {
          return conv1d(x[0], x[1], {}, {.stride = 2, .padding = 2, .dilation = 2});
        }},
+      {"conv1d",
+       "a stride that does not divide",
+       {{2, 8, 3}, {4, 3, 3}, {4}},
+       [](const In& x) { return conv1d(x[0], x[1], x[2], {.stride = 2}); }},
       {"conv1d",
        "a kernel as long as the sequence",
        {{3, 4, 2}, {5, 2, 4}, {5}},

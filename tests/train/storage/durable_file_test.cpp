@@ -3,12 +3,14 @@
 #include <doctest/doctest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <fstream>
 
 #include "core/error.h"
 #include "tests/support/errors.h"
+#include "tests/support/system_calls.h"
 #include "tests/support/temp_dir.h"
 
 using namespace qkv;
@@ -53,6 +55,23 @@ TEST_CASE("a durable write replaces the file and leaves nothing beside it") {
   write_durably(file, "new");
   CHECK(text_of(file) == "new");
   CHECK(files_in(dir.path()) == 1);
+}
+
+TEST_CASE("contents are on the disk before the name is, and the name before the call returns") {
+  const TempDir dir;
+  const fs::path folder = fs::canonical(dir.path());
+  const std::string file = folder / "f", name = folder / "g";
+  const auto temporary = [](const std::string& of) {
+    return fmt::format("{}.tmp.{}.0", of, ::getpid());
+  };
+  SystemCalls calls;
+  write_durably(file, "text");
+  link_durably(file, name);
+  CHECK(calls.all() == std::vector<std::string>{
+                           "write " + temporary(file), "fsync " + temporary(file),
+                           "rename " + temporary(file) + " " + file, "fsync " + folder.string(),
+                           "link " + file + " " + temporary(name),
+                           "rename " + temporary(name) + " " + name, "fsync " + folder.string()});
 }
 
 TEST_CASE("a write that fails half way leaves the old file and nothing beside it") {

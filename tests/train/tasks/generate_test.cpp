@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "tests/support/modules.h"
+
 using namespace qkv;
 
 namespace {
@@ -79,6 +81,37 @@ TEST_CASE("a text goes on beyond the model's window, the same for equal seeds") 
   CHECK(text.size() == 40);
   CHECK(generated(network, 40, {.seed = 7}) == text);
   CHECK(generated(network, 40, {.seed = 8}) != text);
+}
+
+TEST_CASE("a full window starts again with its second half") {
+  for (const Index window : {5, 8}) {
+    CAPTURE(window);
+    const ModelOptions options{.kind = ModelKind::decoder,
+                               .width = 8,
+                               .layers = 2,
+                               .heads = 2,
+                               .feed_forward = 16,
+                               .max_length = window};
+    Network network(options, 9, 9, Random(3, Purpose::initialisation));
+    tests::assign_normal(network);
+    const NoGrad no_grad;
+    std::vector<std::int32_t> text = {4, 2, 5};
+    std::size_t begin = 0;
+    for (std::uint64_t i = 0; i < 40; ++i) {
+      if (std::ssize(text) - static_cast<Index>(begin) > window)
+        begin = text.size() - static_cast<std::size_t>((window + 1) / 2);
+      const std::vector<std::int32_t> read(text.begin() + static_cast<Index>(begin), text.end());
+      const Index time = std::ssize(read);
+      Context context;
+      const Tensor x = (*network.model)(Indices(read, {1, time}), {}, context);
+      const auto scores = network.logits(slice(x, 1, time - 1, time)).values();
+      text.push_back(sample(scores, {.seed = 7}, i));
+    }
+    std::vector<std::int32_t> written;
+    generate(network, {4, 2, 5}, 40, window, {.seed = 7},
+             [&](auto token) { written.push_back(token); });
+    CHECK(written == std::vector(text.begin() + 3, text.end()));
+  }
 }
 
 TEST_CASE("an empty prompt is refused") {

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <numeric>
+
 #include "core/gradient_check.h"
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
@@ -60,6 +62,33 @@ TEST_CASE("the loss of every objective passes the gradient check in float64") {
     CAPTURE(check.parameter);
     CHECK(check.error < 1e-6);
   }
+}
+
+TEST_CASE("negatives are drawn by count^0.75, and the unknown word never") {
+  // 16 times "a" and once "b": 8 / 9 and 1 / 9 of the negatives.
+  const TempDir dir;
+  Config config = config_of(dir.write("text", "a a a a a a a a a a a a a a a a b\n"));
+  config.model.width = 1;
+  config.task.window = 1;
+  config.task.negatives = 500;
+  const Run run = start_run(config);
+  // All vectors being 1 and all output weights 0, every probability is 1/2: a word's output weight
+  // has the gradient (negatives - occurrences as a neighbour) / 2 / pairs.
+  for (const auto& [path, parameter] : run.parameters)
+    parameter->assign(Tensor::full(parameter->shape(), path == "embedding.weight" ? 1 : 0));
+  std::vector<Index> examples(17);
+  std::iota(examples.begin(), examples.end(), 0);
+  Context context(Random(1, Purpose::dropout));
+  const BatchLoss loss = run.task->loss(*run.network, examples, context);
+  CHECK(loss.targets == 32);
+  const auto slopes = gradients_of(loss.value).of(run.network->head->weight).values();
+  const auto drawn = [&](const std::string& word, double neighbour) {
+    const auto id = static_cast<std::size_t>(run.task->vocabulary().id(word));
+    return (slopes[id] * 2 * 32 + neighbour) / (32 * 500);
+  };
+  CHECK(drawn("a", 31) == doctest::Approx(8.0 / 9).epsilon(0.02));
+  CHECK(drawn("b", 1) == doctest::Approx(1.0 / 9).epsilon(0.1));
+  CHECK(drawn("<unk>", 0) == doctest::Approx(0));
 }
 
 TEST_CASE("GloVe counts pairs of words by 1 / distance within the window and the line") {

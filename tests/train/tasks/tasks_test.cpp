@@ -125,6 +125,32 @@ TEST_CASE("one file is shared out among the splits, each example once") {
   CHECK(task->tokens(0) == 1);
 }
 
+TEST_CASE("which examples each split has depends on the seed, whatever the task") {
+  const TempDir dir;
+  // A line that every task can read where its columns are in place.
+  const std::vector<std::pair<TaskKind, std::string>> kinds = {
+      {TaskKind::word_sense, "{0}\t0\tw{1} it\n"},
+      {TaskKind::classify, "{0}\tw{1}\n"},
+      {TaskKind::coreference, "0\t1\tw{1} it\n"},
+      {TaskKind::translate, "w{1}\tx{1}\n"},
+      {TaskKind::static_embedding, "w{1} x{1}\n"}};
+  for (const auto& [kind, line] : kinds) {
+    CAPTURE(static_cast<int>(kind));
+    std::string text;
+    for (int i = 0; i < 40; ++i) text += fmt::format(fmt::runtime(line), i % 2 ? "odd" : "even", i);
+    Config config = config_of(kind, "");
+    if (kind == TaskKind::static_embedding) config.model.kind = ModelKind::static_embedding;
+    config.task.data = dir.write("f.tsv", text).string();
+    config.task.valid_share = 0.5;
+    const auto tokens = [&](std::uint64_t seed) {
+      config.seed = seed;
+      return make_task(config)->vocabularies().at("tokens");
+    };
+    CHECK(tokens(1) == tokens(1));
+    CHECK(tokens(1) != tokens(2));
+  }
+}
+
 TEST_CASE("a text is shared out by characters, whatever their length in bytes") {
   const TempDir dir;
   Config config = config_of(TaskKind::language_model, "");

@@ -1,0 +1,146 @@
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "tests/support/modules.h"
+#include "tests/support/temp_dir.h"
+#include "train/run.h"
+#include "train/tasks/chrf.h"
+
+using namespace qkv;
+
+namespace {
+
+Config config_of(TaskKind task, ModelKind model, const std::filesystem::path& file) {
+  Config config;
+  config.name = "tiny";
+  config.task.kind = task;
+  config.task.train = config.task.valid = file.string();
+  config.model.kind = model;
+  config.model.width = 8;
+  config.model.heads = 2;
+  config.model.max_length = 8;
+  return config;
+}
+
+}  // namespace
+
+TEST_CASE("accuracy, recall and macro F1 follow from the table of right and given labels") {
+  // Of 64 + 64 + 2 texts of one word each, how many of each label are given each label.
+  const std::array<std::array<int, 3>, 3> counts = {{{60, 5, 1}, {20, 24, 0}, {2, 3, 15}}};
+  const std::array<std::string, 3> labels = {"p", "q", "r"};
+  const TempDir dir;
+  std::string text;
+  for (std::size_t right = 0; right < 3; ++right)
+    for (std::size_t given = 0; given < 3; ++given)
+      for (int i = 0; i < counts[right][given]; ++i)
+        text += fmt::format("{}\tsays-{}\n", labels[right], labels[given]);
+  Config config =
+      config_of(TaskKind::classify, ModelKind::static_embedding, dir.write("f.tsv", text));
+  config.model.width = 3;
+  const Run run = start_run(config);
+  // The word "says-q" has the vector (0, 4, 0), which goes through the output layer as it is.
+  const Vocabulary& vocabulary = run.task->vocabulary();
+  std::vector<double> table(static_cast<std::size_t>(3 * vocabulary.size()));
+  for (std::size_t i = 0; i < 3; ++i)
+    table[static_cast<std::size_t>(3 * vocabulary.id("says-" + labels[i])) + i] = 4;
+  for (const auto& [path, parameter] : run.parameters)
+    parameter->assign(path == "embedding.weight" ? Tensor::from(table, parameter->shape())
+                      : path == "head.weight"    ? Tensor::from({1, 0, 0, 0, 1, 0, 0, 0, 1}, {3, 3})
+                                                 : Tensor::zeros({3}));
+
+  const Evaluation evaluation = run.task->evaluate(*run.network, Split::valid);
+  CHECK(evaluation.count == 130);
+  CHECK(evaluation.metric("accuracy") == doctest::Approx(99.0 / 130));
+  CHECK(evaluation.score == evaluation.metric("accuracy"));
+  CHECK(evaluation.recall.at("p") == doctest::Approx(60.0 / 66));
+  CHECK(evaluation.recall.at("q") == doctest::Approx(24.0 / 44));
+  CHECK(evaluation.recall.at("r") == doctest::Approx(15.0 / 20));
+  // 2 precision recall / (precision + recall), the labels being given 82, 32 and 16 times.
+  const auto f1 = [](double precision, double recall) {
+    return 2 * precision * recall / (precision + recall);
+  };
+  CHECK(evaluation.metric("macro_f1") ==
+        doctest::Approx(
+            (f1(60.0 / 82, 60.0 / 66) + f1(24.0 / 32, 24.0 / 44) + f1(15.0 / 16, 15.0 / 20)) / 3));
+  const double right = -std::log(std::exp(4) / (std::exp(4) + 2)), wrong = right + 4;
+  CHECK(evaluation.loss == doctest::Approx((99 * right + 31 * wrong) / 130));
+}
+
+TEST_CASE("exact match and chrF compare each output with its own target") {
+  const TempDir dir;
+  std::string training;
+  std::vector<std::string> sources;
+  for (int i = 0; i < 135; ++i) {
+    sources.push_back(fmt::format("s{} s{} s{}", i % 5, i / 5 % 5, i / 25));
+    training += sources.back() + "\ta b c d\n";
+  }
+  Config config =
+      config_of(TaskKind::translate, ModelKind::encoder_decoder, dir.write("train.tsv", training));
+  const Run run = start_run(config);
+  tests::assign_normal(*run.network);
+  // Outputs of different lengths, few of them as long as a model can write.
+  std::vector<double> bias(static_cast<std::size_t>(run.task->outputs()));
+  bias[static_cast<std::size_t>(run.task->vocabulary().id("<eos>"))] = 3;
+  run.network->head->bias->assign(Tensor::from(bias, {std::ssize(bias)}));
+  // The model's own output is the target of every other source, where a target can be so long.
+  std::string text;
+  ChrF chrf;
+  int right = 0;
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    const std::string output = run.task->predict(*run.network, sources[i]).at(0).label;
+    const auto words = std::ranges::count(output, ' ') + 1;
+    const bool equal = i % 2 == 0 && !output.empty() && words < 8;
+    const std::string target = equal ? output : "e f";
+    text += sources[i] + "\t" + target + "\n";
+    chrf.add(output, target);
+    right += equal;
+  }
+  REQUIRE(right > 10);
+  const Evaluation evaluation = run.task->evaluate(*run.network, dir.write("test.tsv", text));
+  CHECK(evaluation.count == 135);
+  CHECK(evaluation.metric("exact_match") == doctest::Approx(right / 135.0));
+  CHECK(evaluation.metric("chrf") == doctest::Approx(chrf.value()));
+  CHECK(evaluation.score == evaluation.metric("exact_match"));
+}
+
+TEST_CASE("the loss of a language model is the mean over the text's characters, to its end") {
+  const TempDir dir;
+  // Two batches of 512 windows, a smaller one and a rest of 3 characters after the first.
+  std::string text;
+  const Random random(5, Purpose::testing);
+  for (std::uint64_t i = 0; i < 8 * (512 + 512 + 9) + 3; ++i)
+    text += static_cast<char>('a' + (random.bits(i) % 5) * (i % 2));
+  text += "\n";
+  const Run run =
+      start_run(config_of(TaskKind::language_model, ModelKind::decoder, dir.write("text", text)));
+  tests::assign_normal(*run.network);
+  const Evaluation evaluation = run.task->evaluate(*run.network, Split::valid);
+
+  const NoGrad no_grad;
+  const auto ids_of = [&](std::size_t begin, std::size_t end) {
+    std::vector<std::int32_t> ids;
+    for (std::size_t i = begin; i < end; ++i)
+      ids.push_back(run.task->vocabulary().id(text.substr(i, 1)));
+    return ids;
+  };
+  double loss = 0;
+  const std::size_t predicted = text.size() - 1, window = 8;
+  for (std::size_t begin = 0; begin < predicted; begin += window) {
+    const std::size_t end = std::min(begin + window, predicted);
+    const auto ids = ids_of(begin, end), next = ids_of(begin + 1, end + 1);
+    Context context;
+    const Tensor x = (*run.network->model)(Indices(ids, {1, std::ssize(ids)}), {}, context);
+    const Tensor logs = log_softmax(run.network->logits(x));
+    for (std::size_t t = 0; t < next.size(); ++t)
+      loss -= logs.values()[t * static_cast<std::size_t>(logs.dim(2)) +
+                            static_cast<std::size_t>(next[t])];
+  }
+  CHECK(evaluation.count == std::ssize(text) - 1);
+  CHECK(evaluation.loss == doctest::Approx(loss / static_cast<double>(predicted)).epsilon(1e-5));
+  CHECK(evaluation.metric("perplexity") == doctest::Approx(std::exp(evaluation.loss)));
+  CHECK(evaluation.metric("bits_per_token") == doctest::Approx(evaluation.loss / std::log(2)));
+  CHECK(evaluation.score == -evaluation.loss);
+}

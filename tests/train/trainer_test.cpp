@@ -1,0 +1,212 @@
+#include "train/trainer.h"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/support/temp_dir.h"
+#include "train/step.h"
+
+using namespace qkv;
+
+namespace {
+
+using Json = nlohmann::json;
+
+/// Texts of two words, of which the first decides the label.
+std::string labelled(const std::string& of_good, const std::string& of_bad) {
+  std::string text;
+  for (const char* second : {"day", "week", "month", "year"})
+    text += fmt::format("{}\tgood {}\n{}\tbad {}\n", of_good, second, of_bad, second);
+  return text;
+}
+
+/// A classifier that sees all examples in each step and is evaluated after each.
+Config config_of(const TempDir& dir) {
+  Config config;
+  config.name = "tiny";
+  config.task.kind = TaskKind::classify;
+  config.task.train = dir.write("train.tsv", labelled("yes", "no")).string();
+  config.model.width = 8;
+  config.model.heads = 2;
+  config.model.feed_forward = 8;
+  config.model.max_length = 4;
+  config.optimizer.kind = OptimizerKind::sgd;
+  config.train.steps = 6;
+  config.train.batch = 8;
+  config.train.eval_every = 1;
+  config.train.checkpoint_every = 1;
+  config.train.keep = 100;
+  return config;
+}
+
+/// A finished run and what it left behind.
+struct Finished {
+  Finished(const Config& config, const TempDir& dir)
+      : folder(dir.path() / "run"), run(start_run(config)) {
+    folder.create();
+    StopSignal stop;
+    outcome = train(run, folder, stop);
+    std::ifstream lines(folder.metrics());
+    for (std::string line; std::getline(lines, line);) events.push_back(Json::parse(line));
+  }
+
+  /// The events of a split, in order.
+  std::vector<Json> of(const std::string& split) const {
+    std::vector<Json> found;
+    std::ranges::copy_if(events, std::back_inserter(found),
+                         [&](const Json& event) { return event["split"] == split; });
+    return found;
+  }
+
+  RunFolder folder;
+  Run run;
+  Outcome outcome;
+  std::vector<Json> events;
+};
+
+Evaluation evaluated(const std::filesystem::path& checkpoint, const std::string& data) {
+  const Trained model = load_trained(checkpoint);
+  return model.task->evaluate(*model.network, std::filesystem::path(data));
+}
+
+void check_same(const std::map<std::string, Tensor>& a, const std::map<std::string, Tensor>& b) {
+  REQUIRE(a.size() == b.size());
+  for (const auto& [path, value] : a) {
+    CAPTURE(path);
+    CHECK(value.values() == b.at(path).values());
+  }
+}
+
+}  // namespace
+
+TEST_CASE("training is a plain loop: gradients, clipping, rate, update, average") {
+  const TempDir dir;
+  Config config = config_of(dir);
+  config.optimizer = {.kind = OptimizerKind::adam, .lr = 0.05};
+  config.schedule = {.kind = ScheduleKind::linear, .warmup = 2, .floor = 0.5};
+  config.train.batch = 3;
+  config.train.clip_value = 0.1;
+  config.train.clip = 0.15;
+  config.train.ema = 0.5;
+  const Finished finished(config, dir);
+
+  Run run = start_run(config);
+  const auto optimizer = make_optimizer(config.optimizer);
+  MovingAverage average(0.5);
+  Stepper stepper(run);
+  // Half of the rate in the first step, all of it in the second and third, then down to a half.
+  const std::array rates = {0.025, 0.05, 0.05, 0.05 * 0.875, 0.05 * 0.75, 0.05 * 0.625};
+  bool clipped_value = false, clipped_norm = false;
+  std::vector<double> losses;
+  for (; run.step < 6; ++run.step) {
+    StepGradients now = stepper.gradients();
+    losses.push_back(now.loss);
+    const double before = now.gradients.norm();
+    now.gradients.clamp(0.1);
+    const double norm = now.gradients.norm();
+    clipped_value |= norm < before;
+    clipped_norm |= norm > 0.15;
+    if (norm > 0.15) now.gradients *= 0.15 / norm;
+    optimizer->step(run.parameters, now.gradients, rates[static_cast<std::size_t>(run.step)],
+                    run.step);
+    average.update(run.parameters);
+  }
+  REQUIRE(clipped_value);
+  REQUIRE(clipped_norm);
+
+  const Checkpoint last = read_checkpoint(finished.folder.last());
+  check_same(last.model, average.values());
+  for (const auto& [path, parameter] : run.parameters) {
+    CAPTURE(path);
+    CHECK(last.optimizer.at("live." + path).values() == parameter->value().values());
+  }
+  for (const auto& [path, value] : optimizer->state()) {
+    CAPTURE(path);
+    CHECK(last.optimizer.at(path).values() == value.values());
+  }
+  const auto events = finished.of("train");
+  REQUIRE(events.size() == 6);
+  for (std::size_t i = 0; i < 6; ++i) CHECK(events[i]["loss"] == losses[i]);
+}
+
+TEST_CASE("the training loss of an evaluation is the mean over the steps since the last one") {
+  const TempDir dir;
+  Config config = config_of(dir);
+  const auto each = Finished(config, dir).of("train");
+  const TempDir other;
+  config.train.eval_every = 4;
+  const auto some = Finished(config, other).of("train");
+  const auto mean = [&](std::size_t begin, std::size_t end) {
+    double sum = 0;
+    for (std::size_t i = begin; i < end; ++i) sum += each[i]["loss"].get<double>();
+    return sum / static_cast<double>(end - begin);
+  };
+  REQUIRE(some.size() == 2);
+  CHECK(some[0]["loss"].get<double>() == doctest::Approx(mean(0, 4)));
+  CHECK(some[1]["loss"].get<double>() == doctest::Approx(mean(4, 6)));
+}
+
+TEST_CASE("the average of the weights is what is evaluated and what a checkpoint holds") {
+  const TempDir dir;
+  Config config = config_of(dir);
+  config.task.valid = config.task.test = config.task.train;
+  config.optimizer.lr = 0.3;
+  config.train.ema = 0.9;
+  const Finished finished(config, dir);
+  const auto events = finished.of("valid");
+  REQUIRE(events.size() == 6);
+  for (const Json& event : events) {
+    const auto file = finished.folder.checkpoint(event["step"]);
+    CHECK(evaluated(file, config.task.valid).loss == event["loss"]);
+  }
+  CHECK(finished.outcome.test.loss == evaluated(finished.folder.best(), config.task.test).loss);
+}
+
+TEST_CASE("what is tested and used is the best checkpoint, not the last") {
+  const TempDir dir;
+  Config config = config_of(dir);
+  config.optimizer.lr = 0.3;
+  // The more it learns, the worse it does on examples with swapped labels.
+  config.task.valid = dir.write("valid.tsv", labelled("no", "yes")).string();
+  config.task.test = dir.write("test.tsv", labelled("no", "yes")).string();
+  const Finished finished(config, dir);
+  const Checkpoint best = read_checkpoint(finished.folder.best());
+  REQUIRE(best.step < 6);
+  check_same(best.model, read_checkpoint(finished.folder.checkpoint(best.step)).model);
+
+  const Evaluation expected = evaluated(finished.folder.best(), config.task.test);
+  REQUIRE(expected.loss < evaluated(finished.folder.last(), config.task.test).loss);
+  CHECK(finished.outcome.test.loss == expected.loss);
+  CHECK(evaluated(finished.folder.path(), config.task.test).loss == expected.loss);
+  CHECK(finished.events.back()["split"] == "test");
+  CHECK(finished.events.back()["step"] == best.step);
+  CHECK(finished.events.back()["loss"] == expected.loss);
+  for (const auto& [path, parameter] : finished.run.parameters)
+    CHECK(parameter->value().values() == best.model.at(path).values());
+}
+
+TEST_CASE("of evaluations with equal scores the one with the least loss is the best") {
+  // Each text has both labels, so that half of the answers are right, whatever they are.
+  const std::string undecided = labelled("yes", "no") + labelled("no", "yes");
+  for (const bool learns : {true, false}) {
+    CAPTURE(learns);
+    const TempDir dir;
+    Config config = config_of(dir);
+    config.task.valid = dir.write("valid.tsv", undecided).string();
+    // Learning one of the labels raises the loss, small steps towards neither lower it.
+    config.optimizer.lr = learns ? 0.3 : 0.01;
+    config.train.batch = learns ? 8 : 16;
+    if (!learns) dir.write("train.tsv", undecided);
+    const Finished finished(config, dir);
+    const auto events = finished.of("valid");
+    std::size_t least = 0;
+    for (std::size_t i = 0; i < events.size(); ++i) {
+      REQUIRE(events[i]["accuracy"] == 0.5);
+      if (events[i]["loss"] < events[least]["loss"]) least = i;
+    }
+    REQUIRE((least < 5) == learns);
+    CHECK(read_checkpoint(finished.folder.best()).step == events[least]["step"]);
+  }
+}
