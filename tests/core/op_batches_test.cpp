@@ -89,6 +89,29 @@ TEST_CASE("recurrent ops give each of 40 sequences of different lengths what the
   }
 }
 
+TEST_CASE("recurrent ops go on from each of 40 initial states, and give each last state") {
+  // The first 5 values of a sequence are its initial state, the next 5 that of an lstm's cell.
+  const auto values = [](const Tensor& x, Index begin) {
+    return reshape(slice(slice(x, 1, 0, 1), 2, begin, begin + 5), {-1, 5});
+  };
+  const auto joined = [](const RecurrentOutput& y) {
+    const auto row = [](const Tensor& state) { return reshape(state, {-1, 1, 5}); };
+    return concatenate({y.states, row(y.last.h), row(y.last.c ? y.last.c : y.last.h)}, 1);
+  };
+  for (const bool reverse : {false, true}) {
+    CAPTURE(reverse);
+    check_batch(recurrent_shapes(1), [=](const Tensor& x, const Indices& lengths, const auto& w) {
+      return joined(rnn(x, recurrent(w), lengths, {values(x, 0)}, reverse));
+    });
+    check_batch(recurrent_shapes(3), [=](const Tensor& x, const Indices& lengths, const auto& w) {
+      return joined(gru(x, recurrent(w), lengths, {values(x, 0)}, reverse));
+    });
+    check_batch(recurrent_shapes(4), [=](const Tensor& x, const Indices& lengths, const auto& w) {
+      return joined(lstm(x, recurrent(w), lengths, {values(x, 0), values(x, 5)}, reverse));
+    });
+  }
+}
+
 TEST_CASE("attention gives each of 40 sequences of different lengths what it gives it alone") {
   for (const bool causal : {false, true}) {
     CAPTURE(causal);
