@@ -1,7 +1,6 @@
 # All packages come from the system; script/bootstrap installs them.
 set(BLA_VENDOR OpenBLAS)
 find_package(BLAS REQUIRED)
-find_package(OpenMP REQUIRED COMPONENTS CXX)
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
 find_package(xtensor REQUIRED)

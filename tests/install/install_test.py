@@ -12,7 +12,10 @@ source = pathlib.Path(__file__).parent
 
 
 def run(*command, **options):
-    return subprocess.run([str(part) for part in command], check=True, text=True, capture_output=True, **options).stdout
+    done = subprocess.run([str(part) for part in command], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          stdin=subprocess.DEVNULL, **options)
+    assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stdout}"
+    return done.stdout
 
 
 with tempfile.TemporaryDirectory() as folder:
@@ -20,7 +23,7 @@ with tempfile.TemporaryDirectory() as folder:
     run("cmake", "--install", sys.argv[1], "--prefix", prefix)
     assert "qkv" in run(prefix / "bin/qkv", "--help")
 
-    run("cmake", "-S", source, "-B", build, f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_BUILD_TYPE=Release")
+    run("cmake", "-G", "Ninja", "-S", source, "-B", build, f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_BUILD_TYPE=Release")
     run("cmake", "--build", build)
     assert run(build / "xor").startswith("loss 0.0")
 

@@ -1,5 +1,6 @@
 """A headless Chromium, driven through its DevTools protocol."""
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -31,6 +32,8 @@ class Browser:
             [CHROMIUM, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
              "--disable-background-networking", "--disable-component-update", "--remote-debugging-port=0",
              "--remote-allow-origins=*", f"--user-data-dir={self.profile.name}", "about:blank"],
+            env={**os.environ, "HOME": self.profile.name, "XDG_CONFIG_HOME": self.profile.name,
+                 "XDG_CACHE_HOME": self.profile.name}, stdin=subprocess.DEVNULL,
             stderr=subprocess.PIPE, text=True)
         port = None
         for line in self.process.stderr:

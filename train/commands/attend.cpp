@@ -168,18 +168,17 @@ int run(const Options& options) {
 
 }  // namespace
 
-void add_attend(CLI::App& program, Action& action) {
+void add_attend(CommandLine& program) {
   add_command<Options>(
-      program, action, "attend", "Show which words each word attends to",
-      [](CLI::App& command, Options& options) {
+      program, "attend", "Show which words each word attends to",
+      [](Command& command, Options& options) {
         add_model_argument(command, options.model);
         command.add_option("SENTENCE", options.sentence, "A sentence");
         command.add_option("--data", options.data,
                            "Average over the sentences of a file in the task's format");
         command.add_option("--layer", options.layer, "Only this layer, counted from 0")
-            ->check(CLI::NonNegativeNumber);
-        command.add_option("--head", options.head, "Only this head, counted from 0")
-            ->check(CLI::NonNegativeNumber);
+            .not_negative();
+        command.add_option("--head", options.head, "Only this head, counted from 0").not_negative();
         add_untrained_flag(command, options.untrained);
         add_json_flag(command, options.json);
       },

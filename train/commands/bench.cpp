@@ -49,16 +49,16 @@ int run(const Options& options) {
 
 }  // namespace
 
-void add_bench(CLI::App& program, Action& action) {
+void add_bench(CommandLine& program) {
   add_command<Options>(
-      program, action, "bench", "Measure time and memory of a config's training step",
-      [](CLI::App& command, Options& options) {
+      program, "bench", "Measure time and memory of a config's training step",
+      [](Command& command, Options& options) {
         command.add_option("CONFIG", options.config, "TOML file, such as configs/bench/baby.toml")
-            ->required();
+            .required();
         command.add_option("--set", options.set, "Change an option: --set train.batch=8")
-            ->allow_extra_args(false);
+            .repeated();
         command.add_option("--seconds", options.seconds, "How long to measure [3]")
-            ->check(CLI::Range(0.0, 3600.0));
+            .between(0.0, 3600.0);
         add_threads_option(command);
         add_json_flag(command, options.json);
       },

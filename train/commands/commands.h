@@ -1,31 +1,24 @@
 #pragma once
 
-#include <functional>
-
-namespace CLI {
-class App;
-}
-
-/// The subcommands, a file each. `add_x` declares the options of `qkv x`; when the user chose it,
-/// `action` becomes what to run, which returns the exit code.
+/// The subcommands, a file each. `add_x` declares `qkv x` and its options.
 namespace qkv::commands {
 
-using Action = std::function<int()>;
+class CommandLine;
 
-void add_bench(CLI::App& program, Action& action);
-void add_train(CLI::App& program, Action& action);
-void add_resume(CLI::App& program, Action& action);
-void add_compare(CLI::App& program, Action& action);
-void add_eval(CLI::App& program, Action& action);
-void add_predict(CLI::App& program, Action& action);
-void add_embed(CLI::App& program, Action& action);
-void add_attend(CLI::App& program, Action& action);
-void add_probe(CLI::App& program, Action& action);
-void add_inspect(CLI::App& program, Action& action);
-void add_gradients(CLI::App& program, Action& action);
-void add_generate(CLI::App& program, Action& action);
-void add_explain(CLI::App& program, Action& action);
-void add_report(CLI::App& program, Action& action);
-void add_verify(CLI::App& program, Action& action);
+void add_bench(CommandLine& program);
+void add_train(CommandLine& program);
+void add_resume(CommandLine& program);
+void add_compare(CommandLine& program);
+void add_eval(CommandLine& program);
+void add_predict(CommandLine& program);
+void add_embed(CommandLine& program);
+void add_attend(CommandLine& program);
+void add_probe(CommandLine& program);
+void add_inspect(CommandLine& program);
+void add_gradients(CommandLine& program);
+void add_generate(CommandLine& program);
+void add_explain(CommandLine& program);
+void add_report(CommandLine& program);
+void add_verify(CommandLine& program);
 
 }  // namespace qkv::commands

@@ -107,15 +107,14 @@ int run(const Options& options) {
 
 }  // namespace
 
-void add_compare(CLI::App& program, Action& action) {
+void add_compare(CommandLine& program) {
   add_command<Options>(
-      program, action, "compare", "Train every [[variant]] of a config and print one table",
-      [](CLI::App& command, Options& options) {
-        command.add_option("CONFIG", options.config, "TOML file with variants")->required();
+      program, "compare", "Train every [[variant]] of a config and print one table",
+      [](Command& command, Options& options) {
+        command.add_option("CONFIG", options.config, "TOML file with variants").required();
         command.add_option("--only", options.only, "Name of a variant; may be given several times")
-            ->allow_extra_args(false);
-        command.add_option("--set", options.set, "Change an option of all variants")
-            ->allow_extra_args(false);
+            .repeated();
+        command.add_option("--set", options.set, "Change an option of all variants").repeated();
         add_threads_option(command);
         add_json_flag(command, options.json);
       },

@@ -96,7 +96,7 @@ std::string neighbour_table(const std::vector<Neighbour>& found, const std::stri
   if (in_context) rows[0].push_back("label");
   for (const auto& [cosine, word] : found) {
     auto words = word->sentence.words;
-    words[static_cast<std::size_t>(word->index)] = "[" + word->word() + "]";
+    words[static_cast<std::size_t>(word->index)] = fmt::format("[{}]", word->word());
     rows.push_back({in_context ? fmt::format("{}", fmt::join(words, " ")) : word->word(),
                     fmt::format("{:.4f}", cosine)});
     if (in_context) rows.back().push_back(word->label);
@@ -211,17 +211,17 @@ int run(const Options& options) {
 
 }  // namespace
 
-void add_embed(CLI::App& program, Action& action) {
+void add_embed(CommandLine& program) {
   add_command<Options>(
-      program, action, "embed", "Show a word's static and contextual vectors and their cosines",
-      [](CLI::App& command, Options& options) {
+      program, "embed", "Show a word's static and contextual vectors and their cosines",
+      [](Command& command, Options& options) {
         add_model_argument(command, options.model);
         command.add_option("SENTENCE", options.sentences, "Sentences that contain the word");
         command.add_option("--word", options.word, "The word [the one the model was trained on]");
         command
             .add_option("--layer", options.layer,
                         "After this layer, counted from 0 [after the last]")
-            ->check(CLI::NonNegativeNumber);
+            .not_negative();
         command.add_option("--data", options.data,
                            "File in the task's format: adds the nearest words in it, and to --pca "
                            "and --tsv the word's occurrences");

@@ -45,11 +45,11 @@ int run(const Options& options) {
 
 }  // namespace
 
-void add_eval(CLI::App& program, Action& action) {
+void add_eval(CommandLine& program) {
   add_command<Options>(
-      program, action, "eval",
+      program, "eval",
       "Measure a model on its test split, without one on its valid split, or on a file",
-      [](CLI::App& command, Options& options) {
+      [](Command& command, Options& options) {
         add_model_argument(command, options.model);
         command.add_option("--data", options.data,
                            "File in the task's format [the config's test split]");

@@ -264,12 +264,12 @@ int run(const Options& options) {
 
 }  // namespace
 
-void add_explain(CLI::App& program, Action& action) {
+void add_explain(CommandLine& program) {
   add_command<Options>(
-      program, action, "explain", "Show every step from a sentence to what a model says of a word",
-      [](CLI::App& command, Options& options) {
+      program, "explain", "Show every step from a sentence to what a model says of a word",
+      [](Command& command, Options& options) {
         add_model_argument(command, options.model);
-        command.add_option("SENTENCE", options.sentence, "A sentence")->required();
+        command.add_option("SENTENCE", options.sentence, "A sentence").required();
         command.add_option("--word", options.word, "The word [the one the model was trained on]");
         add_json_flag(command, options.json);
       },

@@ -48,26 +48,25 @@ int run(const Options& options) {
 
 }  // namespace
 
-void add_generate(CLI::App& program, Action& action) {
+void add_generate(CommandLine& program) {
   add_command<Options>(
-      program, action, "generate", "Let a language model continue a text",
-      [](CLI::App& command, Options& options) {
+      program, "generate", "Let a language model continue a text",
+      [](Command& command, Options& options) {
         add_model_argument(command, options.model);
         command.add_option("--prompt", options.prompt, "What the text begins with [a new line]");
         command.add_option("--tokens", options.tokens, "How many tokens to write [500]")
-            ->check(CLI::Range(1, 1'000'000));
+            .between(1, 1'000'000);
         Sampling& sampling = options.sampling;
         command
             .add_option("--temperature", sampling.temperature,
                         "Divides the logits; 0 takes the most probable token [1]")
-            ->check(CLI::Range(0.0, 100.0));
-        command
-            .add_option("--top-k", sampling.top_k, "Only the k most probable tokens; 0: all [0]")
-            ->check(CLI::Range(0, 1'000'000));
+            .between(0.0, 100.0);
+        command.add_option("--top-k", sampling.top_k, "Only the k most probable tokens; 0: all [0]")
+            .between(0, 1'000'000);
         command
             .add_option("--top-p", sampling.top_p,
                         "Only the most probable tokens that reach this share together [1]")
-            ->check(CLI::Range(1e-9, 1.0));
+            .between(1e-9, 1.0);
         command.add_option("--seed", sampling.seed, "Equal seeds give equal texts [1]");
         add_threads_option(command);
         add_json_flag(command, options.json);

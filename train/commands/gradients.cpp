@@ -100,11 +100,11 @@ int run(const Options& options) {
 
 }  // namespace
 
-void add_gradients(CLI::App& program, Action& action) {
+void add_gradients(CommandLine& program) {
   add_command<Options>(
-      program, action, "gradients",
+      program, "gradients",
       "Show how much the loss depends on each word's vector and each parameter",
-      [](CLI::App& command, Options& options) {
+      [](Command& command, Options& options) {
         add_model_argument(command, options.model);
         command.add_option("SENTENCE", options.sentence, "A sentence");
         command.add_option("--word", options.word,

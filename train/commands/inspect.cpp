@@ -161,10 +161,10 @@ int run(const Options& options) {
 
 }  // namespace
 
-void add_inspect(CLI::App& program, Action& action) {
+void add_inspect(CommandLine& program) {
   add_command<Options>(
-      program, action, "inspect", "List a model's parameters, show one, or what training changed",
-      [](CLI::App& command, Options& options) {
+      program, "inspect", "List a model's parameters, show one, or what training changed",
+      [](Command& command, Options& options) {
         add_model_argument(command, options.model);
         command.add_option("PARAMETER", options.parameter,
                            "Path, such as encoder.layers.0.attention.w_q.weight");

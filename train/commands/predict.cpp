@@ -41,10 +41,10 @@ int run(const Options& options) {
 
 }  // namespace
 
-void add_predict(CLI::App& program, Action& action) {
+void add_predict(CommandLine& program) {
   add_command<Options>(
-      program, action, "predict", "Say what a model makes of a text",
-      [](CLI::App& command, Options& options) {
+      program, "predict", "Say what a model makes of a text",
+      [](Command& command, Options& options) {
         add_model_argument(command, options.model);
         command.add_option("TEXT", options.texts, "Sentences");
         command.add_option("--file", options.file, "File with a sentence a line");

@@ -24,11 +24,10 @@ int run(const Options& options) {
 
 }  // namespace
 
-void add_probe(CLI::App& program, Action& action) {
+void add_probe(CommandLine& program) {
   add_command<Options>(
-      program, action, "probe",
-      "Check each [[probe]] of a model's config, exit code 1 when one fails",
-      [](CLI::App& command, Options& options) {
+      program, "probe", "Check each [[probe]] of a model's config, exit code 1 when one fails",
+      [](Command& command, Options& options) {
         add_model_argument(command, options.model);
         add_json_flag(command, options.json);
       },

@@ -32,17 +32,17 @@ int run(const Options& options) {
 
 }  // namespace
 
-void add_report(CLI::App& program, Action& action) {
+void add_report(CommandLine& program) {
   add_command<Options>(
-      program, action, "report", "Make one HTML page of what a run or a comparison learned",
-      [](CLI::App& command, Options& options) {
-        command.add_option("RUN", options.run, "Folder of a run, or of `qkv compare`")->required();
+      program, "report", "Make one HTML page of what a run or a comparison learned",
+      [](Command& command, Options& options) {
+        command.add_option("RUN", options.run, "Folder of a run, or of `qkv compare`").required();
         command.add_option("-o,--output", options.output, "File to write [RUN/report.html]");
         command
             .add_option("--sentence", options.sentences,
                         "Show the attention of this sentence instead of some from the data; may be "
                         "given several times")
-            ->allow_extra_args(false);
+            .repeated();
         add_threads_option(command);
       },
       run);

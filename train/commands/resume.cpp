@@ -59,13 +59,13 @@ int run(const Options& options) {
 
 }  // namespace
 
-void add_resume(CLI::App& program, Action& action) {
+void add_resume(CommandLine& program) {
   add_command<Options>(
-      program, action, "resume", "Go on from the newest sound checkpoint of a run",
-      [](CLI::App& command, Options& options) {
-        command.add_option("RUN", options.run, "Folder of the run, such as runs/bank")->required();
+      program, "resume", "Go on from the newest sound checkpoint of a run",
+      [](Command& command, Options& options) {
+        command.add_option("RUN", options.run, "Folder of the run, such as runs/bank").required();
         command.add_option("--set", options.set, "Change an option: --set train.steps=1000")
-            ->allow_extra_args(false);
+            .repeated();
         add_threads_option(command);
       },
       run);

@@ -6,14 +6,14 @@
 
 namespace qkv::commands {
 
-void add_model_argument(CLI::App& command, std::string& model) {
+void add_model_argument(Command& command, std::string& model) {
   command
       .add_option("MODEL", model,
                   "A checkpoint file, or a run folder: its best checkpoint, else its newest")
-      ->required();
+      .required();
 }
 
-void add_untrained_flag(CLI::App& command, bool& flag) {
+void add_untrained_flag(Command& command, bool& flag) {
   command.add_flag("--untrained", flag, "The model as it was before its first step");
 }
 
@@ -22,15 +22,13 @@ Trained load_model(const std::string& model, bool before_training) {
   return before_training ? untrained(trained) : std::move(trained);
 }
 
-void add_json_flag(CLI::App& command, bool& json) {
+void add_json_flag(Command& command, bool& json) {
   command.add_flag("--json", json, "Print one JSON document on stdout");
 }
 
-void add_threads_option(CLI::App& command) {
-  command
-      .add_option_function<int>("--threads", set_threads,
-                                "Number of threads; results do not depend on it")
-      ->check(CLI::Range(1, 256));
+void add_threads_option(Command& command) {
+  command.add_option("--threads", set_threads, "Number of threads; results do not depend on it")
+      .between(1, 256);
 }
 
 void print(const Json& document) {

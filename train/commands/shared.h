@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
-#include <memory>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "train/commands/command_line.h"
 #include "train/commands/commands.h"
 #include "train/look/probe_check.h"
 #include "train/run.h"
@@ -18,23 +18,12 @@ namespace qkv::commands {
 
 using Json = nlohmann::ordered_json;
 
-/// Declares a subcommand whose options live in an `Options`, filled by `declare(CLI::App&,
-/// Options&)`, and which `run(const Options&)` carries out.
-template <class Options, class Declare>
-void add_command(CLI::App& program, Action& action, const std::string& name,
-                 const std::string& summary, Declare declare, int (*run)(const Options&)) {
-  CLI::App* command = program.add_subcommand(name, summary);
-  const auto options = std::make_shared<Options>();
-  declare(*command, *options);
-  command->callback([&action, options, run] { action = [options, run] { return run(*options); }; });
-}
-
-void add_model_argument(CLI::App& command, std::string& model);
-void add_untrained_flag(CLI::App& command, bool& flag);
+void add_model_argument(Command& command, std::string& model);
+void add_untrained_flag(Command& command, bool& flag);
 /// What the MODEL argument and the --untrained flag name. Throws UserError.
 Trained load_model(const std::string& model, bool before_training);
-void add_json_flag(CLI::App& command, bool& json);
-void add_threads_option(CLI::App& command);
+void add_json_flag(Command& command, bool& json);
+void add_threads_option(Command& command);
 
 /// The one JSON document that `--json` puts on stdout.
 void print(const Json& document);

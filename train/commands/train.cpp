@@ -45,14 +45,14 @@ int run(const Options& options) {
 
 }  // namespace
 
-void add_train(CLI::App& program, Action& action) {
+void add_train(CommandLine& program) {
   add_command<Options>(
-      program, action, "train", "Train a model from a config",
-      [](CLI::App& command, Options& options) {
+      program, "train", "Train a model from a config",
+      [](Command& command, Options& options) {
         command.add_option("CONFIG", options.config, "TOML file, such as configs/bank.toml")
-            ->required();
+            .required();
         command.add_option("--set", options.set, "Change an option: --set train.steps=100")
-            ->allow_extra_args(false);
+            .repeated();
         command.add_option("--run", options.run, "Folder of the run [runs/NAME]");
         add_threads_option(command);
         add_json_flag(command, options.json);

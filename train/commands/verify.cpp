@@ -78,14 +78,14 @@ int run(const Options& options) {
 
 }  // namespace
 
-void add_verify(CLI::App& program, Action& action) {
+void add_verify(CommandLine& program) {
   add_command<Options>(
-      program, action, "verify", "Check the checksum and the structure of checkpoints",
-      [](CLI::App& command, Options& options) {
+      program, "verify", "Check the checksum and the structure of checkpoints",
+      [](Command& command, Options& options) {
         command
             .add_option("MODEL", options.model,
                         "A checkpoint file, or a run folder: all of its checkpoints")
-            ->required();
+            .required();
         add_json_flag(command, options.json);
       },
       run);

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+/// Declares what the program understands. CLI11 does the work; its header takes four seconds to
+/// compile, so only command_line.cpp includes it.
+namespace qkv::commands {
+
+/// An option or argument that was just declared. Values that break a condition are wrong use.
+class Option {
+ public:
+  explicit Option(CLI::Option* option) : option_(option) {}
+  Option required();
+  Option not_negative();
+  Option between(int low, int high);
+  Option between(double low, double high);
+  /// May be given several times, with one value each time.
+  Option repeated();
+
+ private:
+  CLI::Option* option_;
+};
+
+/// A subcommand.
+class Command {
+ public:
+  explicit Command(CLI::App* app) : app_(app) {}
+  /// Declares an option "--name" or an argument "NAME" that is stored in `value`, which must
+  /// outlive the command line. T: std::string, std::vector<std::string>, Index, std::size_t or
+  /// double.
+  template <class T>
+  Option add_option(const std::string& name, T& value, const std::string& help);
+  /// The same for an integer that is handed to `set`.
+  Option add_option(const std::string& name, void (*set)(int), const std::string& help);
+  void add_flag(const std::string& name, bool& value, const std::string& help);
+  /// What the help ends with.
+  void footer(std::function<std::string()> text);
+
+ private:
+  CLI::App* app_;
+};
+
+/// The program's subcommands, of which the user names one.
+class CommandLine {
+ public:
+  CommandLine(const std::string& name, const std::string& summary, const std::string& version);
+  ~CommandLine();
+
+  /// Adds a subcommand; `action` carries it out and returns the exit code.
+  Command add(const std::string& name, const std::string& summary, std::function<int()> action);
+  /// Carries out what the user asked for and returns the exit code. Throws UserError for wrong use.
+  int run(int argc, const char* const* argv);
+
+ private:
+  std::unique_ptr<CLI::App> app_;
+  std::function<int()> chosen_;
+};
+
+/// Adds a subcommand whose options live in an `Options`, filled by `declare(Command&, Options&)`,
+/// and which `run(const Options&)` carries out.
+template <class Options, class Declare>
+void add_command(CommandLine& program, const std::string& name, const std::string& summary,
+                 Declare declare, int (*run)(const Options&)) {
+  const auto options = std::make_shared<Options>();
+  Command command = program.add(name, summary, [options, run] { return run(*options); });
+  declare(command, *options);
+}
+
+}  // namespace qkv::commands
