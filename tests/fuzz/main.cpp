@@ -8,6 +8,7 @@
 #include <memory>
 #include <set>
 
+#include "core/parallel.h"
 #include "tests/fuzz/check.h"
 #include "tests/fuzz/shrink.h"
 
@@ -21,7 +22,6 @@ constexpr unsigned most_seconds_a_case = 20;
 struct Options {
   std::uint64_t seed = 1, first = 0, cases = std::numeric_limits<std::uint64_t>::max();
   double seconds = std::numeric_limits<double>::infinity();
-  bool shrink = true;
 };
 
 /// What a worker leaves behind, also when it crashes.
@@ -113,17 +113,19 @@ std::optional<Failure> guarded(const Case& sample) {
                  found->expected, found->bound, found->message};
 }
 
-void report(const Options& options, std::uint64_t index, double seconds) {
-  Draw draw(options.seed, index);
-  Case sample = draw_case(draw);
-  if (options.shrink)
-    sample = shrunk(draw.choices(), [](const Case& smaller) {
-      const auto failure = guarded(smaller);
-      return failure ? kind_of(*failure) : std::string();
-    });
-  const auto failure = guarded(sample);
-  fmt::print("\nTEST_CASE(\"fuzz: {}, seed {}, case {}\") {{  // after {:.1f} s\n", sample.family,
-             options.seed, index, seconds);
+using Check = std::function<std::optional<Failure>(const Case&)>;
+
+/// Prints a case that fails, as small as it gets.
+void report(std::uint64_t seed, std::uint64_t index, const std::string& when, const Check& check) {
+  Draw draw(seed, index);
+  draw_case(draw);
+  const Case sample = shrunk(draw.choices(), [&](const Case& smaller) {
+    const auto failure = check(smaller);
+    return failure ? kind_of(*failure) : std::string();
+  });
+  const auto failure = check(sample);
+  fmt::print("\nTEST_CASE(\"fuzz: {}, seed {}, case {}\") {{  // {}\n", sample.family, seed, index,
+             when);
   if (failure)
     fmt::print("  // {}\n{}}}\n", summary_of(*failure), code_of(sample, *failure));
   else
@@ -158,7 +160,15 @@ int fuzz(const Options& options) {
     ++failures;
     crashes += WIFSIGNALED(status) ? 1 : 0;
     Draw draw(options.seed, board->index);
-    if (reported[draw_case(draw).family]++ < 2) report(options, board->index, seconds());
+    if (reported[draw_case(draw).family]++ < 2) {
+      const std::string when = fmt::format("after {:.1f} s", seconds());
+      // In a process of its own; what crashes while it shrinks is checked in a process for each try.
+      const int ended = WIFSIGNALED(status) ? status : forked([&] {
+        report(options.seed, board->index, when, [](const Case& sample) { return check(sample); });
+        return 0;
+      });
+      if (WIFSIGNALED(ended)) report(options.seed, board->index, when, guarded);
+    }
     ++board->index;
   }
   std::uint64_t cases = 0;
@@ -198,6 +208,7 @@ Options parsed(int count, char** arguments) {
 }  // namespace qkv::fuzz
 
 int main(int count, char** arguments) try {
+  qkv::set_threads(1);  // so that forked processes have all there is
   return qkv::fuzz::fuzz(qkv::fuzz::parsed(count, arguments));
 } catch (const std::exception& error) {
   fmt::print(stderr, "{}\n", error.what());

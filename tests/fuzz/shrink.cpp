@@ -7,7 +7,7 @@ namespace {
 
 using Choices = std::vector<std::uint32_t>;
 
-constexpr int most_trials = 1500;
+constexpr int most_trials = 800;
 
 class Shrinker {
  public:

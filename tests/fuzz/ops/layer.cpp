@@ -64,7 +64,7 @@ Array product(const Array& a, const Array& b, bool ta, bool tb) {
 }
 
 void draw_matmul(Builder& b) {
-  const Index m = b.size(65), n = b.size(65), k = b.size(m * n > 500 ? 33 : 130);
+  const Index m = b.size(65), n = b.size(65), k = b.size(std::clamp<Index>(40000 / std::max<Index>(1, m * n), 3, 130));
   const auto transpose = b.draw.pick({Transpose::none, Transpose::first, Transpose::second});
   const bool ta = transpose == Transpose::first, tb = transpose == Transpose::second;
   std::vector<Index> first = ta ? std::vector{k, m} : std::vector{m, k};
@@ -203,9 +203,11 @@ struct Attention {
 };
 
 void draw_attention_call(Builder& b, bool weights_alone) {
-  const Index heads = b.draw.pick<Index>({1, 2, 3}), part = b.positive(17), width = heads * part;
-  const Index batch = b.size(9), queries = b.size(40);
-  const Index keys = b.draw.chance(30) ? b.size(40) : queries;
+  // Long or wide or many, but not all at once.
+  const Index queries = b.size(40), keys = b.draw.chance(30) ? b.size(40) : queries;
+  const Index work = 20000 / std::max<Index>(1, queries * keys);
+  const Index heads = b.draw.pick<Index>({1, 2, 3}), part = b.positive(std::clamp<Index>(work / 6, 1, 17));
+  const Index width = heads * part, batch = b.size(std::clamp<Index>(work / width, 1, 9));
   const std::size_t q = b.like({batch, queries, width});
   const bool same = queries == keys && b.draw.chance(20);
   const std::size_t k = same ? q : b.like({batch, keys, width});
