@@ -1,6 +1,7 @@
 #include <bit>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include "tests/fuzz/case.h"
 
@@ -116,14 +117,13 @@ std::vector<double> Builder::values(Index count) {
 }
 
 std::size_t Builder::input(const Shape& shape, std::vector<double> values) {
-  // Inputs come before steps: positions of steps are counted from the end of the inputs in finish().
   case_.inputs.push_back({shape, std::move(values)});
   return case_.inputs.size() - 1;
 }
 
 namespace {
 
-/// Results of steps are counted from here until all inputs are known.
+/// Steps are numbered from here on until all inputs are known, and then after the inputs.
 constexpr std::size_t first_step = 1000;
 
 }  // namespace
@@ -144,6 +144,13 @@ std::size_t Builder::like(const Shape& shape) {
       return fitting[static_cast<std::size_t>(draw.index_below(std::ssize(fitting)))];
   }
   return input(shape, values(shape.size()));
+}
+
+std::size_t Builder::finite(const Shape& shape) {
+  const std::uint32_t extremes = std::exchange(extremes_, 0);
+  const std::size_t x = input(shape, values(shape.size()));
+  extremes_ = extremes;
+  return x;
 }
 
 std::size_t Builder::any(int least_rank, int most_rank) {
@@ -210,7 +217,32 @@ std::size_t Builder::add(const std::string& op, std::vector<std::size_t> operand
   return first_step + case_.steps.size() - 1;
 }
 
+/// Leaves the last step, and what it depends on.
+void Builder::drop_unused() {
+  std::vector<bool> inputs(case_.inputs.size()), steps(case_.steps.size());
+  if (!steps.empty()) steps.back() = true;
+  for (std::size_t i = steps.size(); i-- > 0;)
+    if (steps[i])
+      for (const std::size_t operand : case_.steps[i].operands)
+        (operand >= first_step ? steps[operand - first_step] : inputs[operand]) = true;
+  std::map<std::size_t, std::size_t> moved;
+  const auto keep = [&](auto& from, const std::vector<bool>& used, std::size_t first) {
+    std::remove_reference_t<decltype(from)> kept;
+    for (std::size_t i = 0; i < from.size(); ++i) {
+      if (!used[i]) continue;
+      moved[first + i] = first + kept.size();
+      kept.push_back(std::move(from[i]));
+    }
+    from = std::move(kept);
+  };
+  keep(case_.inputs, inputs, 0);
+  keep(case_.steps, steps, first_step);
+  for (Step& step : case_.steps)
+    for (std::size_t& operand : step.operands) operand = moved.at(operand);
+}
+
 Case Builder::finish() {
+  drop_unused();
   for (Step& step : case_.steps)
     for (std::size_t& operand : step.operands)
       if (operand >= first_step) operand = operand - first_step + case_.inputs.size();

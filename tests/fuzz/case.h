@@ -72,6 +72,8 @@ class Builder {
 
   /// An operand of a shape.
   std::size_t like(const Shape& shape);
+  /// An operand of a shape without infinities and NaN.
+  std::size_t finite(const Shape& shape);
   /// An operand of any shape with a rank in this range.
   std::size_t any(int least_rank, int most_rank = 4);
   /// An operand with values in [low, high].
@@ -98,6 +100,7 @@ class Builder {
  private:
   std::vector<double> values(Index count);
   std::size_t input(const Shape& shape, std::vector<double> values);
+  void drop_unused();
 
   Case case_;
   std::uint32_t reuse_, extremes_;

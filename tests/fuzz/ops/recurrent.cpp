@@ -69,9 +69,11 @@ OpDraw recurrent(const std::string& name, Index gates, Run run, Cell cell) {
   return [=](Builder& b) {
     const Index batch = b.size(40), hidden = b.positive(batch > 6 ? 5 : 19), in = b.positive(9);
     const Index time = b.size(batch * hidden > 60 ? 4 : 13);
+    // Weights are finite: by infinity times the zeros of padding and of the first state they would
+    // show what is skipped.
     const std::size_t x = b.like({batch, time, in});
     const Index rows = gates * hidden;
-    const std::vector<std::size_t> operands = {x, b.like({rows, in}), b.like({rows, hidden}),
+    const std::vector<std::size_t> operands = {x, b.finite({rows, in}), b.finite({rows, hidden}),
                                                b.like({rows}), b.like({rows})};
     const Indices lengths = b.draw.chance(60) ? b.indices({batch}, time + 1) : Indices();
     const bool reverse = b.draw.chance(40);
