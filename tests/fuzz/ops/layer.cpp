@@ -160,6 +160,9 @@ struct Attention {
             scores.push_back(options.scale == 1 ? score : Real{options.scale} * score);
           }
           std::vector<Scalar> row = softmax(scores, dtype);
+          // Keys that are all infinitely far off give zeros or, as in PyTorch, NaN.
+          if (!scores.empty() && shift_of(scores, dtype).value() == -std::numeric_limits<Real>::infinity())
+            for (Scalar& weight : row) weight.number.unsure = true;
           row.resize(static_cast<std::size_t>(keys), zero(dtype));
           y.scalars.insert(y.scalars.end(), row.begin(), row.end());
         }
@@ -256,6 +259,7 @@ void draw_embedding(Builder& b) {
 void draw_layer_norm(Builder& b) {
   const std::size_t x = b.any(1);
   const Index width = b.shape_of(x).dim(-1);
+  if (width == 0) return;  // is refused
   const bool bias = b.draw.chance(70);
   const double epsilon = b.option({1e-5, 1e-3, 1, 0});
   std::vector<std::size_t> operands = {x, b.like({width})};
@@ -285,6 +289,7 @@ void draw_layer_norm(Builder& b) {
 void draw_rms_norm(Builder& b) {
   const std::size_t x = b.any(1);
   const Index width = b.shape_of(x).dim(-1);
+  if (width == 0) return;  // is refused
   const double epsilon = b.option({1e-5, 1e-3, 1, 0});
   b.add("rms_norm", {x, b.like({width})},
         {fmt::format("rms_norm($0, $1, {})", text(epsilon)),

@@ -68,7 +68,7 @@ using Run = Tensor (*)(const Tensor&, const RecurrentWeights&, const Indices&, b
 OpDraw recurrent(const std::string& name, Index gates, Run run, Cell cell) {
   return [=](Builder& b) {
     const Index batch = b.size(40), hidden = b.positive(batch > 6 ? 5 : 19), in = b.positive(9);
-    const Index time = b.size(batch * hidden > 60 ? 4 : 13);
+    const Index time = b.positive(batch * hidden > 60 ? 4 : 13);
     // Weights are finite: by infinity times the zeros of padding and of the first state they would
     // show what is skipped.
     const std::size_t x = b.like({batch, time, in});
