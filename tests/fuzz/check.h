@@ -1,0 +1,37 @@
+#pragma once
+
+#include <optional>
+
+#include "tests/fuzz/case.h"
+
+namespace qkv::fuzz {
+
+/// An array that differs from what it should be.
+struct Failure {
+  DType dtype = DType::float32;
+  std::string what;  ///< "output", or "gradient of x1"
+  Index element = 0;
+  double got = 0, expected = 0, bound = 0;
+  std::string message;  ///< what else went wrong: an exception, a shape, a signal
+};
+
+/// What the library makes of a case.
+Outcome outcome_of(const Case& sample, DType dtype);
+
+/// What the oracle makes of it: for the output and each gradient the exact values, with bounds.
+struct Expected {
+  Shape shape;
+  std::vector<Number> output;
+  std::vector<std::vector<Number>> gradients;
+};
+Expected expected_of(const Case& sample, DType dtype);
+
+/// The first difference between the two, in float32 and then in float64.
+std::optional<Failure> check(const Case& sample);
+
+/// The case as a test of doctest, which fails as long as the library does.
+std::string code_of(const Case& sample, const Failure& failure);
+/// One line: what failed and how.
+std::string summary_of(const Failure& failure);
+
+}  // namespace qkv::fuzz

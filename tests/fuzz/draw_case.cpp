@@ -1,0 +1,42 @@
+#include "tests/fuzz/case.h"
+
+namespace qkv::fuzz {
+
+const std::map<std::string, OpDraw>& op_draws() {
+  static const std::map<std::string, OpDraw> draws = [] {
+    std::map<std::string, OpDraw> all;
+    for (const auto* family : {&elementwise_draws(), &shape_draws(), &reduction_draws(),
+                               &layer_draws(), &recurrent_draws(), &loss_draws()})
+      all.insert(family->begin(), family->end());
+    return all;
+  }();
+  return draws;
+}
+
+namespace {
+
+const std::pair<const std::string, OpDraw>& one_of_all(Draw& draw) {
+  return *std::next(op_draws().begin(), draw.index_below(std::ssize(op_draws())));
+}
+
+Case draw_op(Draw& draw) {
+  const auto& [name, add] = one_of_all(draw);
+  Builder builder(draw, name);
+  add(builder);
+  return builder.finish();
+}
+
+/// Ops on ops, with operands used more than once.
+Case draw_graph(Draw& draw) {
+  Builder builder(draw, "graph", 75);
+  for (Index steps = 2 + draw.index_below(6); steps > 0; --steps) one_of_all(draw).second(builder);
+  return builder.finish();
+}
+
+}  // namespace
+
+Case draw_case(Draw& draw) {
+  return draw.chance(25) ? draw_graph(draw) : draw_op(draw);
+}
+
+}  // namespace qkv::fuzz

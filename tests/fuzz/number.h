@@ -1,0 +1,206 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <span>
+
+#include "core/dtype.h"
+
+namespace qkv::fuzz {
+
+using Real = long double;
+
+/// What a floating-point type can hold. `unit` is the largest relative error of one rounding.
+struct Format {
+  Real unit, largest, smallest_normal;
+};
+
+inline const Format& format_of(DType dtype) {
+  static const Format formats[] = {{0x1p-24L, std::numeric_limits<float>::max(),
+                                    std::numeric_limits<float>::min()},
+                                   {0x1p-53L, std::numeric_limits<double>::max(),
+                                    std::numeric_limits<double>::min()}};
+  return formats[dtype == DType::float32 ? 0 : 1];
+}
+
+/// Computed errors may be this many times the first-order bound.
+constexpr Real slack = 4;
+
+/// The exact value of an expression, and how far a computation in a floating-point type may be from
+/// it: first-order running error analysis (Higham 2002, "Accuracy and Stability of Numerical
+/// Algorithms", 3.3).
+///
+/// `error` counts units of roundoff, and is 0 only for values that the type computes exactly. A
+/// value beyond the type's range stays finite here: the type has an infinity in its place. `unsure`
+/// marks what the type may not give at all, as a difference of two infinities that are finite here.
+struct Number {
+  Real value = 0;
+  Real error = 0;
+  DType dtype = DType::float32;
+  bool unsure = false;
+
+  const Format& format() const { return format_of(dtype); }
+  bool finite() const { return std::isfinite(value); }
+  /// Too large for the type.
+  bool over() const { return finite() && std::fabs(value) > format().largest; }
+  bool exact() const { return error == 0 && !unsure; }
+  /// The largest error to accept.
+  Real bound() const { return slack * format().unit * error; }
+};
+
+/// A number that is rounded to the type unless the type can hold it.
+inline Number constant(Real value, DType dtype) {
+  const Real held = dtype == DType::float32 ? static_cast<Real>(static_cast<float>(value))
+                                            : static_cast<Real>(static_cast<double>(value));
+  return {value, held == value || std::isnan(value) ? 0 : std::fabs(value), dtype, false};
+}
+
+/// `value` after an operation whose operands' errors alone make it `error` wrong, and which rounds
+/// `roundings` times.
+inline Number rounded(Real value, Real error, DType dtype, bool unsure, Real roundings = 1) {
+  const Format& format = format_of(dtype);
+  if (!std::isfinite(value)) return {value, 0, dtype, unsure};
+  const bool exact = error == 0 && constant(value, dtype).error == 0;
+  if (!exact || roundings > 1)
+    error += value == 0 ? 0 : roundings * std::max(std::fabs(value), format.smallest_normal);
+  Number result{value, error, dtype, unsure || !std::isfinite(error)};
+  const Real bound = result.bound();
+  if ((std::fabs(value) > format.largest) != (std::fabs(value) + bound > format.largest) ||
+      (std::fabs(value) > format.largest && std::fabs(value) - bound <= format.largest))
+    result.unsure = true;
+  return result;
+}
+
+/// Marks what was computed from an infinity of the type that is finite here.
+inline Number after_overflow(Number result, bool over) {
+  result.unsure = result.unsure || (over && !result.over());
+  return result;
+}
+
+inline Real times(Real error, Real factor) {
+  return error == 0 ? 0 : error * std::fabs(factor);
+}
+
+inline Number operator-(Number a) {
+  a.value = -a.value;
+  return a;
+}
+
+inline Number operator+(const Number& a, const Number& b) {
+  return after_overflow(
+      rounded(a.value + b.value, a.error + b.error, a.dtype, a.unsure || b.unsure),
+      a.over() || b.over());
+}
+
+inline Number operator-(const Number& a, const Number& b) {
+  return a + -b;
+}
+
+inline Number operator*(const Number& a, const Number& b) {
+  const Real error = times(a.error, b.value) + times(b.error, a.value) +
+                     a.error * b.error * a.format().unit;
+  return after_overflow(rounded(a.value * b.value, error, a.dtype, a.unsure || b.unsure),
+                        a.over() || b.over());
+}
+
+inline Number operator/(const Number& a, const Number& b) {
+  const Real value = a.value / b.value;
+  const bool near_zero = !b.exact() && std::fabs(b.value) <= b.bound();
+  Number result = rounded(value, (a.error + times(b.error, value)) / std::fabs(b.value), a.dtype,
+                          a.unsure || b.unsure || near_zero);
+  // By an infinity that should be finite: 0 instead of a small value.
+  if (b.over() && !a.over()) result.error += std::fabs(value) / a.format().unit;
+  return after_overflow(result, a.over());
+}
+
+/// f(x) from its exact value and derivative, where computing it rounds `roundings` times.
+inline Number function(const Number& x, Real value, Real derivative, Real roundings = 3) {
+  return rounded(value, times(x.error, derivative), x.dtype,
+                 x.unsure || x.error * x.format().unit * slack > 1e-2L * std::max<Real>(
+                                                                     1, std::fabs(x.value)),
+                 roundings);
+}
+
+inline Number exp(const Number& x) {
+  const Real value = std::exp(x.value);
+  return function(x, value, value);
+}
+
+inline Number log(const Number& x) {
+  Number y = function(x, std::log(x.value), 1 / x.value);
+  y.unsure = y.unsure || (!x.exact() && x.value <= x.bound());
+  return after_overflow(y, x.over());
+}
+
+inline Number sqrt(const Number& x) {
+  const Real value = std::sqrt(x.value);
+  Number y = rounded(value, x.error == 0 ? 0 : std::min(x.error / (2 * value),
+                                                       std::sqrt(x.error / x.format().unit)),
+                     x.dtype, x.unsure || (!x.exact() && x.value - x.bound() < 0));
+  return after_overflow(y, x.over());
+}
+
+inline Number tanh(const Number& x) {
+  const Real value = std::tanh(x.value);
+  return function(x, value, 1 - value * value);
+}
+
+inline Number abs(const Number& x) {
+  return x.value < 0 || std::signbit(x.value) ? -x : x;
+}
+
+inline Number sigmoid(const Number& x) {
+  const Real power = std::exp(-x.value), value = 1 / (1 + power);
+  Number y = function(x, value, value * (1 - value), 4);
+  if (power > x.format().largest / 2 && x.finite()) y.error += value / x.format().unit;
+  return y;
+}
+
+/// The sum of numbers in any order: rounding errors of n terms grow like sqrt(n) (Higham & Mary
+/// 2019, "A New Approach to Probabilistic Rounding Error Analysis").
+class Sum {
+ public:
+  explicit Sum(DType dtype) : dtype_(dtype) {}
+
+  void add(const Number& x) {
+    value_ += x.value;
+    error_ += x.error;
+    if (x.value == 0 && x.exact()) {
+      ++zeros_;
+      return;
+    }
+    size_ += std::fabs(x.value);
+    unsure_ = unsure_ || x.unsure;
+    over_ = over_ || x.over();
+    ++terms_;
+  }
+  bool empty() const { return terms_ + zeros_ == 0; }
+  Number number() const {
+    if (terms_ <= 1) return {value_, error_, dtype_, unsure_};
+    const bool mixed = std::isfinite(value_) && size_ > std::fabs(value_);
+    Number sum{value_, std::isfinite(value_) ? error_ + std::sqrt(terms_) * size_ : 0, dtype_,
+               unsure_};
+    const Real bound = sum.bound(), largest = sum.format().largest;
+    if (std::isfinite(value_) &&
+        ((mixed && size_ > largest) || std::fabs(std::fabs(value_) - largest) <= bound))
+      sum.unsure = true;
+    return after_overflow(sum, over_ && std::isfinite(value_));
+  }
+
+ private:
+  DType dtype_;
+  Real value_ = 0, error_ = 0, size_ = 0, terms_ = 0, zeros_ = 0;
+  bool unsure_ = false, over_ = false;
+};
+
+enum class Answer { no, yes, unsure };
+
+/// Whether a < b, as far as their errors allow an answer.
+inline Answer below(const Number& a, const Number& b) {
+  const bool close = std::fabs(a.value - b.value) <= a.bound() + b.bound();
+  if (a.unsure || b.unsure || (close && !(a.exact() && b.exact()))) return Answer::unsure;
+  return a.value < b.value ? Answer::yes : Answer::no;
+}
+
+}  // namespace qkv::fuzz

@@ -1,0 +1,418 @@
+#include "tests/fuzz/formulas.h"
+
+namespace qkv::fuzz {
+namespace {
+
+/// The seed that PyTorch's side knows as well.
+const Random random(7, Purpose::testing);
+constexpr const char* random_code = "Random(7, Purpose::testing)";
+
+/// What dropout multiplies element `i` with.
+Scalar dropped(const Scalar& x, Index i, double probability) {
+  const bool kept = random.bits(static_cast<std::uint64_t>(i)) >= std::ceil(probability * 0x1p32);
+  return kept ? x * constant_like(1 / (1 - Real{probability}), x) : 0 * x;
+}
+
+void draw_dropout(Builder& b) {
+  const double probability = b.option({0.5, 0, 0.1, 0.9});
+  b.add("dropout", {b.any(0)},
+        {fmt::format("dropout($0, {}, {})", text(probability), random_code),
+         [=](const In& x) { return dropout(x[0], probability, random); },
+         [=](const Arrays& x) {
+           Array y = x[0];
+           if (probability > 0)
+             for (Index i = 0; i < y.size(); ++i) y[i] = dropped(x[0][i], i, probability);
+           return y;
+         }});
+}
+
+Scalar element(const Array& x, Index matrix, Index row, Index column) {
+  return x[(matrix * x.shape.dim(-2) + row) * x.shape.dim(-1) + column];
+}
+
+/// Rows of the matrices' product; `ta` and `tb` say which operand is transposed.
+Array product(const Array& a, const Array& b, bool ta, bool tb) {
+  const auto leading = [](const Array& x) {
+    return Shape(x.shape.sizes().first(static_cast<std::size_t>(x.shape.rank() - 2)));
+  };
+  const Shape la = leading(a), lb = leading(b), l = broadcast("fuzz", la, lb);
+  const Index m = a.shape.dim(ta ? -1 : -2), k = a.shape.dim(ta ? -2 : -1),
+              n = b.shape.dim(tb ? -2 : -1);
+  std::vector<Index> sizes(l.begin(), l.end());
+  sizes.insert(sizes.end(), {m, n});
+  Array y{Shape(sizes), {}};
+  if (y.size() == 0) return y;
+  const DType dtype = dtype_in({a, b});
+  std::vector<Scalar> rows, columns;
+  for (Index s = 0; s < l.size(); ++s) {
+    const Index sa = broadcast_position(la, l, s), sb = broadcast_position(lb, l, s);
+    rows.clear();
+    columns.clear();
+    for (Index i = 0; i < m; ++i)
+      for (Index p = 0; p < k; ++p) rows.push_back(ta ? element(a, sa, p, i) : element(a, sa, i, p));
+    for (Index j = 0; j < n; ++j)
+      for (Index p = 0; p < k; ++p)
+        columns.push_back(tb ? element(b, sb, j, p) : element(b, sb, p, j));
+    for (Index i = 0; i < m; ++i)
+      for (Index j = 0; j < n; ++j)
+        y.scalars.push_back(dot(
+            std::span(rows).subspan(static_cast<std::size_t>(i * k), static_cast<std::size_t>(k)),
+            std::span(columns).subspan(static_cast<std::size_t>(j * k), static_cast<std::size_t>(k)),
+            dtype));
+  }
+  return y;
+}
+
+void draw_matmul(Builder& b) {
+  const Index m = b.size(65), n = b.size(65), k = b.size(std::clamp<Index>(40000 / std::max<Index>(1, m * n), 3, 130));
+  const auto transpose = b.draw.pick({Transpose::none, Transpose::first, Transpose::second});
+  const bool ta = transpose == Transpose::first, tb = transpose == Transpose::second;
+  std::vector<Index> first = ta ? std::vector{k, m} : std::vector{m, k};
+  std::vector<Index> second = tb ? std::vector{n, k} : std::vector{k, n};
+  if (m * n * k < 3000 && b.draw.chance(40)) {
+    const Index batch = b.size(5);
+    if (b.draw.chance(70)) first.insert(first.begin(), batch);
+    if (b.draw.chance(70)) second.insert(second.begin(), b.draw.chance(20) ? 1 : batch);
+    if (first.size() == 3 && b.draw.chance(20)) first.insert(first.begin(), b.size(3));
+  }
+  const std::size_t x = b.like(Shape(first)), y = b.like(Shape(second));
+  const char* code = ta   ? "matmul($0, $1, Transpose::first)"
+                     : tb ? "matmul($0, $1, Transpose::second)"
+                          : "matmul($0, $1)";
+  b.add("matmul", {x, y},
+        {code, [=](const In& in) { return matmul(in[0], in[1], transpose); },
+         [=](const Arrays& in) { return product(in[0], in[1], ta, tb); }});
+}
+
+using Linear = Tensor (*)(const Tensor&, const Tensor&, const Tensor&);
+
+OpDraw affine_map(const std::string& name, Linear run, bool activated) {
+  return [=](Builder& b) {
+    const std::size_t x = b.any(1, 3);
+    const Shape shape = b.shape_of(x);
+    const Index in = shape.dim(-1), rows = in ? shape.size() / in : 1;
+    const Index out = b.size(rows * in > 300 ? 17 : 65);
+    std::vector<std::size_t> operands = {x, b.like({out, in})};
+    if (b.draw.chance(60)) operands.push_back(b.like({out}));
+    const bool bias = operands.size() == 3;
+    b.add(name, operands,
+          {name + (bias ? "($0, $1, $2)" : "($0, $1)"),
+           [=](const In& given) { return run(given[0], given[1], bias ? given[2] : Tensor()); },
+           [=](const Arrays& given) {
+             return linear(activated ? map(given[0], [](const Scalar& s) { return gelu(s); }) : given[0],
+                           given[1], bias ? &given[2] : nullptr);
+           }});
+  };
+}
+
+void draw_softmax(Builder& b) {
+  b.add("softmax", {b.any(1)},
+        {"softmax($0)", [](const In& x) { return softmax(x[0]); },
+         [](const Arrays& x) {
+           return map_rows(x[0], [&](auto s) { return softmax(s, dtype_in(x)); });
+         }});
+}
+
+void draw_log_softmax(Builder& b) {
+  b.add("log_softmax", {b.any(1)},
+        {"log_softmax($0)", [](const In& x) { return log_softmax(x[0]); },
+         [](const Arrays& x) {
+           return map_rows(x[0], [&](auto s) {
+             const Scalar max = shift_of(s, dtype_in(x));
+             const Scalar total = log_total(s, max, dtype_in(x));
+             std::vector<Scalar> y;
+             for (const Scalar& v : s) y.push_back((v - max) - total);
+             return y;
+           });
+         }});
+}
+
+struct Attention {
+  AttentionMask mask;
+  AttentionOptions options;
+
+  /// Keys that query t of sequence n may attend to.
+  Index visible(Index n, Index t, Index queries, Index keys) const {
+    const Index length = mask.key_lengths.size()
+                             ? mask.key_lengths.data()[static_cast<std::size_t>(n)]
+                             : keys;
+    return mask.causal ? std::clamp<Index>(t + 1 + keys - queries, 0, length) : length;
+  }
+
+  /// Weights [B, H, Tq, Tk].
+  Array weights(const Array& q, const Array& k) const {
+    const Index batch = q.shape[0], queries = q.shape[1], width = q.shape[2], keys = k.shape[1];
+    const Index heads = options.heads, part = width / heads;
+    Array y{{batch, heads, queries, keys}, {}};
+    const DType dtype = dtype_in({q, k});
+    for (Index n = 0; n < batch; ++n)
+      for (Index h = 0; h < heads; ++h)
+        for (Index t = 0; t < queries; ++t) {
+          std::vector<Scalar> scores;
+          const Index seen = visible(n, t, queries, keys);
+          const auto of = [&](const Array& x, Index rows, Index i) {
+            return std::span(x.scalars)
+                .subspan(static_cast<std::size_t>((n * rows + i) * width + h * part),
+                         static_cast<std::size_t>(part));
+          };
+          for (Index j = 0; j < seen; ++j) {
+            const Scalar score = dot(of(q, queries, t), of(k, keys, j), dtype);
+            scores.push_back(options.scale == 1 ? score : Real{options.scale} * score);
+          }
+          std::vector<Scalar> row = softmax(scores, dtype);
+          // Keys that are all infinitely far off give zeros or, as in PyTorch, NaN.
+          if (!scores.empty() && shift_of(scores, dtype).value() == -std::numeric_limits<Real>::infinity())
+            for (Scalar& weight : row) weight.number.unsure = true;
+          row.resize(static_cast<std::size_t>(keys), zero(dtype));
+          y.scalars.insert(y.scalars.end(), row.begin(), row.end());
+        }
+    return y;
+  }
+
+  Array operator()(const Array& q, const Array& k, const Array& v) const {
+    const Index batch = q.shape[0], queries = q.shape[1], width = q.shape[2], keys = k.shape[1];
+    const Index heads = options.heads, part = width / heads;
+    const Array w = weights(q, k);
+    Array y = q;
+    const DType dtype = dtype_in({q, k});
+    for (Index n = 0; n < batch; ++n)
+      for (Index h = 0; h < heads; ++h)
+        for (Index t = 0; t < queries; ++t) {
+          const Index problem = n * heads + h, seen = visible(n, t, queries, keys);
+          std::vector<Scalar> used;
+          for (Index j = 0; j < seen; ++j) {
+            const Scalar& weight = w[(problem * queries + t) * keys + j];
+            used.push_back(options.dropout > 0
+                               ? dropped(weight, (problem * keys + j) * queries + t, options.dropout)
+                               : weight);
+          }
+          for (Index d = 0; d < part; ++d) {
+            std::vector<Scalar> column;
+            for (Index j = 0; j < seen; ++j) column.push_back(v[(n * keys + j) * width + h * part + d]);
+            y[(n * queries + t) * width + h * part + d] = dot(used, column, dtype);
+          }
+        }
+    return y;
+  }
+
+  std::string code() const {
+    std::string text_of = fmt::format(
+        "{{{}, {}}}, {{.heads = {}, .scale = {}",
+        mask.key_lengths.size() ? text(mask.key_lengths) : "{}", text(mask.causal), options.heads,
+        text(options.scale));
+    if (options.dropout > 0) text_of += ", .dropout = " + text(options.dropout);
+    return text_of + "}";
+  }
+};
+
+void draw_attention_call(Builder& b, bool weights_alone) {
+  // Long or wide or many, but not all at once.
+  const Index queries = b.size(40), keys = b.draw.chance(30) ? b.size(40) : queries;
+  const Index work = 20000 / std::max<Index>(1, queries * keys);
+  const Index heads = b.draw.pick<Index>({1, 2, 3}), part = b.positive(std::clamp<Index>(work / 6, 1, 17));
+  const Index width = heads * part, batch = b.size(std::clamp<Index>(work / width, 1, 9));
+  const std::size_t q = b.like({batch, queries, width});
+  const bool same = queries == keys && b.draw.chance(20);
+  const std::size_t k = same ? q : b.like({batch, keys, width});
+  Attention attend;
+  attend.mask.causal = b.draw.chance(50);
+  if (b.draw.chance(50)) attend.mask.key_lengths = b.indices({batch}, keys + 1);
+  attend.options = {.heads = heads, .scale = b.option({1, 0.5, 0, 0.7, -1})};
+  if (weights_alone) {
+    b.add("attention_weights", {q, k},
+          {fmt::format("attention_weights($0, $1, {})", attend.code()),
+           [=](const In& x) { return attention_weights(x[0], x[1], attend.mask, attend.options); },
+           [=](const Arrays& x) {
+             Array w = attend.weights(x[0], x[1]);
+             for (Scalar& s : w.scalars) s = fixed(s);
+             return w;
+           }});
+    return;
+  }
+  if (b.draw.chance(20)) attend.options.dropout = 0.25;
+  const std::size_t v = same ? q : b.like({batch, keys, width});
+  b.add("attention", {q, k, v},
+        {fmt::format("attention($0, $1, $2, {}, {})", attend.code(), random_code),
+         [=](const In& x) { return attention(x[0], x[1], x[2], attend.mask, attend.options, random); },
+         [=](const Arrays& x) { return attend(x[0], x[1], x[2]); }});
+}
+
+void draw_embedding(Builder& b) {
+  const Index rows = b.positive(33);
+  const std::size_t weight = b.like({rows, b.size(33)});
+  const Indices ids = b.indices(b.shape(0, 2, 50), rows);
+  b.add("embedding", {weight},
+        {fmt::format("embedding($0, {})", text(ids)),
+         [=](const In& x) { return embedding(x[0], ids); },
+         [=](const Arrays& x) {
+           std::vector<Index> sizes(ids.shape().begin(), ids.shape().end());
+           const Index width = x[0].shape[1];
+           sizes.push_back(width);
+           Array y{Shape(sizes), {}};
+           for (const auto id : ids.data())
+             for (const Scalar& s : row(x[0], id, width)) y.scalars.push_back(s);
+           return y;
+         },
+         true});
+}
+
+void draw_layer_norm(Builder& b) {
+  const std::size_t x = b.any(1);
+  const Index width = b.shape_of(x).dim(-1);
+  if (width == 0) return;  // is refused
+  const bool bias = b.draw.chance(70);
+  const double epsilon = b.option({1e-5, 1e-3, 1, 0});
+  std::vector<std::size_t> operands = {x, b.like({width})};
+  if (bias) operands.push_back(b.like({width}));
+  b.add("layer_norm", operands,
+        {fmt::format("layer_norm($0, $1, {}, {})", bias ? "$2" : "Tensor()", text(epsilon)),
+         [=](const In& in) { return layer_norm(in[0], in[1], bias ? in[2] : Tensor(), epsilon); },
+         [=](const Arrays& in) {
+           return map_rows(in[0], [&](auto s) {
+             const DType dtype = dtype_in(in);
+             const auto n = static_cast<Real>(s.size());
+             const Scalar center = mean(s, n, dtype);
+             std::vector<Scalar> d, squares;
+             for (const Scalar& v : s) d.push_back(v - center);
+             for (const Scalar& v : d) squares.push_back(v * v);
+             const Scalar deviation = sqrt(Real{epsilon} + mean(squares, n, dtype));
+             for (Index i = 0; i < width; ++i) {
+               Scalar& v = d[static_cast<std::size_t>(i)];
+               v = v / deviation * in[1][i];
+               if (bias) v = v + in[2][i];
+             }
+             return d;
+           });
+         }});
+}
+
+void draw_rms_norm(Builder& b) {
+  const std::size_t x = b.any(1);
+  const Index width = b.shape_of(x).dim(-1);
+  if (width == 0) return;  // is refused
+  const double epsilon = b.option({1e-5, 1e-3, 1, 0});
+  b.add("rms_norm", {x, b.like({width})},
+        {fmt::format("rms_norm($0, $1, {})", text(epsilon)),
+         [=](const In& in) { return rms_norm(in[0], in[1], epsilon); },
+         [=](const Arrays& in) {
+           return map_rows(in[0], [&](auto s) {
+             std::vector<Scalar> y(s.begin(), s.end()), squares;
+             for (const Scalar& v : s) squares.push_back(v * v);
+             const Scalar size = sqrt(Real{epsilon} + mean(squares, static_cast<Real>(s.size()), dtype_in(in)));
+             for (Index i = 0; i < width; ++i) {
+               Scalar& v = y[static_cast<std::size_t>(i)];
+               v = v / size * in[1][i];
+             }
+             return y;
+           });
+         }});
+}
+
+/// cos, sin of the angles of position first + t.
+Array angles(Index time, Index head_width, Index first, DType dtype, bool sines) {
+  const Index half = head_width / 2;
+  Array y{{time, half}, {}};
+  for (Index t = 0; t < time; ++t)
+    for (Index i = 0; i < half; ++i) {
+      const Real angle = static_cast<Real>(first + t) /
+                         std::pow(10000.0L, static_cast<Real>(i) / static_cast<Real>(half));
+      const Real value = sines ? std::sin(angle) : std::cos(angle);
+      Number n = rounded(value, 0, dtype, false);
+      // The angle itself is computed in float64.
+      n.error += std::fabs(angle) * 4 * 0x1p-53L / format_of(dtype).unit;
+      y.scalars.push_back({n});
+    }
+  return y;
+}
+
+struct Rotary {
+  Index heads, part, first;
+
+  Array operator()(const Array& x) const {
+    Array y = x;
+    const Index time = x.shape[1], half = part / 2;
+    const Array cosines = angles(time, part, first, dtype_in({x}), false),
+                sines = angles(time, part, first, dtype_in({x}), true);
+    for (Index i = 0; i < x.size(); i += part)
+      for (Index j = 0; j < half; ++j) {
+        const Index at = i / (part * heads) % time * half + j;
+        y[i + j] = x[i + j] * cosines[at] - x[i + j + half] * sines[at];
+        y[i + j + half] = x[i + j] * sines[at] + x[i + j + half] * cosines[at];
+      }
+    return y;
+  }
+};
+
+void draw_rotary(Builder& b) {
+  const Rotary turn{b.draw.pick<Index>({1, 2, 3}), 2 * b.positive(17), b.draw.pick<Index>({0, 1, 5, 1000})};
+  const Index time = b.size(17);
+  const std::size_t x = b.like({b.size(5), time, turn.heads * turn.part});
+  b.add("rotary", {x},
+        {fmt::format("rotary($0, {}, rotary_turns({}, {}, {}, dtype))", turn.heads, time, turn.part,
+                     turn.first),
+         [=](const In& in) {
+           return rotary(in[0], turn.heads, rotary_turns(time, turn.part, turn.first, in[0].dtype()));
+         },
+         [=](const Arrays& in) { return turn(in[0]); }});
+}
+
+void draw_conv1d(Builder& b) {
+  const Conv1dOptions options{.stride = 1 + b.draw.index_below(3),
+                              .padding = b.draw.index_below(4),
+                              .dilation = 1 + b.draw.index_below(3)};
+  const Index kernel = 1 + b.draw.index_below(5), in = b.positive(9), out = b.positive(17);
+  const Index reach = (kernel - 1) * options.dilation + 1;
+  const Index time = std::max<Index>(b.size(33), reach - 2 * options.padding);
+  if (time < 1) return;
+  std::vector<std::size_t> operands = {b.like({b.size(5), time, in}), b.like({out, in, kernel})};
+  const bool bias = b.draw.chance(60);
+  if (bias) operands.push_back(b.like({out}));
+  b.add("conv1d", operands,
+        {fmt::format("conv1d($0, $1, {}, {{.stride = {}, .padding = {}, .dilation = {}}})",
+                     bias ? "$2" : "Tensor()", options.stride, options.padding, options.dilation),
+         [=](const In& x) { return conv1d(x[0], x[1], bias ? x[2] : Tensor(), options); },
+         [=](const Arrays& x) {
+           const Index steps = (time + 2 * options.padding - reach) / options.stride + 1;
+           Array y{{x[0].shape[0], steps, out}, {}};
+           for (Index n = 0; n < x[0].shape[0]; ++n)
+             for (Index t = 0; t < steps; ++t)
+               for (Index o = 0; o < out; ++o) {
+                 std::vector<Scalar> inputs, weights;
+                 for (Index p = 0; p < kernel; ++p) {
+                   const Index from = t * options.stride + p * options.dilation - options.padding;
+                   for (Index i = 0; i < in; ++i) {
+                     inputs.push_back(from >= 0 && from < time ? x[0][(n * time + from) * in + i]
+                                                               : zero(dtype_in(x)));
+                     weights.push_back(x[1][(o * in + i) * kernel + p]);
+                   }
+                 }
+                 const Scalar product = dot(inputs, weights, dtype_in(x));
+                 y.scalars.push_back(bias ? product + x[2][o] : product);
+               }
+           return y;
+         }});
+}
+
+}  // namespace
+
+const std::map<std::string, OpDraw>& layer_draws() {
+  static const std::map<std::string, OpDraw> draws = {
+      {"matmul", draw_matmul},
+      {"linear", affine_map("linear", qkv::linear, false)},
+      {"gelu_linear", affine_map("gelu_linear", qkv::gelu_linear, true)},
+      {"softmax", draw_softmax},
+      {"log_softmax", draw_log_softmax},
+      {"attention", [](Builder& b) { draw_attention_call(b, false); }},
+      {"attention_weights", [](Builder& b) { draw_attention_call(b, true); }},
+      {"embedding", draw_embedding},
+      {"layer_norm", draw_layer_norm},
+      {"rms_norm", draw_rms_norm},
+      {"rotary", draw_rotary},
+      {"rotary_turns", draw_rotary},
+      {"conv1d", draw_conv1d},
+      {"dropout", draw_dropout},
+  };
+  return draws;
+}
+
+}  // namespace qkv::fuzz

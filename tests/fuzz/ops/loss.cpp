@@ -1,0 +1,162 @@
+#include "tests/fuzz/formulas.h"
+
+namespace qkv::fuzz {
+namespace {
+
+struct CrossEntropy {
+  Indices targets;
+  double smoothing = 0;
+  std::vector<double> weights;  ///< empty: all 1
+  Index ignored = -1;
+
+  Array operator()(const Array& x) const {
+    const Index classes = x.shape.dim(-1);
+    const DType dtype = dtype_in({x});
+    std::vector<Scalar> losses;
+    Real total = 0;
+    for (Index r = 0; r < targets.size(); ++r) {
+      const Index target = targets.data()[static_cast<std::size_t>(r)];
+      if (target < 0 || target == ignored) continue;
+      const auto logits = row(x, r, classes);
+      const Scalar max = shift_of(logits, dtype), total_log = log_total(logits, max, dtype);
+      const auto weight = [&](Index c) {
+        return weights.empty() ? 1 : Real{weights[static_cast<std::size_t>(c)]};
+      };
+      for (Index c = 0; c < classes; ++c) {
+        const Real share = weight(c) * (Real{smoothing} / static_cast<Real>(classes) +
+                                        (c == target ? 1 - Real{smoothing} : 0));
+        if (share == 0) continue;
+        const Scalar loss = total_log - (logits[static_cast<std::size_t>(c)] - max);
+        losses.push_back(share == 1 ? loss : share * loss);
+      }
+      total += weight(target);
+    }
+    return {{}, {mean(losses, losses.empty() ? 0 : total, dtype)}};
+  }
+};
+
+void draw_cross_entropy(Builder& b) {
+  std::size_t x = b.any(1, 3);
+  const Shape shape = b.shape_of(x);
+  const Index classes = shape.dim(-1);
+  if (classes == 0) return;
+  const Shape rows(shape.sizes().first(static_cast<std::size_t>(shape.rank() - 1)));
+  CrossEntropy loss;
+  loss.targets = b.indices(rows, classes, b.draw.chance(30) ? -1 : 0);
+  if (b.draw.chance(50)) {
+    b.add("cross_entropy", {x},
+          {fmt::format("cross_entropy($0, {})", text(loss.targets)),
+           [=](const In& in) { return cross_entropy(in[0], loss.targets); },
+           [=](const Arrays& in) { return loss(in[0]); }});
+    return;
+  }
+  loss.smoothing = b.option({0, 0.1, 0.5});
+  if (b.draw.chance(60)) {
+    const Random random(b.draw.below(1000), Purpose::testing);
+    for (Index c = 0; c < classes; ++c) {
+      const auto bits = random.bits(static_cast<std::uint64_t>(c));
+      loss.weights.push_back(bits % 4 * 0.5);  // 0 among them
+    }
+  }
+  if (b.draw.chance(30)) loss.ignored = b.draw.index_below(classes);
+  std::string weights = "{}";
+  if (!loss.weights.empty())
+    weights = fmt::format("Tensor::from({}, {{{}}})", text(loss.weights), classes);
+  b.add("cross_entropy", {x},
+        {fmt::format("cross_entropy($0, {}, {{.label_smoothing = {}, .class_weights = {}, "
+                     ".ignore_index = {}}})",
+                     text(loss.targets), text(loss.smoothing), weights, loss.ignored),
+         [=](const In& in) {
+           CrossEntropyOptions options{.label_smoothing = loss.smoothing, .class_weights = {},
+                                       .ignore_index = loss.ignored};
+           if (!loss.weights.empty()) options.class_weights = Tensor::from(loss.weights, {classes});
+           return cross_entropy(in[0], loss.targets, options);
+         },
+         [=](const Arrays& in) { return loss(in[0]); }});
+}
+
+/// The mean over pairs of f.
+template <class F>
+Array mean_of_pairs(const Arrays& in, F f) {
+  std::vector<Scalar> terms;
+  for (Index i = 0; i < in[0].size(); ++i) terms.push_back(f(in[0][i], in[1][i]));
+  return {{}, {mean(terms, static_cast<Real>(terms.size()), dtype_in(in))}};
+}
+
+Number value(Real v, const Scalar& like) {
+  return constant(v, like.dtype());
+}
+
+/// log p, but at least -100.
+Number limited_log(const Number& p) {
+  const Number y = log(p);
+  return y.value < -100 ? Number{-100, 0, p.dtype, p.unsure} : y;
+}
+
+Scalar binary_term(const Scalar& p, const Scalar& t) {
+  const Number one = value(1, p), q = one - p.number;
+  const Number yes = limited_log(p.number), no = limited_log(q);
+  const Number y = -(t.number * yes + (one - t.number) * no);
+  Number spread = p.number * q;
+  if (spread.value < 1e-12L) spread = value(1e-12L, p);
+  return function_of(y, {{p, (p.number - t.number) / spread}, {t, no - yes}});
+}
+
+void draw_binary_cross_entropy(Builder& b) {
+  const Shape shape = b.shape(0, 3);
+  b.add("binary_cross_entropy", {b.within(shape, 0, 1), b.within(shape, 0, 1)},
+        {"binary_cross_entropy($0, $1)",
+         [](const In& x) { return binary_cross_entropy(x[0], x[1]); },
+         [](const Arrays& x) { return mean_of_pairs(x, binary_term); }});
+}
+
+/// (1 - t) x + log(1 + exp(-x))
+Scalar logit_term(const Scalar& x, const Scalar& t) {
+  const Number one = value(1, x), size = abs(x.number);
+  // log(1 + exp(-|x|)) lies between 0 and log 2 and is computed without cancellation.
+  const Number rest = function(size, std::log1p(std::exp(-size.value)), 1);
+  const Number linear = x.value() > 0 ? (one - t.number) * x.number : -(t.number * x.number);
+  Number y = linear + rest;
+  // max(x, 0) - x t, as it may be computed.
+  if (x.number.finite()) y.error += times(x.value(), t.value()) + std::fabs(x.value());
+  const bool infinite = std::isinf(x.value());
+  // 0 inf has no value, and with targets outside [0, 1] differences of infinities appear.
+  y.unsure = y.unsure || (infinite && !(x.value() > 0 && t.value() < 1 && t.value() >= 0));
+  Number by_t = -x.number;
+  return function_of(y, {{x, sigmoid(x.number) - t.number}, {t, by_t}});
+}
+
+void draw_with_logits(Builder& b) {
+  const std::size_t x = b.any(0, 3);
+  b.add("binary_cross_entropy_with_logits", {x, b.within(b.shape_of(x), 0, 1)},
+        {"binary_cross_entropy_with_logits($0, $1)",
+         [](const In& in) { return binary_cross_entropy_with_logits(in[0], in[1]); },
+         [](const Arrays& in) { return mean_of_pairs(in, logit_term); }});
+}
+
+void draw_mean_squared_error(Builder& b) {
+  const std::size_t x = b.any(0, 3);
+  b.add("mean_squared_error", {x, b.like(b.shape_of(x))},
+        {"mean_squared_error($0, $1)",
+         [](const In& in) { return mean_squared_error(in[0], in[1]); },
+         [](const Arrays& in) {
+           return mean_of_pairs(in, [](const Scalar& p, const Scalar& t) {
+             const Scalar d = p - t;
+             return d * d;
+           });
+         }});
+}
+
+}  // namespace
+
+const std::map<std::string, OpDraw>& loss_draws() {
+  static const std::map<std::string, OpDraw> draws = {
+      {"cross_entropy", draw_cross_entropy},
+      {"binary_cross_entropy", draw_binary_cross_entropy},
+      {"binary_cross_entropy_with_logits", draw_with_logits},
+      {"mean_squared_error", draw_mean_squared_error},
+  };
+  return draws;
+}
+
+}  // namespace qkv::fuzz

@@ -1,0 +1,99 @@
+#include "tests/fuzz/formulas.h"
+
+namespace qkv::fuzz {
+namespace {
+
+using Scalars = std::vector<Scalar>;
+
+/// One step of a cell for one sequence: the gates' inputs i and h, the states h and c, which change.
+using Cell = void (*)(const Scalars& i, const Scalars& h, Scalars& state, Scalars& memory);
+
+void rnn_cell(const Scalars& i, const Scalars& h, Scalars& state, Scalars&) {
+  for (std::size_t j = 0; j < state.size(); ++j) state[j] = tanh(i[j] + h[j]);
+}
+
+/// A gate, which kernels may limit to what a sigmoid of 87 gives.
+Scalar gate(const Scalar& x) {
+  Scalar y = sigmoid(x);
+  y.number.error += 4 * format_of(x.dtype()).smallest_normal / format_of(x.dtype()).unit;
+  return y;
+}
+
+void gru_cell(const Scalars& i, const Scalars& h, Scalars& state, Scalars&) {
+  const std::size_t n = state.size();
+  for (std::size_t j = 0; j < n; ++j) {
+    const Scalar r = gate(i[j] + h[j]), z = gate(i[n + j] + h[n + j]);
+    const Scalar candidate = tanh(i[2 * n + j] + r * h[2 * n + j]);
+    state[j] = (1 - z) * candidate + z * state[j];
+  }
+}
+
+void lstm_cell(const Scalars& i, const Scalars& h, Scalars& state, Scalars& memory) {
+  const std::size_t n = state.size();
+  for (std::size_t j = 0; j < n; ++j) {
+    const auto x = [&](std::size_t g) { return i[g * n + j] + h[g * n + j]; };
+    memory[j] = gate(x(1)) * memory[j] + gate(x(0)) * tanh(x(2));
+    state[j] = gate(x(3)) * tanh(memory[j]);
+  }
+}
+
+Scalars products(std::span<const Scalar> x, const Array& weight, const Array& bias, DType dtype) {
+  Scalars y;
+  for (Index o = 0; o < weight.shape[0]; ++o)
+    y.push_back(dot(x, row(weight, o, weight.shape[1]), dtype) + bias[o]);
+  return y;
+}
+
+Array states(const Arrays& in, const Indices& lengths, bool reverse, Cell cell) {
+  const Array& x = in[0];
+  const DType dtype = dtype_in(in);
+  const Index time = x.shape[1], hidden = in[2].shape[1];
+  Array y{{x.shape[0], time, hidden}, {}};
+  y.scalars.resize(static_cast<std::size_t>(y.size()), zero(dtype));
+  for (Index n = 0; n < x.shape[0]; ++n) {
+    const Index length = lengths.size() ? lengths.data()[static_cast<std::size_t>(n)] : time;
+    Scalars state(static_cast<std::size_t>(hidden), zero(dtype)), memory = state;
+    for (Index step = 0; step < length; ++step) {
+      const Index t = reverse ? length - 1 - step : step;
+      cell(products(row(x, n * time + t, x.shape[2]), in[1], in[3], dtype),
+           products(state, in[2], in[4], dtype), state, memory);
+      std::ranges::copy(state, y.scalars.begin() + (n * time + t) * hidden);
+    }
+  }
+  return y;
+}
+
+using Run = Tensor (*)(const Tensor&, const RecurrentWeights&, const Indices&, bool);
+
+OpDraw recurrent(const std::string& name, Index gates, Run run, Cell cell) {
+  return [=](Builder& b) {
+    const Index batch = b.size(40), hidden = b.positive(batch > 6 ? 5 : 19), in = b.positive(9);
+    const Index time = b.positive(batch * hidden > 60 ? 4 : 13);
+    // Weights are finite: by infinity times the zeros of padding and of the first state they would
+    // show what is skipped.
+    const std::size_t x = b.like({batch, time, in});
+    const Index rows = gates * hidden;
+    const std::vector<std::size_t> operands = {x, b.finite({rows, in}), b.finite({rows, hidden}),
+                                               b.like({rows}), b.like({rows})};
+    const Indices lengths = b.draw.chance(60) ? b.indices({batch}, time + 1) : Indices();
+    const bool reverse = b.draw.chance(40);
+    b.add(name, operands,
+          {fmt::format("{}($0, {{$1, $2, $3, $4}}, {}, {})", name,
+                       lengths.size() ? text(lengths) : "{}", text(reverse)),
+           [=](const In& v) { return run(v[0], {v[1], v[2], v[3], v[4]}, lengths, reverse); },
+           [=](const Arrays& v) { return states(v, lengths, reverse, cell); }});
+  };
+}
+
+}  // namespace
+
+const std::map<std::string, OpDraw>& recurrent_draws() {
+  static const std::map<std::string, OpDraw> draws = {
+      {"rnn", recurrent("rnn", 1, qkv::rnn, rnn_cell)},
+      {"gru", recurrent("gru", 3, qkv::gru, gru_cell)},
+      {"lstm", recurrent("lstm", 4, qkv::lstm, lstm_cell)},
+  };
+  return draws;
+}
+
+}  // namespace qkv::fuzz
