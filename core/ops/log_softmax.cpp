@@ -49,6 +49,7 @@ Tensor logsumexp(const Tensor& x, const Axes& axes, bool keep) {
 
 Tensor log_softmax(const Tensor& x, int axis) {
   require(x.rank() >= 1, "[log_softmax] needs at least one axis, got a scalar");
+  if (x.shape()[normal_axis("log_softmax", axis, x.shape())] == 0) return x;
   // A shift changes nothing but the rounding, which is finest near 0.
   const Tensor shifted = x - max(x.detach(), axis, true);
   return shifted - logsumexp(shifted, axis, true);

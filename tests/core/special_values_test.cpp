@@ -56,6 +56,13 @@ TEST_CASE("a row with NaN or +inf has a softmax of NaN, one of -inf a softmax of
   });
 }
 
+TEST_CASE("softmax and log softmax of no elements are empty") {
+  for (const Shape& shape : {Shape{0}, Shape{3, 0}, Shape{0, 3}}) {
+    CHECK(softmax(Tensor::zeros(shape)).shape() == shape);
+    CHECK(log_softmax(Tensor::zeros(shape)).shape() == shape);
+  }
+}
+
 TEST_CASE("logsumexp of NaN is NaN wherever it stands") {
   for_each_dtype([](DType dtype) {
     for (const double other : {-inf, 1.0, inf}) {
