@@ -22,18 +22,21 @@ Positions best(const Tensor& x, const AxisView& view, Length length, Better bett
     const auto* from = x.data<decltype(zero)>().data();
     for_each_column(view, 1, [&, from](Index column, Index first) {
       const Index end = first + length(column) * view.inner;
-      Index found = length(column) ? first : -1;
-      for (Index i = first; i < end; i += view.inner)
-        if (better(from[i], from[found])) found = i;
+      Index found = end > first ? first : -1;
+      for (Index i = first; i < end; i += view.inner) {
+        if (!better(from[i], from[found])) continue;
+        found = i;
+        if (std::isnan(from[i])) break;
+      }
       positions[static_cast<std::size_t>(column)] = found;
     });
   });
   return positions;
 }
 
-// NaN goes before all others.
-constexpr auto above = [](auto a, auto b) { return a > b || (std::isnan(a) && !std::isnan(b)); };
-constexpr auto below = [](auto a, auto b) { return a < b || (std::isnan(a) && !std::isnan(b)); };
+// NaN beats all others: at the first the search ends.
+constexpr auto above = [](auto a, auto b) { return !(a <= b); };
+constexpr auto below = [](auto a, auto b) { return !(a >= b); };
 
 /// `best` of whole columns, of which none may be empty.
 template <class Better>
@@ -110,8 +113,11 @@ TopK topk(const Tensor& x, Index count, int axis) {
       Positions order(static_cast<std::size_t>(view.length));
       std::ranges::generate(
           order, [&, next = first]() mutable { return std::exchange(next, next + view.inner); });
+      const auto above_or_nan = [=](Index a, Index b) {
+        return from[a] > from[b] || (std::isnan(from[a]) && !std::isnan(from[b]));
+      };
       std::ranges::partial_sort(order, order.begin() + count, [=](Index a, Index b) {
-        return above(from[a], from[b]) || (a < b && !above(from[b], from[a]));
+        return above_or_nan(a, b) || (a < b && !above_or_nan(b, a));
       });
       const Index to = column / view.inner * count * view.inner + column % view.inner;
       for (Index i = 0; i < count; ++i)
