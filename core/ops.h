@@ -193,9 +193,9 @@ struct AttentionMask {
 };
 
 struct AttentionOptions {
-  Index heads = 1;   ///< H, which divides D
-  double scale = 1;  ///< factor of the scores; 1 / sqrt(D / H) in Vaswani et al. 2017; 0 makes the
-                     ///< weights uniform
+  Index heads = 1;     ///< H, which divides D
+  double scale = 1;    ///< factor of the scores; 1 / sqrt(D / H) in Vaswani et al. 2017, PyTorch's
+                       ///< default; 0 makes the weights uniform, or those of the bias alone
   double dropout = 0;  ///< probability in [0, 1) that a weight is dropped
 };
 
@@ -282,11 +282,11 @@ struct Conv1dOptions {
 /// y[t] = sum over k of weight[:, :, k] x[t stride + k dilation - padding] + bias: a convolution
 /// over time (Kim 2014, "Convolutional Neural Networks for Sentence Classification"). x [B, T, in],
 /// weight [out, in, K], bias [out] or empty -> [B, T', out], T' being the number of places where
-/// the kernel fits.
+/// the kernel fits. PyTorch has the channels before the time.
 Tensor conv1d(const Tensor& x, const Tensor& weight, const Tensor& bias = {},
               const Conv1dOptions& options = {});
-/// Zeroes each number with the given probability in [0, 1) and divides the others by 1 -
-/// probability (Srivastava et al. 2014).
+/// Zeroes each element with the given probability in [0, 1) and divides the others by 1 -
+/// probability (Srivastava et al. 2014; PyTorch also takes 1).
 Tensor dropout(const Tensor& x, double probability, const Random& random);
 
 // Losses
@@ -314,11 +314,12 @@ struct CrossEntropyOptions {
 /// class. Throws ValueError for a class weight that is negative, infinite or NaN.
 Tensor cross_entropy(const Tensor& logits, const Indices& targets,
                      const CrossEntropyOptions& options);
-/// -(t log p + (1 - t) log(1 - p)); logarithms stop at -100. Operands of one shape, p in [0, 1] ->
-/// scalar, or that shape where nothing is reduced.
+/// -(t log p + (1 - t) log(1 - p)); logarithms stop at -100. Operands of one shape, p and t in [0,
+/// 1] -> scalar, or that shape where nothing is reduced.
 Tensor binary_cross_entropy(const Tensor& probabilities, const Tensor& targets,
                             Reduction reduction = Reduction::mean);
-/// The same with p = sigmoid(logits), accurate for logits of any size. `pos_weight`, a constant
+/// The same with p = sigmoid(logits), accurate for logits of any size: an infinite one that agrees
+/// with its target has the loss 0 (PyTorch: NaN). `pos_weight`, a constant
 /// that broadcasts to the logits (empty: 1), multiplies t log p. Throws ValueError when it is
 /// negative, infinite or NaN.
 Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& targets,

@@ -19,7 +19,8 @@ struct OptimizerOptions {
   double epsilon = 1e-8;  ///< adam, rmsprop and adagrad: keeps the division finite; added to the
                           ///< square root, as in PyTorch, whose Adagrad has 1e-10 by default
   double weight_decay = 0.0;  ///< adamw: decoupled; the others: added to the gradient (L2). See
-                              ///< `decays` for the parameters that it spares; PyTorch's spares none
+                              ///< `decays` for the parameters that it spares; PyTorch's spares
+                              ///< none, and its AdamW has 0.01 by default
   bool require_gradients = false;  ///< an update fails when a parameter received no gradient; else
                                    ///< the parameter stays as it is
 
