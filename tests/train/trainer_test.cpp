@@ -47,7 +47,7 @@ struct Finished {
       : folder(dir.path() / "run"), run(start_run(config)) {
     folder.create();
     StopSignal stop;
-    outcome = train(run, folder, stop);
+    train(run, folder, stop);
     std::ifstream lines(folder.metrics());
     for (std::string line; std::getline(lines, line);) events.push_back(Json::parse(line));
   }
@@ -62,7 +62,6 @@ struct Finished {
 
   RunFolder folder;
   Run run;
-  Outcome outcome;
   std::vector<Json> events;
 };
 
@@ -161,7 +160,8 @@ TEST_CASE("the average of the weights is what is evaluated and what a checkpoint
     const auto file = finished.folder.checkpoint(event["step"]);
     CHECK(evaluated(file, config.task.valid).loss == event["loss"]);
   }
-  CHECK(finished.outcome.test.loss == evaluated(finished.folder.best(), config.task.test).loss);
+  CHECK(finished.of("test").at(0)["loss"] ==
+        evaluated(finished.folder.best(), config.task.test).loss);
 }
 
 TEST_CASE("what is tested and used is the best checkpoint, not the last") {
@@ -178,7 +178,6 @@ TEST_CASE("what is tested and used is the best checkpoint, not the last") {
 
   const Evaluation expected = evaluated(finished.folder.best(), config.task.test);
   REQUIRE(expected.loss < evaluated(finished.folder.last(), config.task.test).loss);
-  CHECK(finished.outcome.test.loss == expected.loss);
   CHECK(evaluated(finished.folder.path(), config.task.test).loss == expected.loss);
   CHECK(finished.events.back()["split"] == "test");
   CHECK(finished.events.back()["step"] == best.step);
