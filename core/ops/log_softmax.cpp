@@ -6,41 +6,46 @@
 namespace qkv {
 namespace {
 
-/// log(sum(exp(x))) of n elements `step` apart; -inf when all are -inf or n is 0.
+/// What the exponentials of n elements `step` apart are divided by.
 template <class T>
-T log_sum_exp(const T* x, Index n, Index step) {
+kernels::Normaliser<T> normaliser(const T* x, Index n, Index step) {
   T max = -std::numeric_limits<T>::infinity();
   for (Index i = 0; i < n; ++i) max = std::max(max, x[i * step]);
   if (std::isinf(max)) max = 0;  // the sum is 0, inf or NaN then
   if (step == 1)
-    return max + std::log(kernels::sum_row<T>(n, [=](auto at) { return math::exp(at(x) - max); }));
+    return {max, kernels::sum_row<T>(n, [=](auto at) { return math::exp(at(x) - max); })};
   T sum = 0;
   for (Index i = 0; i < n; ++i) sum += math::exp(x[i * step] - max);
-  return max + std::log(sum);
+  return {max, sum};
 }
 
 }  // namespace
 
 Tensor logsumexp(const Tensor& x, const Axes& axes, bool keep) {
   const auto [operand, view, result] = reduction("logsumexp", x, axes, keep);
+  Tensor max = Tensor::empty(result, x.dtype()), sum = Tensor::empty(result, x.dtype());
   const Tensor y = make(result, x.dtype(), [&, &from_x = operand, &columns = view]<class T>(T* to) {
     const T* from = numbers(from_x, to);
+    T *maxima = max.mutable_data<T>().data(), *sums = sum.mutable_data<T>().data();
     for_each_column(columns, transcendental, [=](Index column, Index first) {
-      to[column] = log_sum_exp(from + first, columns.length, columns.inner);
+      const auto found = normaliser(from + first, columns.length, columns.inner);
+      maxima[column] = found.max;
+      sums[column] = found.sum;
+      to[column] = found.max + std::log(found.sum);
     });
   });
   return record(
       "logsumexp", y, {operand},
-      [y, x = operand.detach(), view = view](const Tensor& dy, InputGradients& inputs) {
-        // dx = dy softmax(x)
+      [max, sum, x = operand.detach(), view = view](const Tensor& dy, InputGradients& inputs) {
+        // dx = dy softmax(x), not dy exp(x - y): where x is large, y has few digits after the point.
         inputs.add(0, make(x.shape(), x.dtype(), [&]<class T>(T* dx) {
-                     const T *from = numbers(x, dx), *sums = numbers(y, dx),
-                             *gradient = numbers(dy, dx);
+                     const T *from = numbers(x, dx), *gradient = numbers(dy, dx),
+                             *maxima = numbers(max, dx), *sums = numbers(sum, dx);
                      for_each_column(view, transcendental, [=](Index column, Index first) {
-                       const bool none = std::isinf(sums[column]) && sums[column] < 0;
+                       const T factor = sums[column] == 0 ? T{0} : gradient[column] / sums[column];
                        for (Index l = 0; l < view.length; ++l) {
                          const Index i = first + l * view.inner;
-                         dx[i] = none ? T{0} : gradient[column] * math::exp(from[i] - sums[column]);
+                         dx[i] = factor * math::exp(from[i] - maxima[column]);
                        }
                      });
                    }));

@@ -53,16 +53,19 @@ struct Number {
 inline Number constant(Real value, DType dtype) {
   const Real held = dtype == DType::float32 ? static_cast<Real>(static_cast<float>(value))
                                             : static_cast<Real>(static_cast<double>(value));
-  return {value, held == value || std::isnan(value) ? 0 : std::fabs(value), dtype, false};
+  const Real error = std::max(std::fabs(value), format_of(dtype).smallest_normal);
+  return {value, held == value || std::isnan(value) ? 0 : error, dtype, held == 0 && value != 0};
 }
 
 /// `value` after an operation whose operands' errors alone make it `error` wrong, and which rounds
-/// `roundings` times.
-inline Number rounded(Real value, Real error, DType dtype, bool unsure, Real roundings = 1) {
+/// `roundings` times. `rest()` is what long double itself cuts off.
+template <class Rest>
+Number rounded(Real value, Real error, DType dtype, bool unsure, Real roundings, Rest rest) {
   const Format& format = format_of(dtype);
   if (!std::isfinite(value)) return {value, 0, dtype, unsure};
-  const bool exact = error == 0 && constant(value, dtype).error == 0;
-  if (!exact || roundings > 1)
+  const bool exact =
+      error == 0 && roundings == 1 && constant(value, dtype).error == 0 && rest() == 0;
+  if (!exact)
     error += value == 0 ? 0 : roundings * std::max(std::fabs(value), format.smallest_normal);
   Number result{value, error, dtype, unsure || !std::isfinite(error)};
   const Real bound = result.bound();
@@ -70,6 +73,10 @@ inline Number rounded(Real value, Real error, DType dtype, bool unsure, Real rou
       (std::fabs(value) > format.largest && std::fabs(value) - bound <= format.largest))
     result.unsure = true;
   return result;
+}
+
+inline Number rounded(Real value, Real error, DType dtype, bool unsure, Real roundings = 1) {
+  return rounded(value, error, dtype, unsure, roundings, [] { return Real{0}; });
 }
 
 /// Marks what was computed from an infinity of the type that is finite here.
@@ -100,7 +107,9 @@ inline Number operator-(const Number& a, const Number& b) {
 inline Number operator*(const Number& a, const Number& b) {
   const Real error = times(a.error, b.value) + times(b.error, a.value) +
                      a.error * b.error * a.format().unit;
-  return after_overflow(rounded(a.value * b.value, error, a.dtype, a.unsure || b.unsure),
+  const Real value = a.value * b.value;
+  return after_overflow(rounded(value, error, a.dtype, a.unsure || b.unsure, 1,
+                                [&] { return std::fma(a.value, b.value, -value); }),
                         a.over() || b.over());
 }
 
@@ -108,7 +117,8 @@ inline Number operator/(const Number& a, const Number& b) {
   const Real value = a.value / b.value;
   const bool near_zero = !b.exact() && std::fabs(b.value) <= b.bound();
   Number result = rounded(value, (a.error + times(b.error, value)) / std::fabs(b.value), a.dtype,
-                          a.unsure || b.unsure || near_zero);
+                          a.unsure || b.unsure || near_zero, 1,
+                          [&] { return std::fma(value, b.value, -a.value); });
   // By an infinity that should be finite: 0 instead of a small value.
   if (b.over() && !a.over()) result.error += std::fabs(value) / a.format().unit;
   return after_overflow(result, a.over());
@@ -137,7 +147,8 @@ inline Number sqrt(const Number& x) {
   const Real value = std::sqrt(x.value);
   Number y = rounded(value, x.error == 0 ? 0 : std::min(x.error / (2 * value),
                                                        std::sqrt(x.error / x.format().unit)),
-                     x.dtype, x.unsure || (!x.exact() && x.value - x.bound() < 0));
+                     x.dtype, x.unsure || (!x.exact() && x.value - x.bound() < 0), 1,
+                     [&] { return std::fma(value, value, -x.value); });
   return after_overflow(y, x.over());
 }
 
@@ -178,14 +189,13 @@ class Sum {
   bool empty() const { return terms_ + zeros_ == 0; }
   Number number() const {
     if (terms_ <= 1) return {value_, error_, dtype_, unsure_};
-    const bool mixed = std::isfinite(value_) && size_ > std::fabs(value_);
+    const bool mixed = size_ > std::fabs(value_);
     Number sum{value_, std::isfinite(value_) ? error_ + std::sqrt(terms_) * size_ : 0, dtype_,
                unsure_};
     const Real bound = sum.bound(), largest = sum.format().largest;
-    if (std::isfinite(value_) &&
-        ((mixed && size_ > largest) || std::fabs(std::fabs(value_) - largest) <= bound))
+    if ((mixed && size_ > largest) || std::fabs(std::fabs(value_) - largest) <= bound)
       sum.unsure = true;
-    return after_overflow(sum, over_ && std::isfinite(value_));
+    return after_overflow(sum, over_);
   }
 
  private:

@@ -19,10 +19,17 @@ std::vector<Number> Tape::derivatives(std::span<const Scalar> outputs,
     if (outputs[i].tape) sums[outputs[i].position].add(constant(weights[i], dtype));
   std::vector<Number> result(count, Number{0, 0, dtype, false});
   for (std::size_t i = count; i-- > 0;) {
-    if (sums[i].empty()) continue;
-    result[i] = sums[i].number();
-    for (std::size_t e = ends_[i]; e < ends_[i + 1]; ++e)
-      sums[edges_[e].position].add(result[i] * edges_[e].derivative);
+    const bool reached = !sums[i].empty();
+    if (reached) result[i] = sums[i].number();
+    for (std::size_t e = ends_[i]; e < ends_[i + 1]; ++e) {
+      const auto& [position, derivative] = edges_[e];
+      const auto zero = [](const Number& x) { return x.value == 0 && x.exact(); };
+      // 0 times infinity or NaN is NaN, or, as in a tensor of which other elements matter, nothing.
+      if ((zero(result[i]) && !derivative.finite()) || (zero(derivative) && !result[i].finite()))
+        sums[position].add({0, 0, dtype, true});
+      else if (reached)
+        sums[position].add(result[i] * derivative);
+    }
   }
   return result;
 }
@@ -80,6 +87,10 @@ Scalar operator+(Real a, const Scalar& b) {
 
 Scalar operator-(Real a, const Scalar& b) {
   return constant_like(a, b) - b;
+}
+
+Scalar operator/(Real a, const Scalar& b) {
+  return constant_like(a, b) / b;
 }
 
 Scalar exp(const Scalar& x) {

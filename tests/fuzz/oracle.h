@@ -78,6 +78,7 @@ Scalar operator/(const Scalar& a, const Scalar& b);
 Scalar operator*(Real a, const Scalar& b);
 Scalar operator+(Real a, const Scalar& b);
 Scalar operator-(Real a, const Scalar& b);
+Scalar operator/(Real a, const Scalar& b);
 Scalar exp(const Scalar& x);
 Scalar log(const Scalar& x);
 Scalar sqrt(const Scalar& x);

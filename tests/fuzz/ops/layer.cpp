@@ -139,6 +139,13 @@ struct Attention {
     return mask.causal ? std::clamp<Index>(t + 1 + keys - queries, 0, length) : length;
   }
 
+  static bool finite(Index n, std::initializer_list<const Array*> arrays) {
+    for (const Array* x : arrays)
+      for (const Scalar& s : row(*x, n, x->size() / x->shape[0]))
+        if (!s.number.finite() || s.number.over()) return false;
+    return true;
+  }
+
   /// Weights [B, H, Tq, Tk].
   Array weights(const Array& q, const Array& k) const {
     const Index batch = q.shape[0], queries = q.shape[1], width = q.shape[2], keys = k.shape[1];
@@ -189,7 +196,13 @@ struct Attention {
           for (Index d = 0; d < part; ++d) {
             std::vector<Scalar> column;
             for (Index j = 0; j < seen; ++j) column.push_back(v[(n * keys + j) * width + h * part + d]);
-            y[(n * queries + t) * width + h * part + d] = dot(used, column, dtype);
+            Scalar& sum = y[(n * queries + t) * width + h * part + d];
+            sum = dot(used, column, dtype);
+            // As in PyTorch, what a mask hides counts 0 times.
+            if (mask.causal && !finite(n, {&q, &k, &v})) {
+              sum.number.unsure = true;
+              sum = function_of(sum.number, {{sum, Number{1, 0, dtype, true}}});
+            }
           }
         }
     return y;
@@ -278,7 +291,7 @@ void draw_layer_norm(Builder& b) {
              const Scalar deviation = sqrt(Real{epsilon} + mean(squares, n, dtype));
              for (Index i = 0; i < width; ++i) {
                Scalar& v = d[static_cast<std::size_t>(i)];
-               v = v / deviation * in[1][i];
+               v = v * (1 / deviation) * in[1][i];
                if (bias) v = v + in[2][i];
              }
              return d;
@@ -301,7 +314,7 @@ void draw_rms_norm(Builder& b) {
              const Scalar size = sqrt(Real{epsilon} + mean(squares, static_cast<Real>(s.size()), dtype_in(in)));
              for (Index i = 0; i < width; ++i) {
                Scalar& v = y[static_cast<std::size_t>(i)];
-               v = v / size * in[1][i];
+               v = v * (1 / size) * in[1][i];
              }
              return y;
            });
