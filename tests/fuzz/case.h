@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/ops.h"
+#include "optim/options.h"
 #include "tests/fuzz/draw.h"
 #include "tests/fuzz/oracle.h"
 
@@ -116,6 +117,10 @@ const std::map<std::string, OpDraw>& recurrent_draws();
 const std::map<std::string, OpDraw>& loss_draws();
 /// All of them, by the op's name in core/ops.h.
 const std::map<std::string, OpDraw>& op_draws();
+
+/// The value of a parameter after a step for each row of gradients.
+Tensor stepped(const Tensor& value, const Tensor& gradients, const OptimizerOptions& options);
+void draw_optimizer(Builder& b);
 
 /// The case of these choices.
 Case draw_case(Draw& draw);

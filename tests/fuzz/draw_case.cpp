@@ -36,6 +36,11 @@ Case draw_graph(Draw& draw) {
 }  // namespace
 
 Case draw_case(Draw& draw) {
+  if (draw.chance(4)) {
+    Builder builder(draw, "optimizer");
+    draw_optimizer(builder);
+    return builder.finish();
+  }
   return draw.chance(25) ? draw_graph(draw) : draw_op(draw);
 }
 

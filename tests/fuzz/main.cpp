@@ -49,7 +49,7 @@ class Shared {
 
 /// The families of cases, in a fixed order.
 std::vector<std::string> families() {
-  std::vector<std::string> names = {"graph"};
+  std::vector<std::string> names = {"graph", "optimizer"};
   for (const auto& [name, draw] : op_draws()) names.push_back(name);
   return names;
 }

@@ -36,7 +36,7 @@ constexpr Real slack = 4;
 /// marks what the type may not give at all, as a difference of two infinities that are finite here.
 struct Number {
   Real value = 0;
-  Real error = 0;
+  double error = 0;
   DType dtype = DType::float32;
   bool unsure = false;
 
@@ -45,6 +45,7 @@ struct Number {
   /// Too large for the type.
   bool over() const { return finite() && std::fabs(value) > format().largest; }
   bool exact() const { return error == 0 && !unsure; }
+  void loosen(Real more) { error += static_cast<double>(more); }
   /// The largest error to accept.
   Real bound() const { return slack * format().unit * error; }
 };
@@ -54,7 +55,7 @@ inline Number constant(Real value, DType dtype) {
   const Real held = dtype == DType::float32 ? static_cast<Real>(static_cast<float>(value))
                                             : static_cast<Real>(static_cast<double>(value));
   const Real error = std::max(std::fabs(value), format_of(dtype).smallest_normal);
-  return {value, held == value || std::isnan(value) ? 0 : error, dtype, held == 0 && value != 0};
+  return {value, held == value || std::isnan(value) ? 0 : static_cast<double>(error), dtype, held == 0 && value != 0};
 }
 
 /// `value` after an operation whose operands' errors alone make it `error` wrong, and which rounds
@@ -67,7 +68,7 @@ Number rounded(Real value, Real error, DType dtype, bool unsure, Real roundings,
       error == 0 && roundings == 1 && constant(value, dtype).error == 0 && rest() == 0;
   if (!exact)
     error += value == 0 ? 0 : roundings * std::max(std::fabs(value), format.smallest_normal);
-  Number result{value, error, dtype, unsure || !std::isfinite(error)};
+  Number result{value, static_cast<double>(error), dtype, unsure || !(error < 1e300L)};
   const Real bound = result.bound();
   if ((std::fabs(value) > format.largest) != (std::fabs(value) + bound > format.largest) ||
       (std::fabs(value) > format.largest && std::fabs(value) - bound <= format.largest))
@@ -83,6 +84,11 @@ inline Number rounded(Real value, Real error, DType dtype, bool unsure, Real rou
 inline Number after_overflow(Number result, bool over) {
   result.unsure = result.unsure || (over && !result.over());
   return result;
+}
+
+/// a b + c for values of the type under test.
+inline double rest(Real a, Real b, Real c) {
+  return std::fma(static_cast<double>(a), static_cast<double>(b), static_cast<double>(c));
 }
 
 inline Real times(Real error, Real factor) {
@@ -109,7 +115,7 @@ inline Number operator*(const Number& a, const Number& b) {
                      a.error * b.error * a.format().unit;
   const Real value = a.value * b.value;
   return after_overflow(rounded(value, error, a.dtype, a.unsure || b.unsure, 1,
-                                [&] { return std::fma(a.value, b.value, -value); }),
+                                [&] { return rest(a.value, b.value, -value); }),
                         a.over() || b.over());
 }
 
@@ -118,9 +124,9 @@ inline Number operator/(const Number& a, const Number& b) {
   const bool near_zero = !b.exact() && std::fabs(b.value) <= b.bound();
   Number result = rounded(value, (a.error + times(b.error, value)) / std::fabs(b.value), a.dtype,
                           a.unsure || b.unsure || near_zero, 1,
-                          [&] { return std::fma(value, b.value, -a.value); });
+                          [&] { return rest(value, b.value, -a.value); });
   // By an infinity that should be finite: 0 instead of a small value.
-  if (b.over() && !a.over()) result.error += std::fabs(value) / a.format().unit;
+  if (b.over() && !a.over()) result.loosen(std::fabs(value) / a.format().unit);
   return after_overflow(result, a.over());
 }
 
@@ -148,7 +154,7 @@ inline Number sqrt(const Number& x) {
   Number y = rounded(value, x.error == 0 ? 0 : std::min(x.error / (2 * value),
                                                        std::sqrt(x.error / x.format().unit)),
                      x.dtype, x.unsure || (!x.exact() && x.value - x.bound() < 0), 1,
-                     [&] { return std::fma(value, value, -x.value); });
+                     [&] { return rest(value, value, -x.value); });
   return after_overflow(y, x.over());
 }
 
@@ -164,7 +170,7 @@ inline Number abs(const Number& x) {
 inline Number sigmoid(const Number& x) {
   const Real power = std::exp(-x.value), value = 1 / (1 + power);
   Number y = function(x, value, value * (1 - value), 4);
-  if (power > x.format().largest / 2 && x.finite()) y.error += value / x.format().unit;
+  if (power > x.format().largest / 2 && x.finite()) y.loosen(value / x.format().unit);
   return y;
 }
 
@@ -188,10 +194,10 @@ class Sum {
   }
   bool empty() const { return terms_ + zeros_ == 0; }
   Number number() const {
-    if (terms_ <= 1) return {value_, error_, dtype_, unsure_};
+    if (terms_ <= 1) return {value_, static_cast<double>(error_), dtype_, unsure_};
     const bool mixed = size_ > std::fabs(value_);
-    Number sum{value_, std::isfinite(value_) ? error_ + std::sqrt(terms_) * size_ : 0, dtype_,
-               unsure_};
+    const Real error = std::isfinite(value_) ? error_ + std::sqrt(terms_) * size_ : 0;
+    Number sum{value_, static_cast<double>(error), dtype_, unsure_ || !(error < 1e300L)};
     const Real bound = sum.bound(), largest = sum.format().largest;
     if ((mixed && size_ > largest) || std::fabs(std::fabs(value_) - largest) <= bound)
       sum.unsure = true;

@@ -82,7 +82,7 @@ Scalar power_of(const Scalar& x, double p) {
     const Real value = std::pow(x.value(), q), v = std::fabs(x.value());
     Number y = function(x.number, value, q == 0 ? 0 : q * std::pow(x.value(), q - 1), 3);
     if (v > 0 && std::isfinite(value))
-      y.error += times(exponent.error, value * std::log(v)) ;
+      y.loosen(times(exponent.error, value * std::log(v)));
     return y;
   };
   if (p == 0) return Scalar{number(1, x)};
@@ -111,6 +111,44 @@ Scalar silu_of(const Scalar& x) {
   derivative.unsure = derivative.unsure || infinite;
   // x (1 - share) overflows nowhere, but its parts may for large |x|.
   return function_of(y, {{x, derivative}});
+}
+
+auto trigonometric(bool cosine) {
+  return [=](const Scalar& x) {
+    const Real v = x.value(), s = std::sin(v), c = std::cos(v);
+    // Of infinity there is none; large arguments are reduced.
+    const Number y = function(x.number, cosine ? c : s, cosine ? s : c);
+    return function_of(y, {{x, function(x.number, cosine ? -s : c, cosine ? c : s)}});
+  };
+}
+
+Scalar erf_of(const Scalar& x) {
+  const Real v = x.value();
+  const Real slope = 2 * std::numbers::inv_sqrtpi_v<Real> * std::exp(-v * v);
+  Number derivative = function(x.number, slope, 2 * v * slope, 3 + 2 * std::fabs(v * v));
+  if (slope == 0) derivative.error = 0;
+  return function_of(function(x.number, std::erf(v), slope), {{x, derivative}});
+}
+
+Scalar softplus_of(const Scalar& x) {
+  const Real v = x.value(), share = 1 / (1 + std::exp(-v));
+  const Real y = std::max<Real>(v, 0) + std::log1p(std::exp(-std::fabs(v)));
+  return function_of(function(x.number, std::isnan(v) ? v : y, share), {{x, sigmoid(x.number)}});
+}
+
+Scalar larger(const Scalar& a, const Scalar& b, bool smaller) {
+  const Scalar &low = smaller ? b : a, &high = smaller ? a : b;
+  const bool nan = std::isnan(a.value()) || std::isnan(b.value());
+  const bool unsure = nan || below(low.number, high.number) == Answer::unsure;
+  if (!unsure && low.value() == high.value()) {
+    const Number half = number(0.5L, a);
+    return function_of(a.number, {{a, half}, {b, half}});
+  }
+  const bool first = std::isnan(a.value()) || (!std::isnan(b.value()) && low.value() > high.value()) == !smaller;
+  const Scalar& chosen = first ? a : b;
+  const Number share = number(1, a, unsure);
+  if (!unsure) return function_of(chosen.number, {{chosen, share}});
+  return function_of(chosen.number, {{a, share}, {b, share}});
 }
 
 /// 1 where the comparison holds, a constant.
@@ -238,6 +276,12 @@ const std::map<std::string, OpDraw>& elementwise_draws() {
       {"log", unary("log", qkv::log, [](const Scalar& x) { return log(x); })},
       {"tanh", unary("tanh", qkv::tanh, [](const Scalar& x) { return tanh(x); }, true)},
       {"sigmoid", unary("sigmoid", qkv::sigmoid, [](const Scalar& x) { return sigmoid(x); })},
+      {"sin", unary("sin", qkv::sin, trigonometric(false))},
+      {"cos", unary("cos", qkv::cos, trigonometric(true))},
+      {"erf", unary("erf", qkv::erf, erf_of)},
+      {"softplus", unary("softplus", qkv::softplus, softplus_of)},
+      {"maximum", binary("maximum", qkv::maximum, [](const Scalar& a, const Scalar& b) { return larger(a, b, false); })},
+      {"minimum", binary("minimum", qkv::minimum, [](const Scalar& a, const Scalar& b) { return larger(a, b, true); })},
       {"relu", unary("relu", qkv::relu, positive_part, true)},
       {"gelu", unary("gelu", qkv::gelu, [](const Scalar& x) { return gelu(x); })},
       {"gelu_exact", unary("gelu_exact", qkv::gelu_exact, gelu_exact_of)},

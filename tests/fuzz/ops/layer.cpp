@@ -105,21 +105,39 @@ OpDraw affine_map(const std::string& name, Linear run, bool activated) {
   };
 }
 
+/// f of what lies along an axis, which has as many results.
+template <class F>
+Array map_axis(const Array& x, int axis, F f) {
+  std::array<bool, Shape::max_rank> reduced{};
+  reduced[static_cast<std::size_t>(axis < 0 ? axis + x.shape.rank() : axis)] = true;
+  Array y = x;
+  for (const auto& column : columns(x.shape, reduced)) {
+    const auto results = f(at(x, column));
+    for (std::size_t i = 0; i < results.size(); ++i) y[column[i]] = results[i];
+  }
+  return y;
+}
+
 void draw_softmax(Builder& b) {
-  b.add("softmax", {b.any(1)},
-        {"softmax($0)", [](const In& x) { return softmax(x[0]); },
-         [](const Arrays& x) {
-           return map_rows(x[0], [&](auto s) { return softmax(s, dtype_in(x)); });
+  const std::size_t x = b.any(1);
+  const int axis = b.axis(b.shape_of(x));
+  b.add("softmax", {x},
+        {fmt::format("softmax($0, {})", axis), [=](const In& in) { return softmax(in[0], axis); },
+         [=](const Arrays& in) {
+           return map_axis(in[0], axis, [&](const auto& s) { return softmax(s, dtype_in(in)); });
          }});
 }
 
 void draw_log_softmax(Builder& b) {
-  b.add("log_softmax", {b.any(1)},
-        {"log_softmax($0)", [](const In& x) { return log_softmax(x[0]); },
-         [](const Arrays& x) {
-           return map_rows(x[0], [&](auto s) {
-             const Scalar max = shift_of(s, dtype_in(x));
-             const Scalar total = log_total(s, max, dtype_in(x));
+  const std::size_t x = b.any(1);
+  const int axis = b.axis(b.shape_of(x));
+  b.add("log_softmax", {x},
+        {fmt::format("log_softmax($0, {})", axis),
+         [=](const In& in) { return log_softmax(in[0], axis); },
+         [=](const Arrays& in) {
+           return map_axis(in[0], axis, [&](const auto& s) {
+             const Scalar max = shift_of(s, dtype_in(in));
+             const Scalar total = log_total(s, max, dtype_in(in));
              std::vector<Scalar> y;
              for (const Scalar& v : s) y.push_back((v - max) - total);
              return y;
@@ -170,7 +188,10 @@ struct Attention {
           // Keys that are all infinitely far off give zeros or, as in PyTorch, NaN.
           if (!scores.empty() && shift_of(scores, dtype).value() == -std::numeric_limits<Real>::infinity())
             for (Scalar& weight : row) weight.number.unsure = true;
-          row.resize(static_cast<std::size_t>(keys), zero(dtype));
+          // Beside a NaN, a hidden key may get NaN as well, as in PyTorch.
+          Scalar hidden = zero(dtype);
+          hidden.number.unsure = std::ranges::any_of(row, [](const Scalar& s) { return std::isnan(s.value()); });
+          row.resize(static_cast<std::size_t>(keys), hidden);
           y.scalars.insert(y.scalars.end(), row.begin(), row.end());
         }
     return y;
@@ -254,16 +275,19 @@ void draw_embedding(Builder& b) {
   const Index rows = b.positive(33);
   const std::size_t weight = b.like({rows, b.size(33)});
   const Indices ids = b.indices(b.shape(0, 2, 50), rows);
+  const auto padding = b.draw.chance(30) ? std::optional(b.draw.index_below(rows)) : std::nullopt;
   b.add("embedding", {weight},
-        {fmt::format("embedding($0, {})", text(ids)),
-         [=](const In& x) { return embedding(x[0], ids); },
+        {padding ? fmt::format("embedding($0, {}, {})", text(ids), *padding)
+                 : fmt::format("embedding($0, {})", text(ids)),
+         [=](const In& x) { return embedding(x[0], ids, padding); },
          [=](const Arrays& x) {
            std::vector<Index> sizes(ids.shape().begin(), ids.shape().end());
            const Index width = x[0].shape[1];
            sizes.push_back(width);
            Array y{Shape(sizes), {}};
            for (const auto id : ids.data())
-             for (const Scalar& s : row(x[0], id, width)) y.scalars.push_back(s);
+             for (const Scalar& s : row(x[0], id, width))
+               y.scalars.push_back(id == padding ? fixed(s) : s);
            return y;
          },
          true});
@@ -332,7 +356,7 @@ Array angles(Index time, Index head_width, Index first, DType dtype, bool sines)
       const Real value = sines ? std::sin(angle) : std::cos(angle);
       Number n = rounded(value, 0, dtype, false);
       // The angle itself is computed in float64.
-      n.error += std::fabs(angle) * 4 * 0x1p-53L / format_of(dtype).unit;
+      n.loosen(std::fabs(angle) * 4 * 0x1p-53L / format_of(dtype).unit);
       y.scalars.push_back({n});
     }
   return y;

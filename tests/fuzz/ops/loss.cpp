@@ -75,12 +75,26 @@ void draw_cross_entropy(Builder& b) {
          [=](const Arrays& in) { return loss(in[0]); }});
 }
 
-/// The mean over pairs of f.
+const char* code_of(Reduction reduction) {
+  switch (reduction) {
+    case Reduction::none: return "Reduction::none";
+    case Reduction::sum: return "Reduction::sum";
+    case Reduction::mean: break;
+  }
+  return "Reduction::mean";
+}
+
+Reduction reduction_of(Builder& b) {
+  return b.draw.pick({Reduction::mean, Reduction::none, Reduction::sum, Reduction::mean});
+}
+
+/// f of each pair of a prediction and a target.
 template <class F>
-Array mean_of_pairs(const Arrays& in, F f) {
-  std::vector<Scalar> terms;
-  for (Index i = 0; i < in[0].size(); ++i) terms.push_back(f(in[0][i], in[1][i]));
-  return {{}, {mean(terms, static_cast<Real>(terms.size()), dtype_in(in))}};
+Array pairs(const Arrays& in, Reduction reduction, F f) {
+  const Array terms = map(in[0], in[1], f);
+  if (reduction == Reduction::none) return terms;
+  if (reduction == Reduction::sum) return {{}, {sum(terms.scalars, dtype_in(in))}};
+  return {{}, {mean(terms.scalars, static_cast<Real>(terms.size()), dtype_in(in))}};
 }
 
 Number value(Real v, const Scalar& like) {
@@ -103,11 +117,12 @@ Scalar binary_term(const Scalar& p, const Scalar& t) {
 }
 
 void draw_binary_cross_entropy(Builder& b) {
+  const Reduction reduction = reduction_of(b);
   const Shape shape = b.shape(0, 3);
   b.add("binary_cross_entropy", {b.within(shape, 0, 1), b.within(shape, 0, 1)},
-        {"binary_cross_entropy($0, $1)",
-         [](const In& x) { return binary_cross_entropy(x[0], x[1]); },
-         [](const Arrays& x) { return mean_of_pairs(x, binary_term); }});
+        {fmt::format("binary_cross_entropy($0, $1, {})", code_of(reduction)),
+         [=](const In& x) { return binary_cross_entropy(x[0], x[1], reduction); },
+         [=](const Arrays& x) { return pairs(x, reduction, binary_term); }});
 }
 
 /// (1 - t) x + log(1 + exp(-x))
@@ -118,7 +133,7 @@ Scalar logit_term(const Scalar& x, const Scalar& t) {
   const Number linear = x.value() > 0 ? (one - t.number) * x.number : -(t.number * x.number);
   Number y = linear + rest;
   // max(x, 0) - x t, as it may be computed.
-  if (x.number.finite()) y.error += times(x.value(), t.value()) + std::fabs(x.value());
+  if (x.number.finite()) y.loosen(times(x.value(), t.value()) + std::fabs(x.value()));
   const bool infinite = std::isinf(x.value());
   // 0 inf has no value, and with targets outside [0, 1] differences of infinities appear.
   y.unsure = y.unsure || (infinite && !(x.value() > 0 && t.value() < 1 && t.value() >= 0));
@@ -127,20 +142,22 @@ Scalar logit_term(const Scalar& x, const Scalar& t) {
 }
 
 void draw_with_logits(Builder& b) {
+  const Reduction reduction = reduction_of(b);
   const std::size_t x = b.any(0, 3);
   b.add("binary_cross_entropy_with_logits", {x, b.within(b.shape_of(x), 0, 1)},
-        {"binary_cross_entropy_with_logits($0, $1)",
-         [](const In& in) { return binary_cross_entropy_with_logits(in[0], in[1]); },
-         [](const Arrays& in) { return mean_of_pairs(in, logit_term); }});
+        {fmt::format("binary_cross_entropy_with_logits($0, $1, {})", code_of(reduction)),
+         [=](const In& in) { return binary_cross_entropy_with_logits(in[0], in[1], reduction); },
+         [=](const Arrays& in) { return pairs(in, reduction, logit_term); }});
 }
 
 void draw_mean_squared_error(Builder& b) {
+  const Reduction reduction = reduction_of(b);
   const std::size_t x = b.any(0, 3);
   b.add("mean_squared_error", {x, b.like(b.shape_of(x))},
-        {"mean_squared_error($0, $1)",
-         [](const In& in) { return mean_squared_error(in[0], in[1]); },
-         [](const Arrays& in) {
-           return mean_of_pairs(in, [](const Scalar& p, const Scalar& t) {
+        {fmt::format("mean_squared_error($0, $1, {})", code_of(reduction)),
+         [=](const In& in) { return mean_squared_error(in[0], in[1], reduction); },
+         [=](const Arrays& in) {
+           return pairs(in, reduction, [](const Scalar& p, const Scalar& t) {
              const Scalar d = p - t;
              return d * d;
            });

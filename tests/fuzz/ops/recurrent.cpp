@@ -15,7 +15,7 @@ void rnn_cell(const Scalars& i, const Scalars& h, Scalars& state, Scalars&) {
 /// A gate, which kernels may limit to what a sigmoid of 87 gives.
 Scalar gate(const Scalar& x) {
   Scalar y = sigmoid(x);
-  y.number.error += 4 * format_of(x.dtype()).smallest_normal / format_of(x.dtype()).unit;
+  y.number.loosen(4 * format_of(x.dtype()).smallest_normal / format_of(x.dtype()).unit);
   return y;
 }
 

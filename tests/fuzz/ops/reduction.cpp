@@ -1,3 +1,5 @@
+#include <numeric>
+
 #include "tests/fuzz/formulas.h"
 
 namespace qkv::fuzz {
@@ -122,6 +124,70 @@ void draw_cumulative_sum(Builder& b) {
          }});
 }
 
+/// Positions of the largest of `x`, largest first, of equal ones the first.
+std::vector<std::size_t> descending(Scalars x) {
+  std::vector<std::size_t> order(x.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, [&](std::size_t i, std::size_t j) {
+    const bool nan = std::isnan(x[i].value());
+    return nan != std::isnan(x[j].value()) ? nan : x[i].value() > x[j].value();
+  });
+  return order;
+}
+
+/// Whether errors may change an order.
+bool uncertain(Scalars x) {
+  return std::ranges::any_of(x, [](const Scalar& s) { return !s.number.exact(); });
+}
+
+Tensor as_tensor(const Indices& ids, DType dtype) {
+  return Tensor::from(std::vector<double>(ids.data().begin(), ids.data().end()), ids.shape(), dtype);
+}
+
+void draw_argmax(Builder& b) {
+  const std::size_t x = b.any(0);
+  const Choice choice(b, b.shape_of(x));
+  if (choice.terms(b.shape_of(x)) == 0) return;
+  b.add("argmax", {x},
+        {fmt::format("argmax($0, {})", choice.code()),
+         [=](const In& in) { return as_tensor(argmax(in[0], choice.all(), choice.keep), in[0].dtype()); },
+         [=](const Arrays& in) {
+           return reduce(in[0], choice, [](Scalars s, DType dtype) {
+             return Scalar{Number{static_cast<Real>(descending(s)[0]), 0, dtype, uncertain(s)}};
+           });
+         }});
+}
+
+void draw_topk(Builder& b) {
+  const std::size_t x = b.any(1);
+  const Shape from = b.shape_of(x);
+  const int axis = static_cast<int>(b.draw.index_below(from.rank()));
+  const Index count = b.draw.index_below(from[axis] + 1);
+  b.add("topk", {x},
+        {fmt::format("topk($0, {}, {}).values", count, axis),
+         [=](const In& in) { return topk(in[0], count, axis).values; },
+         [=](const Arrays& in) {
+           Reduced reduced{};
+           reduced[static_cast<std::size_t>(axis)] = true;
+           std::vector<Index> sizes(from.begin(), from.end());
+           sizes[static_cast<std::size_t>(axis)] = count;
+           Array y{Shape(sizes), {}};
+           y.scalars.resize(static_cast<std::size_t>(y.size()));
+           const auto to = columns(y.shape, reduced), all = columns(from, reduced);
+           for (std::size_t c = 0; c < to.size(); ++c) {
+             const auto column = at(in[0], all[c]);
+             const auto order = descending(column);
+             for (std::size_t i = 0; i < to[c].size(); ++i) {
+               Scalar& s = y[to[c][i]];
+               s = column[order[i]];
+               s.number.unsure = s.number.unsure || uncertain(column);
+               if (s.number.unsure) s = function_of(s.number, {{s, Number{1, 0, s.dtype(), true}}});
+             }
+           }
+           return y;
+         }});
+}
+
 /// f of the first rows of each sequence, for each column.
 template <class F>
 OpDraw pooling(const std::string& name, Tensor (*run)(const Tensor&, const Indices&), F f) {
@@ -156,6 +222,8 @@ const std::map<std::string, OpDraw>& reduction_draws() {
       {"sum", reduction("sum", qkv::sum, sum)},
       {"mean", reduction("mean", qkv::mean, mean_of)},
       {"variance", draw_variance},
+      {"argmax", draw_argmax},
+      {"topk", draw_topk},
       {"max", reduction("max", qkv::max, max_of, true)},
       {"min", reduction("min", qkv::min, min_of, true)},
       {"logsumexp", reduction("logsumexp", qkv::logsumexp, log_sum_exp)},

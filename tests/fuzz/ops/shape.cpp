@@ -137,11 +137,19 @@ void draw_slice(Builder& b) {
   const int axis = b.axis(from), at = normal(axis, from);
   const Index begin = b.draw.index_below(from[at] + 1),
               end = from[at] - b.draw.index_below(from[at] - begin + 1);
+  const Index step = 1 + (b.draw.chance(40) ? b.draw.index_below(4) : 0);
+  const bool from_end = begin < from[at] && b.draw.chance(30);  // a negative index
+  const Index first = from_end ? begin - from[at] : begin;
   b.add("slice", {x},
-        {fmt::format("slice($0, {}, {}, {})", axis, begin, end),
-         [=](const In& in) { return slice(in[0], axis, begin, end); },
+        {fmt::format("slice($0, {}, {}, {}, {})", axis, first, end, step),
+         [=](const In& in) { return slice(in[0], axis, first, end, step); },
          [=](const Arrays& in) {
-           return window(in[0], with_axis(in[0].shape, at, end - begin), at, begin);
+           return taken(in[0], with_axis(from, at, (end - begin + step - 1) / step),
+                        [&](std::vector<Index> position) {
+                          Index& i = position[static_cast<std::size_t>(at)];
+                          i = begin + i * step;
+                          return position_in(from, position);
+                        });
          },
          true});
 }
@@ -182,23 +190,34 @@ void draw_stack(Builder& b) {
          true});
 }
 
-void draw_split(Builder& b) {
-  const Index parts = 1 + b.draw.index_below(3);
-  std::vector<Index> sizes = {b.size(5), parts * b.size(17), b.size(9)};
-  const int axis = static_cast<int>(b.draw.index_below(3));
-  std::swap(sizes[1], sizes[static_cast<std::size_t>(axis)]);
-  const std::size_t x = b.like(Shape(sizes));
-  b.add("split", {x},
-        {fmt::format("concatenate(split($0, {}, {}), {})", axis, parts, (axis + 1) % 3),
-         [=](const In& in) { return concatenate(split(in[0], axis, parts), (axis + 1) % 3); },
-         [=](const Arrays& in) {
-           Arrays pieces;
-           const Index size = in[0].shape[axis] / parts;
-           for (Index i = 0; i < parts; ++i)
-             pieces.push_back(window(in[0], with_axis(in[0].shape, axis, size), axis, i * size));
-           return joined(pieces, (axis + 1) % 3);
-         },
-         true});
+using Split = std::vector<Tensor> (*)(const Tensor&, int, Index);
+
+/// The slices of a split, joined in reverse.
+OpDraw splitting(const std::string& name, Split run, bool by_size) {
+  return [=](Builder& b) {
+    const std::size_t x = b.like(b.shape(1, 3, 500));
+    const Shape from = b.shape_of(x);
+    const int axis = static_cast<int>(b.draw.index_below(from.rank()));
+    const Index argument = 1 + b.draw.index_below(5);
+    const Index size = by_size ? argument : (from[axis] + argument - 1) / argument;
+    if (from[axis] == 0) return;
+    b.add(name, {x},
+          {fmt::format("reversed({}($0, {}, {}), {})", name, axis, argument, axis),
+           [=](const In& in) {
+             std::vector<Tensor> parts = run(in[0], axis, argument);
+             std::ranges::reverse(parts);
+             return concatenate(parts, axis);
+           },
+           [=](const Arrays& in) {
+             Arrays parts;
+             for (Index begin = 0; begin < from[axis]; begin += size)
+               parts.push_back(window(in[0], with_axis(from, axis, std::min(size, from[axis] - begin)),
+                                      axis, begin));
+             std::ranges::reverse(parts);
+             return joined(parts, axis);
+           },
+           true});
+  };
 }
 
 void draw_pad(Builder& b) {
@@ -258,7 +277,8 @@ const std::map<std::string, OpDraw>& shape_draws() {
   static const std::map<std::string, OpDraw> draws = {
       {"reshape", draw_reshape},         {"expand", draw_expand}, {"permute", draw_permute},
       {"slice", draw_slice},             {"concatenate", draw_concatenate},
-      {"stack", draw_stack},             {"split", draw_split},   {"pad", draw_pad},
+      {"stack", draw_stack},             {"split", splitting("split", qkv::split, false)},
+      {"split_by_size", splitting("split_by_size", qkv::split_by_size, true)},   {"pad", draw_pad},
       {"gather", draw_gather},           {"select_rows", draw_select_rows},
   };
   return draws;

@@ -1,0 +1,122 @@
+#include "optim/optimizer.h"
+
+#include "tests/fuzz/case.h"
+
+namespace qkv::fuzz {
+namespace {
+
+/// The oracle's optimizer, for one element: its formulas with numbers of the type under test.
+class Stepper {
+ public:
+  Stepper(const OptimizerOptions& options, const Number& value)
+      : options_(options), value_(value), dtype_(value.dtype) {
+    m_ = v_ = largest_ = number(0);
+  }
+
+  const Number& step(Number g, int t) {
+    if (options_.kind != OptimizerKind::adamw && options_.weight_decay != 0)
+      g = g + number(options_.weight_decay) * value_;
+    switch (options_.kind) {
+      case OptimizerKind::sgd: return sgd(g);
+      case OptimizerKind::adam:
+      case OptimizerKind::adamw: return adam(g, t);
+      case OptimizerKind::rmsprop: return rmsprop(g);
+      case OptimizerKind::adagrad:
+        v_ = v_ + g * g;
+        return move(g / (sqrt(v_) + number(options_.epsilon)));
+    }
+    return value_;
+  }
+
+ private:
+  Number number(Real x) const { return constant(x, dtype_); }
+  const Number& move(const Number& by) { return value_ = value_ - number(options_.lr) * by; }
+  const Number& sgd(const Number& g) {
+    if (options_.momentum == 0) return move(g);
+    m_ = number(options_.momentum) * m_ + g;
+    return move(options_.nesterov ? g + number(options_.momentum) * m_ : m_);
+  }
+  void average(const Number& g) {
+    v_ = number(options_.beta2) * v_ + number(1 - Real{options_.beta2}) * (g * g);
+  }
+  const Number& adam(const Number& g, int t) {
+    m_ = number(options_.beta1) * m_ + number(1 - Real{options_.beta1}) * g;
+    average(g);
+    if (v_.value > largest_.value || !options_.amsgrad) largest_ = v_;
+    const Number size = largest_ / number(1 - std::pow(Real{options_.beta2}, t + 1));
+    if (options_.kind == OptimizerKind::adamw)
+      value_ = number(1 - Real{options_.lr} * Real{options_.weight_decay}) * value_;
+    return move(m_ / number(1 - std::pow(Real{options_.beta1}, t + 1)) /
+                (sqrt(size) + number(options_.epsilon)));
+  }
+  const Number& rmsprop(const Number& g) {
+    average(g);
+    const Number scaled = g / (sqrt(v_) + number(options_.epsilon));
+    if (options_.momentum == 0) return move(scaled);
+    m_ = number(options_.momentum) * m_ + scaled;
+    return move(m_);
+  }
+
+  const OptimizerOptions& options_;
+  Number value_, m_, v_, largest_;
+  DType dtype_;
+};
+
+std::string code_of(const OptimizerOptions& options) {
+  constexpr const char* kinds[] = {"sgd", "adam", "adamw", "rmsprop", "adagrad"};
+  return fmt::format(
+      "{{.kind = OptimizerKind::{}, .lr = {}, .momentum = {}, .nesterov = {}, .beta1 = {}, .beta2 = "
+      "{}, .amsgrad = {}, .epsilon = {}, .weight_decay = {}}}",
+      kinds[static_cast<int>(options.kind)], text(options.lr), text(options.momentum),
+      text(options.nesterov), text(options.beta1), text(options.beta2), text(options.amsgrad),
+      text(options.epsilon), text(options.weight_decay));
+}
+
+OptimizerOptions draw_options(Builder& b) {
+  OptimizerOptions options;
+  options.kind = b.draw.pick({OptimizerKind::sgd, OptimizerKind::adam, OptimizerKind::adamw,
+                              OptimizerKind::rmsprop, OptimizerKind::adagrad});
+  options.lr = b.option({0.125, 1e-3, 0.1, 1e-2});
+  if (options.kind == OptimizerKind::sgd || options.kind == OptimizerKind::rmsprop)
+    options.momentum = b.option({0, 0.9, 0.5});
+  if (options.kind == OptimizerKind::sgd && options.momentum > 0)
+    options.nesterov = b.draw.chance(40);
+  options.beta1 = b.option({0.9, 0.5, 0.99});
+  options.beta2 = b.option({0.999, 0.5, 0.9, 0.98, 0.9999});
+  options.amsgrad = (options.kind == OptimizerKind::adam || options.kind == OptimizerKind::adamw) &&
+                    b.draw.chance(30);
+  options.epsilon = b.option({1e-8, 1e-3, 1e-6});
+  options.weight_decay = b.option({0, 0.1, 0.01});
+  return options;
+}
+
+}  // namespace
+
+Tensor stepped(const Tensor& value, const Tensor& gradients, const OptimizerOptions& options) {
+  Parameter parameter(value.detach());
+  const std::vector<NamedParameter> named = {{"weight", &parameter}};
+  const auto optimizer = make_optimizer(options);
+  for (Index t = 0; t < gradients.dim(0); ++t)
+    optimizer->step(named, gradients_of(sum(parameter * slice(gradients.detach(), 0, t, t + 1))),
+                    options.lr, t);
+  return parameter.value().detach();
+}
+
+void draw_optimizer(Builder& b) {
+  const OptimizerOptions options = draw_options(b);
+  const Index steps = b.draw.pick<Index>({1, 2, 3, 5, 20, 50}), size = b.positive(17);
+  b.add("optimizer", {b.finite({1, size}), b.finite({steps, size})},
+        {fmt::format("stepped($0, $1, {})", code_of(options)),
+         [=](const In& x) { return stepped(x[0], x[1], options); },
+         [=](const Arrays& x) {
+           Array y = x[0];
+           for (Index i = 0; i < size; ++i) {
+             Stepper stepper(options, x[0][i].number);
+             for (Index t = 0; t < steps; ++t)
+               y[i] = Scalar{stepper.step(x[1][t * size + i].number, static_cast<int>(t))};
+           }
+           return y;
+         }});
+}
+
+}  // namespace qkv::fuzz
