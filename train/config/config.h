@@ -34,8 +34,8 @@ struct TaskOptions {
   DataFormat format = DataFormat::files;
   std::string train, valid, test;  ///< files
   std::string data;                ///< one file to split; for coarsewsd a folder
-  double valid_share = 0.1;        ///< of data
-  double test_share = 0;           ///< of data
+  double valid_share = 0.1;        ///< of data, where valid is empty
+  double test_share = 0;           ///< of data, where test is empty
   Index min_count = 1;             ///< rarer words become the unknown word
   Objective objective = Objective::skip_gram;
   Index window = 5;     ///< words to either side that count as neighbours

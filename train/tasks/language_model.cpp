@@ -43,18 +43,20 @@ std::string cut_off(std::string& text, std::size_t count) {
   return end;
 }
 
-/// Train, test and valid split, the latter from the end.
+/// Train, valid and test text: each from its file; of `task.data`, shares at the end become test
+/// and valid where these have no file, and the rest train.
 std::array<std::string, 3> splits_of(const Config& config) {
   const TaskOptions& task = config.task;
   const bool generate = task.format == DataFormat::generated;
   if (!generate && task.data.empty())
     return {text_of(task.train), text_of(task.valid), text_of(task.test)};
   std::string text = generate ? generated(config.seed) : text_of(task.data);
-  const auto share = [all = static_cast<double>(length(text))](double part) {
-    return static_cast<std::size_t>(all * part);
+  const auto part = [&, all = static_cast<double>(length(text))](const std::string& file,
+                                                                 double share) {
+    return file.empty() ? cut_off(text, static_cast<std::size_t>(all * share)) : text_of(file);
   };
-  std::string valid = cut_off(text, share(task.valid_share));
-  std::string test = cut_off(text, share(task.test_share));
+  std::string valid = part(task.valid, task.valid_share);
+  std::string test = part(task.test, task.test_share);
   return {std::move(text), std::move(valid), std::move(test)};
 }
 

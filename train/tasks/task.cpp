@@ -18,10 +18,15 @@ std::string_view to_string(Split split) {
   return split == Split::train ? "train" : split == Split::valid ? "valid" : "test";
 }
 
-double Evaluation::metric(std::string_view name) const {
+std::optional<double> Evaluation::find(std::string_view name) const {
   const auto found = std::ranges::find(metrics, name, [](const auto& m) { return m.first; });
-  require<ValueError>(found != metrics.end(), "[evaluation] there is no metric {}", name);
-  return found->second;
+  return found == metrics.end() ? std::nullopt : std::optional(found->second);
+}
+
+double Evaluation::metric(std::string_view name) const {
+  const auto value = find(name);
+  require<ValueError>(value.has_value(), "[evaluation] there is no metric {}", name);
+  return *value;
 }
 
 std::string Evaluation::headline() const {

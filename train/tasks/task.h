@@ -27,6 +27,7 @@ struct Evaluation {
   std::map<std::string, double> recall;  ///< share of right answers among each label's examples
   double score = 0;  ///< the higher, the better the checkpoint; equal ones are told apart by loss
 
+  std::optional<double> find(std::string_view name) const;
   /// Throws ValueError when there is no such metric.
   double metric(std::string_view name) const;
   /// The metric that matters most as "accuracy 0.9800".
