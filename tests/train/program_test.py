@@ -266,6 +266,8 @@ class Looking(ProgramTest):
         self.assertEqual(result["static_cosine"], [[1, 1], [1, 1]])
         self.assertLess(result["contextual_cosine"][0][1], 1)
         self.assertEqual([s["index"] for s in result["sentences"]], [1, 1])
+        again = self.json("embed", "runs/tiny", "Money, Bank!", "--word", "Bank,")
+        self.assertEqual(again["sentences"][0]["index"], 2)
         self.assertEqual([len(s["contextual"]) for s in result["sentences"]], [8, 8])
 
     def test_attend(self):
@@ -323,7 +325,7 @@ class Looking(ProgramTest):
         head, _, a, b = self.run_qkv("compare", "two.toml").stdout.splitlines()
         self.assertIn("test accuracy", head)
         self.assertEqual(a.split()[3:], ["-", "-", "-"])
-        self.assertRegex(b, r"b +\d+ +\S+ +0\.\d{4} +0\.\d{4} +0\.\d{4}$")
+        self.assertRegex(b, r"b +\d+ +\S+ +\d\.\d{4} +0\.\d{4} +0\.\d{4}$")
 
 
 class Output(ProgramTest):
