@@ -29,18 +29,20 @@ std::vector<std::string> distinct(const SentenceExamples& examples, Get get) {
 }
 
 /// Each label's recall, and macro F1, the mean over labels of 2 precision recall / (precision +
-/// recall), from counts[right label][given label].
+/// recall), from counts[right label][given label]. Labels that neither the data nor the answers
+/// have do not count, as in scikit-learn.
 void score_labels(Evaluation& evaluation, const Counts& counts,
                   const std::vector<std::string>& labels) {
-  double macro_f1 = 0;
+  double sum = 0;
   for (std::size_t i = 0; i < labels.size(); ++i) {
     Index of_label = 0, given = 0;
     for (std::size_t j = 0; j < labels.size(); ++j) of_label += counts[i][j], given += counts[j][i];
+    if (of_label + given == 0) continue;
     const auto right = static_cast<double>(counts[i][i]);
     evaluation.recall[labels[i]] = ratio(right, of_label);
-    macro_f1 += ratio(2 * right, of_label + given) / static_cast<double>(labels.size());
+    sum += ratio(2 * right, of_label + given);
   }
-  evaluation.metrics.emplace_back("macro_f1", macro_f1);
+  evaluation.metrics.emplace_back("macro_f1", ratio(sum, std::ssize(evaluation.recall)));
 }
 
 }  // namespace
