@@ -41,8 +41,9 @@ SentenceExamples read_split(const fs::path& folder, const std::string& split,
     const auto label = labels.find(gold[i].fields[0]);
     gold[i].demand(label != labels.end(), "the label \"{}\" is not in classes_map.txt",
                    gold[i].fields[0]);
-    const auto words = data[i].sentence(1);
-    examples.push_back({label->second, words, data[i].word_index(0, words), 0, data[i].place});
+    const TokenizedWords sentence = data[i].sentence(1);
+    examples.push_back(
+        {label->second, sentence.tokens, data[i].position(0, sentence), 0, data[i].place});
   }
   return examples;
 }

@@ -11,8 +11,8 @@ SentenceExamples read_word_sense_tsv(const std::filesystem::path& path) {
   SentenceExamples examples;
   for (const TsvRow& row : read_tsv(path, "label<TAB>index<TAB>sentence")) {
     row.demand(!row.fields[0].empty(), "the label is empty");
-    const auto words = row.sentence(2);
-    examples.push_back({row.fields[0], words, row.word_index(1, words), 0, row.place});
+    const TokenizedWords sentence = row.sentence(2);
+    examples.push_back({row.fields[0], sentence.tokens, row.position(1, sentence), 0, row.place});
   }
   return examples;
 }
@@ -31,10 +31,11 @@ SentenceExamples read_classify_tsv(const std::filesystem::path& path) {
 SentenceExamples read_coreference_tsv(const std::filesystem::path& path) {
   SentenceExamples examples;
   for (const TsvRow& row : read_tsv(path, "antecedent_index<TAB>pronoun_index<TAB>sentence")) {
-    const auto words = row.sentence(2);
-    examples.push_back({"", words, row.word_index(1, words), row.word_index(0, words), row.place});
+    const TokenizedWords sentence = row.sentence(2);
+    examples.push_back(
+        {"", sentence.tokens, row.position(1, sentence), row.position(0, sentence), row.place});
     row.demand(examples.back().index != examples.back().antecedent,
-               "a word cannot be its own antecedent: both indices are {}", examples.back().index);
+               "a word cannot be its own antecedent: both indices are {}", row.fields[0]);
   }
   return examples;
 }

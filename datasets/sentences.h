@@ -13,8 +13,8 @@ namespace qkv {
 struct SentenceExample {
   std::string label;  ///< the answer, where it is a label
   std::vector<std::string> words;
-  Index index = 0;         ///< the word that is asked about, counted from 0
-  Index antecedent = 0;    ///< the answer, where it is another word of the sentence
+  Index index = 0;         ///< the token that is asked about, counted from 0
+  Index antecedent = 0;    ///< the answer, where it is another token of the sentence
   std::string place = {};  ///< where it was read: "train.tsv:3"
 
   friend bool operator==(const SentenceExample& a, const SentenceExample& b) {
@@ -31,16 +31,17 @@ struct SentencePair {
   std::string place;
 };
 
-// Each throws UserError naming file and line. Words stand between white space.
+// Each throws UserError naming file and line, and gives texts as tokens (`tokenized`). Indices in
+// files count the words between white space from 0.
 
 /// Lines `label<TAB>index<TAB>sentence`.
 SentenceExamples read_word_sense_tsv(const std::filesystem::path& path);
-/// Lines `label<TAB>text`; the text is cut into words as people type it (`tokenized`).
+/// Lines `label<TAB>text`.
 SentenceExamples read_classify_tsv(const std::filesystem::path& path);
 /// Lines `antecedent_index<TAB>pronoun_index<TAB>sentence`.
 SentenceExamples read_coreference_tsv(const std::filesystem::path& path);
 
-/// Lines `source<TAB>target`, both cut into words as people type them (`tokenized`).
+/// Lines `source<TAB>target`.
 std::vector<SentencePair> read_translate_tsv(const std::filesystem::path& path);
 
 /// At most `max_words` words around the example's word.

@@ -75,6 +75,20 @@ std::vector<std::string> words(std::string_view text) {
   }
 }
 
+TokenizedWords tokenized_words(std::string_view text) {
+  TokenizedWords result;
+  for (const std::string& word : words(text)) {
+    const auto tokens = tokenized(word);
+    const auto named = std::ranges::find_if(tokens, [](const std::string& token) {
+      return token.size() > 1 || marks.find(token[0]) == marks.npos;
+    });
+    const auto offset = named == tokens.end() ? 0 : named - tokens.begin();
+    result.positions.push_back(std::ssize(result.tokens) + offset);
+    result.tokens.insert(result.tokens.end(), tokens.begin(), tokens.end());
+  }
+  return result;
+}
+
 std::vector<std::string> tokenized(std::string_view text) {
   std::string spaced;
   for (const char c : lower(text)) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,11 +28,19 @@ std::vector<std::string> characters(std::string_view text);
 /// `text` with the letters A to Z in lower case.
 std::string lower(std::string_view text);
 
-/// The pieces of `text` between white space; what data files are read with.
+/// The pieces of `text` between white space, by which data files count words.
 std::vector<std::string> words(std::string_view text);
 
-/// The words of a text as a person types it: in lower case, punctuation marks as words of their
-/// own. Apostrophes and hyphens stay inside their words.
+/// The tokens of a text, in data files and as a person types it: in lower case, punctuation marks
+/// as tokens of their own. Apostrophes and hyphens stay inside their words.
 std::vector<std::string> tokenized(std::string_view text);
+
+/// A text as tokens, and where its words between white space are among them.
+struct TokenizedWords {
+  std::vector<std::string> tokens;
+  std::vector<std::int64_t>
+      positions;  ///< of each word its first token that is no punctuation mark
+};
+TokenizedWords tokenized_words(std::string_view text);
 
 }  // namespace qkv

@@ -1,9 +1,9 @@
 #include "datasets/tsv.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 
-#include "datasets/text.h"
 #include "datasets/text_file.h"
 
 namespace qkv {
@@ -19,22 +19,42 @@ std::vector<std::string> fields_of(std::string_view line) {
   return fields;
 }
 
+/// Whether a field could be the name of a column.
+bool names_a_column(std::string_view field) {
+  constexpr std::array names = {"label",  "class", "category", "sense",    "sentiment", "tag",
+                                "target", "text",  "sentence", "question", "review",    "source",
+                                "index",  "word",  "position", "pronoun",  "antecedent"};
+  const std::string name = lower(field);
+  return name.find(' ') == name.npos && std::ranges::any_of(names, [&](std::string_view part) {
+           return name.find(part) != name.npos;
+         });
+}
+
+/// Whether the first of several lines names columns, and its first field occurs nowhere else.
+bool is_header(const std::vector<TsvRow>& rows) {
+  const auto& first = rows[0].fields;
+  return first.size() > 1 && rows.size() > 1 && std::ranges::all_of(first, names_a_column) &&
+         std::none_of(rows.begin() + 1, rows.end(),
+                      [&](const TsvRow& row) { return row.fields[0] == first[0]; });
+}
+
 }  // namespace
 
-Index TsvRow::word_index(std::size_t i, const std::vector<std::string>& words) const {
+Index TsvRow::position(std::size_t i, const TokenizedWords& sentence) const {
   const std::string& text = fields[i];
+  const Index words = std::ssize(sentence.positions);
   Index number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   demand(error == std::errc() && end == text.data() + text.size() && number >= 0,
          "the index must be a whole number, got \"{}\"", text);
-  demand(number < std::ssize(words), "the index must be less than the sentence's {} words, got {}",
-         words.size(), number);
-  return number;
+  demand(number < words, "the index must be less than the sentence's {} words, got {}", words,
+         number);
+  return sentence.positions[static_cast<std::size_t>(number)];
 }
 
-std::vector<std::string> TsvRow::sentence(std::size_t i) const {
-  auto found = words(fields[i]);
-  demand(!found.empty(), "the sentence is empty");
+TokenizedWords TsvRow::sentence(std::size_t i) const {
+  auto found = tokenized_words(fields[i]);
+  demand(!found.tokens.empty(), "the sentence is empty");
   return found;
 }
 
@@ -48,6 +68,7 @@ std::vector<TsvRow> read_tsv(const std::filesystem::path& path, std::string_view
     row.demand(row.fields.size() == count, "must be {}, got {} field{}", form, row.fields.size(),
                row.fields.size() == 1 ? "" : "s");
   }
+  rows[0].demand(!is_header(rows), "is a header, not {}; remove the line", form);
   return rows;
 }
 

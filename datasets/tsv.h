@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/shape.h"
+#include "datasets/text.h"
 
 namespace qkv {
 
@@ -22,14 +23,15 @@ struct TsvRow {
   void demand(bool ok, fmt::format_string<const Args&...> text, const Args&... args) const {
     if (!ok) throw UserError(fmt::format("{}: {}", place, fmt::format(text, args...)));
   }
-  /// Field `i` as the position of one of a sentence's words. Throws UserError.
-  Index word_index(std::size_t i, const std::vector<std::string>& words) const;
-  /// Field `i` cut at white space. Throws UserError when there are no words.
-  std::vector<std::string> sentence(std::size_t i) const;
+  /// Field `i`, which counts a sentence's words between white space from 0, as a position among its
+  /// tokens. Throws UserError.
+  Index position(std::size_t i, const TokenizedWords& sentence) const;
+  /// Field `i` as tokens. Throws UserError when there are none.
+  TokenizedWords sentence(std::size_t i) const;
 };
 
 /// Reads a file whose lines have the form `form`, such as "label<TAB>text". Throws UserError naming
-/// file and line when a line has more or fewer fields.
+/// file and line when a line has more or fewer fields, or the first one is a header.
 std::vector<TsvRow> read_tsv(const std::filesystem::path& path, std::string_view form);
 
 }  // namespace qkv

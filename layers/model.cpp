@@ -12,6 +12,12 @@
 namespace qkv {
 namespace {
 
+Tensor identity(Index size) {
+  std::vector<double> values(static_cast<std::size_t>(size * size));
+  for (Index i = 0; i < size; ++i) values[static_cast<std::size_t>(i * (size + 1))] = 1;
+  return Tensor::from(values, {size, size});
+}
+
 /// Every word keeps its one vector, whatever its sentence.
 struct StaticModel final : Model {
   StaticModel(const ModelOptions& options, Index vocabulary, Random& random)
@@ -74,8 +80,18 @@ struct TransformerModel final : Model {
     const Index first = context.position(), end = first + ids.dim(1);
     Tensor x = embedding(ids);
     context.record(*this, "static", x);
-    if (options.position == PositionKind::sinusoidal) x = with_sinusoidal_positions(x, first);
-    if (positions) x = x + slice(positions->weight, 0, first, end);
+    const Shape one_row = {1, ids.dim(1), options.width};
+    if (options.position == PositionKind::sinusoidal) {
+      if (context.records())
+        context.record(*this, "position",
+                       with_sinusoidal_positions(Tensor::zeros(one_row, x.dtype()), first));
+      x = with_sinusoidal_positions(x, first);
+    }
+    if (positions) {
+      const Tensor p = slice(positions->weight, 0, first, end);
+      if (context.records()) context.record(*this, "position", reshape(p, one_row));
+      x = x + p;
+    }
     if (options.position == PositionKind::sinusoidal || positions)
       context.record(*this, "input", x);
     return context.dropped(x, options.dropout);
@@ -115,7 +131,23 @@ Tensor Model::decode(const Indices&, const Tensor&, const Indices&, Context&) co
   throw ValueError("[model] this kind of model has no decoder that looks at a memory");
 }
 
-std::unique_ptr<Model> make_model(const ModelOptions& options, Index vocabulary, Random& random) {
+namespace {
+
+/// One-hot vectors, or those that are not to be trained.
+void prepare_table(Model& model, const ModelOptions& options, Index vocabulary) {
+  const bool one_hot = options.embedding == EmbeddingKind::one_hot;
+  require<ValueError>(!one_hot || options.width == vocabulary,
+                      "[model] one-hot vectors of {} tokens need width = {}, got {}", vocabulary,
+                      vocabulary, options.width);
+  for (const auto& [path, parameter] : parameters(model)) {
+    if (parameter != &model.embedding_table()) continue;
+    if (one_hot) parameter->assign(identity(vocabulary));
+    if (one_hot || options.freeze_embedding) parameter->freeze();
+  }
+}
+
+std::unique_ptr<Model> model_of_kind(const ModelOptions& options, Index vocabulary,
+                                     Random& random) {
   switch (options.kind) {
     case ModelKind::static_embedding:
       return std::make_unique<StaticModel>(options, vocabulary, random);
@@ -128,6 +160,14 @@ std::unique_ptr<Model> make_model(const ModelOptions& options, Index vocabulary,
     default:
       return std::make_unique<TransformerModel>(options, vocabulary, random);
   }
+}
+
+}  // namespace
+
+std::unique_ptr<Model> make_model(const ModelOptions& options, Index vocabulary, Random& random) {
+  std::unique_ptr<Model> model = model_of_kind(options, vocabulary, random);
+  prepare_table(*model, options, vocabulary);
+  return model;
 }
 
 }  // namespace qkv

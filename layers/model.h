@@ -27,7 +27,8 @@ struct Model : Module {
   }
 };
 
-/// Throws ValueError when the options contradict each other.
+/// Throws ValueError when the options contradict each other. Does not read `embedding_file`: load
+/// the vectors into the embedding table.
 std::unique_ptr<Model> make_model(const ModelOptions& options, Index vocabulary, Random& random);
 
 }  // namespace qkv

@@ -21,6 +21,18 @@ std::string duration(double seconds) {
 
 }  // namespace
 
+void TokenRate::add(Index tokens, double seconds) {
+  if (restarts_ || steps_ == 1) tokens_ = 0, seconds_ = 0;
+  restarts_ = false;
+  tokens_ += static_cast<double>(tokens);
+  seconds_ += seconds;
+  ++steps_;
+}
+
+double TokenRate::tokens_per_second() const {
+  return seconds_ > 0 ? tokens_ / seconds_ : 0;
+}
+
 Progress::Progress(std::int64_t first_step, std::int64_t steps)
     : first_step_(first_step), steps_(steps), terminal_(isatty(STDERR_FILENO) == 1) {}
 
@@ -50,10 +62,11 @@ void Progress::step(const StepReport& report) {
   if (terminal_ && due) draw(report);
 }
 
-void Progress::evaluated(const StepReport& report, double train_loss, const Evaluation& valid) {
+void Progress::evaluated(const StepReport& report, double train_loss,
+                         const std::optional<Evaluation>& valid) {
   std::string line = fmt::format("step {:>{}}  loss {:.4f}", report.step,
                                  std::to_string(steps_).size(), train_loss);
-  if (valid.count) line += fmt::format("  valid loss {:.4f}  {}", valid.loss, valid.headline());
+  if (valid) line += fmt::format("  valid loss {:.4f}  {}", valid->loss, valid->headline());
   say(line + fmt::format("  {:.0f} tokens/s", report.tokens_per_second));
 }
 

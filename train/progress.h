@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "train/tasks/task.h"
@@ -14,6 +15,22 @@ struct StepReport {
   double loss = 0;
   std::string headline;  ///< of the latest evaluation; empty before it
   double tokens_per_second = 0;
+};
+
+/// Tokens a second of training alone, since the last evaluation. The first step of a program also
+/// starts threads and takes memory from the system; it counts only until there is another.
+class TokenRate {
+ public:
+  /// Adds a step that took `seconds`.
+  void add(Index tokens, double seconds);
+  /// Begins anew with the next step.
+  void restart() { restarts_ = true; }
+  double tokens_per_second() const;
+
+ private:
+  double tokens_ = 0, seconds_ = 0;
+  bool restarts_ = false;
+  std::int64_t steps_ = 0;  ///< of the program
 };
 
 /// Shows a training run on stderr: on a terminal a bar with loss, metric, speed and time left,
@@ -31,7 +48,8 @@ class Progress {
   /// take.
   void step(const StepReport& report);
   /// After an evaluation.
-  void evaluated(const StepReport& report, double train_loss, const Evaluation& valid);
+  void evaluated(const StepReport& report, double train_loss,
+                 const std::optional<Evaluation>& valid);
   /// Seconds since the start.
   double seconds() const;
 

@@ -14,27 +14,15 @@ Parameter& embedding_of(Network& network) {
   return *std::ranges::find(all, "embedding.weight", &NamedParameter::path)->parameter;
 }
 
-Tensor identity(Index size) {
-  std::vector<double> values(static_cast<std::size_t>(size * size));
-  for (Index i = 0; i < size; ++i) values[static_cast<std::size_t>(i * (size + 1))] = 1;
-  return Tensor::from(values, {size, size});
-}
-
 std::unique_ptr<Network> fresh_network(const Config& config, const Task& task) {
   const ModelOptions& model = config.model;
   const Index vocabulary = task.vocabulary().size();
-  auto network = std::make_unique<Network>(model, vocabulary, task.outputs(),
-                                           Random(config.seed, Purpose::initialisation));
-  Parameter& table = embedding_of(*network);
-  if (model.embedding == EmbeddingKind::one_hot) {
-    require<UserError>(model.width == vocabulary,
-                       "model.embedding \"one-hot\" needs model.width = {}, a number for each word "
-                       "of the vocabulary, got {}",
-                       vocabulary, model.width);
-    table.assign(identity(vocabulary));
-  }
-  if (model.freeze_embedding || model.embedding == EmbeddingKind::one_hot) table.freeze();
-  return network;
+  require<UserError>(model.embedding != EmbeddingKind::one_hot || model.width == vocabulary,
+                     "model.embedding \"one-hot\" needs model.width = {}, a number for each word "
+                     "of the vocabulary, got {}",
+                     vocabulary, model.width);
+  return std::make_unique<Network>(model, vocabulary, task.outputs(),
+                                   Random(config.seed, Purpose::initialisation));
 }
 
 /// A run at its start, but for vectors from files.

@@ -34,6 +34,7 @@ class Trainer {
       : run_(run),
         folder_(folder),
         options_(run.config.train),
+        validates_(run.task->size(Split::valid) > 0),
         stepper_(run),
         progress_(run.step, options_.steps),
         log_(folder.metrics(), std::ios::app) {}
@@ -48,7 +49,7 @@ class Trainer {
       const bool improved = (last || run_.step % options_.eval_every == 0) && evaluate();
       const int signal = stop.received();
       if (last || signal || improved || run_.step % options_.checkpoint_every == 0)
-        folder_.save(checkpoint_of(run_), improved, options_.keep);
+        folder_.save(checkpoint_of(run_), improved || !validates_, options_.keep);
       if (signal && !last) return stopped(signal);
     }
     return finish();
@@ -61,12 +62,17 @@ class Trainer {
                     run_.config.name, parameter_count(*run_.network), run_.task->size(Split::train),
                     run_.task->size(Split::valid), run_.task->size(Split::test), options_.steps,
                     options_.batch * options_.accumulate));
+    if (!validates_)
+      progress_.say(
+          "no validation data: the best checkpoint is the last; name a file with task.valid, or "
+          "let "
+          "task.valid_share cut a part off task.data");
     if (run_.step > 0) progress_.say(fmt::format("going on after step {}", run_.step));
   }
 
   void step() {
+    const double start = progress_.seconds();
     StepGradients now = stepper_.gradients();
-    tokens_ += now.tokens;
     clip_value(now.gradients, options_.clip_value);
     const double norm = clip_norm(now.gradients, options_.clip);
     const OptimizerOptions& optimizer = run_.config.optimizer;
@@ -81,19 +87,25 @@ class Trainer {
     ++run_.interval_steps;
     report_.step = run_.step;
     report_.loss = now.loss;
-    report_.tokens_per_second = static_cast<double>(tokens_) / progress_.seconds();
+    rate_.add(now.tokens, progress_.seconds() - start);
+    report_.tokens_per_second = rate_.tokens_per_second();
     progress_.step(report_);
   }
 
   /// True when the valid split's score, or at equal scores its loss, is the best so far.
   bool evaluate() {
+    rate_.restart();
     const double train_loss = run_.interval_loss / static_cast<double>(run_.interval_steps);
     run_.interval_loss = 0;
     run_.interval_steps = 0;
     write({{"step", run_.step}, {"split", "train"}, {"loss", train_loss}});
-    const Evaluation valid = evaluated(Split::valid);
-    if (valid.count) write(event(run_.step, valid, Split::valid));
-    if (valid.count) report_.headline = valid.headline();
+    if (!validates_) {
+      progress_.evaluated(report_, train_loss, std::nullopt);
+      return false;
+    }
+    const Evaluation valid = evaluated();
+    write(event(run_.step, valid, Split::valid));
+    report_.headline = valid.headline();
     progress_.evaluated(report_, train_loss, valid);
     const bool better = valid.score > run_.best_score ||
                         (valid.score == run_.best_score && valid.loss < run_.best_loss);
@@ -101,10 +113,10 @@ class Trainer {
     return better;
   }
 
-  Evaluation evaluated(Split split) const {
+  Evaluation evaluated() const {
     std::optional<UseAverage> averaged;
     if (run_.average) averaged.emplace(run_.parameters, *run_.average);
-    return run_.task->evaluate(*run_.network, split);
+    return run_.task->evaluate(*run_.network, Split::valid);
   }
 
   static Json event(std::int64_t step, const Evaluation& evaluation, Split split) {
@@ -122,39 +134,39 @@ class Trainer {
 
   void log(Json line) {
     line["seconds"] = progress_.seconds();
-    line["tokens_per_second"] = report_.tokens_per_second;
+    // A finished run that is resumed has no step to measure.
+    if (report_.step) line["tokens_per_second"] = report_.tokens_per_second;
     log_ << line.dump() << std::endl;
   }
 
   Outcome stopped(int signal) {
     progress_.say(fmt::format("stopped after step {}; go on with: qkv resume {}", run_.step,
                               folder_.path().string()));
-    return {.signal = signal, .seconds = progress_.seconds(), .test = {}};
+    return {.signal = signal, .seconds = progress_.seconds()};
   }
 
   Outcome finish() {
     const Checkpoint best = read_checkpoint(folder_.best());
     load_parameters(*run_.network, best, folder_.best());
-    Outcome outcome{.signal = 0,
-                    .seconds = progress_.seconds(),
-                    .test = run_.task->evaluate(*run_.network, Split::test)};
-    if (outcome.test.count) {
-      log(event(best.step, outcome.test, Split::test));
-      progress_.say(fmt::format("test {}, loss {:.4f} (checkpoint of step {}), {:.1f} s",
-                                outcome.test.headline(), outcome.test.loss, best.step,
-                                outcome.seconds));
-    }
+    Outcome outcome{.seconds = progress_.seconds()};
+    if (run_.task->size(Split::test) == 0) return outcome;
+    outcome.test = run_.task->evaluate(*run_.network, Split::test);
+    log(event(best.step, *outcome.test, Split::test));
+    progress_.say(fmt::format("test {}, loss {:.4f} (checkpoint of step {}), {:.1f} s",
+                              outcome.test->headline(), outcome.test->loss, best.step,
+                              outcome.seconds));
     return outcome;
   }
 
   Run& run_;
   const RunFolder& folder_;
   const TrainOptions& options_;
+  bool validates_;  ///< has a validation split
   Stepper stepper_;
   Progress progress_;
   std::ofstream log_;
   StepReport report_;
-  Index tokens_ = 0;
+  TokenRate rate_;
 };
 
 }  // namespace

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include "train/progress.h"
 #include "train/run.h"
 #include "train/stop_signal.h"
@@ -11,13 +13,14 @@ namespace qkv {
 struct Outcome {
   int signal = 0;  ///< the signal that stopped it early, or 0
   double seconds = 0;
-  Evaluation test;  ///< of the best parameters; without examples when there is no test split or it
-                    ///< was stopped
+  /// Of the best checkpoint; nothing when there is no test split or the run was stopped.
+  std::optional<Evaluation> test = {};
 };
 
 /// Trains until the config's last step or a signal, evaluates and writes checkpoints on the way.
-/// Throws Error when the loss or a gradient stops being finite: nothing is saved then, so the last
-/// good checkpoint stays.
+/// The best is the one with the best score on the validation split; without that split it is the
+/// last. Throws Error when the loss or a gradient stops being finite: nothing is saved then, so the
+/// last good checkpoint stays.
 Outcome train(Run& run, const RunFolder& folder, StopSignal& stop);
 
 }  // namespace qkv

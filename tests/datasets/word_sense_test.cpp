@@ -50,6 +50,34 @@ TEST_CASE("a word-sense file gives label, words and position") {
   CHECK(examples[1] == SentenceExample{"river", {"bank"}, 0});
 }
 
+TEST_CASE("sentences become tokens, and indices count the words between white space") {
+  const TempDir dir;
+  const auto senses = read_word_sense_tsv(
+      dir.write("f", "a\t1\tAn Apple, red\nb\t0\t(\"Apple\") sells\nb\t2\tapple . , x\n"));
+  CHECK(senses[0] == SentenceExample{"a", {"an", "apple", ",", "red"}, 1});
+  CHECK(senses[1] == SentenceExample{"b", {"(", "\"", "apple", "\"", ")", "sells"}, 2});
+  CHECK(senses[2] == SentenceExample{"b", {"apple", ".", ",", "x"}, 2});
+  const auto pronouns = read_coreference_tsv(dir.write("g", "1\t3\tWell, Ann said she\n"));
+  CHECK(pronouns[0].words == std::vector<std::string>{"well", ",", "ann", "said", "she"});
+  CHECK(pronouns[0].antecedent == 2);
+  CHECK(pronouns[0].index == 4);
+}
+
+TEST_CASE("a header line is refused, an example of the same words is not") {
+  const TempDir dir;
+  const auto error = [&](std::string_view text) {
+    const auto file = dir.write("f.tsv", text);
+    return error_of<UserError>([&] { read_classify_tsv(file); })
+        .substr(dir.path().string().size() + 1);
+  };
+  CHECK(error("label\ttext\ngood\tfine\n") ==
+        "f.tsv:1: is a header, not label<TAB>text; remove the line");
+  CHECK(error("Sentiment\tReview_Text\ngood\tfine\n").starts_with("f.tsv:1: is a header"));
+  CHECK(tsv_error("label\tindex\tsentence\na\t0\tb\n").starts_with("f.tsv:1: is a header"));
+  CHECK(read_classify_tsv(dir.write("g", "text\tsentence\nsong\tla\ntext\tword\n")).size() == 3);
+  CHECK(read_classify_tsv(dir.write("g", "class\ta word of mine\nsong\tla\n")).size() == 2);
+}
+
 TEST_CASE("a malformed word-sense line is named by file and line") {
   CHECK(tsv_error("a\t0\tok\nmoney bank grows\n") ==
         "f.tsv:2: must be label<TAB>index<TAB>sentence, got 1 field");

@@ -259,6 +259,26 @@ TEST_CASE("beside a parameter-free encoder the decoder is learned") {
   CHECK(shapes.contains("decoder.layers.0.cross_attention.w_q.weight"));
 }
 
+TEST_CASE("every kind of model has the static vectors that its options ask for") {
+  for (const ModelKind kind :
+       {ModelKind::encoder, ModelKind::decoder, ModelKind::encoder_decoder, ModelKind::recurrent,
+        ModelKind::convolution, ModelKind::fixed_length, ModelKind::static_embedding}) {
+    CAPTURE(static_cast<int>(kind));
+    ModelOptions options{.kind = kind, .width = 6, .layers = 1, .heads = 2, .feed_forward = 8};
+    options.embedding = EmbeddingKind::one_hot;
+    Random random(1, Purpose::testing);
+    const auto model = make_model(options, 6, random);
+    const auto values = model->embedding_table().value().values();
+    for (std::size_t i = 0; i < values.size(); ++i) CHECK(values[i] == (i % 7 == 0 ? 1 : 0));
+    CHECK(model->embedding_table().frozen());
+    CHECK_THROWS_AS(make_model(options, 5, random), ValueError);
+    options.embedding = EmbeddingKind::learned;
+    CHECK_FALSE(make_model(options, 5, random)->embedding_table().frozen());
+    options.freeze_embedding = true;
+    CHECK(make_model(options, 5, random)->embedding_table().frozen());
+  }
+}
+
 TEST_CASE("an encoder has no decoder that looks at a memory") {
   Random random = fresh();
   const auto model = make_model(transformer, 9, random);

@@ -33,6 +33,13 @@ TEST_CASE("SGD takes off the learning rate times the gradient") {
   CHECK(path[1] == doctest::Approx(0.6 + 0.1 * 2 * 2.4));
 }
 
+TEST_CASE("without a learning rate a step takes the options'") {
+  Parameter x(Tensor::full({1, 1}, 2, DType::float64));
+  const std::vector<NamedParameter> parameters = {{"x", &x}};
+  make_optimizer({.kind = OptimizerKind::sgd, .lr = 0.5})->step(parameters, gradients_of(x * 3), 0);
+  CHECK(x.value().item() == doctest::Approx(2 - 0.5 * 3));
+}
+
 TEST_CASE("SGD with momentum remembers the last update") {
   const auto path = descend({.kind = OptimizerKind::sgd, .lr = 0.1, .momentum = 0.9}, 2);
   CHECK(path[0] == doctest::Approx(0.6));

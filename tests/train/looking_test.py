@@ -2,6 +2,7 @@
 
 Usage: looking_test.py PROGRAM
 """
+import re
 import unittest
 
 import numpy as np
@@ -91,8 +92,8 @@ class Looking(ProgramTest):
         predicted = self.json("predict", "runs/tiny", "money bank grows")["predictions"][0]
         self.assertEqual(max(result["probabilities"]), predicted["probability"])
         text = self.run_qkv("explain", "runs/tiny", "money bank grows").stdout
-        for part in ("tokens", "x_2 = e_2 + p_2", "d_k = 4", "/ sqrt(4)", "w_21", "weighted sum", "concatenation",
-                     "W_o z_2 + b_o", "residual", "norm", f'{result["logits"][0]:.4f}', "prediction"):
+        for part in ("0 money  1 bank  2 grows", "p_1 = P[1]", "x_1 = e_1 + p_1", "d_k = 4", "/ sqrt(4)", "w_10", "weighted sum",
+                     "concatenation", "W_o z_1 + b_o", "residual", "norm", f'{result["logits"][0]:.4f}', "prediction"):
             self.assertIn(part, text)
 
     def test_numpy_recomputes_the_logits_from_what_explain_prints(self):
@@ -170,9 +171,10 @@ class Looking(ProgramTest):
                                  ("encoder-decoder", "translate", idiom), ("decoder", "language-model", "text.txt")):
             with self.subTest(f"{kind}, {task}"):
                 run = f"{kind}-{task}"
+                own = 'heads = 2\nposition = "learned"\n' if "coder" in kind else ""
                 (self.folder / f"{run}.toml").write_text(
                     f'name = "{run}"\n[task]\nkind = "{task}"\ntrain = "{data}"\ntest = "{data}"\n[model]\nkind = "{kind}"\n'
-                    'width = 8\nheads = 2\nmax_length = 40\nposition = "learned"\n[train]\nsteps = 2\nbatch = 4\n')
+                    f'width = 8\nmax_length = 40\n{own}[train]\nsteps = 2\nbatch = 4\n')
                 self.run_qkv("train", f"{run}.toml")
                 folder, text = f"runs/{run}", "it was the bank" if task != "language-model" else "to be"
                 word = "b" if task == "language-model" else "bank"
@@ -188,12 +190,39 @@ class Looking(ProgramTest):
                     self.assert_refused(["attend", folder, text], "no attention")
                 self.run_qkv("report", folder)
 
+    def test_explain_names_every_vector_that_a_formula_uses(self):
+        for change in ("model.kind=static", "model.attention=parameter-free", "model.attention=uniform", "model.norm=post",
+                       "model.kind=recurrent", "model.position=learned", "model.feed_forward=0"):
+            with self.subTest(change):
+                base = CONFIG.replace("heads = 2\nfeed_forward = 16\ndropout = 0.1\n", "")
+                (self.folder / "one.toml").write_text(base.replace('name = "tiny"', f'name = "{change}"'))
+                self.run_qkv("train", "one.toml", "--set", change, "--set", "train.steps=1", "--set", "model.layers=2"
+                             if "static" not in change else "seed=1")
+                lines = self.run_qkv("explain", f"runs/{change}", "money bank grows").stdout.splitlines()
+                defined = set()
+                for line in lines:
+                    if match := re.match(r"  (\w'?_1)(?: = (.*?))?(   |$)", line):
+                        for used in re.findall(r"(?<!\w)([ac-z]'?_1)(?!\d)", match.group(2) or ""):
+                            self.assertIn(used, defined, line)
+                        defined.add(match.group(1))
+                logits = next(line for line in lines if "logits = " in line)
+                self.assertIn("W y_1 + b", logits)
+                self.assertIn("y_1", defined)
+                self.assertEqual(any("W_o" in line for line in lines), "attention" in change and "free" not in change
+                                 or change.startswith(("model.norm", "model.position", "model.feed_forward")))
+
+    def test_the_vector_of_a_position_is_the_difference_that_it_makes(self):
+        steps = {step["path"]: np.array(step["values"]) for step in self.json("explain", "runs/tiny", "money bank grows")["steps"]}
+        np.testing.assert_allclose(steps["input"], steps["static"] + steps["position"], atol=1e-6)
+        self.assertEqual(steps["position"][0].tolist(), [0, 1] * 4)
+
     def test_explain_follows_norms_after_the_parts_shared_heads_and_models_without_biases(self):
         changes = ["model.norm=post", "model.kv_heads=1", "model.bias=false", "model.position=rotary", "train.steps=5"]
         self.run_qkv("train", "tiny.toml", "--run", "other", *(part for change in changes for part in ("--set", change)))
         text = self.run_qkv("explain", "other", "money bank grows").stdout
-        self.assertIn("x_2 = norm(x_2 + f_2)", text)
-        self.assertIn("q = rotary(W_q h)", text)
+        self.assertIn("x_1 = norm(x_1 + f_1)", text)
+        self.assertIn("q = rotary(W_q x)", text)
+        self.assertNotIn("h'", text)
         self.assertNotIn("+ b", text)
         self.assertEqual(len(self.json("inspect", "other")["heads"]), 2)
 

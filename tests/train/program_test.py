@@ -212,6 +212,32 @@ class Training(ProgramTest):
                             "train.clip=0", "--set", "train.detect_anomaly=true", "--run", "hot", code=1)
         self.assertRegex(done.stderr, r"\[\w+\] made (a NaN|an infinity) in its output of shape \(.*\), from inputs")
 
+    def test_without_validation_data_the_last_checkpoint_is_the_best(self):
+        done = self.run_qkv("train", "tiny.toml", "--run", "new", "--set", "task.valid=", "--set", "train.keep=9")
+        self.assertIn("no validation data: the best checkpoint is the last", done.stderr)
+        self.assertIn("(checkpoint of step 40)", done.stderr)
+        self.assertEqual([file["step"] for file in self.json("verify", "new")["files"] if file["file"].endswith("best.h5")],
+                         [40])
+        self.assert_same_checkpoints("new/best.h5", "new/last.h5")
+        last = self.json("eval", "new/last.h5")
+        self.assertEqual(self.json("eval", "new"), last)
+        events = [json.loads(line) for line in (self.folder / "new/metrics.jsonl").read_text().splitlines()]
+        self.assertEqual(events[-1]["loss"], last["loss"])
+        self.assertEqual({event["split"] for event in events}, {"train", "test"})
+
+    def test_task_data_is_cut_into_training_and_validation_beside_a_file_of_test_data(self):
+        done = self.run_qkv("train", "tiny.toml", "--run", "new", "--set", "task.train=", "--set", "task.valid=", "--set",
+                            "task.data=train.tsv", "--set", "task.valid_share=0.2")
+        self.assertIn("160 training examples (40 valid, 40 test)", done.stderr)
+
+    def test_a_finished_run_that_is_resumed_measures_no_speed(self):
+        self.run_qkv("resume", "runs/tiny")
+        events = [json.loads(line) for line in (self.folder / "runs/tiny/metrics.jsonl").read_text().splitlines()]
+        self.assertEqual(events[-1]["split"], "test")
+        self.assertNotIn("tokens_per_second", events[-1])
+        for event in events[:-1]:
+            self.assertGreater(event["tokens_per_second"], 0)
+
     def test_data_is_found_from_any_folder(self):
         elsewhere = pathlib.Path(self.temporary.name)
         done = qkv("train", "work/tiny.toml", "--set", "train.steps=1", cwd=elsewhere)
@@ -240,6 +266,8 @@ class Looking(ProgramTest):
         self.assertEqual(result["static_cosine"], [[1, 1], [1, 1]])
         self.assertLess(result["contextual_cosine"][0][1], 1)
         self.assertEqual([s["index"] for s in result["sentences"]], [1, 1])
+        again = self.json("embed", "runs/tiny", "Money, Bank!", "--word", "Bank,")
+        self.assertEqual(again["sentences"][0]["index"], 2)
         self.assertEqual([len(s["contextual"]) for s in result["sentences"]], [8, 8])
 
     def test_attend(self):
@@ -285,6 +313,19 @@ class Looking(ProgramTest):
         self.assertEqual([v["name"] for v in result], ["a", "b, 1 head"])
         self.assertLessEqual({"name", "parameters", "seconds", "test"}, set(result[0]))
         self.assertEqual([v["name"] for v in self.json("compare", "two.toml", "--only", "a")["variants"]], ["a"])
+
+
+    def test_without_test_data_there_are_no_test_results(self):
+        self.assertNotIn("test", self.json("train", "tiny.toml", "--run", "new", "--set", "task.test="))
+        variants = '[[variant]]\nname = "a"\ntask.test = ""\n[[variant]]\nname = "b"\n'
+        (self.folder / "two.toml").write_text(CONFIG.replace("steps = 40", "steps = 2") + variants)
+        a, b = self.json("compare", "two.toml")["variants"]
+        self.assertNotIn("test", a)
+        self.assertEqual(b["test"]["count"], 40)
+        head, _, a, b = self.run_qkv("compare", "two.toml").stdout.splitlines()
+        self.assertIn("test accuracy", head)
+        self.assertEqual(a.split()[3:], ["-", "-", "-"])
+        self.assertRegex(b, r"b +\d+ +\S+ +\d\.\d{4} +0\.\d{4} +0\.\d{4}$")
 
 
 class Output(ProgramTest):

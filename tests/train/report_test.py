@@ -12,7 +12,7 @@ import xml.etree.ElementTree
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 import browser
-from program_test import CONFIG, ProgramTest
+from program_test import CONFIG, PROJECT, ProgramTest
 
 BAD = "</script><img src=x onerror=document.title='owned'>"
 MAP = "document.querySelector('#attention-map svg').outerHTML"
@@ -137,6 +137,90 @@ class Page(Report):
         self.assertRegex(self.browser.run("document.querySelector('#stop-name').textContent"), "Step [12]0")
         self.assertNotEqual(self.browser.run(MAP), first)
         self.assertNotEqual(self.browser.run("document.querySelector('#after svg').outerHTML"), points)
+
+    def stop(self):
+        """Where the slider stands, once it agrees with the name beside it."""
+        value, name = self.browser.run("[Number(document.querySelector('#stop').value), document.querySelector('#stop-name').textContent]")
+        step = self.data_of(self.page)["runs"][0]["stops"][value]["step"]
+        self.assertRegex(name, rf"^Step {step}( ·|$)")
+        return value
+
+    def wait_for(self, condition):
+        for _ in range(600):
+            if self.browser.run(condition):
+                return
+            time.sleep(0.05)
+        self.fail(f"waited in vain for {condition}")
+
+    def test_play_moves_slider_and_picture_together_until_it_is_paused(self):
+        self.open("runs/tiny")
+        self.click("#play")  # from the last checkpoint to the first, and on
+        self.assertEqual(self.stop(), 0)
+        first = self.browser.run(MAP)
+        self.wait_for("document.querySelector('#stop').value === '1'")
+        self.stop()
+        self.assertNotEqual(self.browser.run(MAP), first)
+        self.assertEqual(self.browser.run("document.querySelector('#play').textContent"), "Pause")
+        self.click("#play")
+        paused = self.stop()
+        time.sleep(1)
+        self.assertEqual(self.stop(), paused)
+        self.assertEqual(self.browser.run("document.querySelector('#play').textContent"), "Play")
+        self.click("#play")
+        self.wait_for("document.querySelector('#play').textContent === 'Play'")  # at the end
+        self.assertEqual(self.browser.run("document.querySelector('#stop').value === document.querySelector('#stop').max"), True)
+        self.assert_quiet()
+
+    def test_a_hand_on_the_slider_ends_playing(self):
+        self.open("runs/tiny")
+        self.click("#play")
+        self.browser.run("{const s = document.querySelector('#stop'); s.value = 2; s.dispatchEvent(new Event('input'))}")
+        time.sleep(1)
+        self.assertEqual(self.stop(), 2)
+        self.assert_quiet()
+
+    def test_every_config_s_page_shows_each_of_its_models_without_a_complaint(self):
+        bank = (self.folder / "train.tsv").read_text().splitlines()
+        words = sorted({word for line in bank for word in line.split("\t")[2].split()})
+        (self.folder / "runs").mkdir(exist_ok=True)
+        for name in ("word2vec", "glove"):
+            (self.folder / f"runs/{name}.txt").write_text("".join(f"{w}{' 0.5' * 32}\n" for w in words))
+        (self.folder / "text.txt").write_text("to be or not to be\n" * 100)
+        (self.folder / "coarse").mkdir()
+        (self.folder / "coarse/classes_map.txt").write_text('{"0": "money", "1": "river"}')
+        for split in ("train", "test"):
+            rows = [line.split("\t") for line in bank]
+            (self.folder / f"coarse/{split}.data.txt").write_text("".join(f"{i}\t{text}\n" for _, i, text in rows))
+            (self.folder / f"coarse/{split}.gold.txt").write_text("".join(f"{int(sense == 'river')}\n" for sense, _, _ in rows))
+        given = {"shakespeare": "text.txt", "coarsewsd": "coarse"}
+        for config in sorted((PROJECT / "configs").glob("*.toml")):
+            with self.subTest(config.name):
+                variants = re.findall(r'^\[\[variant\]\]\nname = "(.*)"$', config.read_text(), re.MULTILINE)
+                # One of each kind, and no more: the first, the last and those between that differ by more than a number.
+                chosen = list({re.sub(r"\d+", "", name): name for name in reversed(variants)}.values())
+                arguments = [part for name in chosen for part in ("--only", name)]
+                if config.stem in given:
+                    arguments += ["--set", f"task.data={given[config.stem]}"]
+                command = "compare" if variants else "train"
+                self.run_qkv(command, config, "--set", "train.steps=2", *arguments)
+                self.open(f"runs/{config.stem}" + ("-compare" if variants else ""))
+                count = len(chosen) if variants else 1
+                for model in reversed(range(count)):
+                    if count > 1:
+                        self.browser.run("{const s = document.querySelector('#run'); s.selectedIndex = %d;"
+                                         "s.dispatchEvent(new Event('change'))}" % model)
+                    self.click("#play")
+                    self.browser.window(1100 + model, 900)
+                    self.browser.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+                    self.assert_quiet()
+
+    def test_the_page_of_runs_without_test_data_claims_no_results(self):
+        self.run_qkv("train", "tiny.toml", "--run", "untested", "--set", "task.test=", "--set", "task.valid=", "--set", "train.steps=2")
+        self.open("untested")
+        text = self.browser.run("document.querySelector('#results').textContent")
+        self.assertIn("no test data", text)
+        self.assertNotIn("Test accuracy", text)
+        self.assertNotIn("held back", self.browser.run("document.querySelector('#training').textContent"))
 
     def test_the_map_shows_the_model_s_own_weights(self):
         self.open("runs/tiny", "--sentence", "money bank grows")

@@ -4,6 +4,7 @@
 
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
+#include "train/look/labelled_text.h"
 #include "train/tasks/word_sense.h"
 
 using namespace qkv;
@@ -59,6 +60,45 @@ TEST_CASE("a checkpoint without a token list is refused") {
   vocabularies.erase("labels");
   CHECK(error_of<UserError>([&] { restore_task(tiny_config(), vocabularies); }) ==
         "the checkpoint has no /vocabulary/labels");
+}
+
+TEST_CASE("capitals and punctuation make no other word, in files as in what a user types") {
+  const TempDir dir;
+  Config config = tiny_config();
+  config.task.train = dir.write("train",
+                                "firm\t0\tApple sells phones\nfruit\t1\tthe apple fell\n"
+                                "firm\t0\tApple, they say\n");
+  config.task.valid = config.task.test = "";
+  const Run run = start_run(config);
+  CHECK(run.task->vocabularies().at("targets") == std::vector<std::string>{"apple"});
+  for (const char* text : {"Apple sells phones", "apple fell", "they say apple, they", "Apple"})
+    CHECK(run.task->predict(*run.network, text).size() == 1);
+  const LabelledText line = labelled_text(run, "firm\t2\t\"They say Apple, fell");
+  CHECK(line.sentence.words == std::vector<std::string>{"\"", "they", "say", "apple", ",", "fell"});
+  CHECK(line.index == 3);
+}
+
+TEST_CASE("macro F1 is over the labels that the data or the answers have, as in scikit-learn") {
+  const TempDir dir;
+  Config config = tiny_config();
+  config.task.kind = TaskKind::classify;
+  config.task.train = dir.write("train", "a\tx\nb\ty\nc\tz\nd\tw\n");
+  config.task.valid = config.task.test = "";
+  Run run = start_run(config);
+  // The model always answers "b".
+  Parameter& bias = *run.network->head->bias;
+  run.network->head->weight.assign(Tensor::zeros(run.network->head->weight.shape()));
+  bias.assign(Tensor::from({0, 1, 0, 0}, {4}));
+  const auto evaluated = [&](std::string_view text) {
+    return run.task->evaluate(*run.network, dir.write("test", text));
+  };
+  const Evaluation two = evaluated("b\tx\na\ty\nb\tz\n");
+  // F1 of b is 2 (2/3) (1) / (5/3) = 0.8, of a 0; c and d do not occur.
+  CHECK(two.metric("macro_f1") == doctest::Approx((0.8 + 0) / 2));
+  CHECK(two.recall == std::map<std::string, double>{{"a", 0}, {"b", 1}});
+  const Evaluation predicted = evaluated("a\tx\n");
+  CHECK(predicted.metric("macro_f1") == 0);
+  CHECK(predicted.recall == std::map<std::string, double>{{"a", 0}, {"b", 0}});
 }
 
 TEST_CASE("evaluation counts what is right for each label") {

@@ -62,24 +62,41 @@ Result trained(const Variant& variant, const std::filesystem::path& parent, Stop
 
 Json to_json(const std::vector<Result>& results) {
   Json variants = Json::array();
-  for (const Result& result : results)
-    variants.push_back({{"name", result.name},
-                        {"parameters", result.parameters},
-                        {"seconds", result.outcome.seconds},
-                        {"test", commands::to_json(result.outcome.test)},
-                        {"probes", commands::to_json(result.probes)}});
+  for (const Result& result : results) {
+    Json variant = {{"name", result.name},
+                    {"parameters", result.parameters},
+                    {"seconds", result.outcome.seconds}};
+    if (result.outcome.test) variant["test"] = commands::to_json(*result.outcome.test);
+    variant["probes"] = commands::to_json(result.probes);
+    variants.push_back(variant);
+  }
   return {{"variants", variants}};
 }
 
+/// The metrics that any of the variants was measured by, in order.
+std::vector<std::string> metrics_of(const std::vector<Result>& results) {
+  std::vector<std::string> names;
+  for (const Result& result : results) {
+    if (!result.outcome.test) continue;
+    for (const auto& [name, value] : result.outcome.test->metrics)
+      if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+  }
+  return names;
+}
+
+/// A variant without test data has dashes for its results.
 std::string to_table(const std::vector<Result>& results) {
+  const std::vector<std::string> metrics = metrics_of(results);
   std::vector<std::vector<std::string>> rows = {{"variant", "parameters", "seconds", "test loss"}};
-  for (const auto& [name, value] : results.front().outcome.test.metrics)
-    rows.front().push_back("test " + name);
+  for (const std::string& metric : metrics) rows.front().push_back("test " + metric);
   for (const auto& [name, parameters, outcome, probes] : results) {
+    const auto& test = outcome.test;
     rows.push_back({name, fmt::format("{}", parameters), fmt::format("{:.1f}", outcome.seconds),
-                    fmt::format("{:.4f}", outcome.test.loss)});
-    for (const auto& [metric, value] : outcome.test.metrics)
-      rows.back().push_back(fmt::format("{:.4f}", value));
+                    test ? fmt::format("{:.4f}", test->loss) : "-"});
+    for (const std::string& metric : metrics) {
+      const auto value = test ? test->find(metric) : std::nullopt;
+      rows.back().push_back(value ? fmt::format("{:.4f}", *value) : "-");
+    }
   }
   std::vector<VariantProbe> probes;
   for (const Result& result : results)

@@ -1,4 +1,5 @@
 #include <cmath>
+#include <utility>
 
 #include "train/commands/shared.h"
 #include "train/look/explain.h"
@@ -80,28 +81,28 @@ std::string vector_text(const std::vector<double>& values) {
   return text + fmt::format(" ... ) {} numbers, norm {:.4f}", values.size(), std::sqrt(squares));
 }
 
-/// "x_i" -> "x_2" for the second word.
+/// "x_i" -> "x_1" for the second word: words count from 0.
 std::string with_index(std::string text, Index index) {
   for (auto at = text.find("_i"); at != text.npos; at = text.find("_i", at + 1))
-    text.replace(at + 1, 1, std::to_string(index + 1));
+    text.replace(at + 1, 1, std::to_string(index));
   return text;
 }
 
 /// Prints the steps of one word.
 class Story {
  public:
-  explicit Story(const Explanation& explanation)
-      : at_(explanation), index_(explanation.index), number_(explanation.index + 1) {
+  explicit Story(const Explanation& explanation) : at_(explanation), index_(explanation.index) {
     for (const std::string& word : at_.sentence.words)
       widest_ = std::max(widest_, display_width(word));
   }
 
   void print() {
     fmt::print(
-        "The steps of \"{}\", word i = {}, to 4 decimals; --json has every number of every word\n",
-        word(index_), number_);
+        "The steps of \"{}\", word i = {} counted from 0, to 4 decimals; --json has every value of "
+        "every word\n",
+        word(index_), index_);
     fmt::print("\ntokens\n ");
-    for (Index j = 0; j < words(); ++j) fmt::print("  {} {}", j + 1, word(j));
+    for (Index j = 0; j < words(); ++j) fmt::print("  {} {}", j, word(j));
     fmt::print("\n");
     const auto attention = attention_steps(at_.recorder);
     for (const auto& [path, value] : at_.recorder.all()) {
@@ -133,10 +134,16 @@ class Story {
 
   void print_step(const std::string& path, const Tensor& value) {
     const auto values = row(slice(value, 0, 0, 1).with_shape({value.dim(1), value.dim(2)}), index_);
-    if (values == previous_) return;  // recorded by a module and again by the one around it
+    const Formula formula = formula_of(at_.recorder, path);
+    const std::string before = std::exchange(symbol_, formula.symbol);
+    if (values == previous_) {  // recorded by a module and again by the one around it
+      if (before == symbol_) return;
+      enter(path);
+      fmt::print("{}", with_index(fmt::format("  {} = {}\n", symbol_, before), index_));
+      return;
+    }
     previous_ = values;
     enter(path);
-    const Formula formula = formula_of(at_.recorder, path);
     std::string text = formula.symbol;
     if (!formula.formula.empty()) text += " = " + without_bias(formula.formula);
     fmt::print("  {}{}\n      {}\n", with_index(text, index_),
@@ -147,17 +154,21 @@ class Story {
     enter(module.path);
     for (std::size_t h = 0; h < module.heads.size(); ++h) print_head(module, h);
     const bool several = module.heads.size() > 1;
-    fmt::print("  z_{0} = {1}\n      {2}\n", number_,
+    previous_ = mixed(module);
+    symbol_ = "z_i";
+    fmt::print("  z_{} = {}\n      {}\n", index_,
                several ? "the heads' sums side by side   concatenation" : "the head's sum",
-               vector_text(mixed(module)));
+               vector_text(previous_));
   }
 
   /// How q, k or v comes about.
   std::string projection(const std::string& letter) const {
     const ModelOptions& model = at_.model;
     if (model.attention == AttentionKind::parameter_free) return letter + " = x";
-    if (model.attention == AttentionKind::uniform && letter != "v") return letter + " = h";
-    const std::string product = without_bias(fmt::format("W_{0} h + b_{0}", letter));
+    const std::string_view input = model.norm == NormKind::pre ? "h" : "x";
+    if (model.attention == AttentionKind::uniform && letter != "v")
+      return fmt::format("{} = {}", letter, input);
+    const std::string product = without_bias(fmt::format("W_{0} {1} + b_{0}", letter, input));
     const bool turned = model.position == PositionKind::rotary && letter != "v";
     return fmt::format("{} = {}", letter, turned ? "rotary(" + product + ")" : product);
   }
@@ -181,18 +192,18 @@ class Story {
     const HeadSteps& head = module.heads[h];
     fmt::print("  head {} of {}, d_k = {}: {}, {}, {}\n", h, module.heads.size(), head.q.dim(1),
                projection("q"), projection("k"), projection("v"));
-    fmt::print("      q_{} {}  {}\n", number_, name(index_), vector_text(row(head.q, index_)));
+    fmt::print("      q_{} {}  {}\n", index_, name(index_), vector_text(row(head.q, index_)));
     for (const auto& [letter, matrix] : {std::pair{"k", head.k}, std::pair{"v", head.v}})
       for (Index j = 0; j < matrix.dim(0); ++j)
-        fmt::print("      {}_{} {}  {}\n", letter, j + 1, name(j), vector_text(row(matrix, j)));
+        fmt::print("      {}_{} {}  {}\n", letter, j, name(j), vector_text(row(matrix, j)));
     fmt::print("{}", weights_table(module, head));
     std::string sum;
     const auto weights = row(head.weights, index_);
     for (std::size_t j = 0; j < weights.size(); ++j)
       if (weights.size() <= static_cast<std::size_t>(whole))
-        sum += fmt::format("{}{:.4f} v_{}", j ? " + " : "", weights[j], j + 1);
-    if (sum.empty()) sum = fmt::format("sum over j of w_{}j v_j", number_);
-    fmt::print("      z_{} = {}   weighted sum\n      {}\n", number_, sum,
+        sum += fmt::format("{}{:.4f} v_{}", j ? " + " : "", weights[j], j);
+    if (sum.empty()) sum = fmt::format("sum over j of w_{}j v_j", index_);
+    fmt::print("      z_{} = {}   weighted sum\n      {}\n", index_, sum,
                vector_text(row(head.mixed, index_)));
   }
 
@@ -210,16 +221,16 @@ class Story {
                                                    scaling(module.scale, head.q.dim(1)), "mask",
                                                    "weight", "softmax"}};
     for (std::size_t j = 0; j < weights.size(); ++j)
-      rows.push_back({fmt::format("      {} {}", j + 1, word(static_cast<Index>(j))),
+      rows.push_back({fmt::format("      {} {}", j, word(static_cast<Index>(j))),
                       "s_" + subscript(j), fmt::format("{:.4f}", scores[j]),
                       fmt::format("{:.4f}", scaled[j]), mask[j] == 0 ? "-inf" : "0",
                       "w_" + subscript(j), fmt::format("{:.4f}", weights[j])});
     return table(rows);
   }
 
-  /// "21" for what word 2 takes from word 1; with a comma where the digits would run together.
+  /// "21" for how much word 2 attends to word 1; with a comma where the digits would run together.
   std::string subscript(std::size_t j) const {
-    return fmt::format("{}{}{}", number_, words() < 10 ? "" : ",", j + 1);
+    return fmt::format("{}{}{}", index_, words() <= 10 ? "" : ",", j);
   }
 
   void print_prediction() const {
@@ -242,11 +253,12 @@ class Story {
   }
 
   const Explanation& at_;
-  Index index_, number_;
+  Index index_;
   int widest_ = 0;
   std::string part_;
   bool entered_ = false;
-  std::vector<double> previous_;
+  std::vector<double> previous_;  ///< values printed last, and what they are called
+  std::string symbol_;
 };
 
 int run(const Options& options) {

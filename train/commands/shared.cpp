@@ -121,7 +121,11 @@ Index position_of(const Sentence& sentence, const std::string& word, const std::
                        text);
     return sentence.targets.front();
   }
-  const auto found = std::ranges::find(sentence.words, lower(word));
+  // Characters keep their case; words are tokenized like the sentence.
+  auto found = std::ranges::find(sentence.words, word);
+  if (const auto [tokens, positions] = tokenized_words(word);
+      found == sentence.words.end() && !tokens.empty())
+    found = std::ranges::find(sentence.words, tokens[static_cast<std::size_t>(positions[0])]);
   require<UserError>(found != sentence.words.end(), "\"{}\" does not contain the word \"{}\"", text,
                      word);
   return found - sentence.words.begin();

@@ -31,13 +31,14 @@ int run(const Options& options) {
   write_durably(folder.config(), to_toml(config));
   const Outcome outcome = train(run, folder, stop);
   const auto probes = outcome.signal ? std::vector<VariantProbe>{} : probed(folder);
+  Json result = {{"run", folder.path().string()},
+                 {"parameters", parameter_count(*run.network)},
+                 {"step", run.step},
+                 {"seconds", outcome.seconds}};
+  if (outcome.test) result["test"] = to_json(*outcome.test);
+  result["probes"] = to_json(probes);
   if (options.json)
-    print({{"run", folder.path().string()},
-           {"parameters", parameter_count(*run.network)},
-           {"step", run.step},
-           {"seconds", outcome.seconds},
-           {"test", to_json(outcome.test)},
-           {"probes", to_json(probes)}});
+    print(result);
   else if (!probes.empty())
     fmt::print("{}", to_table(probes));
   return outcome.signal ? 128 + outcome.signal : 0;

@@ -80,6 +80,11 @@ class Draft {
   void take(std::span<const TomlTable> probes, std::string_view source);
   /// The configuration, provided that its options fit together.
   const Config& checked() const;
+  /// Number of options that were set so far.
+  std::size_t settings() const { return places_.size(); }
+  /// Throws ConfigError when one of the options that were set after the first so many, to another
+  /// value than its default, has no effect in any of `configs`.
+  void check_effects(std::size_t first, std::span<const Config> configs) const;
 
  private:
   Config config_;
@@ -139,6 +144,32 @@ const Config& Draft::checked() const {
   throw ConfigError(place.empty() ? conflict->text : fmt::format("{}: {}", place, conflict->text));
 }
 
+void Draft::check_effects(std::size_t first, std::span<const Config> configs) const {
+  Config defaults, own = config_;
+  const std::vector<Option> options = options_of(own), unset = options_of(defaults);
+  for (std::size_t i = first; i < places_.size(); ++i) {
+    const auto& [key, place] = places_[i];
+    const auto option = std::ranges::find(options, key, &Option::key);
+    const bool is_default = option->print() == std::ranges::find(unset, key, &Option::key)->print();
+    require<ConfigError>(
+        is_default ||
+            std::ranges::any_of(configs,
+                                [&](const Config& config) { return option->has_effect(config); }),
+        "{}: {} has no effect here: it needs {}; remove it", place, key, option->needs.text);
+  }
+}
+
+/// `config` with the defaults of options that have no effect in it.
+Config without_ineffective_options(const Config& config) {
+  Config result = config;
+  const Config defaults;
+  Config source = defaults;
+  const std::vector<Option> to = options_of(result), from = options_of(source);
+  for (std::size_t i = 0; i < to.size(); ++i)
+    if (!to[i].has_effect(config)) to[i].assign(*parse_value(from[i].print()));
+  return result;
+}
+
 /// At most one byte more than a configuration may have.
 std::string read_text(const std::filesystem::path& path, std::string_view source) {
   std::error_code ignored;
@@ -186,8 +217,11 @@ Variant read_variant(const TomlTable& table, Draft draft, std::string_view sourc
     throw ConfigError(fmt::format("{}: the variant's name {}", place, *fault));
   draft.set("name", fmt::format("{} - {}", draft.checked().name, name), place);
   changes.erase(entry);
+  const std::size_t inherited = draft.settings();
   draft.apply(changes, source);
-  return {name, draft.checked()};
+  const Config& config = draft.checked();
+  draft.check_effects(inherited, {&config, 1});
+  return {name, config};
 }
 
 /// Keeps the probes that are about all variants or one of `names`.
@@ -231,14 +265,22 @@ ConfigFile read_config(const std::filesystem::path& path, std::span<const std::s
   draft.apply(overrides);
   draft.take(document.probes, source);
   ConfigFile result{draft.checked(), {}};
+  std::vector<Config> all = {result.base};
   for (const TomlTable& table : document.variants) {
     Variant variant = read_variant(table, draft, source);
     require<ConfigError>(
         std::ranges::find(result.variants, variant.name, &Variant::name) == result.variants.end(),
         "{}:{}: a variant with the name {} came before; each needs its own", source, table.line,
         shown(variant.name));
+    all.push_back(variant.config);
     result.variants.push_back(std::move(variant));
-    locate_data(result.variants.back().config, path.parent_path());
+  }
+  // A variant may leave what the base sets to the others.
+  draft.check_effects(0, all);
+  result.base = without_ineffective_options(result.base);
+  for (Variant& variant : result.variants) {
+    variant.config = without_ineffective_options(variant.config);
+    locate_data(variant.config, path.parent_path());
   }
   check_variants(result.base, result.variants, source);
   locate_data(result.base, path.parent_path());
@@ -260,7 +302,9 @@ Config parse_config(std::string_view toml, std::string_view source) {
 void apply_overrides(Config& config, std::span<const std::string> overrides) {
   Draft draft(config, "");
   draft.apply(overrides);
-  config = draft.checked();
+  const Config& changed = draft.checked();
+  draft.check_effects(0, {&changed, 1});
+  config = changed;
 }
 
 std::string to_toml(const Config& config) {

@@ -34,8 +34,8 @@ struct TaskOptions {
   DataFormat format = DataFormat::files;
   std::string train, valid, test;  ///< files
   std::string data;                ///< one file to split; for coarsewsd a folder
-  double valid_share = 0.1;        ///< of data
-  double test_share = 0;           ///< of data
+  double valid_share = 0.1;        ///< of data, where valid is empty
+  double test_share = 0;           ///< of data, where test is empty
   Index min_count = 1;             ///< rarer words become the unknown word
   Objective objective = Objective::skip_gram;
   Index window = 5;     ///< words to either side that count as neighbours
@@ -93,7 +93,9 @@ struct ConfigError : UserError {
 
 /// Reads a configuration file. The overrides, such as "train.steps=500", apply to the base; what a
 /// variant changes stays changed. Data paths lead from the working folder, else from a folder above
-/// the file. Throws ConfigError.
+/// the file. An option that the file or an override sets must have an effect in the base or a
+/// variant, one that a variant sets in that variant; where it has none, it has its default. Throws
+/// ConfigError.
 ConfigFile read_config(const std::filesystem::path& path, std::span<const std::string> overrides);
 
 /// Reads a configuration without variants, such as the one stored in a checkpoint; errors call it

@@ -14,6 +14,14 @@
 
 namespace qkv {
 
+struct Config;
+
+/// When an option has an effect.
+struct Condition {
+  std::string_view text;                   ///< "model.kind \"recurrent\""
+  bool (*holds)(const Config&) = nullptr;  ///< null: always
+};
+
 struct TableValue {};
 /// Another value that no option takes: "an array" or "a date".
 struct OtherValue {
@@ -45,6 +53,9 @@ struct Option {
   std::function<std::optional<std::string>(const Value&)> assign;
   /// The stored value in TOML.
   std::function<std::string()> print;
+  Condition needs = {};
+
+  bool has_effect(const Config& config) const { return !needs.holds || needs.holds(config); }
 };
 
 /// The numbers that an option takes. The ends belong to them unless open.

@@ -7,6 +7,102 @@ namespace {
 
 using Options = std::vector<Option>;
 
+bool attends(const Config& config) {
+  const ModelKind kind = config.model.kind;
+  return kind == ModelKind::encoder || kind == ModelKind::decoder ||
+         kind == ModelKind::encoder_decoder;
+}
+
+/// Of an encoder-decoder the decoder is learned where the encoder is parameter-free.
+bool has_heads(const Config& config) {
+  return attends(config) && (config.model.attention != AttentionKind::parameter_free ||
+                             config.model.kind == ModelKind::encoder_decoder);
+}
+
+bool learns_vectors(const Config& config) {
+  return config.task.kind == TaskKind::static_embedding;
+}
+
+bool is_split(const Config& config) {
+  return config.task.format != DataFormat::files || !config.task.data.empty();
+}
+
+bool is_adam(const Config& config) {
+  return config.optimizer.kind == OptimizerKind::adam ||
+         config.optimizer.kind == OptimizerKind::adamw;
+}
+
+bool is_recurrent(const Config& config) {
+  return config.model.kind == ModelKind::recurrent;
+}
+
+// What the options below need, each with the words that an error has for it.
+constexpr Condition no_data = {"task.format \"files\" without task.data", [](const Config& c) {
+                                 return c.task.format == DataFormat::files && c.task.data.empty();
+                               }};
+constexpr Condition own_files = {"another task.format than \"coarsewsd\"", [](const Config& c) {
+                                   return c.task.format != DataFormat::coarsewsd;
+                                 }};
+constexpr Condition some_data = {"another task.format than \"generated\"", [](const Config& c) {
+                                   return c.task.format != DataFormat::generated;
+                                 }};
+constexpr Condition cut_valid = {
+    "task.data without task.valid", [](const Config& c) {
+      return is_split(c) && (c.task.valid.empty() || c.task.format == DataFormat::coarsewsd);
+    }};
+constexpr Condition cut_test = {"task.data without task.test", [](const Config& c) {
+                                  return is_split(c) && c.task.test.empty() &&
+                                         c.task.format != DataFormat::coarsewsd;
+                                }};
+constexpr Condition static_task = {"task.kind \"static-embedding\"", learns_vectors};
+constexpr Condition negatives = {
+    "task.kind \"static-embedding\" with task.objective \"skip-gram\" or \"cbow\"",
+    [](const Config& c) { return learns_vectors(c) && c.task.objective != Objective::glove; }};
+constexpr Condition attention = {"model.kind \"encoder\", \"decoder\" or \"encoder-decoder\"",
+                                 attends};
+constexpr Condition heads = {"a model whose attention is not parameter-free", has_heads};
+constexpr Condition scores = {"a model with attention that is not uniform", [](const Config& c) {
+                                return attends(c) && c.model.attention != AttentionKind::uniform;
+                              }};
+constexpr Condition layers = {
+    "another model.kind than \"static\" and \"feed-forward\"", [](const Config& c) {
+      return c.model.kind != ModelKind::static_embedding && c.model.kind != ModelKind::fixed_length;
+    }};
+constexpr Condition hidden = {
+    "model.kind \"feed-forward\", or attention that is not parameter-free",
+    [](const Config& c) { return has_heads(c) || c.model.kind == ModelKind::fixed_length; }};
+constexpr Condition learned_table = {"model.embedding \"learned\"", [](const Config& c) {
+                                       return c.model.embedding == EmbeddingKind::learned;
+                                     }};
+constexpr Condition recurrent = {"model.kind \"recurrent\"", is_recurrent};
+constexpr Condition activations = {"another model.kind than \"static\"", [](const Config& c) {
+                                     return c.model.kind != ModelKind::static_embedding;
+                                   }};
+constexpr Condition velocity = {"optimizer.kind \"sgd\" or \"rmsprop\"", [](const Config& c) {
+                                  return c.optimizer.kind == OptimizerKind::sgd ||
+                                         c.optimizer.kind == OptimizerKind::rmsprop;
+                                }};
+constexpr Condition sgd = {"optimizer.kind \"sgd\"",
+                           [](const Config& c) { return c.optimizer.kind == OptimizerKind::sgd; }};
+constexpr Condition adam = {"optimizer.kind \"adam\" or \"adamw\"", is_adam};
+constexpr Condition mean_square = {
+    "optimizer.kind \"adam\", \"adamw\" or \"rmsprop\"",
+    [](const Config& c) { return is_adam(c) || c.optimizer.kind == OptimizerKind::rmsprop; }};
+constexpr Condition division = {"another optimizer.kind than \"sgd\"", [](const Config& c) {
+                                  return c.optimizer.kind != OptimizerKind::sgd;
+                                }};
+constexpr Condition falls = {"schedule.kind \"linear\", \"cosine\" or \"one-cycle\"",
+                             [](const Config& c) {
+                               return c.schedule.kind != ScheduleKind::constant &&
+                                      c.schedule.kind != ScheduleKind::inverse_sqrt;
+                             }};
+
+/// An option that has an effect on some condition only.
+Option only_with(const Condition& needs, Option option) {
+  option.needs = needs;
+  return option;
+}
+
 Options run_options(Config& run) {
   return {
       name_option("name", run.name, "names the run and its folder"),
@@ -29,26 +125,32 @@ Options task_options(TaskOptions& task) {
               {"coarsewsd", DataFormat::coarsewsd},
               {"generated", DataFormat::generated}},
              "where the data comes from"),
-      option("task.train", task.train, "file to learn from"),
-      option("task.valid", task.valid, "file that picks the best checkpoint"),
-      option("task.test", task.test, "file that measures the result"),
-      option("task.data", task.data,
-             "one file that is split, or with coarsewsd the folder with train.data.txt"),
-      option("task.valid_share", task.valid_share, between(0, 0.5),
-             "share of task.data that validates"),
-      option("task.test_share", task.test_share, between(0, 0.5),
-             "share of task.data that measures the result"),
+      only_with(no_data, option("task.train", task.train, "file to learn from")),
+      only_with(own_files, option("task.valid", task.valid, "file that picks the best checkpoint")),
+      only_with(own_files, option("task.test", task.test, "file that measures the result")),
+      only_with(some_data, option("task.data", task.data,
+                                  "one file to learn from that is split, or with coarsewsd the "
+                                  "folder with train.data.txt")),
+      only_with(cut_valid,
+                option("task.valid_share", task.valid_share, between(0, 0.5),
+                       "share of task.data that validates, where task.valid names no file")),
+      only_with(
+          cut_test,
+          option("task.test_share", task.test_share, between(0, 0.5),
+                 "share of task.data that measures the result, where task.test names no file")),
       option("task.min_count", task.min_count, at_least(1),
              "words seen less often count as unknown"),
-      option("task.objective", task.objective,
-             {{"skip-gram", Objective::skip_gram},
-              {"cbow", Objective::cbow},
-              {"glove", Objective::glove}},
-             "static-embedding: a word foretells its neighbours, they it, or how often they meet"),
-      option("task.window", task.window, between(1, 1000),
-             "static-embedding: words to either side that count as neighbours"),
-      option("task.negatives", task.negatives, between(1, 1000),
-             "skip-gram, cbow: random words that each word is told from"),
+      only_with(static_task, option("task.objective", task.objective,
+                                    {{"skip-gram", Objective::skip_gram},
+                                     {"cbow", Objective::cbow},
+                                     {"glove", Objective::glove}},
+                                    "static-embedding: a word foretells its neighbours, they it, "
+                                    "or how often they meet")),
+      only_with(static_task,
+                option("task.window", task.window, between(1, 1000),
+                       "static-embedding: words to either side that count as neighbours")),
+      only_with(negatives, option("task.negatives", task.negatives, between(1, 1000),
+                                  "skip-gram, cbow: random words that each word is told from")),
   };
 }
 
@@ -64,28 +166,38 @@ Options model_options(ModelOptions& model) {
               {"static", ModelKind::static_embedding}},
              "decoder: a word sees only the words before it; static: it sees no other word"),
       option("model.width", model.width, between(1, 4096), "numbers in a word's vector"),
-      option("model.layers", model.layers, between(1, 64), "layers on top of each other"),
-      option("model.heads", model.heads, between(1, 256),
-             "attention heads a block; must divide the width"),
-      option("model.kv_heads", model.kv_heads, between(0, 256),
-             "heads of keys and values, each shared by several of queries; 0: as many as heads"),
-      option("model.attention", model.attention,
-             {{"learned", AttentionKind::learned},
-              {"parameter-free", AttentionKind::parameter_free},
-              {"uniform", AttentionKind::uniform}},
-             "weights from learned queries and keys, from the vectors themselves (of an "
-             "encoder-decoder the encoder alone), or all equal"),
-      option("model.scale", model.scale, "divide scores by sqrt(width / heads)"),
-      option("model.position", model.position,
-             {{"sinusoidal", PositionKind::sinusoidal},
-              {"learned", PositionKind::learned},
-              {"rotary", PositionKind::rotary},
-              {"none", PositionKind::none}},
-             "how words know their place"),
-      option("model.feed_forward", model.feed_forward, between(0, 65536),
-             "hidden width of a block's feed-forward part; 0: none"),
-      option("model.norm", model.norm, {{"pre", NormKind::pre}, {"post", NormKind::post}},
-             "normalise before each part of a block, or after"),
+      only_with(layers, option("model.layers", model.layers, between(1, 64),
+                               "layers on top of each other")),
+      only_with(heads, option("model.heads", model.heads, between(1, 256),
+                              "attention heads a block; must divide the width")),
+      only_with(
+          heads,
+          option(
+              "model.kv_heads", model.kv_heads, between(0, 256),
+              "heads of keys and values, each shared by several of queries; 0: as many as heads")),
+      only_with(attention, option("model.attention", model.attention,
+                                  {{"learned", AttentionKind::learned},
+                                   {"parameter-free", AttentionKind::parameter_free},
+                                   {"uniform", AttentionKind::uniform}},
+                                  "weights from learned queries and keys, from the vectors "
+                                  "themselves, softmax(X X^T / sqrt(D)) with model.scale "
+                                  "(of an encoder-decoder the encoder alone), or all equal")),
+      only_with(
+          scores,
+          option(
+              "model.scale", model.scale,
+              "divide scores by sqrt(width / heads), of parameter-free attention by sqrt(width)")),
+      only_with(attention, option("model.position", model.position,
+                                  {{"sinusoidal", PositionKind::sinusoidal},
+                                   {"learned", PositionKind::learned},
+                                   {"rotary", PositionKind::rotary},
+                                   {"none", PositionKind::none}},
+                                  "how words know their place")),
+      only_with(hidden, option("model.feed_forward", model.feed_forward, between(0, 65536),
+                               "hidden width of a block's feed-forward part; 0: none")),
+      only_with(heads,
+                option("model.norm", model.norm, {{"pre", NormKind::pre}, {"post", NormKind::post}},
+                       "normalise before each part of a block, or after")),
       option("model.bias", model.bias, "linear layers and norms add a bias"),
       option("model.tied", model.tied, "the output layer's weight is the embedding table"),
       option("model.embedding", model.embedding,
@@ -93,13 +205,16 @@ Options model_options(ModelOptions& model) {
              "static vectors; one-hot: all numbers 0 but the word's own"),
       option("model.embedding_file", model.embedding_file,
              "word2vec or GloVe text with the vectors to start from"),
-      option("model.freeze_embedding", model.freeze_embedding, "static vectors are not trained"),
-      option("model.cell", model.cell,
-             {{"rnn", CellKind::rnn}, {"gru", CellKind::gru}, {"lstm", CellKind::lstm}},
-             "how a recurrent model goes from one state to the next"),
-      option("model.bidirectional", model.bidirectional,
-             "recurrent: read backwards, too, with half of the width each"),
-      option("model.dropout", model.dropout, below_one(), "share of numbers dropped in training"),
+      only_with(learned_table, option("model.freeze_embedding", model.freeze_embedding,
+                                      "static vectors are not trained")),
+      only_with(recurrent,
+                option("model.cell", model.cell,
+                       {{"rnn", CellKind::rnn}, {"gru", CellKind::gru}, {"lstm", CellKind::lstm}},
+                       "how a recurrent model goes from one state to the next")),
+      only_with(recurrent, option("model.bidirectional", model.bidirectional,
+                                  "recurrent: read backwards, too, with half of the width each")),
+      only_with(activations, option("model.dropout", model.dropout, below_one(),
+                                    "share of numbers dropped in training")),
       option("model.max_length", model.max_length, between(1, 65536), "longest sentence in tokens"),
   };
 }
@@ -114,17 +229,18 @@ Options optimizer_options(OptimizerOptions& optimizer) {
               {"adagrad", OptimizerKind::adagrad}},
              "update rule"),
       option("optimizer.lr", optimizer.lr, above(0), "learning rate"),
-      option("optimizer.momentum", optimizer.momentum, below_one(),
-             "sgd and rmsprop: decay of the velocity"),
-      option("optimizer.nesterov", optimizer.nesterov,
-             "sgd: take the gradient's step ahead of the velocity's"),
-      option("optimizer.beta1", optimizer.beta1, below_one(), "adam: decay of the mean gradient"),
-      option("optimizer.beta2", optimizer.beta2, below_one(),
-             "adam and rmsprop: decay of the mean squared gradient"),
-      option("optimizer.amsgrad", optimizer.amsgrad,
-             "adam and adamw: divide by the largest mean squared gradient so far"),
-      option("optimizer.epsilon", optimizer.epsilon, above(0),
-             "adam, rmsprop and adagrad: keeps the division finite"),
+      only_with(velocity, option("optimizer.momentum", optimizer.momentum, below_one(),
+                                 "sgd and rmsprop: decay of the velocity")),
+      only_with(sgd, option("optimizer.nesterov", optimizer.nesterov,
+                            "sgd: take the gradient's step ahead of the velocity's")),
+      only_with(adam, option("optimizer.beta1", optimizer.beta1, below_one(),
+                             "adam: decay of the mean gradient")),
+      only_with(mean_square, option("optimizer.beta2", optimizer.beta2, below_one(),
+                                    "adam and rmsprop: decay of the mean squared gradient")),
+      only_with(adam, option("optimizer.amsgrad", optimizer.amsgrad,
+                             "adam and adamw: divide by the largest mean squared gradient so far")),
+      only_with(division, option("optimizer.epsilon", optimizer.epsilon, above(0),
+                                 "adam, rmsprop and adagrad: keeps the division finite")),
       option("optimizer.weight_decay", optimizer.weight_decay, at_least(0),
              "pull of the weights towards 0; spares biases, norms, embeddings and positions"),
       option("optimizer.require_gradients", optimizer.require_gradients,
@@ -143,8 +259,8 @@ Options schedule_options(ScheduleOptions& schedule) {
              "how the learning rate falls after the warm-up"),
       option("schedule.warmup", schedule.warmup, at_least(0),
              "steps over which the learning rate rises"),
-      option("schedule.floor", schedule.floor, below_one(),
-             "share of the learning rate that remains at the end"),
+      only_with(falls, option("schedule.floor", schedule.floor, below_one(),
+                              "share of the learning rate that remains at the end")),
   };
 }
 
@@ -172,12 +288,6 @@ Options train_options(TrainOptions& train) {
 bool sees_ahead(const ModelOptions& model) {
   if (model.kind == ModelKind::recurrent) return model.bidirectional;
   return model.kind != ModelKind::decoder && model.kind != ModelKind::static_embedding;
-}
-
-bool has_heads(const ModelOptions& model) {
-  if (model.kind == ModelKind::encoder_decoder) return true;
-  const bool attends = model.kind == ModelKind::encoder || model.kind == ModelKind::decoder;
-  return attends && model.attention != AttentionKind::parameter_free;
 }
 
 }  // namespace
@@ -239,11 +349,11 @@ std::optional<Conflict> find_conflict(const Config& config) {
                     fmt::format("model.width must be at least 3 for the kernels of a convolution, "
                                 "got {}",
                                 model.width)};
-  if (has_heads(model) && model.width % model.heads != 0)
+  if (has_heads(config) && model.width % model.heads != 0)
     return Conflict{
         {"model.heads", "model.width"},
         fmt::format("model.heads must divide model.width ({}), got {}", model.width, model.heads)};
-  if (has_heads(model) && model.kv_heads && model.heads % model.kv_heads != 0)
+  if (has_heads(config) && model.kv_heads && model.heads % model.kv_heads != 0)
     return Conflict{{"model.kv_heads", "model.heads"},
                     fmt::format("model.kv_heads must divide model.heads ({}), got {}", model.heads,
                                 model.kv_heads)};

@@ -1,6 +1,7 @@
 #include "train/look/explain.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace qkv {
 namespace {
@@ -52,6 +53,22 @@ bool normalises_after(const Recorder& recorder, const std::string& norm) {
   return place(block + part) < place(norm);
 }
 
+/// What a block's parts read and give differs from the table below where it normalises after them,
+/// or, with parameter-free attention, neither normalises nor projects.
+std::optional<Formula> formula_by_block(const Recorder& recorder, const std::string& path) {
+  if (ends_with_part(path, "norm_1.output") && normalises_after(recorder, path))
+    return Formula{"x_i", "norm(x_i + o_i)", "residual and norm"};
+  if (ends_with_part(path, "norm_2.output") && normalises_after(recorder, path))
+    return Formula{"x_i", "norm(x_i + f_i)", "residual and norm"};
+  const std::string block = path.substr(0, path.rfind('.', path.rfind('.') - 1));
+  if (ends_with_part(path, "attention.output") && !recorder.has(block + ".norm_1.output"))
+    return Formula{"o_i", "z_i", "no output projection"};
+  if (ends_with_part(path, "feed_forward.output") &&
+      normalises_after(recorder, block + ".norm_2.output"))
+    return Formula{"f_i", "W_2 gelu(W_1 x_i + b_1) + b_2", "feed-forward"};
+  return std::nullopt;
+}
+
 }  // namespace
 
 Recorder recorded(const Trained& trained, const Sentence& sentence) {
@@ -82,6 +99,7 @@ std::vector<AttentionSteps> attention_steps(const Recorder& recorder) {
 Formula formula_of(const Recorder& recorder, const std::string& path) {
   static const std::vector<std::pair<std::string, Formula>> known = {
       {"static", {"e_i", "E[token_i]", "embedding: the word's row of the table"}},
+      {"position", {"p_i", "P[i]", "position: row i of the table of positions"}},
       {"input", {"x_i", "e_i + p_i", "embedding + position"}},
       {"norm_1.output", {"h_i", "(x_i - mean(x_i)) / sqrt(var(x_i) + 1e-5) * g + b", "norm"}},
       {"attention.output", {"o_i", "W_o z_i + b_o", "output projection"}},
@@ -93,10 +111,7 @@ Formula formula_of(const Recorder& recorder, const std::string& path) {
       {"informed", {"x'_i", "x'_i + o_i", "residual"}},
       {"norm.output", {"y_i", "(x_i - mean(x_i)) / sqrt(var(x_i) + 1e-5) * g + b", "last norm"}},
       {"contextual", {"y_i", "", "contextual vector"}}};
-  if (ends_with_part(path, "norm_1.output") && normalises_after(recorder, path))
-    return {"x_i", "norm(x_i + o_i)", "residual and norm"};
-  if (ends_with_part(path, "norm_2.output") && normalises_after(recorder, path))
-    return {"x_i", "norm(x_i + f_i)", "residual and norm"};
+  if (const auto formula = formula_by_block(recorder, path)) return *formula;
   const auto found = std::ranges::find_if(
       known, [&](const auto& entry) { return ends_with_part(path, entry.first); });
   if (found != known.end()) return found->second;

@@ -18,21 +18,16 @@ std::vector<std::string> columns_of(const std::string& line) {
   return columns;
 }
 
-Index index_of(const std::string& text, const Sentence& sentence) {
+/// A position among the tokens of a sentence from an index that counts its words between white
+/// space.
+Index position_of(const std::string& text, const TokenizedWords& sentence) {
   Index index = -1;
   const char* const end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, index);
   require<UserError>(
-      error == std::errc() && rest == end && index >= 0 && index < std::ssize(sentence.words),
-      "the word's index must be from 0 to {}, got {}", sentence.words.size() - 1, text);
-  return index;
-}
-
-/// A sentence whose words stand between white space, as an index into it counts them.
-Sentence indexed(const Task& task, const std::string& text) {
-  Sentence sentence{words(text), {}, {}};
-  for (const std::string& word : sentence.words) sentence.ids.push_back(task.vocabulary().id(word));
-  return sentence;
+      error == std::errc() && rest == end && index >= 0 && index < std::ssize(sentence.positions),
+      "the word's index must be from 0 to {}, got {}", sentence.positions.size() - 1, text);
+  return sentence.positions[static_cast<std::size_t>(index)];
 }
 
 }  // namespace
@@ -49,9 +44,9 @@ LabelledText labelled_text(const Trained& model, const std::string& line) {
   const Task& task = *model.task;
   LabelledText result{labelled && columns.size() > 1 ? columns[0] : "", text, task.read(text), -1};
   if (columns.size() == 3) {
-    result.sentence = indexed(task, text);
-    result.index = index_of(columns[1], result.sentence);
-    if (kind == TaskKind::coreference) result.answer = index_of(columns[0], result.sentence);
+    const TokenizedWords sentence = tokenized_words(text);
+    result.index = position_of(columns[1], sentence);
+    if (kind == TaskKind::coreference) result.answer = position_of(columns[0], sentence);
   } else if (!result.sentence.targets.empty()) {
     result.index = result.sentence.targets.front();
   }

@@ -62,6 +62,20 @@ Index answer(const Scores& scores, const LabelledText& text) {
   return found - scores.choices.begin();
 }
 
+/// The gradient of the embedding table [V, D] from those of a sentence's vectors [T, D]: a token
+/// that occurs twice has the sum.
+Tensor table_gradient(const Tensor& vectors, const Sentence& sentence, const Shape& table) {
+  const Index width = table[1];
+  std::vector<double> sum(static_cast<std::size_t>(table.size()));
+  const auto values = vectors.values();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const Index word = static_cast<Index>(i) / width, column = static_cast<Index>(i) % width;
+    const Index row = sentence.ids[static_cast<std::size_t>(word)];
+    sum[static_cast<std::size_t>(row * width + column)] += values[i];
+  }
+  return Tensor::from(sum, table, vectors.dtype());
+}
+
 std::vector<double> row_norms(const Tensor& matrix) {
   std::vector<double> norms;
   for (Index i = 0; i < matrix.dim(0); ++i)
@@ -73,6 +87,8 @@ std::vector<double> row_norms(const Tensor& matrix) {
 
 LossGradients loss_gradients(Trained& trained, const LabelledText& text) {
   Network& network = *trained.network;
+  const Shape table = network.model->embedding_table().shape();
+  const bool tied = !network.head;
   const OwnVectors own(network, text.sentence);
   Context context;
   const Scores scores = trained.task->scores(network, numbered(text.sentence),
@@ -87,10 +103,15 @@ LossGradients loss_gradients(Trained& trained, const LabelledText& text) {
   LossGradients result{loss.item(), {}, {}};
   for (const auto& [path, parameter] : parameters(network)) {
     if (!gradients.has(*parameter)) continue;
-    if (path == table_path)
-      result.words = row_norms(gradients.of(*parameter));
-    else
-      result.parameters.emplace_back(path, gradients.of(*parameter));
+    const Tensor& gradient = gradients.of(*parameter);
+    if (path == table_path) {
+      result.words = row_norms(gradient);
+      result.parameters.emplace_back(path, table_gradient(gradient, text.sentence, table));
+    } else if (tied && path == "head.weight") {  // the same table, as the output layer
+      result.parameters.front().second = result.parameters.front().second + gradient;
+    } else {
+      result.parameters.emplace_back(path, gradient);
+    }
   }
   return result;
 }

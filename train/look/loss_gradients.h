@@ -12,8 +12,7 @@ namespace qkv {
 struct LossGradients {
   double loss;                ///< -log of the answer's probability
   std::vector<double> words;  ///< norm of the loss's gradient by each word's static vector
-  std::vector<std::pair<std::string, Tensor>> parameters;  ///< gradients by path, but the
-                                                           ///< embedding table's
+  std::vector<std::pair<std::string, Tensor>> parameters;  ///< gradients by path
 };
 
 /// The answer is the text's label or answer or, where it has none, what the model itself prefers.

@@ -126,20 +126,41 @@ function attentionControls() {
   $("attention-controls").replaceChildren(...parts);
 }
 
+// Playing shows one checkpoint after the other, up to the last one, a pause or a hand on the slider.
+let timer = null;
+
+function pause() {
+  clearInterval(timer);
+  timer = null;
+  if ($("play")) $("play").textContent = "Play";
+}
+
+function play() {
+  const last = run().stops.length - 1;
+  $("play").textContent = "Pause";
+  if (state.stop === last) choose({ stop: 0 });
+  timer = setInterval(() => {
+    choose({ stop: state.stop + 1 });
+    if (state.stop === last) pause();
+  }, 450);
+}
+
 function timeControl() {
+  pause();
   const stops = run().stops;
   const range = make("input", { type: "range", id: "stop", min: 0, max: stops.length - 1, step: 1, value: state.stop, "aria-label": "Checkpoint" });
-  range.value = state.stop;
-  range.addEventListener("input", () => choose({ stop: Number(range.value) }));
-  const play = make("button", { type: "button", class: "quiet", id: "play" }, "Play");
-  play.addEventListener("click", () => {
-    let stop = state.stop === stops.length - 1 ? 0 : state.stop;
-    clearInterval(timeControl.timer);
-    timeControl.timer = setInterval(() => {
-      choose({ stop });
-      if (++stop >= stops.length) clearInterval(timeControl.timer);
-    }, 450);
-  });
-  $("time").replaceChildren(play, make("label", {}, range), make("output", { for: "stop", id: "stop-name" }));
+  range.addEventListener("pointerdown", pause);
+  range.addEventListener("input", () => { pause(); choose({ stop: Number(range.value) }); });
+  const button = make("button", { type: "button", class: "quiet", id: "play" }, "Play");
+  button.addEventListener("click", () => timer === null ? play() : pause());
+  $("time").replaceChildren(button, make("label", {}, range), make("output", { for: "stop", id: "stop-name" }));
   $("time").hidden = stops.length < 2;
+}
+
+// The slider and its name follow what is chosen, by whatever means.
+function showTime() {
+  const name = stopName(run().stops[state.stop]);
+  $("stop").value = state.stop;
+  $("stop").setAttribute("aria-valuetext", name);
+  $("stop-name").textContent = name;
 }

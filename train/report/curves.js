@@ -50,12 +50,13 @@ function drawCurves(svg, width) {
   }
   const last = lines.filter(line => line.split === "valid").map(line => `${line.name}: ${line.points[line.points.length - 1][1].toFixed(3)}`);
   return { height, title: `${metricName(metric)} over training`, file: `training ${metric}`,
-    description: `At the end on the valid data: ${last.join("; ")}.` };
+    description: last.length ? `At the end on the valid data: ${last.join("; ")}.` : "On the training data." };
 }
 
 function startCurves() {
   const all = [...new Set(data.runs.flatMap(run => metricsOf(run.metrics)))];
-  $("training-lead").textContent = "Solid: on data held back for validation. Dashed: on the training data itself.";
+  const validates = data.runs.some(run => run.metrics.some(event => event.split === "valid"));
+  $("training-lead").textContent = (validates ? "Solid: on data held back for validation. " : "") + "Dashed: on the training data itself.";
   const redraw = figure($("curves"), drawCurves);
   const controls = $("training-controls");
   if (all.length > 1)

@@ -35,7 +35,8 @@ function showResults() {
         run.test && Number.isFinite(run.test[key]) ? run.test[key].toFixed(4) : "–")),
       make("td", {}, count(run.parameters)), make("td", {}, stop ? count(stop.step) : "–"), make("td", {}, run.seconds ? run.seconds.toFixed(1) : "–"));
   });
-  $("results-table").append(make("caption", { class: "skip" }, "Results on the test data"), make("thead", {}, head), make("tbody", {}, ...rows));
+  if (!keys.length) $("results-lead").textContent = "There are no test data, and so no results on them.";
+  $("results-table").append(make("caption", { class: "skip" }, keys.length ? "Results on the test data" : "Models"), make("thead", {}, head), make("tbody", {}, ...rows));
 }
 
 function showAttention() {
@@ -45,9 +46,7 @@ function showAttention() {
   $("attention-empty").textContent = run().sentences.length
     ? "This model has no attention: every word keeps its own vector."
     : "No sentences to show: the run’s data is not where its config says. Name some with qkv report --sentence.";
-  const stop = run().stops[state.stop];
-  if ($("stop-name")) $("stop-name").textContent = stopName(stop);
-  if ($("stop")) $("stop").setAttribute("aria-valuetext", stopName(stop));
+  showTime();
   if (!view) return;
   showTokens();
   redrawMap();

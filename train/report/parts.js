@@ -124,6 +124,7 @@ function figure(host, draw) {
     file = `${data.name} ${drawn.file}`.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "-");
     drawing.replaceChildren(picture.node());
   };
-  new ResizeObserver(() => { if (Math.max(drawing.clientWidth, 240) !== width) redraw(); }).observe(drawing);
+  // A hidden figure has no width, and its model may have nothing to draw in it.
+  new ResizeObserver(() => { if (drawing.clientWidth && Math.max(drawing.clientWidth, 240) !== width) redraw(); }).observe(drawing);
   return redraw;
 }

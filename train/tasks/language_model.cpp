@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "datasets/batch.h"
 #include "datasets/text.h"
 #include "datasets/text_file.h"
 
@@ -42,18 +43,20 @@ std::string cut_off(std::string& text, std::size_t count) {
   return end;
 }
 
-/// Train, test and valid split, the latter from the end.
+/// Train, valid and test text: each from its file; of `task.data`, shares at the end become test
+/// and valid where these have no file, and the rest train.
 std::array<std::string, 3> splits_of(const Config& config) {
   const TaskOptions& task = config.task;
   const bool generate = task.format == DataFormat::generated;
   if (!generate && task.data.empty())
     return {text_of(task.train), text_of(task.valid), text_of(task.test)};
   std::string text = generate ? generated(config.seed) : text_of(task.data);
-  const auto share = [all = static_cast<double>(length(text))](double part) {
-    return static_cast<std::size_t>(all * part);
+  const auto part = [&, all = static_cast<double>(length(text))](const std::string& file,
+                                                                 double share) {
+    return file.empty() ? cut_off(text, static_cast<std::size_t>(all * share)) : text_of(file);
   };
-  std::string valid = cut_off(text, share(task.valid_share));
-  std::string test = cut_off(text, share(task.test_share));
+  std::string valid = part(task.valid, task.valid_share);
+  std::string test = part(task.test, task.test_share);
   return {std::move(text), std::move(valid), std::move(test)};
 }
 
@@ -96,43 +99,36 @@ Index LanguageModel::size(Split split) const {
 }
 
 BatchLoss LanguageModel::loss(const Network& network, const Tokens& tokens,
-                              std::span<const Index> starts, Index length, Context& context) const {
-  Tokens ids, next;
+                              std::span<const Index> starts, Context& context) const {
+  std::vector<Tokens> ids, next;
+  Index targets = 0;
   for (const Index start : starts) {
+    const Index length = std::min(window_, std::ssize(tokens) - 1 - start);
     const auto first = tokens.begin() + start;
-    ids.insert(ids.end(), first, first + length);
-    next.insert(next.end(), first + 1, first + length + 1);
+    ids.emplace_back(first, first + length);
+    next.emplace_back(first + 1, first + length + 1);
+    targets += length;
   }
-  const Shape shape{std::ssize(starts), length};
-  const Tensor x = (*network.model)(Indices(ids, shape), {}, context);
-  return {cross_entropy(network.logits(x), Indices(next, shape)), shape.size()};
+  // Padding stands behind every character that counts, and no character attends to later ones.
+  const Tensor x = (*network.model)(pad(ids).ids, {}, context);
+  return {cross_entropy(network.logits(x), pad(next, -1).ids), targets};
 }
 
 BatchLoss LanguageModel::loss(const Network& network, std::span<const Index> examples,
                               Context& context) const {
-  return loss(network, tokens(Split::train), examples, window_, context);
+  return loss(network, tokens(Split::train), examples, context);
 }
 
 Evaluation LanguageModel::evaluate(const Network& network, const Tokens& tokens) const {
-  const NoGrad no_grad;
-  Context context;
   Evaluation evaluation;
-  const auto add = [&](std::span<const Index> starts, Index length) {
-    if (starts.empty() || length == 0) return;
-    const BatchLoss part = loss(network, tokens, starts, length, context);
-    evaluation.loss += part.value.item() * static_cast<double>(part.targets);
-    evaluation.count += part.targets;
-  };
-  const Index total = std::max<Index>(std::ssize(tokens) - 1, 0), whole = total / window_;
-  const Index batch = std::max<Index>(evaluation_tokens / window_, 1);
-  for (Index begin = 0; begin < whole; begin += batch) {
+  evaluation.count = std::max<Index>(std::ssize(tokens) - 1, 0);
+  const Index windows = (evaluation.count + window_ - 1) / window_;
+  const auto measure = [&](std::span<const Index> chosen, Context& context) {
     std::vector<Index> starts;
-    for (Index i = begin; i < std::min(begin + batch, whole); ++i) starts.push_back(i * window_);
-    add(starts, window_);
-  }
-  const Index rest[] = {whole * window_};
-  add(rest, total % window_);
-  if (evaluation.count) evaluation.loss /= static_cast<double>(evaluation.count);
+    for (const Index i : chosen) starts.push_back(i * window_);
+    return loss(network, tokens, starts, context);
+  };
+  evaluation.loss = mean_loss(windows, std::max<Index>(evaluation_tokens / window_, 1), measure);
   evaluation.metrics = {{"perplexity", std::exp(evaluation.loss)},
                         {"bits_per_token", evaluation.loss / std::numbers::ln2}};
   evaluation.score = -evaluation.loss;

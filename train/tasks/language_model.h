@@ -34,9 +34,9 @@ class LanguageModel final : public Task {
 
   const Tokens& tokens(Split split) const { return splits_[static_cast<std::size_t>(split)]; }
   Tokens encoded(std::string_view text) const;
-  /// Mean loss of the windows of `length` characters that start at `starts`.
+  /// Mean loss of the windows that start at `starts`; one at the end of the text is shorter.
   BatchLoss loss(const Network& network, const Tokens& tokens, std::span<const Index> starts,
-                 Index length, Context& context) const;
+                 Context& context) const;
   Evaluation evaluate(const Network& network, const Tokens& tokens) const;
 
   Index window_;

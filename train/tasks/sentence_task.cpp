@@ -13,7 +13,7 @@
 namespace qkv {
 namespace {
 
-constexpr std::size_t evaluation_batch = 64;
+constexpr Index evaluation_batch = 64;
 
 using Counts = std::vector<std::vector<Index>>;
 
@@ -29,18 +29,20 @@ std::vector<std::string> distinct(const SentenceExamples& examples, Get get) {
 }
 
 /// Each label's recall, and macro F1, the mean over labels of 2 precision recall / (precision +
-/// recall), from counts[right label][given label].
+/// recall), from counts[right label][given label]. Labels that neither the data nor the answers
+/// have do not count, as in scikit-learn.
 void score_labels(Evaluation& evaluation, const Counts& counts,
                   const std::vector<std::string>& labels) {
-  double macro_f1 = 0;
+  double sum = 0;
   for (std::size_t i = 0; i < labels.size(); ++i) {
     Index of_label = 0, given = 0;
     for (std::size_t j = 0; j < labels.size(); ++j) of_label += counts[i][j], given += counts[j][i];
+    if (of_label + given == 0) continue;
     const auto right = static_cast<double>(counts[i][i]);
     evaluation.recall[labels[i]] = ratio(right, of_label);
-    macro_f1 += ratio(2 * right, of_label + given) / static_cast<double>(labels.size());
+    sum += ratio(2 * right, of_label + given);
   }
-  evaluation.metrics.emplace_back("macro_f1", macro_f1);
+  evaluation.metrics.emplace_back("macro_f1", ratio(sum, std::ssize(evaluation.recall)));
 }
 
 }  // namespace
@@ -110,16 +112,18 @@ std::vector<SentenceTask::Example> SentenceTask::encoded(const SentenceExamples&
   return result;
 }
 
-SentenceTask::Batch SentenceTask::batch(std::span<const Example* const> examples) const {
+SentenceTask::Batch SentenceTask::batch(const std::vector<Example>& examples,
+                                        std::span<const Index> chosen) {
   std::vector<std::vector<std::int32_t>> sentences;
   std::vector<std::int32_t> rows, answers;
-  for (const Example* example : examples) {
-    sentences.push_back(example->ids);
-    rows.push_back(example->index);
-    answers.push_back(example->answer);
+  for (const Index i : chosen) {
+    const Example& example = examples.at(static_cast<std::size_t>(i));
+    sentences.push_back(example.ids);
+    rows.push_back(example.index);
+    answers.push_back(example.answer);
   }
   const TokenBatch padded = pad(sentences);
-  const Shape shape{std::ssize(examples)};
+  const Shape shape{std::ssize(chosen)};
   return {padded.ids, padded.lengths, Indices(rows, shape), Indices(answers, shape)};
 }
 
@@ -127,42 +131,33 @@ Index SentenceTask::tokens(Index example) const {
   return std::ssize(examples(Split::train).at(static_cast<std::size_t>(example)).ids);
 }
 
-BatchLoss SentenceTask::loss(const Network& network, std::span<const Index> indices,
+BatchLoss SentenceTask::loss(const Network& network, std::span<const Index> chosen,
                              Context& context) const {
-  std::vector<const Example*> chosen;
-  for (const Index i : indices)
-    chosen.push_back(&examples(Split::train).at(static_cast<std::size_t>(i)));
-  const Batch examples = batch(chosen);
-  return {cross_entropy(logits(network, examples, context), examples.answers), std::ssize(chosen)};
+  const Batch part = batch(examples(Split::train), chosen);
+  return {cross_entropy(logits(network, part, context), part.answers), std::ssize(chosen)};
 }
 
-Evaluation SentenceTask::evaluate(const Network& network, std::span<const Example> examples) const {
-  const NoGrad no_grad;
-  Context context;
-  Evaluation evaluation;
-  evaluation.count = std::ssize(examples);
+Evaluation SentenceTask::evaluate(const Network& network,
+                                  const std::vector<Example>& examples) const {
   Index right = 0;
   Counts counts(labels_.size(), std::vector<Index>(labels_.size()));
-  for (std::size_t begin = 0; begin < examples.size(); begin += evaluation_batch) {
-    std::vector<const Example*> chosen;
-    for (const Example& example :
-         examples.subspan(begin, std::min(evaluation_batch, examples.size() - begin)))
-      chosen.push_back(&example);
-    const Batch part = batch(chosen);
+  const auto measure = [&](std::span<const Index> chosen, Context& context) -> BatchLoss {
+    const Batch part = batch(examples, chosen);
     const Tensor scores = logits(network, part, context);
-    evaluation.loss +=
-        cross_entropy(scores, part.answers).item() * static_cast<double>(chosen.size());
     const auto values = scores.data<float>();
     const auto choices = static_cast<std::size_t>(scores.dim(1));
     for (std::size_t i = 0; i < chosen.size(); ++i) {
       const auto row = values.subspan(i * choices, choices);
       const auto given = static_cast<std::size_t>(std::ranges::max_element(row) - row.begin());
-      const auto answer = static_cast<std::size_t>(chosen[i]->answer);
+      const auto answer = static_cast<std::size_t>(part.answers.data()[i]);
       right += given == answer;
       if (answers_are_labels()) ++counts[answer][given];
     }
-  }
-  evaluation.loss = ratio(evaluation.loss, evaluation.count);
+    return {cross_entropy(scores, part.answers), std::ssize(chosen)};
+  };
+  Evaluation evaluation;
+  evaluation.count = std::ssize(examples);
+  evaluation.loss = mean_loss(evaluation.count, evaluation_batch, measure);
   evaluation.score = ratio(static_cast<double>(right), evaluation.count);
   evaluation.metrics = {{"accuracy", evaluation.score}};
   if (answers_are_labels()) score_labels(evaluation, counts, labels_);
@@ -193,9 +188,9 @@ void SentenceTask::require_targets(const Sentence& sentence, std::string_view te
 
 Scores SentenceTask::scores(const Network& network, const Sentence& sentence, Index index,
                             Context& context) const {
-  const Example example{sentence.ids, static_cast<std::int32_t>(index), 0};
-  const Example* const one[] = {&example};
-  return {reshape(logits(network, batch(one), context), {-1}),
+  const std::vector<Example> one = {{sentence.ids, static_cast<std::int32_t>(index), 0}};
+  const Index first[] = {0};
+  return {reshape(logits(network, batch(one, first), context), {-1}),
           answers_are_labels() ? labels_ : sentence.words, formula()};
 }
 

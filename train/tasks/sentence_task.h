@@ -67,8 +67,8 @@ class SentenceTask : public Task {
   }
   Example encoded(const SentenceExample& example) const;
   std::vector<Example> encoded(const SentenceExamples& examples) const;
-  Batch batch(std::span<const Example* const> examples) const;
-  Evaluation evaluate(const Network& network, std::span<const Example> examples) const;
+  static Batch batch(const std::vector<Example>& examples, std::span<const Index> chosen);
+  Evaluation evaluate(const Network& network, const std::vector<Example>& examples) const;
 
   Index max_length_;
   std::optional<Vocabulary> vocabulary_;

@@ -4,7 +4,6 @@
 #include <charconv>
 #include <cmath>
 #include <map>
-#include <numeric>
 
 #include "datasets/batch.h"
 #include "datasets/text.h"
@@ -108,57 +107,55 @@ std::vector<StaticEmbedding::Pair> StaticEmbedding::pairs_of(const std::vector<I
   return pairs;
 }
 
-StaticEmbedding::Ids StaticEmbedding::negatives(std::size_t count, const Random& random) const {
-  Ids ids(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    const auto found = std::ranges::upper_bound(cumulative_, random.uniform(i));
-    ids[i] =
-        static_cast<std::int32_t>(std::min(found, cumulative_.end() - 1) - cumulative_.begin());
-  }
-  return ids;
+std::int32_t StaticEmbedding::negative(const Random& random, std::uint64_t index) const {
+  const auto found = std::ranges::upper_bound(cumulative_, random.uniform(index));
+  return static_cast<std::int32_t>(std::min(found, cumulative_.end() - 1) - cumulative_.begin());
 }
 
 StaticEmbedding::Result StaticEmbedding::window_loss(const Network& network, const Text& text,
                                                      std::span<const Index> places,
                                                      Context& context) const {
-  const Random widths = context.next_random(), noise = context.next_random();
   std::vector<Ids> inputs;
-  Ids outputs;
-  for (std::size_t k = 0; k < places.size(); ++k) {
-    const auto [line_index, at] = text.places[static_cast<std::size_t>(places[k])];
+  Ids candidates;  // each target, followed by its negatives
+  std::vector<double> truth;
+  for (const Index place : places) {
+    // In evaluation a function of the word alone, so that the loss does not depend on the batches.
+    const Random random = context.training()
+                              ? context.next_random()
+                              : Random(0, Purpose::sampling, static_cast<std::uint64_t>(place));
+    std::uint64_t drawn = 0;
+    const auto [line_index, at] = text.places[static_cast<std::size_t>(place)];
     const Ids& line = text.lines[static_cast<std::size_t>(line_index)];
-    const Index reach = 1 + static_cast<Index>(widths.bits(k)) % options_.window;
+    const Index reach = 1 + static_cast<Index>(random.bits(drawn++)) % options_.window;
+    const auto add = [&](Ids input, std::int32_t target) {
+      inputs.push_back(std::move(input));
+      candidates.push_back(target);
+      truth.push_back(1);
+      for (Index j = 0; j < options_.negatives; ++j) {
+        candidates.push_back(negative(random, drawn++));
+        truth.push_back(0);
+      }
+    };
     Ids neighbours;
     for (Index i = std::max<Index>(at - reach, 0); i <= std::min(at + reach, std::ssize(line) - 1);
          ++i)
       if (i != at) neighbours.push_back(line[static_cast<std::size_t>(i)]);
     const std::int32_t word = line[static_cast<std::size_t>(at)];
-    if (options_.objective == Objective::cbow) {
-      inputs.push_back(neighbours);
-      outputs.push_back(word);
-    } else {
-      for (const auto neighbour : neighbours)
-        inputs.push_back({word}), outputs.push_back(neighbour);
-    }
+    if (options_.objective == Objective::cbow)
+      add(neighbours, word);
+    else
+      for (const auto neighbour : neighbours) add({word}, neighbour);
   }
-  const Index count = std::ssize(outputs), choices = 1 + options_.negatives;
-  const Ids drawn = negatives(outputs.size() * static_cast<std::size_t>(options_.negatives), noise);
-  Ids candidates;
-  std::vector<double> truth;
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    candidates.push_back(outputs[i]);
-    const auto first = drawn.begin() + static_cast<Index>(i) * options_.negatives;
-    candidates.insert(candidates.end(), first, first + options_.negatives);
-    for (Index j = 0; j < choices; ++j) truth.push_back(j == 0 ? 1 : 0);
-  }
+  const Index count = std::ssize(inputs), choices = 1 + options_.negatives;
   const TokenBatch input = pad(inputs);
   const Tensor x =
       masked_mean(embedding(network.model->embedding_table(), input.ids), input.lengths);
   const Tensor y = embedding(network.head->weight, Indices(candidates, {count, choices}));
   const Tensor scores = reshape(matmul(y, reshape(x, {count, -1, 1})), {count, choices});
   const Tensor targets = Tensor::from(truth, scores.shape(), scores.dtype());
-  Result result{binary_cross_entropy_with_logits(scores, targets) * static_cast<double>(choices), 0,
-                static_cast<double>(count)};
+  const Tensor loss =
+      binary_cross_entropy_with_logits(scores, targets) * static_cast<double>(choices);
+  Result result{{loss, count}};
   const auto values = scores.values();
   for (auto row = values.begin(); row != values.end(); row += choices)
     result.right += std::all_of(row + 1, row + choices, [&](double s) { return s < *row; });
@@ -183,8 +180,7 @@ StaticEmbedding::Result StaticEmbedding::glove_loss(const Network& network, cons
   const Tensor products = sum(embedding(table, i) * embedding(output, j), 1);
   const Tensor biases = reshape(embedding(bias, i) + embedding(bias, j), {count});
   const Tensor errors = products + biases - Tensor::from(logs, {count}, products.dtype());
-  return {mean(Tensor::from(weights, {count}, products.dtype()) * errors * errors), 0,
-          static_cast<double>(count)};
+  return {{mean(Tensor::from(weights, {count}, products.dtype()) * errors * errors), count}};
 }
 
 StaticEmbedding::Result StaticEmbedding::loss(const Network& network, const Text& text,
@@ -196,30 +192,24 @@ StaticEmbedding::Result StaticEmbedding::loss(const Network& network, const Text
 
 BatchLoss StaticEmbedding::loss(const Network& network, std::span<const Index> examples,
                                 Context& context) const {
-  const Result result = loss(network, text(Split::train), examples, context);
-  return {result.loss, static_cast<Index>(result.total)};
+  return loss(network, text(Split::train), examples, context).loss;
 }
 
 Evaluation StaticEmbedding::evaluate(const Network& network, const Text& text) const {
-  const NoGrad no_grad;
-  Context context;
+  double right = 0, targets = 0;
+  const auto measure = [&](std::span<const Index> examples, Context& context) {
+    const Result part = loss(network, text, examples, context);
+    right += part.right;
+    targets += static_cast<double>(part.loss.targets);
+    return part.loss;
+  };
   Evaluation evaluation;
   evaluation.count = size_of(text);
-  double right = 0, total = 0;
-  for (Index begin = 0; begin < evaluation.count; begin += evaluation_batch) {
-    std::vector<Index> examples(
-        static_cast<std::size_t>(std::min(evaluation_batch, evaluation.count - begin)));
-    std::iota(examples.begin(), examples.end(), begin);
-    const Result part = loss(network, text, examples, context);
-    evaluation.loss += part.loss.item() * static_cast<double>(examples.size());
-    right += part.right;
-    total += part.total;
-  }
-  if (evaluation.count) evaluation.loss /= static_cast<double>(evaluation.count);
+  evaluation.loss = mean_loss(evaluation.count, evaluation_batch, measure);
   if (options_.objective == Objective::glove)
     evaluation.metrics = {{"error", std::sqrt(evaluation.loss)}};
   else
-    evaluation.metrics = {{"accuracy", right / std::max(total, 1.0)}};
+    evaluation.metrics = {{"accuracy", right / std::max(targets, 1.0)}};
   evaluation.score = -evaluation.loss;
   return evaluation;
 }

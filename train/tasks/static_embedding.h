@@ -11,7 +11,8 @@ namespace qkv {
 ///   skip-gram, cbow   each word foretells its neighbours, or their mean foretells it, among
 ///                     `negatives` words drawn by count^0.75 (Mikolov et al. 2013, "Distributed
 ///                     Representations of Words and Phrases"); a window is 1 to `window` words to
-///                     either side, drawn anew each time
+///                     either side. Training draws both anew each time, evaluation for each word
+///                     the same each time
 ///   glove             f(x) (w_i . c_j + b_i + b_j - log x)^2 with f(x) = min(1, (x / 100)^0.75), x
 ///                     being how often i and j meet within the window, each time weighted by 1 /
 ///                     distance (Pennington et al. 2014); the counts being symmetric, words and
@@ -50,17 +51,18 @@ class StaticEmbedding final : public Task {
     std::vector<std::pair<Index, Index>> places;  ///< line and word
     std::vector<Pair> pairs;                      ///< for GloVe
   };
-  /// A batch's loss and how many of its words were told from their negatives.
+  /// A batch's loss and how many of its targets scored higher than all their negatives.
   struct Result {
-    Tensor loss;
-    double right = 0, total = 0;
+    BatchLoss loss;
+    double right = 0;
   };
 
   const Text& text(Split split) const { return splits_[static_cast<std::size_t>(split)]; }
   Index size_of(const Text& text) const;
   Text encoded(const Words& lines) const;
   std::vector<Pair> pairs_of(const std::vector<Ids>& lines) const;
-  Ids negatives(std::size_t count, const Random& random) const;
+  /// The word that number `index` of a random stream draws by count^0.75.
+  std::int32_t negative(const Random& random, std::uint64_t index) const;
   Result window_loss(const Network& network, const Text& text, std::span<const Index> places,
                      Context& context) const;
   Result glove_loss(const Network& network, const Text& text, std::span<const Index> pairs) const;

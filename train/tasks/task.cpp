@@ -1,6 +1,7 @@
 #include "train/tasks/task.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "datasets/batch.h"
 #include "datasets/text.h"
@@ -17,10 +18,15 @@ std::string_view to_string(Split split) {
   return split == Split::train ? "train" : split == Split::valid ? "valid" : "test";
 }
 
-double Evaluation::metric(std::string_view name) const {
+std::optional<double> Evaluation::find(std::string_view name) const {
   const auto found = std::ranges::find(metrics, name, [](const auto& m) { return m.first; });
-  require<ValueError>(found != metrics.end(), "[evaluation] there is no metric {}", name);
-  return found->second;
+  return found == metrics.end() ? std::nullopt : std::optional(found->second);
+}
+
+double Evaluation::metric(std::string_view name) const {
+  const auto value = find(name);
+  require<ValueError>(value.has_value(), "[evaluation] there is no metric {}", name);
+  return *value;
 }
 
 std::string Evaluation::headline() const {
@@ -33,6 +39,21 @@ Scores Task::scores(const Network& network, const Sentence& sentence, Index,
   const TokenBatch batch = pad(ids);
   (*network.model)(batch.ids, batch.lengths, context);
   return {};
+}
+
+double Task::mean_loss(Index count, Index batch, const Measure& measure) {
+  const NoGrad no_grad;
+  Context context;
+  double sum = 0;
+  Index targets = 0;
+  for (Index begin = 0; begin < count; begin += batch) {
+    std::vector<Index> examples(static_cast<std::size_t>(std::min(batch, count - begin)));
+    std::iota(examples.begin(), examples.end(), begin);
+    const BatchLoss part = measure(examples, context);
+    sum += part.value.item() * static_cast<double>(part.targets);
+    targets += part.targets;
+  }
+  return targets ? sum / static_cast<double>(targets) : 0;
 }
 
 Sentence read_sentence(std::string_view text, const Vocabulary& vocabulary, Index max_length) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -20,12 +21,13 @@ std::string_view to_string(Split split);
 /// How well a model does on a set of examples.
 struct Evaluation {
   Index count = 0;
-  double loss = 0;  ///< mean
+  double loss = 0;  ///< mean over all targets, as in training
   /// What the task measures, such as {"accuracy", 0.98}; the first is the one that matters most.
   std::vector<std::pair<std::string, double>> metrics;
   std::map<std::string, double> recall;  ///< share of right answers among each label's examples
   double score = 0;  ///< the higher, the better the checkpoint; equal ones are told apart by loss
 
+  std::optional<double> find(std::string_view name) const;
   /// Throws ValueError when there is no such metric.
   double metric(std::string_view name) const;
   /// The metric that matters most as "accuracy 0.9800".
@@ -77,7 +79,7 @@ class Task {
   virtual Index size(Split split) const = 0;
   /// How many tokens the model reads of a training example, without padding.
   virtual Index tokens(Index example) const = 0;
-  /// Mean loss of some training examples.
+  /// Mean loss of some training examples, over their targets.
   virtual BatchLoss loss(const Network& network, std::span<const Index> examples,
                          Context& context) const = 0;
   virtual Evaluation evaluate(const Network& network, Split split) const = 0;
@@ -92,6 +94,13 @@ class Task {
                         Context& context) const;
   /// One prediction for each target word of a text. Throws UserError when there is none.
   virtual std::vector<Prediction> predict(const Network& network, std::string_view text) const = 0;
+
+ protected:
+  using Measure = std::function<BatchLoss(std::span<const Index> examples, Context& context)>;
+  /// The one evaluation loop: the mean loss over all targets of examples 0 to `count` - 1, of which
+  /// `measure` gets `batch` at a time; it also collects what the task's metrics need. 0 without
+  /// targets.
+  static double mean_loss(Index count, Index batch, const Measure& measure);
 };
 
 /// The words of a text, without targets. Throws UserError when there is none or more than

@@ -12,7 +12,7 @@
 namespace qkv {
 namespace {
 
-constexpr std::size_t evaluation_batch = 64;
+constexpr Index evaluation_batch = 64;
 const std::string begin_token = "<bos>", end_token = "<eos>";
 
 using Words = std::vector<std::string>;
@@ -77,15 +77,16 @@ std::vector<Translation::Example> Translation::encoded(
   return examples;
 }
 
-BatchLoss Translation::loss(const Network& network, std::span<const Example* const> examples,
-                            Context& context) const {
+BatchLoss Translation::loss(const Network& network, const std::vector<Example>& examples,
+                            std::span<const Index> chosen, Context& context) const {
   std::vector<Ids> sources, read, written;
   Index targets = 0;
-  for (const Example* example : examples) {
-    sources.push_back(example->source);
-    read.push_back(example->target);
+  for (const Index i : chosen) {
+    const Example& example = examples.at(static_cast<std::size_t>(i));
+    sources.push_back(example.source);
+    read.push_back(example.target);
     read.back().insert(read.back().begin(), vocabulary_->id(begin_token));
-    written.push_back(example->target);
+    written.push_back(example.target);
     written.back().push_back(vocabulary_->id(end_token));
     targets += std::ssize(written.back());
   }
@@ -100,12 +101,9 @@ Index Translation::tokens(Index example) const {
   return std::ssize(pair.source) + 1 + std::ssize(pair.target);  // 1: what the decoder begins with
 }
 
-BatchLoss Translation::loss(const Network& network, std::span<const Index> indices,
+BatchLoss Translation::loss(const Network& network, std::span<const Index> chosen,
                             Context& context) const {
-  std::vector<const Example*> chosen;
-  for (const Index i : indices)
-    chosen.push_back(&examples(Split::train).at(static_cast<std::size_t>(i)));
-  return loss(network, chosen, context);
+  return loss(network, examples(Split::train), chosen, context);
 }
 
 std::vector<Translation::Output> Translation::outputs(const Network& network,
@@ -140,33 +138,26 @@ std::string Translation::text_of(const Ids& ids) const {
   return text;
 }
 
-Evaluation Translation::evaluate(const Network& network, std::span<const Example> examples) const {
-  const NoGrad no_grad;
-  Context context;
-  Evaluation evaluation;
-  evaluation.count = std::ssize(examples);
+Evaluation Translation::evaluate(const Network& network,
+                                 const std::vector<Example>& examples) const {
   ChrF chrf;
   double right = 0;
-  for (std::size_t begin = 0; begin < examples.size(); begin += evaluation_batch) {
-    std::vector<const Example*> chosen;
+  const auto measure = [&](std::span<const Index> chosen, Context& context) {
     std::vector<Ids> sources;
-    for (const Example& example :
-         examples.subspan(begin, std::min(evaluation_batch, examples.size() - begin))) {
-      chosen.push_back(&example);
-      sources.push_back(example.source);
-    }
-    evaluation.loss +=
-        loss(network, chosen, context).value.item() * static_cast<double>(chosen.size());
+    for (const Index i : chosen) sources.push_back(examples[static_cast<std::size_t>(i)].source);
     const auto written = outputs(network, sources);
     for (std::size_t i = 0; i < chosen.size(); ++i) {
       const std::string text = text_of(written[i].ids);
-      chrf.add(text, chosen[i]->reference);
-      right += text == chosen[i]->reference;
+      const std::string& reference = examples[static_cast<std::size_t>(chosen[i])].reference;
+      chrf.add(text, reference);
+      right += text == reference;
     }
-  }
-  const double count = std::max(static_cast<double>(evaluation.count), 1.0);
-  evaluation.loss /= count;
-  evaluation.score = right / count;
+    return loss(network, examples, chosen, context);
+  };
+  Evaluation evaluation;
+  evaluation.count = std::ssize(examples);
+  evaluation.loss = mean_loss(evaluation.count, evaluation_batch, measure);
+  evaluation.score = right / std::max(static_cast<double>(evaluation.count), 1.0);
   evaluation.metrics = {{"exact_match", evaluation.score}, {"chrf", chrf.value()}};
   return evaluation;
 }

@@ -44,9 +44,9 @@ class Translation final : public Task {
   }
   Ids encoded(const std::vector<std::string>& words) const;
   std::vector<Example> encoded(const std::vector<SentencePair>& pairs) const;
-  BatchLoss loss(const Network& network, std::span<const Example* const> examples,
-                 Context& context) const;
-  Evaluation evaluate(const Network& network, std::span<const Example> examples) const;
+  BatchLoss loss(const Network& network, const std::vector<Example>& examples,
+                 std::span<const Index> chosen, Context& context) const;
+  Evaluation evaluate(const Network& network, const std::vector<Example>& examples) const;
   std::vector<Output> outputs(const Network& network, std::span<const Ids> sources) const;
   std::string text_of(const Ids& ids) const;
 

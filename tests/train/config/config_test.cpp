@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <functional>
 #include <limits>
 
@@ -380,12 +381,12 @@ TEST_CASE("a missing file and a folder are refused by name") {
 TEST_CASE("overrides set options of every type") {
   const Config c =
       overridden({"train.steps=7", "optimizer.lr=1", "optimizer.epsilon=1e-3", "model.scale=false",
-                  "model.kind=static", "name=x", "task.test=\"a b\"", " task.valid = c d "});
+                  "model.kind=decoder", "name=x", "task.test=\"a b\"", " task.valid = c d "});
   CHECK(c.train.steps == 7);
   CHECK(c.optimizer.lr == 1.0);
   CHECK(c.optimizer.epsilon == 1e-3);
   CHECK_FALSE(c.model.scale);
-  CHECK(c.model.kind == ModelKind::static_embedding);
+  CHECK(c.model.kind == ModelKind::decoder);
   CHECK(c.name == "x");
   CHECK(c.task.test == "a b");
   CHECK(c.task.valid == "c d");
@@ -486,6 +487,62 @@ TEST_CASE("faults in a variant are named with their lines") {
         "c.toml:5: model.heads must be from 1 to 256, got 0");
   CHECK(error("name = 'v'\nmodel.width = 30") ==
         "c.toml:5: model.heads must divide model.width (30), got 4");
+}
+
+TEST_CASE("an option without effect is refused with its line and what it needs") {
+  const auto error = [](const std::string& more) { return file_error(smallest + more); };
+  CHECK(error("model.kind = 'static'\nmodel.dropout = 0.1") ==
+        "c.toml:4: model.dropout has no effect here: it needs another model.kind than \"static\"; "
+        "remove it");
+  CHECK(
+      error("task.data = 'x'") ==
+      "c.toml:2: task.train has no effect here: it needs task.format \"files\" without task.data; "
+      "remove it");
+  CHECK(contains(error("task.valid_share = 0.2"), "it needs task.data without task.valid"));
+  CHECK(contains(error("model.kind = 'recurrent'\nmodel.heads = 2"), "model.heads has no effect"));
+  CHECK(contains(error("model.cell = 'gru'"), "it needs model.kind \"recurrent\""));
+  CHECK(contains(error("model.attention = 'uniform'\nmodel.scale = false"), "model.scale has no"));
+  CHECK(contains(error("schedule.floor = 0.1"), "schedule.floor has no effect"));
+  CHECK(contains(error("optimizer.momentum = 0.9"), "optimizer.kind \"sgd\" or \"rmsprop\""));
+  CHECK(contains(error("task.window = 3"), "task.kind \"static-embedding\""));
+  CHECK(override_error("model.cell=gru") ==
+        "--set model.cell=gru: model.cell has no effect here: it needs model.kind \"recurrent\"; "
+        "remove it");
+}
+
+TEST_CASE("an option that the base sets must have an effect in the base or a variant") {
+  const std::string gru = "model.cell = 'gru'\n[[variant]]\nname = 'v'\n";
+  CHECK(contains(file_error(smallest + gru), "c.toml:3: model.cell has no effect"));
+  const ConfigFile file = read(smallest + gru + "model.kind = 'recurrent'");
+  CHECK(file.variants[0].config.model.cell == CellKind::gru);
+  CHECK(file.base.model.cell == Config().model.cell);  // without effect there
+}
+
+TEST_CASE("an option that a variant sets must have an effect in it") {
+  CHECK(contains(file_error(smallest + "[[variant]]\nname = 'v'\nmodel.kind = 'static'\n"
+                                       "model.heads = 2\n"),
+                 "c.toml:6: model.heads has no effect"));
+}
+
+TEST_CASE("what is written of a variant is accepted as a config of its own") {
+  const ConfigFile file = read(smallest +
+                               "model.heads = 2\nmodel.dropout = 0.1\n[[variant]]\n"
+                               "name = 'v'\nmodel.kind = 'static'\n");
+  const Config& config = file.variants[0].config;
+  CHECK(config.model.heads == Config().model.heads);
+  CHECK(read(to_toml(config)).base == config);
+}
+
+TEST_CASE("every config of the project is accepted") {
+  const std::vector<std::string> data{"task.data=d"};
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator(QKV_SOURCE_DIR "/configs")) {
+    if (entry.path().extension() != ".toml") continue;
+    CAPTURE(entry.path().string());
+    const std::string name = entry.path().stem().string();
+    const bool names_none = name == "coarsewsd" || name == "shakespeare";
+    CHECK(message_of([&] { read_config(entry.path(), names_none ? data : none); }) == "no error");
+  }
 }
 
 TEST_CASE("every variant needs a name of its own that can be a folder's") {

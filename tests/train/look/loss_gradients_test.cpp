@@ -80,6 +80,30 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("every parameter has its gradient, the embedding table too, tied or not") {
+  for (const bool tied : {false, true}) {
+    CAPTURE(tied);
+    Run run = small_run(tied ? ModelKind::decoder : ModelKind::encoder, tied);
+    const LabelledText text = labelled_text(run, tied ? "bank" : "money\t1\tbank bank grows");
+    const LossGradients found = loss_gradients(run, text);
+    Context context;
+    const Scores scores = run.task->scores(*run.network, text.sentence, text.index, context);
+    const auto logits = scores.logits.values();
+    const auto answer =
+        tied ? static_cast<std::int32_t>(std::ranges::max_element(logits) - logits.begin()) : 0;
+    const Gradients expected =
+        gradients_of(cross_entropy(reshape(scores.logits, {1, -1}), Indices({answer}, {1})));
+    REQUIRE(found.parameters.size() == run.parameters.size());
+    for (std::size_t i = 0; i < run.parameters.size(); ++i) {
+      CAPTURE(run.parameters[i].path);
+      CHECK(found.parameters[i].first == run.parameters[i].path);
+      const Tensor difference =
+          found.parameters[i].second - expected.of(*run.parameters[i].parameter);
+      CHECK(statistics(difference).norm < 1e-12);
+    }
+  }
+}
+
 TEST_CASE("a word that occurs twice has a gradient for each place") {
   Run run = small_run(ModelKind::encoder);
   const auto words = loss_gradients(run, labelled_text(run, "river\t1\tmoney bank money")).words;
@@ -98,6 +122,7 @@ TEST_CASE(
   Run tied = small_run(ModelKind::decoder, true);
   const LossGradients found = loss_gradients(tied, labelled_text(tied, "bank"));
   CHECK(found.words.size() == 4);
+  CHECK(found.parameters.size() == tied.parameters.size());
   CHECK(!tied.network->head);
 }
 
@@ -114,7 +139,7 @@ TEST_CASE("means over texts go by distance from the word that is asked about") {
   CHECK(mean.distances[2].norm == doctest::Approx((first.words[0] + second.words[0]) / 2));
   CHECK(mean.loss == doctest::Approx((first.loss + second.loss) / 2));
   const auto& [path, gradient] = mean.parameters.front();
-  CHECK(path == "encoder.layers.0.norm_1.weight");
+  CHECK(path == "embedding.weight");
   const Tensor expected =
       0.5 * (first.parameters.front().second + second.parameters.front().second);
   CHECK(statistics(gradient - expected).norm < 1e-12);
