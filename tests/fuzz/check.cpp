@@ -74,16 +74,35 @@ std::optional<Failure> check(const Case& sample, DType dtype) {
   return {};
 }
 
-std::string replaced(std::string code, const Step& step, std::size_t inputs) {
-  for (std::size_t i = step.operands.size(); i-- > 0;) {
-    const std::size_t operand = step.operands[i];
-    const std::string name =
-        operand < inputs ? fmt::format("x{}", operand) : fmt::format("y{}", operand - inputs);
-    const std::string mark = fmt::format("${}", i);
-    for (auto at = code.find(mark); at != std::string::npos; at = code.find(mark))
-      code.replace(at, mark.size(), name);
+/// PyTorch's errors are not ours: its kernels may be less exact.
+constexpr double leniency = 64;
+
+std::optional<Failure> compared_with(const TorchSide& torch, const Case& sample) {
+  const auto answers = torch.evaluate(sample);
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    const DType dtype = i ? DType::float64 : DType::float32;
+    if (!answers[i].error.empty()) return Failure{dtype, "PyTorch", 0, 0, 0, 0, answers[i].error};
+    const Expected expected = expected_of(sample, dtype);
+    auto value = answers[i].values.begin();
+    const auto differs = [&](const std::string& what, const std::vector<Number>& numbers) {
+      std::optional<Failure> failure;
+      for (Number number : numbers) {
+        number.error *= leniency;
+        if (value == answers[i].values.end())
+          return std::optional(Failure{dtype, what, 0, 0, 0, 0, "has too few elements"});
+        if (!failure && !agrees(*value, number, false))
+          failure = Failure{dtype, what, value - answers[i].values.begin(), *value,
+                            static_cast<double>(number.value), static_cast<double>(number.bound()), {}};
+        ++value;
+      }
+      return failure;
+    };
+    if (const auto failure = differs("PyTorch's output", expected.output)) return failure;
+    for (std::size_t x = 0; x < expected.gradients.size(); ++x)
+      if (const auto failure = differs(fmt::format("PyTorch's gradient of x{}", x), expected.gradients[x]))
+        return failure;
   }
-  return code;
+  return {};
 }
 
 std::string expectation(const std::string& of, const Failure& failure) {
@@ -143,10 +162,24 @@ Expected expected_of(const Case& sample, DType dtype) {
   return expected;
 }
 
-std::optional<Failure> check(const Case& sample) {
+std::optional<Failure> check(const Case& sample, const TorchSide* torch) {
   for (const DType dtype : {DType::float32, DType::float64})
     if (const auto failure = check(sample, dtype)) return failure;
-  return {};
+  return torch ? compared_with(*torch, sample) : std::nullopt;
+}
+
+std::string call_of(const Case& sample, const Step& step) {
+  std::string code = step.code;
+  const std::size_t inputs = sample.inputs.size();
+  for (std::size_t i = step.operands.size(); i-- > 0;) {
+    const std::size_t operand = step.operands[i];
+    const std::string name =
+        operand < inputs ? fmt::format("x{}", operand) : fmt::format("y{}", operand - inputs);
+    const std::string mark = fmt::format("${}", i);
+    for (auto at = code.find(mark); at != std::string::npos; at = code.find(mark))
+      code.replace(at, mark.size(), name);
+  }
+  return code;
 }
 
 std::string summary_of(const Failure& failure) {
@@ -164,9 +197,10 @@ std::string code_of(const Case& sample, const Failure& failure) {
                         text(sample.inputs[i].values), text(sample.inputs[i].shape));
   for (std::size_t i = 0; i < sample.steps.size(); ++i)
     code += fmt::format("  const Tensor y{} = {};\n", i,
-                        replaced(sample.steps[i].code, sample.steps[i], sample.inputs.size()));
+                        call_of(sample, sample.steps[i]));
   const std::string y = fmt::format("y{}", sample.steps.size() - 1);
   std::string checked = y;
+  if (failure.what.starts_with("PyTorch")) return code;
   if (failure.what != "output") {
     std::string weighted = y;
     if (const Shape shape = expected_of(sample, failure.dtype).shape; sample.weights.size() > 1)

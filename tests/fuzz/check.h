@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "tests/fuzz/case.h"
+#include "tests/fuzz/torch_side.h"
 
 namespace qkv::fuzz {
 
@@ -26,9 +26,12 @@ struct Expected {
 };
 Expected expected_of(const Case& sample, DType dtype);
 
-/// The first difference between the two, in float32 and then in float64.
-std::optional<Failure> check(const Case& sample);
+/// The first difference between the two, in float32 and then in float64; then that of PyTorch from
+/// the oracle, where it is given.
+std::optional<Failure> check(const Case& sample, const TorchSide* torch);
 
+/// A step as it stands in C++.
+std::string call_of(const Case& sample, const Step& step);
 /// The case as a test of doctest, which fails as long as the library does.
 std::string code_of(const Case& sample, const Failure& failure);
 /// One line: what failed and how.

@@ -22,6 +22,7 @@ constexpr unsigned most_seconds_a_case = 20;
 struct Options {
   std::uint64_t seed = 1, first = 0, cases = std::numeric_limits<std::uint64_t>::max();
   double seconds = std::numeric_limits<double>::infinity();
+  std::string torch;  ///< path of torch_side.py; empty: without PyTorch
 };
 
 /// What a worker leaves behind, also when it crashes.
@@ -84,7 +85,7 @@ std::string kind_of(const Failure& failure) {
 }
 
 /// `check` in a process of its own, so that a crash is a failure as well.
-std::optional<Failure> guarded(const Case& sample) {
+std::optional<Failure> guarded(const Case& sample, const TorchSide* torch) {
   struct Found {
     bool failed = false;
     DType dtype = DType::float32;
@@ -95,7 +96,7 @@ std::optional<Failure> guarded(const Case& sample) {
   const Shared<Found> found;
   const int status = forked([&] {
     alarm(most_seconds_a_case);
-    if (const auto failure = check(sample)) {
+    if (const auto failure = check(sample, torch)) {
       found->failed = true;
       found->dtype = failure->dtype;
       failure->what.copy(found->what, sizeof(found->what) - 1);
@@ -137,6 +138,9 @@ int fuzz(const Options& options) {
   const Clock::time_point start = Clock::now();
   const auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
   const auto names = families();
+  std::optional<TorchSide> side;
+  if (!options.torch.empty()) side.emplace(options.torch);
+  const TorchSide* torch = side && !side->version().empty() ? &*side : nullptr;
   const Shared<Board> board;
   board->index = options.first;
   std::uint64_t failures = 0, crashes = 0;
@@ -152,7 +156,7 @@ int fuzz(const Options& options) {
         const Case sample = draw_case(draw);
         if (sample.steps.empty()) continue;
         ++board->counts[family_of(names, sample.family)];
-        if (check(sample)) return 1;
+        if (check(sample, torch)) return 1;
       }
       return 0;
     });
@@ -164,10 +168,11 @@ int fuzz(const Options& options) {
       const std::string when = fmt::format("after {:.1f} s", seconds());
       // In a process of its own; what crashes while it shrinks is checked in a process for each try.
       const int ended = WIFSIGNALED(status) ? status : forked([&] {
-        report(options.seed, board->index, when, [](const Case& sample) { return check(sample); });
+        report(options.seed, board->index, when, [&](const Case& sample) { return check(sample, torch); });
         return 0;
       });
-      if (WIFSIGNALED(ended)) report(options.seed, board->index, when, guarded);
+      if (WIFSIGNALED(ended)) report(options.seed, board->index, when,
+               [&](const Case& sample) { return guarded(sample, torch); });
     }
     ++board->index;
   }
@@ -176,8 +181,8 @@ int fuzz(const Options& options) {
     fmt::print("{}{:<34}{:>8}", i % 2 ? "   " : "\n", names[i], board->counts[i]);
     cases += board->counts[i];
   }
-  fmt::print("\n\nseed {}: {} cases in {:.0f} s, {} wrong, {} of them crashes\n", options.seed, cases,
-             seconds(), failures, crashes);
+  fmt::print("\n\nseed {}: {} cases in {:.0f} s, {} wrong, {} of them crashes; {}\n", options.seed, cases,
+             seconds(), failures, crashes, torch ? torch->version() : "PyTorch skipped");
   for (const auto& [family, count] : reported) fmt::print("  {}: {}\n", family, count);
   return failures ? 1 : 0;
 }
@@ -196,6 +201,8 @@ Options parsed(int count, char** arguments) {
       options.seconds = std::stod(value());
     else if (name == "--cases")
       options.cases = std::stoull(value());
+    else if (name == "--torch")
+      options.torch = value();
     else if (name == "--first")
       options.first = std::stoull(value());
     else

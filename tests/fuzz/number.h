@@ -66,8 +66,8 @@ Number rounded(Real value, Real error, DType dtype, bool unsure, Real roundings,
   if (!std::isfinite(value)) return {value, 0, dtype, unsure};
   const bool exact =
       error == 0 && roundings == 1 && constant(value, dtype).error == 0 && rest() == 0;
-  if (!exact)
-    error += value == 0 ? 0 : roundings * std::max(std::fabs(value), format.smallest_normal);
+  if (!exact && !(value == 0 && error == 0))
+    error += roundings * std::max(std::fabs(value), format.smallest_normal);
   Number result{value, static_cast<double>(error), dtype, unsure || !(error < 1e300L)};
   const Real bound = result.bound();
   if ((std::fabs(value) > format.largest) != (std::fabs(value) + bound > format.largest) ||

@@ -36,6 +36,12 @@ class Stepper {
     m_ = number(options_.momentum) * m_ + g;
     return move(options_.nesterov ? g + number(options_.momentum) * m_ : m_);
   }
+  /// 1 - beta^(t + 1), of which the power is rounded to float64.
+  Number correction(double beta, int t) const {
+    Number y = number(1 - std::pow(Real{beta}, t + 1));
+    y.loosen(2 * 0x1p-53L / y.format().unit);
+    return y;
+  }
   void average(const Number& g) {
     v_ = number(options_.beta2) * v_ + number(1 - Real{options_.beta2}) * (g * g);
   }
@@ -43,11 +49,10 @@ class Stepper {
     m_ = number(options_.beta1) * m_ + number(1 - Real{options_.beta1}) * g;
     average(g);
     if (v_.value > largest_.value || !options_.amsgrad) largest_ = v_;
-    const Number size = largest_ / number(1 - std::pow(Real{options_.beta2}, t + 1));
+    const Number size = largest_ / correction(options_.beta2, t);
     if (options_.kind == OptimizerKind::adamw)
       value_ = number(1 - Real{options_.lr} * Real{options_.weight_decay}) * value_;
-    return move(m_ / number(1 - std::pow(Real{options_.beta1}, t + 1)) /
-                (sqrt(size) + number(options_.epsilon)));
+    return move(m_ / correction(options_.beta1, t) / (sqrt(size) + number(options_.epsilon)));
   }
   const Number& rmsprop(const Number& g) {
     average(g);

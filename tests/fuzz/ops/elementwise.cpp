@@ -64,14 +64,19 @@ Scalar limited(const Scalar& x, double low, double high) {
   return y;
 }
 
+bool uncertain_sign(const Scalar& x) {
+  return x.number.unsure || std::isnan(x.value()) ||
+         (x.number.error > 0 && std::fabs(x.value()) <= x.number.bound());
+}
+
 Scalar absolute(const Scalar& x) {
-  const bool unsure = std::isnan(x.value()) || (!x.number.exact() && std::fabs(x.value()) <= x.number.bound());
+  const bool unsure = uncertain_sign(x);
   const Real sign = x.value() > 0 ? 1 : x.value() < 0 ? -1 : 0;
   return function_of(abs(x.number), {{x, number(sign, x, unsure)}});
 }
 
 Scalar positive_part(const Scalar& x) {
-  const bool unsure = std::isnan(x.value()) || (!x.number.exact() && std::fabs(x.value()) <= x.number.bound());
+  const bool unsure = uncertain_sign(x);
   if (x.value() > 0 || unsure) return function_of(x.number, {{x, number(1, x, unsure)}});
   return Scalar{number(x.value() == 0 ? x.value() : 0, x, x.number.unsure)};
 }
@@ -144,7 +149,7 @@ Scalar larger(const Scalar& a, const Scalar& b, bool smaller) {
     const Number half = number(0.5L, a);
     return function_of(a.number, {{a, half}, {b, half}});
   }
-  const bool first = std::isnan(a.value()) || (!std::isnan(b.value()) && low.value() > high.value()) == !smaller;
+  const bool first = std::isnan(a.value()) || (!std::isnan(b.value()) && low.value() > high.value());
   const Scalar& chosen = first ? a : b;
   const Number share = number(1, a, unsure);
   if (!unsure) return function_of(chosen.number, {{chosen, share}});
