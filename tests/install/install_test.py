@@ -1,6 +1,6 @@
-"""A program of its own builds against the installed package, by find_package and by pkg-config, and learns XOR.
+"""A program of its own builds against qkv, by find_package, by pkg-config and by add_subdirectory, and learns XOR.
 
-Usage: install_test.py BUILD    (the build folder of qkv)
+Usage: install_test.py BUILD GENERATOR COMPILER    (the build folder of qkv, and what CMake built it with)
 """
 import os
 import pathlib
@@ -9,6 +9,8 @@ import sys
 import tempfile
 
 source = pathlib.Path(__file__).parent
+project = source.parents[1]
+qkv_build, generator, compiler = sys.argv[1:]
 
 
 def run(*command, **options):
@@ -18,16 +20,28 @@ def run(*command, **options):
     return done.stdout
 
 
-with tempfile.TemporaryDirectory() as folder:
-    prefix, build = pathlib.Path(folder, "installed"), pathlib.Path(folder, "build")
-    run("cmake", "--install", sys.argv[1], "--prefix", prefix)
-    assert "qkv" in run(prefix / "bin/qkv", "--help")
+def built(folder, *options):
+    run("cmake", "-G", generator, "-S", source, "-B", folder, f"-DCMAKE_CXX_COMPILER={compiler}",
+        "-DCMAKE_BUILD_TYPE=Release", *options)
+    run("cmake", "--build", folder, "--target", "xor")
+    return folder / "xor"
 
-    run("cmake", "-G", "Ninja", "-S", source, "-B", build, f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_BUILD_TYPE=Release")
-    run("cmake", "--build", build)
-    assert run(build / "xor").startswith("loss 0.0")
+
+with tempfile.TemporaryDirectory() as folder:
+    folder = pathlib.Path(folder)
+    prefix = folder / "installed"
+    run("cmake", "--install", qkv_build, "--prefix", prefix)
+    assert "qkv" in run(prefix / "bin/qkv", "--help")
+    assert run(built(folder / "package", f"-DCMAKE_PREFIX_PATH={prefix}")).startswith("loss 0.0")
 
     package, = prefix.glob("**/pkgconfig")
     flags = run("pkg-config", "--cflags", "--libs", "qkv", env={**os.environ, "PKG_CONFIG_PATH": str(package)}).split()
-    run("c++", source / "xor.cpp", "-o", build / "xor-by-pkg-config", *flags)
-    assert run(build / "xor-by-pkg-config").startswith("loss 0.0")
+    run(compiler, source / "xor.cpp", "-o", folder / "xor-by-pkg-config", *flags)
+    assert run(folder / "xor-by-pkg-config").startswith("loss 0.0")
+
+    # The library needs none of what only the program needs. Configuring shows it; building it all again would not more.
+    without = [f"-DCMAKE_DISABLE_FIND_PACKAGE_{name}=ON" for name in ("HDF5", "tomlplusplus", "CLI11", "doctest")]
+    run("cmake", "-G", generator, "-S", source, "-B", folder / "subdirectory", f"-DCMAKE_CXX_COMPILER={compiler}",
+        f"-DQKV_SUBDIRECTORY={project}", *without)
+    rules = run("cmake", "--build", folder / "subdirectory", "--target", "help")
+    assert "qkv_layers" in rules and "qkv_train" not in rules, rules

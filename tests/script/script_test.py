@@ -1,0 +1,149 @@
+"""What the scripts do on machines unlike this one: programs that they call are replaced by small ones of our own."""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+PROJECT = pathlib.Path(__file__).parents[2]
+SHELL_TOOLS = ("bash", "env", "dirname", "grep", "sed", "mkdir", "rm", "find", "sort", "xargs", "nproc", "tee", "cat",
+               "sleep", "true", "chmod")
+
+
+class ScriptTest(unittest.TestCase):
+    """Every test has a copy of the scripts in a folder of its own, and a PATH with nothing but what it puts there."""
+
+    def setUp(self):
+        self.temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(self.temporary.cleanup)
+        self.folder = pathlib.Path(self.temporary.name)
+        shutil.copytree(PROJECT / "script", self.folder / "script")
+        self.bin = self.folder / "bin"
+        self.bin.mkdir()
+        for tool in SHELL_TOOLS:
+            (self.bin / tool).symlink_to(shutil.which(tool))
+        self.calls = self.folder / "calls"
+
+    def program(self, name, body="", code=0):
+        """A program that notes how it was called."""
+        file = self.bin / name
+        file.write_text(f'#!{shutil.which("bash")}\necho "{name} $*" >>"{self.calls}"\n{body}\nexit {code}\n')
+        file.chmod(0o755)
+
+    def run_script(self, *command, **options):
+        return subprocess.run([self.bin / "bash", f"script/{command[0]}", *command[1:]], cwd=self.folder, text=True,
+                              env={"PATH": str(self.bin)}, capture_output=True, timeout=30,
+                              **({"stdin": subprocess.DEVNULL} | options))
+
+    def called(self):
+        return self.calls.read_text().splitlines() if self.calls.exists() else []
+
+
+class Bootstrap(ScriptTest):
+    def user(self, number):
+        self.program("id", f"echo {number}")
+
+    def test_installs_nothing_where_every_package_is_installed(self):
+        self.program("dpkg-query", "echo -n installed")
+        self.assertEqual(self.run_script("bootstrap", "--tests").returncode, 0)
+        self.assertEqual({call.split()[0] for call in self.called()}, {"dpkg-query"})
+
+    def test_goes_on_without_packages_where_cmake_finds_everything(self):
+        self.user(1000)
+        self.program("cmake")
+        done = self.run_script("bootstrap")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_without_rights_names_the_packages_and_the_command_for_root(self):
+        self.user(1000)
+        self.program("apt-get")
+        self.program("dpkg-query", '[[ $4 == cmake ]] && echo -n installed')
+        done = self.run_script("bootstrap")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("as root, run: apt-get update && apt-get install --no-install-recommends g++ ninja-build",
+                      done.stderr)
+        self.assertNotIn("apt-get update", self.called())
+
+    def test_a_sudo_that_needs_a_password_is_not_asked_without_a_terminal(self):
+        self.user(1000)
+        self.program("apt-get")
+        self.program("sudo", code=1)
+        done = self.run_script("bootstrap")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("as root, run:", done.stderr)
+        self.assertEqual([call for call in self.called() if call.startswith("sudo")], ["sudo -n true"])
+
+    def test_elsewhere_says_what_cmake_did_not_find(self):
+        self.user(0)
+        self.program("cmake", 'echo "CMake Error: Could NOT find HDF5"', code=1)
+        done = self.run_script("bootstrap")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("Could NOT find HDF5", done.stderr)
+        self.assertIn("libhdf5-dev", done.stderr)
+
+    def test_as_root_says_how_much_it_installs_before_it_does(self):
+        self.user(0)
+        self.program("apt-get", 'case "$*" in *--assume-no*) echo "Need to get 115 MB of archives."; exit 1;; esac')
+        done = self.run_script("bootstrap")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("Need to get 115 MB", done.stderr)
+        steps = [call.split(" --no-install-recommends")[0] for call in self.called() if call.startswith("apt-get")]
+        self.assertEqual(steps, ["apt-get update -q", "apt-get install", "apt-get install"])
+
+
+class Lint(ScriptTest):
+    def setUp(self):
+        super().setUp()
+        for tool in ("cmake", "clang-format", "clang-tidy"):
+            self.program(tool)
+
+    def test_lists_sources_without_git_and_passes_over_what_was_built(self):
+        for name in ("core/a.cpp", "core/a.h", "tests/b.cpp", "build/release/c.cpp", "runs/d.cpp"):
+            (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (self.folder / name).touch()
+        self.assertEqual(self.run_script("lint").returncode, 0)
+        calls = "\n".join(self.called())
+        self.assertIn("clang-format --dry-run --Werror ./core/a.cpp ./core/a.h ./tests/b.cpp\n", calls)
+        self.assertEqual(re.findall(r"^clang-tidy.* (\S+)$", calls, re.MULTILINE), ["./core/a.cpp"])
+
+    def test_without_sources_fails(self):
+        self.assertEqual(self.run_script("lint").returncode, 1)
+
+    def test_shows_what_clang_tidy_says_when_it_fails(self):
+        (self.folder / "a.cpp").touch()
+        self.program("clang-tidy", 'echo "error: \'x.h\' file not found" >&2', code=1)
+        done = self.run_script("lint")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("'x.h' file not found", done.stdout)
+
+
+class EveryScript(ScriptTest):
+    def test_reads_nothing_from_its_caller(self):
+        """Programs that read all of their input would wait forever for the end of ours."""
+        for tool in ("cmake", "ctest", "apt-get", "clang-format", "clang-tidy", "sudo"):
+            self.program(tool, "cat >/dev/null")
+        self.program("id", "echo 0")
+        (self.folder / "a.cpp").touch()
+        reader, writer = os.pipe()
+        self.addCleanup(os.close, reader)
+        self.addCleanup(os.close, writer)
+        for script in ("bootstrap", "build", "demo", "lint", "test"):
+            with self.subTest(script):
+                self.run_script(script, stdin=reader)
+
+
+class Demo(ScriptTest):
+    def test_suggests_only_commands_of_the_program_that_it_built(self):
+        self.program("qkv")
+        done = self.run_script("show", str(self.bin / "qkv"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        suggested = re.findall(r"^  (.*)$", done.stdout.split("Look further:")[1], re.MULTILINE)
+        self.assertTrue(suggested)
+        for command in suggested:
+            self.assertTrue(command.startswith(str(self.bin / "qkv ")), command)
+
+
+if __name__ == "__main__":
+    unittest.main()
