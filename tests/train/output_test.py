@@ -208,7 +208,7 @@ class Terminal(ProgramTest):
         text = self.run_qkv("attend", "runs/c", "o b\n", "--head", "0", "--layer", "0").stdout
         rows = [line.split()[0] for line in text.splitlines()[2:6]]
         self.assertEqual(rows, ["o", "·", "b", "[↵]"])
-        self.assertIn("1 ·", self.run_qkv("explain", "runs/c", " b").stdout)
+        self.assertIn("0 ·", self.run_qkv("explain", "runs/c", " b").stdout)
 
 
 if __name__ == "__main__":

@@ -134,9 +134,9 @@ class Story {
   Index words() const { return std::ssize(words_); }
   /// As it is shown; the asked one in brackets.
   const std::string& word(Index i) const { return words_[static_cast<std::size_t>(i)]; }
+  /// Whether a recorded value begins something to print: of one head only its queries do.
   bool is_shown(const std::string& path) const {
-    const bool attends = path.find("attention") != path.npos;
-    return path.find(layer_) != path.npos && (head_ < 0 || attends);
+    return path.find(layer_) != path.npos && (head_ < 0 || path.ends_with(".q"));
   }
   std::string name(Index j) const { return pad_right(word(j), widest_); }
 
