@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "core/error.h"
+#include "core/file_error.h"
 #include "datasets/text.h"
 
 namespace qkv {
@@ -41,9 +42,18 @@ std::vector<std::string> read_lines(const std::filesystem::path& path) {
                        path.string(), lines.size() + 1);
     lines.push_back(std::move(line));
   }
-  require<UserError>(!file.bad(), "{}: cannot be read to its end", path.string());
+  require<FileError>(!file.bad(), "{}: cannot be read to its end", path.string());
   require<UserError>(!lines.empty(), "{}: is empty", path.string());
   return lines;
+}
+
+std::vector<NumberedLine> read_filled_lines(const std::filesystem::path& path) {
+  std::vector<NumberedLine> filled;
+  std::size_t number = 0;
+  for (std::string& line : read_lines(path))
+    if (++number; !words(line).empty()) filled.push_back({number, std::move(line)});
+  require<UserError>(!filled.empty(), "{}: all of its lines are blank", path.string());
+  return filled;
 }
 
 std::string read_text(const std::filesystem::path& path) {

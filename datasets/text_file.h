@@ -8,9 +8,17 @@ namespace qkv {
 
 /// The lines of a UTF-8 text file without their ends (LF or CRLF) and without a byte order mark.
 /// Throws UserError naming the file, and the line where there is one, when the file cannot be read,
-/// is empty, larger than 1 GiB, not UTF-8 or contains a zero byte.
+/// is empty, larger than 1 GiB, not UTF-8 or contains a zero byte; FileError when reading fails.
 std::vector<std::string> read_lines(const std::filesystem::path& path);
-/// The same lines as one text, each ended by LF.
+/// A line and its number, counted from 1.
+struct NumberedLine {
+  std::size_t number;
+  std::string text;
+};
+/// The lines that are not blank. Throws UserError as `read_lines` does, and when all are blank.
+std::vector<NumberedLine> read_filled_lines(const std::filesystem::path& path);
+
+/// All lines as one text, each ended by LF.
 std::string read_text(const std::filesystem::path& path);
 
 }  // namespace qkv

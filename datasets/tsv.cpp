@@ -62,9 +62,9 @@ std::vector<TsvRow> read_tsv(const std::filesystem::path& path, std::string_view
   std::size_t count = 1;
   for (auto at = form.find("<TAB>"); at != form.npos; at = form.find("<TAB>", at + 1)) ++count;
   std::vector<TsvRow> rows;
-  for (const std::string& line : read_lines(path)) {
-    const TsvRow& row = rows.emplace_back(
-        TsvRow{fmt::format("{}:{}", path.string(), rows.size() + 1), fields_of(line)});
+  for (const auto& [number, line] : read_filled_lines(path)) {
+    const TsvRow& row =
+        rows.emplace_back(TsvRow{fmt::format("{}:{}", path.string(), number), fields_of(line)});
     row.demand(row.fields.size() == count, "must be {}, got {} field{}", form, row.fields.size(),
                row.fields.size() == 1 ? "" : "s");
   }

@@ -30,8 +30,9 @@ struct TsvRow {
   TokenizedWords sentence(std::size_t i) const;
 };
 
-/// Reads a file whose lines have the form `form`, such as "label<TAB>text". Throws UserError naming
-/// file and line when a line has more or fewer fields, or the first one is a header.
+/// Reads a file whose lines have the form `form`, such as "label<TAB>text", or are blank. Throws
+/// UserError naming file and line when a line has more or fewer fields, or the first one is a
+/// header.
 std::vector<TsvRow> read_tsv(const std::filesystem::path& path, std::string_view form);
 
 }  // namespace qkv

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "core/file_error.h"
 
 namespace qkv {
 namespace {
@@ -29,12 +30,12 @@ Vocabulary Vocabulary::build(Counts counts, Index min_count) {
 }
 
 Vocabulary::Vocabulary(std::vector<std::string> tokens) : tokens_(std::move(tokens)) {
-  require<UserError>(tokens_.size() >= reserved.size() &&
+  require<FileError>(tokens_.size() >= reserved.size() &&
                          std::equal(reserved.begin(), reserved.end(), tokens_.begin()),
                      "a vocabulary must begin with {} and {}", reserved[0], reserved[1]);
   for (const std::string& token : tokens_) {
     const bool is_new = ids_.emplace(token, static_cast<std::int32_t>(ids_.size())).second;
-    require<UserError>(is_new, "a vocabulary must not name \"{}\" twice", token);
+    require<FileError>(is_new, "a vocabulary must not name \"{}\" twice", token);
   }
 }
 

@@ -25,7 +25,7 @@ class Vocabulary {
   static Vocabulary build(Counts counts, Index min_count);
   static Vocabulary build(std::span<const std::vector<std::string>> sentences, Index min_count);
 
-  /// Takes a list as `tokens` gives it. Throws UserError when it does not begin with "<pad>",
+  /// Takes a list as `tokens` gives it. Throws FileError when it does not begin with "<pad>",
   /// "<unk>" or names a token twice.
   explicit Vocabulary(std::vector<std::string> tokens);
 

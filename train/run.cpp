@@ -82,12 +82,12 @@ Run restore_run(const Config& config, const Checkpoint& checkpoint,
     restore_average(run, state);
     run.optimizer->load_state(run.parameters, std::move(state));
   } catch (const ValueError& error) {
-    throw UserError(fmt::format("{}: {}", file.string(), error.what()));
+    throw CheckpointError(fmt::format("{}: {}", file.string(), error.what()));
   }
   const auto progress = [&](const std::string& name) {
     const auto found = checkpoint.progress.find(name);
-    require<UserError>(found != checkpoint.progress.end(), "{}: /progress/{} is missing",
-                       file.string(), name);
+    require<CheckpointError>(found != checkpoint.progress.end(), "{}: /progress/{} is missing",
+                             file.string(), name);
     return found->second;
   };
   run.step = checkpoint.step;
@@ -99,10 +99,10 @@ Run restore_run(const Config& config, const Checkpoint& checkpoint,
   return run;
 }
 
-Checkpoint checkpoint_of(const Run& run) {
+Checkpoint checkpoint_of(const Run& run, const std::filesystem::path& folder) {
   Checkpoint checkpoint;
   checkpoint.step = run.step;
-  checkpoint.config = to_toml(run.config);
+  checkpoint.config = to_toml(folder.empty() ? run.config : portable(run.config, folder));
   for (const auto& [path, parameter] : run.parameters)
     checkpoint.model[path] = parameter->value().detach();
   checkpoint.optimizer = run.optimizer->state();
@@ -136,9 +136,15 @@ void load_parameters(Network& network, const Checkpoint& checkpoint,
   }
   for (const auto& [path, value] : unexpected)
     wrong += fmt::format("; {} is not a parameter of it", path);
-  require<UserError>(wrong.empty(), "{}: does not hold the model that its config describes{}",
-                     file.string(), wrong);
+  require<CheckpointError>(wrong.empty(), "{}: does not hold the model that its config describes{}",
+                           file.string(), wrong);
   for (const auto& [path, parameter] : expected) parameter->assign(checkpoint.model.at(path));
+}
+
+Config config_of(const Checkpoint& checkpoint, const std::filesystem::path& file) {
+  Config config = parse_config(checkpoint.config, file.string());
+  locate_files(config, file.parent_path());
+  return config;
 }
 
 Trained untrained(const Trained& model) {
@@ -171,7 +177,7 @@ Trained load_trained(const std::filesystem::path& model) {
   const std::filesystem::path file = find_checkpoint(model);
   const Checkpoint checkpoint = read_checkpoint(file);
   Trained trained;
-  trained.config = parse_config(checkpoint.config, file.string());
+  trained.config = config_of(checkpoint, file);
   trained.task = restore_task(trained.config, checkpoint.vocabulary);
   trained.network = fresh_network(trained.config, *trained.task);
   trained.step = checkpoint.step;

@@ -41,12 +41,19 @@ struct Run : Trained {
 /// Fresh parameters, data read from where the config says. Throws UserError.
 Run start_run(const Config& config);
 /// A run as a checkpoint left it; `config` is the checkpoint's, with what the user changed. Throws
-/// UserError naming the file and every parameter that is missing, not expected or of another shape.
+/// UserError when the training data has changed, and CheckpointError naming the file and every
+/// parameter that is missing, not expected or of another shape.
 Run restore_run(const Config& config, const Checkpoint& checkpoint,
                 const std::filesystem::path& file);
-Checkpoint checkpoint_of(const Run& run);
+/// What a run is, to be written to `folder` or below.
+Checkpoint checkpoint_of(const Run& run, const std::filesystem::path& folder = {});
 
-/// Only what using the model takes. `model` is a checkpoint file or a run folder. Throws UserError.
+/// The config that a checkpoint was written with. Relative paths in it lead from the checkpoint's
+/// folder or one above it.
+Config config_of(const Checkpoint& checkpoint, const std::filesystem::path& file);
+
+/// Only what using the model takes; no data is read. `model` is a checkpoint file or a run folder.
+/// Throws UserError, and CheckpointError when the file is damaged.
 Trained load_trained(const std::filesystem::path& model);
 /// The model as it was before its first step.
 Trained untrained(const Trained& model);

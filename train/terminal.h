@@ -24,7 +24,16 @@ int display_width(const std::string& text);
 std::string pad_left(const std::string& text, int width);
 std::string pad_right(const std::string& text, int width);
 
-/// A table with a line under its head; the first column is flush left, the others flush right.
-std::string table(const std::vector<std::vector<std::string>>& rows);
+/// At most `width` columns of a text, an ellipsis in place of its middle where it is longer:
+/// "encoder.…w_q.weight".
+std::string abbreviated(const std::string& text, int width);
+
+/// A token with its white space visible: "·" for a space, "↵" for the end of a line.
+std::string visible(const std::string& token);
+
+/// A table with a line under its head; columns of numbers are flush right, the others flush left.
+/// Where `width` is too small, long texts are abbreviated, or the columns go into several tables
+/// that all begin with the first one.
+std::string table(const std::vector<std::vector<std::string>>& rows, int width = output_width());
 
 }  // namespace qkv

@@ -49,7 +49,7 @@ class Trainer {
       const bool improved = (last || run_.step % options_.eval_every == 0) && evaluate();
       const int signal = stop.received();
       if (last || signal || improved || run_.step % options_.checkpoint_every == 0)
-        folder_.save(checkpoint_of(run_), improved || !validates_, options_.keep);
+        folder_.save(checkpoint_of(run_, folder_.path()), improved || !validates_, options_.keep);
       if (signal && !last) return stopped(signal);
     }
     return finish();
@@ -65,9 +65,8 @@ class Trainer {
     if (!validates_)
       progress_.say(
           "no validation data: the best checkpoint is the last; name a file with task.valid, or "
-          "let "
-          "task.valid_share cut a part off task.data");
-    if (run_.step > 0) progress_.say(fmt::format("going on after step {}", run_.step));
+          "let task.valid_share cut a part off task.data");
+    if (run_.step > 0) progress_.say(fmt::format("resuming at step {}", run_.step));
   }
 
   void step() {
@@ -140,8 +139,7 @@ class Trainer {
   }
 
   Outcome stopped(int signal) {
-    progress_.say(fmt::format("stopped after step {}; go on with: qkv resume {}", run_.step,
-                              folder_.path().string()));
+    progress_.say(fmt::format("stopped after step {}", run_.step));
     return {.signal = signal, .seconds = progress_.seconds()};
   }
 
@@ -172,6 +170,8 @@ class Trainer {
 }  // namespace
 
 Outcome train(Run& run, const RunFolder& folder, StopSignal& stop) {
+  std::error_code missing;
+  if (run.step < run.config.train.steps) std::filesystem::remove(folder.report(), missing);
   MemoryPool pool;
   const MemoryPool::Use use(pool);
   return Trainer(run, folder).train(stop);

@@ -19,9 +19,9 @@ def qkv(*arguments):
     return json.loads(done.stdout)
 
 
-def trained(config, *variants, steps=None):
+def trained(config, *variants, steps=None, changes=()):
     """Trains variants of a config; what `qkv compare` says of each."""
-    changes = [f"train.steps={steps}", f"train.eval_every={max(steps // 2, 1)}"] if steps else []
+    changes = [*changes, *([f"train.steps={steps}", f"train.eval_every={max(steps // 2, 1)}"] if steps else [])]
     found = qkv("compare", PROJECT / f"configs/{config}.toml", "--threads", 1,
                 *(a for v in variants for a in ("--only", v)), *(a for c in changes for a in ("--set", c)))["variants"]
     return found if len(found) > 1 else found[0]
@@ -48,7 +48,8 @@ def general():
     static = trained("static", "skip-gram", steps=200)
     assert passes(static)
     subprocess.run([PROGRAM, "embed", "runs/static-compare/skip-gram", "--word2vec", "runs/word2vec.txt"], check=True)
-    static, learned = trained("general", "word2vec, static", "word2vec, learned attention")
+    static, learned = trained("general", "word2vec, static", "word2vec, learned attention",
+                              changes=["model.embedding_file=runs/word2vec.txt"])
     assert accuracy(static) == 0.5
     assert accuracy(learned) >= 0.95, accuracy(learned)
 

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "core/file_error.h"
+
 #include "core/error.h"
 #include "tests/support/errors.h"
 
@@ -35,9 +37,9 @@ TEST_CASE("a vocabulary made of its own tokens has the same ids") {
 }
 
 TEST_CASE("a token list from outside is checked") {
-  CHECK(error_of<UserError>([] { Vocabulary({"bank"}); }) ==
+  CHECK(error_of<FileError>([] { Vocabulary({"bank"}); }) ==
         "a vocabulary must begin with <pad> and <unk>");
-  CHECK(error_of<UserError>([] {
+  CHECK(error_of<FileError>([] {
           Vocabulary({"<pad>", "<unk>", "a", "a"});
         }) == "a vocabulary must not name \"a\" twice");
 }

@@ -91,10 +91,10 @@ class ProgramTest(unittest.TestCase):
         self.assertEqual(process.wait(), 0, output)
         return output.decode()
 
-    def assert_refused(self, arguments, *parts):
-        """Exit code 2, one line of error that contains all parts, nothing printed and nothing written."""
+    def assert_refused(self, arguments, *parts, code=2):
+        """An exit code, one line of error that contains all parts, nothing printed and nothing written."""
         before = sorted(self.folder.rglob("*"))
-        done = self.run_qkv(*arguments, code=2)
+        done = self.run_qkv(*arguments, code=code)
         self.assertEqual(done.stdout, "")
         self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
         for part in parts:
@@ -163,7 +163,7 @@ class Training(ProgramTest):
             training.send_signal(number)
             rest = training.communicate()[1]
             self.assertEqual(training.returncode, code, rest)
-            self.assertIn(f"go on with: qkv resume {run}", rest)
+            self.assertIn(f"continue with: qkv resume {run}", rest)
             self.run_qkv("resume", run)
             self.assert_same_checkpoints("whole/last.h5", f"{run}/last.h5")
 
@@ -188,7 +188,7 @@ class Training(ProgramTest):
             path.write_bytes(bytes_[: len(bytes_) // 2])
         done = self.run_qkv("resume", "runs/tiny")
         self.assertIn("step-00000040.h5: is truncated", done.stderr)
-        self.assertIn("going on after step 30", done.stderr)
+        self.assertIn("resuming at step 30", done.stderr)
         self.run_qkv("train", "tiny.toml", "--run", "whole")
         self.assert_same_checkpoints("whole/last.h5", "runs/tiny/last.h5")
 
@@ -197,7 +197,7 @@ class Training(ProgramTest):
         done = qkv("resume", "runs/tiny", "--set", "train.steps=80", cwd=self.folder,
                    preexec_fn=lambda: (signal.signal(signal.SIGXFSZ, signal.SIG_IGN),
                                        resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))))
-        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertEqual(done.returncode, 1, done.stderr)
         self.assertIn("step-00000050.h5: cannot write: File too large", done.stderr)
         self.assertEqual((self.folder / "runs/tiny/last.h5").read_bytes(), before)
 
@@ -382,7 +382,7 @@ class BadInput(ProgramTest):
         self.assert_refused([*train, "--set", "task.train=bad.tsv"], "bad.tsv: ", "only the label money")
         self.assert_refused(["eval", "runs/tiny", "--data", "none.tsv"], "none.tsv: cannot be read")
         (self.folder / "bad.tsv").write_text("fish\t0\tbank\n")
-        self.assert_refused(["eval", "runs/tiny", "--data", "bad.tsv"], "bad.tsv:1: ", "fish")
+        self.assert_refused(["eval", "runs/tiny", "--data", "bad.tsv"], "bad.tsv:1: ", 'unknown label "fish"', "money, river")
 
     def test_sentences(self):
         self.assert_refused(["predict", "runs/tiny", " "], "the sentence is empty")
@@ -406,7 +406,7 @@ class BadInput(ProgramTest):
         self.assert_refused(["eval", "."], "holds no checkpoint")
         whole = (self.folder / "runs/tiny/best.h5").read_bytes()
         (self.folder / "cut.h5").write_bytes(whole[:5000])
-        self.assert_refused(["predict", "cut.h5", "money bank grows"], "cut.h5: is truncated")
+        self.assert_refused(["predict", "cut.h5", "money bank grows"], "cut.h5: is truncated", code=1)
         self.assert_refused(["resume", "runs/tiny", "--set", "model.width=16"], "model.width", "from the checkpoint")
 
     def test_changed_training_data(self):

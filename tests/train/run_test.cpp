@@ -48,7 +48,7 @@ TEST_CASE("a checkpoint of another model is refused with every difference") {
   wider.model.attention = AttentionKind::uniform;
   const Run other = start_run(wider);
   const std::string error =
-      error_of<UserError>([&] { load_parameters(*other.network, checkpoint, "c.h5"); });
+      error_of<CheckpointError>([&] { load_parameters(*other.network, checkpoint, "c.h5"); });
   CHECK(error.starts_with("c.h5: does not hold the model that its config describes; "));
   CHECK(error.find("head.weight has shape (2, 8) instead of (2, 16)") != error.npos);
   CHECK(error.find("encoder.layers.0.attention.w_q.weight is not a parameter of it") != error.npos);
@@ -58,7 +58,7 @@ TEST_CASE("a checkpoint without a token list is refused") {
   Run run = start_run(tiny_config());
   Task::Vocabularies vocabularies = run.task->vocabularies();
   vocabularies.erase("labels");
-  CHECK(error_of<UserError>([&] { restore_task(tiny_config(), vocabularies); }) ==
+  CHECK(error_of<FileError>([&] { restore_task(tiny_config(), vocabularies); }) ==
         "the checkpoint has no /vocabulary/labels");
 }
 

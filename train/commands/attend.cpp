@@ -24,11 +24,6 @@ LayerWeights attention_of(Trained& trained, const Sentence& sentence) {
   return layers;
 }
 
-void require_in_range(Index value, std::size_t count, std::string_view option) {
-  require<UserError>(value < static_cast<Index>(count),
-                     "{} {}: the model has {} of them, counted from 0", option, value, count);
-}
-
 bool is_chosen(const Options& options, std::size_t layer, std::size_t head) {
   const auto fits = [](Index option, std::size_t i) {
     return option < 0 || option == static_cast<Index>(i);
@@ -65,21 +60,18 @@ int show_sentence(Trained& trained, const Options& options) {
   }
   document["rollout"] = rollout(layers);
   std::string text;
+  const auto words = marked(sentence, sentence.targets);
   const auto draw = [&](const std::string& title, const Matrix& weights) {
-    text += title + "\n" +
-            heat_map({weights, sentence.words, sentence.words}, colours(), output_width()) + "\n";
+    text += title + "\n" + heat_map({weights, words, words}, colours(), output_width()) + "\n";
   };
   for_each_head(options, layers, [&](std::size_t l, std::size_t h) {
-    draw(fmt::format("layer {}, head {}: a row says how much its word takes from each column; "
-                     "entropy {:.2f} bits",
+    draw(fmt::format("layer {}, head {}: how much a row attends to a column; entropy {:.2f} bits",
                      l, h, entropy(layers[l][h])),
          layers[l][h]);
   });
   if (all)
-    draw(
-        "attention rollout: how much of each input word reaches a row's word through all "
-        "layers",
-        rollout(layers));
+    draw("attention rollout: fraction of a column's input in a row after all layers",
+         rollout(layers));
   say_unknown_words({&sentence, 1});
   if (options.json)
     print(document);
@@ -176,9 +168,7 @@ void add_attend(CommandLine& program) {
         command.add_option("SENTENCE", options.sentence, "A sentence");
         command.add_option("--data", options.data,
                            "Average over the sentences of a file in the task's format");
-        command.add_option("--layer", options.layer, "Only this layer, counted from 0")
-            .not_negative();
-        command.add_option("--head", options.head, "Only this head, counted from 0").not_negative();
+        add_head_options(command, options.layer, options.head);
         add_untrained_flag(command, options.untrained);
         add_json_flag(command, options.json);
       },

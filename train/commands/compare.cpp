@@ -1,16 +1,27 @@
-#include "train/commands/shared.h"
+#include <fstream>
+
+#include "train/commands/training.h"
 #include "train/storage/durable_file.h"
 #include "train/terminal.h"
-#include "train/trainer.h"
 
 namespace qkv::commands {
 namespace {
+
+namespace fs = std::filesystem;
 
 struct Options {
   std::string config;
   std::vector<std::string> only;
   std::vector<std::string> set;
-  bool json = false;
+  bool restart = false;
+  Reporting reporting;
+};
+
+/// A variant and where its run is.
+struct Job {
+  Variant variant;
+  RunFolder folder;
+  std::optional<fs::path> checkpoint;  ///< to continue from
 };
 
 struct Result {
@@ -47,17 +58,96 @@ std::string folder_name(const std::string& name) {
   return result;
 }
 
-Result trained(const Variant& variant, const std::filesystem::path& parent, StopSignal& stop) {
-  const RunFolder folder(parent / folder_name(variant.name));
-  Run run = start_run(variant.config);
-  check_probes(run);
-  folder.clear();
-  folder.create();
-  write_durably(folder.config(), to_toml(variant.config));
-  const Outcome outcome = train(run, folder, stop);
-  Result result{variant.name, parameter_count(*run.network), outcome, {}};
-  if (!outcome.signal) result.probes = probed(folder, variant.name);
+/// What is to be done. All that can be wrong with a variant's data or with an earlier run is found
+/// here, before hours of training. Throws UserError.
+std::vector<Job> jobs_of(const Options& options, const ConfigFile& file, const fs::path& parent) {
+  std::vector<Job> jobs;
+  for (const Variant& variant : chosen(file, options.only)) {
+    const RunFolder folder(parent / folder_name(variant.name));
+    jobs.push_back({variant, folder, std::nullopt});
+    if (options.restart || !folder.holds_checkpoints()) {
+      check_probes(start_run(variant.config));
+      continue;
+    }
+    const auto [checkpoint, saved] = newest_valid_checkpoint(folder);
+    jobs.back().checkpoint = saved;
+    const std::string differences = differing_options(config_of(checkpoint, saved), variant.config);
+    require<UserError>(differences.empty(),
+                       "{} was trained with other options: {}; --restart trains it anew",
+                       folder.path().string(), differences);
+  }
+  return jobs;
+}
+
+/// The lines of metrics.jsonl.
+std::vector<Json> events_of(const RunFolder& folder) {
+  std::ifstream log(folder.metrics());
+  std::vector<Json> events;
+  for (std::string line; std::getline(log, line);)
+    if (Json event = Json::parse(line, nullptr, false); event.is_object())
+      events.push_back(std::move(event));
+  return events;
+}
+
+/// How long a run took, in one go or in several, each of which counts from 0.
+double seconds_of(const std::vector<Json>& events) {
+  double before = 0, last = 0;
+  for (const Json& event : events) {
+    const double now = event.value("seconds", last);
+    if (now < last) before += last;
+    last = now;
+  }
+  return before + last;
+}
+
+/// Whether a run came to its end, its test included.
+bool is_finished(const Run& run, const std::vector<Json>& events) {
+  if (run.step < run.config.train.steps) return false;
+  return run.task->size(Split::test) == 0 ||
+         (!events.empty() && events.back().value("split", "") == "test");
+}
+
+Outcome outcome_of(const Job& job, Run& run, StopSignal& stop) {
+  const auto events = events_of(job.folder);
+  if (job.checkpoint && is_finished(run, events)) {
+    fmt::print(stderr, "{}: finished at step {}; --restart trains it anew\n", run.config.name,
+               run.step);
+    Outcome outcome{.seconds = seconds_of(events)};
+    if (run.task->size(Split::test) == 0) return outcome;
+    const Trained best = load_trained(job.folder.path());
+    outcome.test = run.task->evaluate(*best.network, Split::test);
+    return outcome;
+  }
+  std::error_code missing;
+  fs::remove(RunFolder(job.folder.path().parent_path()).report(),
+             missing);  // it is about to be old
+  if (!job.checkpoint) {
+    job.folder.clear();
+    job.folder.create();
+    write_durably(job.folder.config(), to_toml(portable(run.config, job.folder.path())));
+    return train(run, job.folder, stop);
+  }
+  Outcome outcome = train_on(run, job.folder, stop);
+  outcome.seconds = seconds_of(events_of(job.folder));
+  return outcome;
+}
+
+Result carried_out(const Job& job, StopSignal& stop) {
+  const Config& config = job.variant.config;
+  Run run = job.checkpoint ? restore_run(config, read_checkpoint(*job.checkpoint), *job.checkpoint)
+                           : start_run(config);
+  const Outcome outcome = outcome_of(job, run, stop);
+  Result result{job.variant.name, parameter_count(*run.network), outcome, {}};
+  if (!outcome.signal) result.probes = probed(job.folder, config.probes, job.variant.name);
   return result;
+}
+
+/// The command that continues this one.
+std::string continuation(const Options& options) {
+  std::string command = "qkv compare " + shell_word(options.config);
+  for (const std::string& name : options.only) command += " --only " + shell_word(name);
+  for (const std::string& change : options.set) command += " --set " + shell_word(change);
+  return command;
 }
 
 Json to_json(const std::vector<Result>& results) {
@@ -98,42 +188,54 @@ std::string to_table(const std::vector<Result>& results) {
       rows.back().push_back(value ? fmt::format("{:.4f}", *value) : "-");
     }
   }
+  return table(rows);
+}
+
+std::vector<VariantProbe> probes_of(const std::vector<Result>& results) {
   std::vector<VariantProbe> probes;
   for (const Result& result : results)
     probes.insert(probes.end(), result.probes.begin(), result.probes.end());
-  return table(rows) + (probes.empty() ? "" : "\n" + commands::to_table(probes));
+  return probes;
 }
 
 int run(const Options& options) {
   StopSignal stop;
   const ConfigFile file = read_config(options.config, options.set);
   require<UserError>(!file.variants.empty(), "{} has no [[variant]] to compare", options.config);
-  const std::filesystem::path parent =
-      std::filesystem::path("runs") / (file.base.name + "-compare");
+  const fs::path parent = fs::path("runs") / (file.base.name + "-compare");
+  const auto jobs = jobs_of(options, file, parent);
+  if (options.restart)
+    for (const Job& job : jobs) job.folder.clear();
   std::vector<Result> results;
-  for (const Variant& variant : chosen(file, options.only)) {
-    results.push_back(trained(variant, parent, stop));
-    if (results.back().outcome.signal) return 128 + results.back().outcome.signal;
+  for (const Job& job : jobs) {
+    results.push_back(carried_out(job, stop));
+    const Outcome& outcome = results.back().outcome;
+    if (outcome.signal) return stopped(outcome, continuation(options));
   }
-  if (options.json)
+  const auto probes = probes_of(results);
+  if (options.reporting.json)
     print(to_json(results));
   else
-    fmt::print("{}", to_table(results));
-  return 0;
+    fmt::print("{}{}", to_table(results), probes.empty() ? "" : "\n" + commands::to_table(probes));
+  say_written(parent);
+  return judged(probes, options.reporting);
 }
 
 }  // namespace
 
 void add_compare(CommandLine& program) {
   add_command<Options>(
-      program, "compare", "Train every [[variant]] of a config and print one table",
+      program, "compare",
+      "Train every [[variant]] of a config and print one table; again, it continues",
       [](Command& command, Options& options) {
         command.add_option("CONFIG", options.config, "TOML file with variants").required();
         command.add_option("--only", options.only, "Name of a variant; may be given several times")
             .repeated();
         command.add_option("--set", options.set, "Change an option of all variants").repeated();
+        command.add_flag("--restart", options.restart,
+                         "Train anew what an earlier comparison trained");
         add_threads_option(command);
-        add_json_flag(command, options.json);
+        add_reporting_flags(command, options.reporting);
       },
       run);
 }

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "datasets/text.h"
 #include "train/commands/shared.h"
 #include "train/look/labelled_text.h"
 #include "train/look/scatter.h"
@@ -42,19 +43,35 @@ WordVector embedded(Trained& trained, const Options& options, const std::string&
   return word;
 }
 
+/// The words that principal components are taken of: the asked ones, then those of the data file.
+std::vector<WordVector> pictured(const Embeddings& embeddings) {
+  std::vector<WordVector> words = embeddings.asked;
+  words.insert(words.end(), embeddings.occurrences.begin(), embeddings.occurrences.end());
+  return words;
+}
+
+/// Whether a word of a data file is one of those asked about: the word of the command line, else
+/// that of each line, else every word.
+bool is_asked(const WordVector& word, const LabelledText& line, const std::string& asked) {
+  if (!asked.empty()) return word.word() == asked;
+  return line.index < 0 || word.index == line.index;
+}
+
 Embeddings embeddings(Trained& trained, const Options& options) {
   Embeddings result;
   for (const std::string& text : options.sentences)
     result.asked.push_back(embedded(trained, options, text));
   if (options.data.empty()) return result;
-  const std::string& asked = result.asked[0].word();
+  const std::string asked = result.asked.empty() ? lower(options.word) : result.asked[0].word();
   for (const LabelledText& line : read_labelled_texts(trained, options.data))
     for (WordVector& word : word_vectors(trained, line.sentence, options.layer)) {
       word.label = line.label;
       word.text = line.text;
-      if (word.word() == asked) result.occurrences.push_back(word);
+      if (is_asked(word, line, asked)) result.occurrences.push_back(word);
       result.all_words.push_back(std::move(word));
     }
+  require<UserError>(!pictured(result).empty(), "{} does not contain the word \"{}\"", options.data,
+                     asked);
   return result;
 }
 
@@ -104,13 +121,6 @@ std::string neighbour_table(const std::vector<Neighbour>& found, const std::stri
   return "\n" + table(rows);
 }
 
-/// The words that principal components are taken of: the asked ones, then those of the data file.
-std::vector<WordVector> pictured(const Embeddings& embeddings) {
-  std::vector<WordVector> words = embeddings.asked;
-  words.insert(words.end(), embeddings.occurrences.begin(), embeddings.occurrences.end());
-  return words;
-}
-
 Json to_json(const PlanarView& view, const std::vector<WordVector>& words) {
   Json points = Json::array();
   for (std::size_t i = 0; i < words.size(); ++i)
@@ -137,7 +147,7 @@ Json to_json(const Embeddings& embeddings, const Options& options) {
   Json document = {{"sentences", sentences},
                    {"static_cosine", cosines(embeddings.asked, &WordVector::static_vector)},
                    {"contextual_cosine", cosines(embeddings.asked, &WordVector::contextual)}};
-  if (options.pca) {
+  if (options.pca && !pictured(embeddings).empty()) {
     const auto words = pictured(embeddings);
     document["pca"] = {{"static", to_json(planar_view(words, &WordVector::static_vector), words)},
                        {"contextual", to_json(planar_view(words, &WordVector::contextual), words)}};
@@ -158,54 +168,65 @@ void write_tsv(const Embeddings& embeddings, const std::filesystem::path& file) 
   std::filesystem::path beside = file;
   beside.replace_extension(".metadata" + file.extension().string());
   write_durably(file, vectors);
+  say_written(file);
   write_durably(beside, metadata);
+  say_written(beside);
 }
 
-void show(const Embeddings& embeddings, const Options& options) {
+void show_asked(const Embeddings& embeddings, const Options& options) {
   const std::string& word = embeddings.asked[0].word();
   fmt::print("{}\n{}",
              cosine_table(embeddings.asked, &WordVector::static_vector,
                           fmt::format("cosine of static \"{}\"", word)),
              cosine_table(embeddings.asked, &WordVector::contextual,
                           fmt::format("cosine of contextual \"{}\"", word)));
-  if (!options.data.empty()) {
-    const auto nearest = [&](const WordVector& to, Vector WordVector::*vector) {
-      return neighbours(to, embeddings.all_words, vector, options.nearest);
-    };
-    fmt::print("{}", neighbour_table(nearest(embeddings.asked[0], &WordVector::static_vector),
-                                     fmt::format("nearest to static \"{}\"", word), false));
-    for (const WordVector& asked : embeddings.asked)
-      fmt::print("{}", neighbour_table(nearest(asked, &WordVector::contextual),
-                                       "nearest to it in: " + asked.text, true));
-  }
-  if (!options.pca) return;
+  if (options.data.empty()) return;
+  const auto nearest = [&](const WordVector& to, Vector WordVector::*vector) {
+    return neighbours(to, embeddings.all_words, vector, options.nearest);
+  };
+  fmt::print("{}", neighbour_table(nearest(embeddings.asked[0], &WordVector::static_vector),
+                                   fmt::format("nearest to static \"{}\"", word), false));
+  for (const WordVector& asked : embeddings.asked)
+    fmt::print("{}", neighbour_table(nearest(asked, &WordVector::contextual),
+                                     "nearest to it in: " + asked.text, true));
+}
+
+void show_components(const Embeddings& embeddings) {
   const auto words = pictured(embeddings);
   std::vector<std::string> labels;
   for (std::size_t i = 0; i < words.size(); ++i)
     labels.push_back(i < embeddings.asked.size() ? fmt::format("({})", i + 1) : words[i].label);
   const PlanarView view = planar_view(words, &WordVector::contextual);
   fmt::print("\nprincipal components of contextual \"{}\": {:.0f}% and {:.0f}% of the variance\n{}",
-             word, 100 * view.share.at(0), 100 * (view.share.size() > 1 ? view.share[1] : 0),
+             words[0].word(), 100 * view.share.at(0),
+             100 * (view.share.size() > 1 ? view.share[1] : 0),
              scatter_plot(view.points, labels, std::min(output_width(), 78), 20));
 }
 
 int run(const Options& options) {
-  require<UserError>(!options.sentences.empty() || !options.word2vec.empty(),
-                     "give a sentence, or --word2vec FILE for the static vectors alone");
+  const bool of_data = !options.data.empty() && (options.pca || !options.tsv.empty());
+  require<UserError>(
+      !options.sentences.empty() || of_data || !options.word2vec.empty(),
+      "give a sentence, --data FILE with --tsv FILE or --pca, or --word2vec FILE for the static "
+      "vectors alone");
   Trained trained = load_trained(options.model);
-  if (!options.word2vec.empty())
+  if (!options.word2vec.empty()) {
     write_durably(options.word2vec, word2vec_text(trained.task->vocabulary(),
                                                   trained.network->model->embedding_table()));
-  if (options.sentences.empty()) return 0;
-  const Embeddings all = embeddings(trained, options);
+    say_written(options.word2vec);
+  }
+  const bool asked = !options.sentences.empty() || of_data;
+  const Embeddings all = asked ? embeddings(trained, options) : Embeddings();
   std::vector<Sentence> sentences;
   for (const WordVector& word : all.asked) sentences.push_back(word.sentence);
   say_unknown_words(sentences);
-  if (!options.tsv.empty()) write_tsv(all, options.tsv);
-  if (options.json)
+  if (asked && !options.tsv.empty()) write_tsv(all, options.tsv);
+  if (options.json) {
     print(to_json(all, options));
-  else
-    show(all, options);
+    return 0;
+  }
+  if (!sentences.empty()) show_asked(all, options);
+  if (asked && options.pca) show_components(all);
   return 0;
 }
 
@@ -224,7 +245,7 @@ void add_embed(CommandLine& program) {
             .not_negative();
         command.add_option("--data", options.data,
                            "File in the task's format: adds the nearest words in it, and to --pca "
-                           "and --tsv the word's occurrences");
+                           "and --tsv, which then need no sentence, the word's occurrences");
         command.add_option("--nearest", options.nearest, "Number of nearest words [5]");
         command.add_flag("--pca", options.pca, "Add the first two principal components");
         command.add_option("--tsv", options.tsv,

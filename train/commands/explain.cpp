@@ -12,6 +12,8 @@ struct Options {
   std::string model;
   std::string sentence;
   std::string word;
+  Index layer = -1;
+  Index head = -1;
   bool json = false;
 };
 
@@ -70,10 +72,16 @@ std::vector<double> row(const Tensor& matrix, Index i) {
   return slice(matrix, 0, i, i + 1).values();
 }
 
-std::string vector_text(const std::vector<double>& values) {
-  const bool long_one = std::ssize(values) > whole;
+constexpr int indent = 6;
+
+/// A vector behind `before` columns of other text, in one line of the terminal.
+std::string vector_text(const std::vector<double>& values, int before = indent) {
+  constexpr int cell = 8, brackets = 3, ending = 32;
+  const int room = output_width() - before;
+  const bool long_one = std::ssize(values) > whole || std::ssize(values) * cell + brackets > room;
+  const Index shown = std::clamp<Index>((room - ending) / cell, 1, shortened);
   std::string text = "(";
-  for (Index i = 0; i < (long_one ? shortened : std::ssize(values)); ++i)
+  for (Index i = 0; i < (long_one ? std::min(shown, std::ssize(values)) : std::ssize(values)); ++i)
     text += fmt::format("{:8.4f}", values[static_cast<std::size_t>(i)]);
   if (!long_one) return text + " )";
   double squares = 0;
@@ -91,14 +99,19 @@ std::string with_index(std::string text, Index index) {
 /// Prints the steps of one word.
 class Story {
  public:
-  explicit Story(const Explanation& explanation) : at_(explanation), index_(explanation.index) {
-    for (const std::string& word : at_.sentence.words)
-      widest_ = std::max(widest_, display_width(word));
+  /// Of every layer and head, or with an option from 0 of that one.
+  Story(const Explanation& explanation, const Options& options)
+      : at_(explanation),
+        index_(explanation.index),
+        words_(marked(explanation.sentence, std::span(&explanation.index, 1))),
+        layer_(options.layer < 0 ? "" : fmt::format("layers.{}.", options.layer)),
+        head_(options.head) {
+    for (const std::string& word : words_) widest_ = std::max(widest_, display_width(word));
   }
 
   void print() {
     fmt::print(
-        "The steps of \"{}\", word i = {} counted from 0, to 4 decimals; --json has every value of "
+        "The steps of {}, word i = {} counted from 0, to 4 decimals; --json has every value of "
         "every word\n",
         word(index_), index_);
     fmt::print("\ntokens\n ");
@@ -106,6 +119,7 @@ class Story {
     fmt::print("\n");
     const auto attention = attention_steps(at_.recorder);
     for (const auto& [path, value] : at_.recorder.all()) {
+      if (!is_shown(path)) continue;
       const auto module =
           std::ranges::find(attention, path.substr(0, path.rfind('.')), &AttentionSteps::path);
       if (module == attention.end() || path.ends_with(".output"))
@@ -113,12 +127,17 @@ class Story {
       else if (path.ends_with(".q"))
         print_attention(*module);
     }
-    print_prediction();
+    if (layer_.empty() && head_ < 0) print_prediction();
   }
 
  private:
-  Index words() const { return std::ssize(at_.sentence.words); }
-  const std::string& word(Index i) const { return at_.sentence.words[static_cast<std::size_t>(i)]; }
+  Index words() const { return std::ssize(words_); }
+  /// As it is shown; the asked one in brackets.
+  const std::string& word(Index i) const { return words_[static_cast<std::size_t>(i)]; }
+  /// Whether a recorded value begins something to print: of one head only its queries do.
+  bool is_shown(const std::string& path) const {
+    return path.find(layer_) != path.npos && (head_ < 0 || path.ends_with(".q"));
+  }
   std::string name(Index j) const { return pad_right(word(j), widest_); }
 
   /// A title where another part of the model begins.
@@ -152,7 +171,9 @@ class Story {
 
   void print_attention(const AttentionSteps& module) {
     enter(module.path);
-    for (std::size_t h = 0; h < module.heads.size(); ++h) print_head(module, h);
+    for (std::size_t h = 0; h < module.heads.size(); ++h)
+      if (head_ < 0 || head_ == static_cast<Index>(h)) print_head(module, h);
+    if (head_ >= 0) return;
     const bool several = module.heads.size() > 1;
     previous_ = mixed(module);
     symbol_ = "z_i";
@@ -192,17 +213,21 @@ class Story {
     const HeadSteps& head = module.heads[h];
     fmt::print("  head {} of {}, d_k = {}: {}, {}, {}\n", h, module.heads.size(), head.q.dim(1),
                projection("q"), projection("k"), projection("v"));
-    fmt::print("      q_{} {}  {}\n", index_, name(index_), vector_text(row(head.q, index_)));
+    const int before = indent + widest_ + 6;  // "q_2 ", the word and two spaces
+    fmt::print("      q_{} {}  {}\n", index_, name(index_),
+               vector_text(row(head.q, index_), before));
     for (const auto& [letter, matrix] : {std::pair{"k", head.k}, std::pair{"v", head.v}})
       for (Index j = 0; j < matrix.dim(0); ++j)
-        fmt::print("      {}_{} {}  {}\n", letter, j, name(j), vector_text(row(matrix, j)));
+        fmt::print("      {}_{} {}  {}\n", letter, j, name(j), vector_text(row(matrix, j), before));
     fmt::print("{}", weights_table(module, head));
     std::string sum;
     const auto weights = row(head.weights, index_);
     for (std::size_t j = 0; j < weights.size(); ++j)
       if (weights.size() <= static_cast<std::size_t>(whole))
         sum += fmt::format("{}{:.4f} v_{}", j ? " + " : "", weights[j], j);
-    if (sum.empty()) sum = fmt::format("sum over j of w_{}j v_j", index_);
+    constexpr int around = 26;  // "      z_2 = " and "   weighted sum"
+    if (sum.empty() || display_width(sum) > output_width() - around)
+      sum = fmt::format("sum over j of w_{}j v_j", index_);
     fmt::print("      z_{} = {}   weighted sum\n      {}\n", index_, sum,
                vector_text(row(head.mixed, index_)));
   }
@@ -247,13 +272,16 @@ class Story {
     if (order.size() > most_choices) order.resize(most_choices);
     std::vector<std::vector<std::string>> rows = {{"      choice", "logit", "softmax"}};
     for (const std::size_t i : order)
-      rows.push_back({"      " + scores.choices[i], fmt::format("{:.4f}", logits[i]),
+      rows.push_back({"      " + visible(scores.choices[i]), fmt::format("{:.4f}", logits[i]),
                       fmt::format("{:.4f}", probabilities[i])});
-    fmt::print("{}  \"{}\" here: {}\n", table(rows), word(index_), scores.choices[order[0]]);
+    fmt::print("{}  {} here: {}\n", table(rows), word(index_), visible(scores.choices[order[0]]));
   }
 
   const Explanation& at_;
   Index index_;
+  std::vector<std::string> words_;
+  std::string layer_;  ///< part of the paths that are shown
+  Index head_;
   int widest_ = 0;
   std::string part_;
   bool entered_ = false;
@@ -261,16 +289,32 @@ class Story {
   std::string symbol_;
 };
 
+/// Throws UserError when there is no such layer or head.
+void require_shown(const Explanation& explanation, const Options& options) {
+  const auto modules = attention_steps(explanation.recorder);
+  require<UserError>(options.head < 0 || !modules.empty(), "--head: the model has no attention");
+  for (const AttentionSteps& module : modules)
+    require_in_range(options.head, module.heads.size(), "--head");
+  const std::string layer = fmt::format("layers.{}.", options.layer);
+  const auto& all = explanation.recorder.all();
+  require<UserError>(
+      options.layer < 0 ||
+          std::ranges::any_of(
+              all, [&](const auto& record) { return record.path.find(layer) != record.path.npos; }),
+      "--layer {}: the model has no such layer; they count from 0", options.layer);
+}
+
 int run(const Options& options) {
   Trained trained = load_trained(options.model);
   const Sentence sentence = read_sentence(*trained.task, options.sentence);
   const Index index = position_of(sentence, options.word, options.sentence);
   const Explanation explanation = explain(trained, sentence, index);
+  require_shown(explanation, options);
   say_unknown_words({&sentence, 1});
   if (options.json)
     print(to_json(explanation, trained));
   else
-    Story(explanation).print();
+    Story(explanation, options).print();
   return 0;
 }
 
@@ -283,6 +327,7 @@ void add_explain(CommandLine& program) {
         add_model_argument(command, options.model);
         command.add_option("SENTENCE", options.sentence, "A sentence").required();
         command.add_option("--word", options.word, "The word [the one the model was trained on]");
+        add_head_options(command, options.layer, options.head);
         add_json_flag(command, options.json);
       },
       run);

@@ -57,7 +57,9 @@ int show_sentence(Trained& trained, const Options& options) {
     return 0;
   }
   std::vector<std::vector<std::string>> rows = {{"word", "norm of its vector's gradient"}};
-  for (std::size_t i = 0; i < words.size(); ++i) rows.push_back({words[i], number(found.words[i])});
+  const auto asked = text.index < 0 ? std::span<const Index>() : std::span(&text.index, 1);
+  const auto shown = marked(text.sentence, asked);
+  for (std::size_t i = 0; i < shown.size(); ++i) rows.push_back({shown[i], number(found.words[i])});
   fmt::print("loss of the model's own answer: {:.4f}\n{}\n{}", found.loss, table(rows),
              to_table(found.parameters));
   return 0;

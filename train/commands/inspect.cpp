@@ -71,7 +71,8 @@ std::string to_table(const std::vector<HeadSpectrum>& spectra, const std::string
 
 /// A matrix or vector in full when it fits a screen, else its first rows and columns.
 std::string numbers(const Tensor& x) {
-  constexpr Index most_rows = 16, most_columns = 10;
+  constexpr Index most_rows = 16, cell = 9, ellipsis = 5;
+  const Index most_columns = std::clamp<Index>((output_width() - ellipsis) / cell, 1, 10);
   const Index columns = x.rank() ? x.dim(-1) : 1, rows = x.size() / columns;
   const auto values = x.values();
   std::string text;
@@ -83,10 +84,20 @@ std::string numbers(const Tensor& x) {
   return rows > most_rows ? text + "      ...\n" : text;
 }
 
+/// Whether `name` is a parameter's path or its end, or that of the layer that it belongs to:
+/// "w_q.weight" and "w_q" both name encoder.layers.0.attention.w_q.weight.
+bool is_named(const std::string& path, const std::string& name) {
+  const auto ends = [&name](const std::string& whole) {
+    return whole == name || whole.ends_with("." + name);
+  };
+  const auto dot = path.rfind('.');
+  return ends(path) || (dot != path.npos && ends(path.substr(0, dot)));
+}
+
 std::vector<NamedParameter> chosen(Trained& trained, const Options& options) {
   auto all = parameters(*trained.network);
   if (options.parameter.empty()) return all;
-  std::erase_if(all, [&](const NamedParameter& p) { return p.path != options.parameter; });
+  std::erase_if(all, [&](const NamedParameter& p) { return !is_named(p.path, options.parameter); });
   require<UserError>(!all.empty(), "{} has no parameter {}; `qkv inspect {}` lists them",
                      options.model, options.parameter, options.model);
   return all;
@@ -123,9 +134,9 @@ int show_changes(Trained& trained, const Options& options) {
   return 0;
 }
 
-void show_one(const NamedParameter& shown) {
+void show_one(const NamedParameter& shown, bool with_path) {
   const Tensor& value = shown.parameter->value();
-  fmt::print("\n{}", numbers(value));
+  fmt::print("\n{}{}", with_path ? shown.path + "\n" : "", numbers(value));
   const Colours depth = colours();
   if (depth != Colours::none)
     fmt::print("\nblue: below 0, red: above\n{}", weight_map(value, depth, output_width()));
@@ -139,18 +150,21 @@ int run(const Options& options) {
                                                  : std::vector<HeadSpectrum>();
   if (options.json) {
     Json list = Json::array();
-    for (const auto& [path, parameter] : shown) list.push_back(to_json(path, *parameter));
+    for (const auto& [path, parameter] : shown) {
+      list.push_back(to_json(path, *parameter));
+      if (!options.parameter.empty()) list.back()["values"] = commands::to_json(parameter->value());
+    }
     Json document = {{"parameters", list}};
     if (options.parameter.empty())
       document["heads"] = to_json(spectra);
-    else
+    else if (shown.size() == 1)
       document["values"] = commands::to_json(shown[0].parameter->value());
     print(document);
     return 0;
   }
   fmt::print("{}", to_table(shown));
   if (!options.parameter.empty()) {
-    show_one(shown[0]);
+    for (const NamedParameter& parameter : shown) show_one(parameter, shown.size() > 1);
     return 0;
   }
   fmt::print("{} numbers, after step {}\n{}{}", parameter_count(*trained.network), trained.step,
@@ -166,8 +180,9 @@ void add_inspect(CommandLine& program) {
       program, "inspect", "List a model's parameters, show one, or what training changed",
       [](Command& command, Options& options) {
         add_model_argument(command, options.model);
-        command.add_option("PARAMETER", options.parameter,
-                           "Path, such as encoder.layers.0.attention.w_q.weight");
+        command.add_option(
+            "PARAMETER", options.parameter,
+            "Path of a parameter or layer, or its end: w_q.weight, layers.0.attention, w_q");
         command.add_option("--diff", options.diff,
                            "An earlier model: list what changed since, the most changed first");
         add_json_flag(command, options.json);

@@ -10,12 +10,13 @@ struct Options {
   std::string run;
   std::string output;
   std::vector<std::string> sentences;
+  bool json = false;
 };
 
 /// "runs/bank" -> "runs/bank/report.html"
 std::filesystem::path output_of(const Options& options) {
   if (!options.output.empty()) return options.output;
-  return std::filesystem::path(options.run) / "report.html";
+  return RunFolder(options.run).report();
 }
 
 int run(const Options& options) {
@@ -25,8 +26,11 @@ int run(const Options& options) {
   const std::string page = report_page(options.run, options.sentences);
   const auto file = output_of(options);
   write_durably(file, page);
-  fmt::print("{}: {:.1f} MB, opens in any browser\n", file.string(),
-             static_cast<double>(page.size()) / 1e6);
+  if (options.json)
+    print({{"file", file.string()}, {"bytes", page.size()}});
+  else
+    fmt::print("{}: {:.1f} MB, opens in any browser\n", file.string(),
+               static_cast<double>(page.size()) / 1e6);
   return 0;
 }
 
@@ -44,6 +48,7 @@ void add_report(CommandLine& program) {
                         "given several times")
             .repeated();
         add_threads_option(command);
+        add_json_flag(command, options.json);
       },
       run);
 }

@@ -31,6 +31,25 @@ void add_threads_option(Command& command) {
       .between(1, 256);
 }
 
+void add_head_options(Command& command, Index& layer, Index& head) {
+  command.add_option("--layer", layer, "Only this layer, counted from 0").not_negative();
+  command.add_option("--head", head, "Only this head, counted from 0").not_negative();
+}
+
+void require_in_range(Index value, std::size_t count, std::string_view option) {
+  require<UserError>(value < static_cast<Index>(count),
+                     "{} {}: the model has {} of them, counted from 0", option, value, count);
+}
+
+void require_data(const Config& config, const std::string& model, std::string_view fix) {
+  const TaskOptions& task = config.task;
+  for (const std::string& file : {task.train, task.valid, task.test, task.data})
+    require<UserError>(file.empty() || std::filesystem::exists(file),
+                       "{}: the data that it was trained on is gone: there is no {}; name other "
+                       "data with {}",
+                       model, file, fix);
+}
+
 void print(const Json& document) {
   fmt::print("{}\n", document.dump(2));
 }
@@ -40,6 +59,13 @@ Json to_json(const Evaluation& evaluation) {
   for (const auto& [name, value] : evaluation.metrics) json[name] = value;
   if (!evaluation.recall.empty()) json["recall"] = evaluation.recall;
   return json;
+}
+
+std::string to_text(const Evaluation& evaluation) {
+  std::string text = fmt::format("{} examples  loss {:.4f}", evaluation.count, evaluation.loss);
+  for (const auto& [name, value] : evaluation.metrics)
+    text += fmt::format("  {} {:.4f}", name, value);
+  return text;
 }
 
 Json to_json(const Tensor& tensor) {
@@ -75,32 +101,53 @@ std::string to_table(const std::vector<VariantProbe>& probes) {
   return table(rows);
 }
 
+/// What was found: a number, or the answers as a text.
+Json to_json(const Finding& finding) {
+  return finding.value ? Json(*finding.value) : Json(finding.measured);
+}
+
 Json to_json(const std::vector<VariantProbe>& probes) {
   Json list = Json::array();
   for (const auto& [variant, result] : probes) {
     Json json = {{"name", result.probe.name},        {"expect", result.probe.expect},
-                 {"found", result.trained.measured}, {"holds", result.trained.holds},
+                 {"found", to_json(result.trained)}, {"holds", result.trained.holds},
                  {"broken_by", Json::array()},       {"passes", result.passes()}};
     if (!variant.empty()) json["variant"] = variant;
     for (std::size_t i = 0; i < result.broken.size(); ++i)
       json["broken_by"].push_back({{"intervention", result.probe.broken_by[i]},
-                                   {"found", result.broken[i].measured},
+                                   {"found", to_json(result.broken[i])},
                                    {"holds", result.broken[i].holds}});
     list.push_back(json);
   }
   return list;
 }
 
-std::vector<VariantProbe> probed(const RunFolder& folder, const std::string& variant) {
-  std::vector<VariantProbe> probes;
-  for (ProbeResult& result : check_probes(load_trained(folder.path())))
-    probes.push_back({variant, std::move(result)});
-  return probes;
+std::vector<VariantProbe> probed(const RunFolder& folder, const std::vector<Probe>& probes,
+                                 const std::string& variant) {
+  Trained model = load_trained(folder.path());
+  model.config.probes = probes;
+  std::vector<VariantProbe> results;
+  for (ProbeResult& result : check_probes(model)) results.push_back({variant, std::move(result)});
+  return results;
 }
 
 Sentence read_sentence(const Task& task, const std::string& text) {
   require<UserError>(is_utf8(text), "the sentence is not valid UTF-8");
   return task.read(text);
+}
+
+std::vector<std::string> marked(const Sentence& sentence, std::span<const Index> asked) {
+  std::vector<std::string> words;
+  for (const std::string& word : sentence.words) words.push_back(visible(word));
+  for (const Index i : asked) {
+    std::string& word = words[static_cast<std::size_t>(i)];
+    word = "[" + word + "]";
+  }
+  return words;
+}
+
+void say_written(const std::filesystem::path& file) {
+  fmt::print(stderr, "wrote {}\n", file.string());
 }
 
 void say_unknown_words(std::span<const Sentence> sentences) {

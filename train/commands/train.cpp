@@ -1,6 +1,5 @@
-#include "train/commands/shared.h"
+#include "train/commands/training.h"
 #include "train/storage/durable_file.h"
-#include "train/trainer.h"
 
 namespace qkv::commands {
 namespace {
@@ -9,11 +8,15 @@ struct Options {
   std::string config;
   std::vector<std::string> set;
   std::string run;
-  bool json = false;
+  Reporting reporting;
 };
 
 std::string footer() {
-  std::string text = "Options of a config, with their defaults:\n";
+  std::string text =
+      "A relative path in a config leads from the config's folder, or from the nearest folder "
+      "above\n"
+      "it that has such a file; a path after --set from the working folder.\n\n"
+      "Options of a config, with their defaults:\n";
   for (const OptionHelp& option : option_help())
     text += fmt::format("  {} = {}  ({}) {}\n", option.key, option.default_value,
                         option.type_or_choices, option.help);
@@ -28,20 +31,9 @@ int run(const Options& options) {
   Run run = start_run(config);
   check_probes(run);  // an untrained model answers, too: what cannot be asked is found now
   folder.create();
-  write_durably(folder.config(), to_toml(config));
+  write_durably(folder.config(), to_toml(portable(config, folder.path())));
   const Outcome outcome = train(run, folder, stop);
-  const auto probes = outcome.signal ? std::vector<VariantProbe>{} : probed(folder);
-  Json result = {{"run", folder.path().string()},
-                 {"parameters", parameter_count(*run.network)},
-                 {"step", run.step},
-                 {"seconds", outcome.seconds}};
-  if (outcome.test) result["test"] = to_json(*outcome.test);
-  result["probes"] = to_json(probes);
-  if (options.json)
-    print(result);
-  else if (!probes.empty())
-    fmt::print("{}", to_table(probes));
-  return outcome.signal ? 128 + outcome.signal : 0;
+  return conclude(run, folder, outcome, options.reporting);
 }
 
 }  // namespace
@@ -56,7 +48,7 @@ void add_train(CommandLine& program) {
             .repeated();
         command.add_option("--run", options.run, "Folder of the run [runs/NAME]");
         add_threads_option(command);
-        add_json_flag(command, options.json);
+        add_reporting_flags(command, options.reporting);
         command.footer(footer);
       },
       run);

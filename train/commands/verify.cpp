@@ -16,29 +16,29 @@ struct Options {
 
 struct Verdict {
   fs::path file;
-  std::string error;  ///< empty when the file is sound
+  std::string error;  ///< empty when the file is valid
   std::int64_t step = 0;
   Index numbers = 0;
 };
 
 /// Every checkpoint of a run folder, or the one file.
 std::vector<fs::path> files_of(const fs::path& model) {
+  require<UserError>(fs::exists(model), "{}: there is no such file or folder", model.string());
   if (!fs::is_directory(model)) return {model};
   const RunFolder folder(model);
+  require_run(folder);
   auto files = folder.checkpoints();
   std::ranges::reverse(files);
   for (const fs::path& file : {folder.best(), folder.last()})
     if (fs::exists(file)) files.push_back(file);
-  require<UserError>(!files.empty(), "{} holds no checkpoint; is it the folder of a run?",
-                     model.string());
   return files;
 }
 
 void require_finite(Network& network, const fs::path& file) {
   for (const auto& [path, parameter] : parameters(network))
     for (const double v : parameter->value().values())
-      require<UserError>(std::isfinite(v), "{}: {} holds a number that is not finite",
-                         file.string(), path);
+      require<CheckpointError>(std::isfinite(v), "{}: {} holds a value that is not finite",
+                               file.string(), path);
 }
 
 /// Reads a checkpoint as every command does: its checksum, then its structure, then the model that
@@ -48,7 +48,7 @@ Verdict verified(const fs::path& file) {
     const Trained trained = load_trained(file);
     require_finite(*trained.network, file);
     return {file, "", trained.step, parameter_count(*trained.network)};
-  } catch (const UserError& error) {
+  } catch (const Error& error) {
     return {file, error.what()};
   }
 }
@@ -72,8 +72,7 @@ int run(const Options& options) {
       fmt::print(stderr, "{}\n", error);
   }
   if (options.json) print({{"files", files}});
-  constexpr int wrong_use = 2;
-  return damaged > 0 ? wrong_use : 0;
+  return damaged > 0 ? 1 : 0;
 }
 
 }  // namespace

@@ -10,12 +10,16 @@
 #include <utility>
 #include <variant>
 
+#include "core/file_error.h"
+#include "datasets/text.h"
 #include "train/config/option_list.h"
 #include "train/config/spelling.h"
 #include "train/config/toml_document.h"
 
 namespace qkv {
 namespace {
+
+namespace fs = std::filesystem;
 
 /// "model" of "model.width"; empty for options outside tables.
 std::string_view table_of(std::string_view key) {
@@ -65,6 +69,16 @@ std::string trimmed(const std::string& text) {
   const auto begin = text.find_first_not_of(" \t");
   if (begin == text.npos) return "";
   return text.substr(begin, text.find_last_not_of(" \t") + 1 - begin);
+}
+
+/// Stores an absolute path, whose folders the configuration did not name. Throws ConfigError when
+/// it could not be read back from a checkpoint.
+void store_path(const Option& option, const fs::path& path) {
+  require<ConfigError>(is_utf8(path.string()),
+                       "{}: the path {} is not valid UTF-8; rename its folder", option.key,
+                       path.string());
+  if (auto error = option.assign(path.string()))
+    throw ConfigError(fmt::format("{} {}; rename its folder", option.key, *error));
 }
 
 /// A configuration in the making, which remembers where its options were set.
@@ -125,8 +139,12 @@ void Draft::apply(std::span<const std::string> overrides) {
                          "{}: must have the form key=value, as in train.steps=500", place);
     const std::string key = trimmed(assignment.substr(0, equals));
     const auto option = std::ranges::find(options, key, &Option::key);
-    const bool takes_text = option != options.end() && option->takes_text;
-    set(key, override_value(trimmed(assignment.substr(equals + 1)), takes_text, place), place);
+    const bool known = option != options.end();
+    set(key,
+        override_value(trimmed(assignment.substr(equals + 1)), known && option->takes_text, place),
+        place);
+    if (known && option->path && !option->path->empty())
+      store_path(*option, fs::absolute(*option->path).lexically_normal());
   }
 }
 
@@ -171,37 +189,28 @@ Config without_ineffective_options(const Config& config) {
 }
 
 /// At most one byte more than a configuration may have.
-std::string read_text(const std::filesystem::path& path, std::string_view source) {
+std::string read_text(const fs::path& path, std::string_view source) {
   std::error_code ignored;
-  require<ConfigError>(!std::filesystem::is_directory(path, ignored),
+  require<ConfigError>(!fs::is_directory(path, ignored),
                        "{}: is a folder; a configuration is a TOML file", source);
   std::ifstream file(path, std::ios::binary);
-  require<ConfigError>(
-      file.is_open(), "{}: {}", source,
-      std::filesystem::exists(path, ignored) ? "cannot be read" : "there is no such file");
+  require<ConfigError>(file.is_open(), "{}: {}", source,
+                       fs::exists(path, ignored) ? "cannot be read" : "there is no such file");
   std::string text(longest_toml + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  require<ConfigError>(!file.bad(), "{}: cannot be read", source);
+  require<FileError>(!file.bad(), "{}: cannot be read to its end", source);
   text.resize(static_cast<std::size_t>(file.gcount()));
   return text;
 }
 
-/// Where a relative path of a configuration in `folder` leads: from the working folder, else from
-/// the nearest folder above the configuration that has it.
-std::string located(const std::string& path, std::filesystem::path folder) {
+/// Where a relative path of a configuration in `folder` leads. When nothing is there, from
+/// `folder`.
+fs::path located(const fs::path& path, const fs::path& folder) {
   std::error_code ignored;
-  if (path.empty() || std::filesystem::exists(path, ignored)) return path;
-  for (folder = std::filesystem::absolute(folder, ignored);; folder = folder.parent_path()) {
-    if (std::filesystem::exists(folder / path, ignored)) return folder / path;
-    if (folder == folder.root_path()) return path;
+  for (fs::path above = folder;; above = above.parent_path()) {
+    if (fs::exists(above / path, ignored)) return (above / path).lexically_normal();
+    if (above == above.root_path()) return (folder / path).lexically_normal();
   }
-}
-
-void locate_data(Config& config, const std::filesystem::path& folder) {
-  TaskOptions& task = config.task;
-  for (std::string* path :
-       {&task.train, &task.valid, &task.test, &task.data, &config.model.embedding_file})
-    *path = located(*path, folder);
 }
 
 /// Reads a [[variant]] of a file whose other options are in `draft`.
@@ -257,7 +266,7 @@ void check_variants(const Config& base, const std::vector<Variant>& variants,
 
 }  // namespace
 
-ConfigFile read_config(const std::filesystem::path& path, std::span<const std::string> overrides) {
+ConfigFile read_config(const fs::path& path, std::span<const std::string> overrides) {
   const std::string source = one_line(path.string());
   const TomlDocument document = parse_toml(read_text(path, source), source);
   Draft draft({}, source);
@@ -280,10 +289,10 @@ ConfigFile read_config(const std::filesystem::path& path, std::span<const std::s
   result.base = without_ineffective_options(result.base);
   for (Variant& variant : result.variants) {
     variant.config = without_ineffective_options(variant.config);
-    locate_data(variant.config, path.parent_path());
+    locate_files(variant.config, path.parent_path());
   }
   check_variants(result.base, result.variants, source);
-  locate_data(result.base, path.parent_path());
+  locate_files(result.base, path.parent_path());
   choose_probes(result);
   return result;
 }
@@ -297,6 +306,28 @@ Config parse_config(std::string_view toml, std::string_view source) {
   draft.apply(document.root.entries, source);
   draft.take(document.probes, source);
   return draft.checked();
+}
+
+void locate_files(Config& config, const fs::path& folder) {
+  const fs::path from = fs::absolute("." / folder).lexically_normal();
+  for (const Option& option : options_of(config))
+    if (option.path && !option.path->empty()) store_path(option, located(*option.path, from));
+}
+
+Config portable(Config config, const fs::path& folder) {
+  const fs::path from = fs::absolute("." / folder).lexically_normal();
+  for (const Option& option : options_of(config)) {
+    if (!option.path) continue;
+    const fs::path path = *option.path;
+    for (fs::path above = from; path.is_absolute() && above != above.root_path();
+         above = above.parent_path()) {
+      const fs::path shorter = path.lexically_relative(above);
+      if (shorter.empty() || *shorter.begin() == "..") continue;
+      if (located(shorter, from) == path) *option.path = shorter;
+      break;
+    }
+  }
+  return config;
 }
 
 void apply_overrides(Config& config, std::span<const std::string> overrides) {
@@ -321,6 +352,17 @@ std::string to_toml(const Config& config) {
   }
   for (const Probe& probe : config.probes) result += to_toml(probe);
   return result;
+}
+
+std::string differing_options(const Config& before, const Config& now) {
+  Config old_copy = before, new_copy = now;
+  const std::vector<Option> old_options = options_of(old_copy), new_options = options_of(new_copy);
+  std::vector<std::string> differences;
+  for (std::size_t i = 0; i < old_options.size(); ++i)
+    if (old_options[i].print() != new_options[i].print())
+      differences.push_back(fmt::format("{} = {} (now {})", old_options[i].key,
+                                        old_options[i].print(), new_options[i].print()));
+  return fmt::format("{}", fmt::join(differences, ", "));
 }
 
 std::vector<OptionHelp> option_help() {

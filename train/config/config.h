@@ -92,23 +92,37 @@ struct ConfigError : UserError {
 };
 
 /// Reads a configuration file. The overrides, such as "train.steps=500", apply to the base; what a
-/// variant changes stays changed. Data paths lead from the working folder, else from a folder above
-/// the file. An option that the file or an override sets must have an effect in the base or a
-/// variant, one that a variant sets in that variant; where it has none, it has its default. Throws
-/// ConfigError.
+/// variant changes stays changed. All paths of the result are absolute: the file's lead from where
+/// `locate_files` finds them, those of overrides from the working folder. An option that the file
+/// or an override sets must have an effect in the base or a variant, one that a variant sets in
+/// that variant; where it has none, it has its default. Throws ConfigError.
 ConfigFile read_config(const std::filesystem::path& path, std::span<const std::string> overrides);
 
 /// Reads a configuration without variants, such as the one stored in a checkpoint; errors call it
-/// `source`. Throws ConfigError.
+/// `source`. Paths stay as they are. Throws ConfigError.
 Config parse_config(std::string_view toml, std::string_view source);
 
-/// Applies "key=value"s in order. The value is TOML; text and choices need no quotes. Throws
-/// ConfigError and then leaves `config` as it was.
+/// Makes every relative path of a configuration in `folder` absolute: it leads from `folder`, or
+/// from the nearest folder above it in which there is such a file. The working folder plays no
+/// part.
+void locate_files(Config& config, const std::filesystem::path& folder);
+
+/// A configuration as a file in `folder` or below says it: a path leads from the nearest folder
+/// above that also holds what it names, so that the whole tree can be moved; it is absolute where
+/// there is none but the root, or where `locate_files` would find another file.
+Config portable(Config config, const std::filesystem::path& folder);
+
+/// Applies "key=value"s in order. The value is TOML; text and choices need no quotes. Paths lead
+/// from the working folder. Throws ConfigError and then leaves `config` as it was.
 void apply_overrides(Config& config, std::span<const std::string> overrides);
 
 /// Every option with its value and help. `parse_config` gives back an equal configuration, provided
 /// that the options are within their bounds.
 std::string to_toml(const Config& config);
+
+/// The options in which two configurations differ, but for what is claimed of the model:
+/// "train.steps = 40 (now 60)"; empty when there are none.
+std::string differing_options(const Config& before, const Config& now);
 
 struct OptionHelp {
   std::string key;              ///< "model.width"

@@ -138,6 +138,13 @@ Option option(std::string_view key, std::string& member, std::string_view help) 
   return text_option(key, member, text_fault, help);
 }
 
+Option path_option(std::string_view key, std::string& member, std::string_view help) {
+  Option result = option(key, member, help);
+  result.type = "path";
+  result.path = &member;
+  return result;
+}
+
 Option name_option(std::string_view key, std::string& member, std::string_view help) {
   return text_option(key, member, name_fault, help);
 }

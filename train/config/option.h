@@ -53,6 +53,7 @@ struct Option {
   std::function<std::optional<std::string>(const Value&)> assign;
   /// The stored value in TOML.
   std::function<std::string()> print;
+  std::string* path = nullptr;  ///< the member, of an option that names a file or folder
   Condition needs = {};
 
   bool has_effect(const Config& config) const { return !needs.holds || needs.holds(config); }
@@ -90,6 +91,8 @@ Option option(std::string_view key, bool& member, std::string_view help);
 Option option(std::string_view key, double& member, Bounds bounds, std::string_view help);
 Option option(std::string_view key, std::int64_t& member, Bounds bounds, std::string_view help);
 Option option(std::string_view key, std::uint64_t& member, Bounds bounds, std::string_view help);
+/// The path of a file or folder.
+Option path_option(std::string_view key, std::string& member, std::string_view help);
 /// Text that may name a folder, see `name_fault`.
 Option name_option(std::string_view key, std::string& member, std::string_view help);
 

@@ -24,17 +24,18 @@ Colour between(std::span<const Colour> stops, double position) {
   return {mix(a.red, b.red), mix(a.green, b.green), mix(a.blue, b.blue)};
 }
 
-/// Dark blue over teal to bright yellow, evenly growing in lightness.
+/// Grey to red at about equal lightness: what is larger stands out on a dark terminal and a bright
+/// one.
 Colour shade(double value) {
-  static constexpr std::array<Colour, 5> stops = {
-      {{30, 20, 70}, {55, 75, 140}, {35, 140, 140}, {110, 200, 95}, {250, 230, 60}}};
+  static constexpr std::array<Colour, 4> stops = {
+      {{118, 118, 124}, {165, 105, 85}, {205, 90, 45}, {235, 75, 10}}};
   return between(stops, value);
 }
 
-/// Blue at -1 over near white at 0 to red at 1.
+/// Blue at -1 over grey at 0 to red at 1.
 Colour diverging(double value) {
   static constexpr std::array<Colour, 5> stops = {
-      {{33, 102, 172}, {146, 197, 222}, {247, 247, 247}, {244, 165, 130}, {178, 24, 43}}};
+      {{30, 100, 225}, {75, 110, 175}, {118, 118, 118}, {185, 95, 85}, {225, 50, 40}}};
   return between(stops, (value + 1) / 2);
 }
 
@@ -58,10 +59,13 @@ std::string cell_text(double value, Density density) {
                      density == Density::digit ? "" : " ");
 }
 
-std::string cell(double value, Density density, Colours colours) {
-  std::string text = cell_text(value, density);
-  if (colours == Colours::none) return text;
-  const int ink = value > 0.55 ? 16 : 255;
+/// A cell of `width` columns, shaded to its edges; what is next to nothing has no shade.
+std::string cell(double value, Density density, int width, Colours colours) {
+  constexpr double visible_share = 0.02;
+  constexpr int black = 16, white = 255;
+  const std::string text = pad_left(cell_text(value, density), width);
+  if (colours == Colours::none || value < visible_share) return text;
+  const int ink = value > 0.4 ? black : white;
   return fmt::format("\033[{};38;5;{}m{}\033[0m", sgr(48, shade(value), colours), ink, text);
 }
 
@@ -75,21 +79,32 @@ std::string blank(int width) {
   return std::string(static_cast<std::size_t>(std::max(width, 0)), ' ');
 }
 
-/// Draws with named columns when they fit.
+std::vector<std::string> abbreviated(std::vector<std::string> labels, int width) {
+  for (std::string& label : labels) label = qkv::abbreviated(label, width);
+  return labels;
+}
+
+/// Columns that a named one takes, its gap included.
+int named_width(const std::string& label) {
+  return std::max(display_width(label) + 1, static_cast<int>(Density::full));
+}
+
+int named_width(const HeatMap& map) {
+  int width = widest(map.rows) + 1;
+  for (const std::string& label : map.columns) width += named_width(label);
+  return width;
+}
+
 std::string named_map(const HeatMap& map, Colours colours) {
   const int margin = widest(map.rows) + 1;
   std::string text = blank(margin);
-  std::vector<int> gaps;
-  for (const std::string& label : map.columns) {
-    const int column = std::max(display_width(label) + 1, static_cast<int>(Density::full));
-    text += pad_left(label, column - 1) + " ";
-    gaps.push_back(column - static_cast<int>(Density::full));
-  }
+  for (const std::string& label : map.columns)
+    text += pad_left(label, named_width(label) - 1) + " ";
   text += "\n";
   for (std::size_t r = 0; r < map.cells.size(); ++r) {
     text += pad_left(map.rows[r], margin - 1) + " ";
     for (std::size_t c = 0; c < map.cells[r].size(); ++c)
-      text += blank(gaps[c]) + cell(map.cells[r][c], Density::full, colours);
+      text += cell(map.cells[r][c], Density::full, named_width(map.columns[c]), colours);
     text += "\n";
   }
   return text;
@@ -114,7 +129,8 @@ std::string numbered_map(const HeatMap& map, std::size_t begin, std::size_t end,
   for (std::size_t r = 0; r < map.cells.size(); ++r) {
     text +=
         pad_left(map.rows[r], labels) + " " + pad_left(std::to_string(r + 1), number_width) + " ";
-    for (std::size_t c = begin; c < end; ++c) text += cell(map.cells[r][c], density, colours);
+    for (std::size_t c = begin; c < end; ++c)
+      text += cell(map.cells[r][c], density, width, colours);
     text += "\n";
   }
   return text;
@@ -138,12 +154,15 @@ Picture shrunk(const Tensor& matrix, Index most_rows, Index most_columns) {
   return result;
 }
 
-std::string heat_map(const HeatMap& map, Colours colours, int width) {
+std::string heat_map(const HeatMap& whole, Colours colours, int width) {
+  constexpr int longest_row = 16;
+  HeatMap map = whole;
+  if (named_width(map) > width) map.rows = abbreviated(whole.rows, longest_row);
+  for (const int longest : {16, 12, 10, 8, 6, 5}) {
+    if (named_width(map) <= width) return named_map(map, colours);
+    map.columns = abbreviated(whole.columns, longest);
+  }
   const int count = static_cast<int>(map.columns.size());
-  int named = widest(map.rows) + 1;
-  for (const std::string& label : map.columns)
-    named += std::max(display_width(label) + 1, static_cast<int>(Density::full));
-  if (named <= width) return named_map(map, colours);
   const int margin = widest(map.rows) + static_cast<int>(std::to_string(count).size()) + 2;
   const int room = std::max(width - margin, 10);
   Density density = Density::digit;

@@ -14,9 +14,9 @@ struct HeatMap {
   std::vector<std::string> rows, columns;
 };
 
-/// Cells shaded from dark to bright where there are colours, plain numbers elsewhere. Where `width`
-/// columns are too few, columns are numbered instead of named, cells show percent, then tenths, and
-/// at last the columns are shown in several parts.
+/// Cells shaded from nothing over grey to red where there are colours, plain values elsewhere.
+/// Where `width` columns are too few, labels are abbreviated, then columns are numbered instead of
+/// named, cells show percent, then tenths, and at last the columns are shown in several parts.
 std::string heat_map(const HeatMap& map, Colours colours, int width);
 
 /// A matrix of at most so many rows and columns: means of neighbours where there were more. A
@@ -28,8 +28,8 @@ struct Picture {
 };
 Picture shrunk(const Tensor& matrix, Index most_rows, Index most_columns);
 
-/// A matrix as coloured half blocks, blue below 0 and red above, scaled by its largest absolute
-/// value; means of neighbours where it is wider than `width` or taller than 64 rows.
+/// A matrix as coloured half blocks, blue below 0, grey at 0 and red above, scaled by its largest
+/// absolute value; means of neighbours where it is wider than `width` or taller than 64 rows.
 std::string weight_map(const Tensor& matrix, Colours colours, int width);
 
 /// Counts as a row of bars: "▁▂▅█▃▁"; zero is a blank.

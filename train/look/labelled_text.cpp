@@ -56,10 +56,10 @@ LabelledText labelled_text(const Trained& model, const std::string& line) {
 std::vector<LabelledText> read_labelled_texts(const Trained& model,
                                               const std::filesystem::path& file) {
   std::vector<LabelledText> texts;
-  for (const std::string& line : read_lines(file)) try {
+  for (const auto& [number, line] : read_filled_lines(file)) try {
       texts.push_back(labelled_text(model, line));
     } catch (const UserError& error) {
-      throw UserError(fmt::format("{}:{}: {}", file.string(), texts.size() + 1, error.what()));
+      throw UserError(fmt::format("{}:{}: {}", file.string(), number, error.what()));
     }
   return texts;
 }

@@ -21,7 +21,7 @@ struct LabelledText {
 /// `label<TAB>index<TAB>sentence`, `antecedent<TAB>pronoun<TAB>sentence` or `source<TAB>target`.
 /// Throws UserError.
 LabelledText labelled_text(const Trained& model, const std::string& line);
-/// Reads all lines of a data file. Throws UserError naming file and line.
+/// Reads all lines of a data file but blank ones. Throws UserError naming file and line.
 std::vector<LabelledText> read_labelled_texts(const Trained& model,
                                               const std::filesystem::path& file);
 

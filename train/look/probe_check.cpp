@@ -50,7 +50,7 @@ Finding cosines(const Trained& model, const Probe& probe, const Expectation& exp
                        : expected.relation == Relation::above ? least
                        : farther_below                        ? least
                                                               : most;
-  return {fmt::format("{:.4f}", worst), holds(worst, expected)};
+  return {fmt::format("{:.4f}", worst), holds(worst, expected), worst};
 }
 
 Finding answers(const Trained& model, const Probe& probe, const Expectation& expected) {

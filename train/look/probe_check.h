@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@ namespace qkv {
 struct Finding {
   std::string measured;  ///< "0.1234", "money, river", "animal (layer 0, head 2)"
   bool holds;
+  std::optional<double> value = {};  ///< what was measured, where it is a number
 };
 
 /// A probe on a model as trained, and after each intervention that should break it.

@@ -11,11 +11,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool holds_checkpoints(const fs::path& folder) {
-  const RunFolder run(folder);
-  return fs::exists(run.best()) || fs::exists(run.last()) || !run.checkpoints().empty();
-}
-
 fs::file_time_type began(const fs::path& run) {
   std::error_code missing;
   return fs::last_write_time(RunFolder(run).config(), missing);
@@ -61,11 +56,8 @@ std::string variant_name(const std::string& name) {
 }  // namespace
 
 std::vector<fs::path> runs_of(const fs::path& folder) {
-  if (holds_checkpoints(folder)) return {folder};
-  std::vector<fs::path> runs;
-  std::error_code missing;
-  for (const auto& entry : fs::directory_iterator(folder, missing))
-    if (entry.is_directory() && holds_checkpoints(entry.path())) runs.push_back(entry.path());
+  if (RunFolder(folder).holds_checkpoints()) return {folder};
+  std::vector<fs::path> runs = runs_in(folder);
   require<UserError>(!runs.empty(),
                      "{} holds no checkpoint; give the folder of a run or of a comparison",
                      folder.string());
@@ -96,7 +88,7 @@ std::vector<Stop> stops_of(const fs::path& run) {
 
 Json story_of(const fs::path& run, const Trained& model) {
   Json story = {{"name", variant_name(model.config.name)},
-                {"config", to_toml(model.config)},
+                {"config", to_toml(portable(model.config, run))},
                 {"parameters", parameter_count(*model.network)},
                 {"data", sizes_of(model)}};
   Json& metrics = story["metrics"] = Json::array();

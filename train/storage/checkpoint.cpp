@@ -1,5 +1,7 @@
 #include "train/storage/checkpoint.h"
 
+#include <algorithm>
+#include <cstring>
 #include <optional>
 #include <string_view>
 
@@ -83,8 +85,16 @@ std::vector<std::byte> encode(const Checkpoint& checkpoint) {
   return bytes;
 }
 
+/// Whether a file is HDF5, or so short that it may have been.
+bool begins_as_hdf5(std::span<const std::byte> bytes) {
+  constexpr std::string_view signature = "\x89HDF\r\n\x1a\n";
+  const std::size_t length = std::min(bytes.size(), signature.size());
+  return std::memcmp(bytes.data(), signature.data(), length) == 0;
+}
+
 /// The HDF5 file that a checkpoint's bytes contain, once they are known to be undamaged.
 hdf5::File open_sealed(std::span<const std::byte> bytes) {
+  require<UserError>(begins_as_hdf5(bytes) || has_seal(bytes), "is not a qkv checkpoint");
   const std::uint64_t length = hdf5::stated_length(bytes).value_or(0);
   require<CheckpointError>(
       bytes.size() >= length,
@@ -94,9 +104,9 @@ hdf5::File open_sealed(std::span<const std::byte> bytes) {
 }
 
 void check_version(const Group& root) {
-  require<CheckpointError>(root.text_attribute("format") == format, "is not a qkv checkpoint");
+  require<UserError>(root.text_attribute("format") == format, "is not a qkv checkpoint");
   const std::int64_t found = root.integer_attribute("version");
-  require<CheckpointError>(
+  require<UserError>(
       found == version,
       "has version {} of the format, by qkv {}; this is qkv {}, which reads version {}", found,
       root.text_attribute("qkv_version"), QKV_VERSION, version);
@@ -131,16 +141,10 @@ template <class F>
 auto naming(const std::filesystem::path& path, F f) {
   try {
     return f();
+  } catch (const UserError& error) {
+    throw UserError(fmt::format("{}: {}", path.string(), error.what()));
   } catch (const Error& error) {
     throw CheckpointError(fmt::format("{}: {}", path.string(), error.what()));
-  }
-}
-
-std::vector<std::byte> read_bytes(const std::filesystem::path& path) {
-  try {
-    return read_file(path, max_bytes);
-  } catch (const UserError& error) {
-    throw CheckpointError(error.what());
   }
 }
 
@@ -151,7 +155,7 @@ void write_checkpoint(const std::filesystem::path& path, const Checkpoint& check
 }
 
 Checkpoint read_checkpoint(const std::filesystem::path& path) {
-  std::vector<std::byte> bytes = read_bytes(path);
+  std::vector<std::byte> bytes = read_file(path, max_bytes);
   return naming(path, [&] {
     const hdf5::File file = open_sealed(bytes);
     bytes = {};  // HDF5 has its copy

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/file_error.h"
 #include "core/tensor.h"
 
 namespace qkv {
@@ -33,18 +34,19 @@ struct Checkpoint {
   std::string metrics;                                         ///< of the run so far, JSON lines
 };
 
-/// A checkpoint that is damaged, of another kind or not to be read.
-struct CheckpointError : UserError {
-  using UserError::UserError;
+/// A checkpoint that is damaged, or that is not to be written.
+struct CheckpointError : FileError {
+  using FileError::FileError;
 };
 
 /// Writes a file that is there whole or not at all (`write_durably`); equal checkpoints make equal
 /// files. Throws CheckpointError when a name has an empty part, contains '/' or is used for both a
-/// tensor and a group of them, or a text contains a zero byte; UserError when writing fails.
+/// tensor and a group of them, or a text contains a zero byte; FileError when writing fails.
 void write_checkpoint(const std::filesystem::path& path, const Checkpoint& checkpoint);
 
 /// Bit for bit what was written. The file's checksum is verified before anything else is read.
-/// Throws CheckpointError naming the file.
+/// Throws CheckpointError naming the file when it is damaged, UserError when there is none, or it
+/// is another kind of file or of another version of the format.
 Checkpoint read_checkpoint(const std::filesystem::path& path);
 
 }  // namespace qkv

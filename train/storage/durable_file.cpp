@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/file_error.h"
 
 namespace qkv {
 namespace {
@@ -19,7 +20,7 @@ namespace fs = std::filesystem;
 
 [[noreturn]] void throw_failure(const fs::path& path, std::string_view action, int error,
                                 std::string_view hint = "") {
-  throw UserError(fmt::format("{}: cannot {}: {}{}", path.string(), action,
+  throw FileError(fmt::format("{}: cannot {}: {}{}", path.string(), action,
                               std::generic_category().message(error), hint));
 }
 
@@ -168,8 +169,10 @@ void link_durably(const fs::path& existing, const fs::path& name) {
 std::vector<std::byte> read_file(const fs::path& path, std::uint64_t max_bytes) {
   // Without O_NONBLOCK, opening a pipe would wait for a writer.
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  require<UserError>(file.get() >= 0, "{}: cannot read: {}", path.string(),
+                     std::generic_category().message(errno));
   struct stat status = {};
-  if (file.get() < 0 || ::fstat(file.get(), &status) < 0) throw_failure(path, "read", errno);
+  if (::fstat(file.get(), &status) < 0) throw_failure(path, "read", errno);
   require<UserError>(S_ISREG(status.st_mode), "{}: is not a file", path.string());
   const auto size = static_cast<std::uint64_t>(status.st_size);
   require<UserError>(size <= max_bytes, "{}: holds {} bytes; at most {} can be read", path.string(),
@@ -180,7 +183,7 @@ std::vector<std::byte> read_file(const fs::path& path, std::uint64_t max_bytes) 
     const ssize_t count =
         uninterrupted([&] { return ::read(file.get(), rest.data(), rest.size()); });
     if (count < 0) throw_failure(path, "read", errno);
-    require<UserError>(count > 0, "{}: became shorter while it was read", path.string());
+    require<FileError>(count > 0, "{}: became shorter while it was read", path.string());
     rest = rest.subspan(static_cast<std::size_t>(count));
   }
   return bytes;

@@ -11,7 +11,7 @@ namespace qkv {
 
 /// Gives the file `path` the contents `bytes` so that, whatever fails and whenever the machine
 /// stops, a reader finds the old file or the new one, whole; once the call has returned, the new
-/// one is on the disk. The directory must exist. Throws UserError naming the path and the failure,
+/// one is on the disk. The directory must exist. Throws FileError naming the path and the failure,
 /// and the bytes needed and free when the disk is full. A killed process may leave a file
 /// "<path>.tmp.<process>.<n>" behind; such files are never read and never deleted by others.
 void write_durably(const std::filesystem::path& path, std::span<const std::byte> bytes);
@@ -21,7 +21,8 @@ void write_durably(const std::filesystem::path& path, std::string_view text);
 /// has no hard links, `name` becomes a copy.
 void link_durably(const std::filesystem::path& existing, const std::filesystem::path& name);
 
-/// The contents of a regular file of at most `max_bytes` bytes. Throws UserError naming the path.
+/// The contents of a regular file of at most `max_bytes` bytes. Throws UserError naming the path
+/// when there is no such file or it cannot be opened, FileError when reading it fails.
 std::vector<std::byte> read_file(const std::filesystem::path& path, std::uint64_t max_bytes);
 
 }  // namespace qkv

@@ -25,9 +25,7 @@ void load_vectors(const std::filesystem::path& file, const Vocabulary& vocabular
   const Index width = table.shape()[1];
   auto values = table.value().values();
   std::vector<bool> found(static_cast<std::size_t>(vocabulary.size()));
-  Index number = 0;
-  for (const std::string& line : read_lines(file)) {
-    ++number;
+  for (const auto& [number, line] : read_filled_lines(file)) {
     const auto fields = words(line);
     if (number == 1 && fields.size() == 2 && is_whole(fields[0]) && is_whole(fields[1])) continue;
     require<UserError>(std::ssize(fields) == width + 1,

@@ -33,19 +33,24 @@ std::vector<fs::path> RunFolder::checkpoints() const {
   return found;
 }
 
+bool RunFolder::holds_checkpoints() const {
+  return fs::exists(best()) || fs::exists(last()) || !checkpoints().empty();
+}
+
 void RunFolder::create() const {
-  require<UserError>(checkpoints().empty() && !fs::exists(last()),
-                     "{} already holds a run; go on with `qkv resume {}`, remove the folder, or "
-                     "choose another with --run",
+  require<UserError>(!holds_checkpoints(),
+                     "{} already holds a run; continue it with `qkv resume {}`, remove the folder, "
+                     "or choose another with --run",
                      root_.string(), root_.string());
   std::error_code error;
+  fs::remove(metrics(), error);  // of a run that ended before its first checkpoint
   fs::create_directories(root_ / "checkpoints", error);
-  require<UserError>(!error, "cannot make the run folder {}: {}", root_.string(), error.message());
+  require<FileError>(!error, "cannot make the run folder {}: {}", root_.string(), error.message());
 }
 
 void RunFolder::clear() const {
   for (const fs::path& file : checkpoints()) fs::remove(file);
-  for (const fs::path& file : {config(), metrics(), best(), last()}) fs::remove(file);
+  for (const fs::path& file : {config(), metrics(), best(), last(), report()}) fs::remove(file);
 }
 
 void RunFolder::save(const Checkpoint& checkpoint, bool best_so_far, Index keep) const {
@@ -57,15 +62,34 @@ void RunFolder::save(const Checkpoint& checkpoint, bool best_so_far, Index keep)
   for (std::size_t i = static_cast<std::size_t>(keep); i < files.size(); ++i) fs::remove(files[i]);
 }
 
+std::vector<fs::path> runs_in(const fs::path& folder) {
+  std::vector<fs::path> runs;
+  std::error_code missing;
+  for (const auto& entry : fs::directory_iterator(folder, missing))
+    if (entry.is_directory() && RunFolder(entry.path()).holds_checkpoints())
+      runs.push_back(entry.path());
+  std::ranges::sort(runs);
+  return runs;
+}
+
+void require_run(const RunFolder& folder) {
+  if (folder.holds_checkpoints()) return;
+  const std::string name = folder.path().string();
+  require<UserError>(fs::is_directory(folder.path()), "{} is not a run folder", name);
+  std::string runs;
+  for (const fs::path& run : runs_in(folder.path()))
+    runs += (runs.empty() ? "" : ", ") + run.string();
+  require<UserError>(runs.empty(), "{} holds several runs; name one of them: {}", name, runs);
+  throw UserError(fmt::format("{} holds no checkpoint; is it the folder of a run?", name));
+}
+
 fs::path find_checkpoint(const fs::path& model) {
   if (!fs::is_directory(model)) return model;
   const RunFolder folder(model);
   for (const fs::path& file : {folder.best(), folder.last()})
     if (fs::exists(file)) return file;
-  const auto files = folder.checkpoints();
-  require<UserError>(!files.empty(), "{} holds no checkpoint; is it the folder of a run?",
-                     model.string());
-  return files.front();
+  require_run(folder);
+  return folder.checkpoints().front();
 }
 
 }  // namespace qkv

@@ -9,7 +9,7 @@ namespace qkv {
 
 /// A folder with what a run writes:
 ///
-///   config.toml  metrics.jsonl  checkpoints/step-00000500.h5 ...  best.h5  last.h5
+///   config.toml  metrics.jsonl  checkpoints/step-00000500.h5 ...  best.h5  last.h5  report.html
 class RunFolder {
  public:
   explicit RunFolder(std::filesystem::path root) : root_(std::move(root)) {}
@@ -19,10 +19,12 @@ class RunFolder {
   std::filesystem::path metrics() const { return root_ / "metrics.jsonl"; }
   std::filesystem::path best() const { return root_ / "best.h5"; }
   std::filesystem::path last() const { return root_ / "last.h5"; }
+  std::filesystem::path report() const { return root_ / "report.html"; }
   std::filesystem::path checkpoint(std::int64_t step) const;
 
-  /// Makes the folder. Throws UserError when it holds a checkpoint already, or cannot be written
-  /// to.
+  bool holds_checkpoints() const;
+  /// Makes the folder. Throws UserError when it holds a checkpoint already, FileError when it
+  /// cannot be made.
   void create() const;
   /// Removes what an earlier run wrote here.
   void clear() const;
@@ -36,6 +38,13 @@ class RunFolder {
  private:
   std::filesystem::path root_;
 };
+
+/// The folders in `folder` that hold checkpoints, in alphabetical order.
+std::vector<std::filesystem::path> runs_in(const std::filesystem::path& folder);
+
+/// Throws UserError when the folder holds no checkpoint, naming the runs in it where it is the
+/// folder of a comparison.
+void require_run(const RunFolder& folder);
 
 /// The checkpoint that `model`, a checkpoint file or a run folder, stands for: of a folder the
 /// best, else the newest. Throws UserError when there is none.

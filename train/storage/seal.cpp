@@ -2,6 +2,9 @@
 
 #include <xxhash.h>
 
+#include "core/file_error.h"
+
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <string>
@@ -29,22 +32,28 @@ void seal(std::vector<std::byte>& content) {
   content.insert(content.end(), bytes.begin(), bytes.end());
 }
 
+bool has_seal(std::span<const std::byte> file) {
+  const auto end = file.last(std::min(file.size(), seal_size));
+  const std::string_view found(reinterpret_cast<const char*>(end.data()), end.size());
+  return found.starts_with(opening);
+}
+
 std::span<const std::byte> unseal(std::span<const std::byte> file) {
-  require<UserError>(!file.empty(), "is empty");
+  require<FileError>(!file.empty(), "is empty");
   const auto content = file.first(file.size() - std::min(file.size(), seal_size));
   const auto end = file.last(file.size() - content.size());
   const std::string_view found(reinterpret_cast<const char*>(end.data()), end.size());
-  require<UserError>(found.starts_with(opening),
-                     "is not a qkv checkpoint (no checksum at its end), or was cut short");
+  require<FileError>(has_seal(file),
+                     "is damaged: it has no checksum at its end; take the previous checkpoint");
 
   std::uint64_t sealed = 0;
   const char* number = found.data() + opening.size();
   std::from_chars(number, number + digits, sealed);
-  require<UserError>(sealed == content.size(),
+  require<FileError>(sealed == content.size(),
                      "is damaged: {} bytes lie before the checksum, {} were written; take the "
                      "previous checkpoint",
                      content.size(), sealed);
-  require<UserError>(
+  require<FileError>(
       found == seal_of(content),
       "is damaged: its bytes do not have their checksum; take the previous checkpoint");
   return content;

@@ -17,7 +17,10 @@ constexpr std::size_t seal_size = 78;
 /// Appends the seal.
 void seal(std::vector<std::byte>& content);
 
-/// The content of a sealed file. Throws UserError, without the file's name, when a single bit of
+/// Whether a seal stands at the end, be it right or wrong.
+bool has_seal(std::span<const std::byte> file);
+
+/// The content of a sealed file. Throws FileError, without the file's name, when a single bit of
 /// content or seal is not as `seal` left it.
 std::span<const std::byte> unseal(std::span<const std::byte> file);
 

@@ -9,8 +9,7 @@ Tensor Classification::logits(const Network& network, const Batch& batch, Contex
 
 std::vector<Prediction> Classification::predict(const Network& network,
                                                 std::string_view text) const {
-  const auto [index, probability] = choose(network, read(text), 0);
-  return {{std::string(text), std::nullopt, label(index), probability}};
+  return predictions(network, text);
 }
 
 }  // namespace qkv

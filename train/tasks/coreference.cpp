@@ -39,16 +39,9 @@ Tensor Coreference::logits(const Network& network, const Batch& batch, Context& 
 
 std::vector<Prediction> Coreference::predict(const Network& network, std::string_view text) const {
   const Sentence sentence = read(text);
-  require_targets(sentence, text);
-  require<UserError>(sentence.words.size() > 1, "\"{}\" has no word that \"{}\" could stand for",
-                     text, sentence.words[0]);
-  std::vector<Prediction> predictions;
-  for (const Index target : sentence.targets) {
-    const auto [index, probability] = choose(network, sentence, target);
-    predictions.push_back(
-        {std::string(text), target, sentence.words[static_cast<std::size_t>(index)], probability});
-  }
-  return predictions;
+  require<UserError>(sentence.words.size() > 1 || sentence.targets.empty(),
+                     "\"{}\" has no word that \"{}\" could stand for", text, sentence.words[0]);
+  return predictions(network, text);
 }
 
 }  // namespace qkv

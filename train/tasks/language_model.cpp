@@ -170,10 +170,7 @@ std::vector<Prediction> LanguageModel::predict(const Network& network,
   Context context;
   const Sentence sentence = read(text);
   const Index last = std::ssize(sentence.ids) - 1;
-  const auto probabilities = softmax(scores(network, sentence, last, context).logits).values();
-  const auto best = std::ranges::max_element(probabilities);
-  const auto id = static_cast<std::int32_t>(best - probabilities.begin());
-  return {{std::string(text), last, vocabulary_->token(id), *best}};
+  return {prediction_of(text, last, scores(network, sentence, last, context))};
 }
 
 }  // namespace qkv

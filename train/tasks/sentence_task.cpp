@@ -97,9 +97,9 @@ SentenceTask::Example SentenceTask::encoded(const SentenceExample& example) cons
   Index answer = example.antecedent;
   if (answers_are_labels()) {
     answer = std::ranges::find(labels_, example.label) - labels_.begin();
-    require<UserError>(answer < std::ssize(labels_),
-                       "{}: the label {} does not occur in the training data", example.place,
-                       example.label);
+    if (answer == std::ssize(labels_))
+      throw UserError(fmt::format("{}: unknown label \"{}\"; the training data has: {}",
+                                  example.place, example.label, fmt::join(labels_, ", ")));
   }
   Example result{{}, static_cast<std::int32_t>(example.index), static_cast<std::int32_t>(answer)};
   for (const std::string& word : example.words) result.ids.push_back(vocabulary_->id(word));
@@ -194,13 +194,18 @@ Scores SentenceTask::scores(const Network& network, const Sentence& sentence, In
           answers_are_labels() ? labels_ : sentence.words, formula()};
 }
 
-SentenceTask::Choice SentenceTask::choose(const Network& network, const Sentence& sentence,
-                                          Index target) const {
+std::vector<Prediction> SentenceTask::predictions(const Network& network,
+                                                  std::string_view text) const {
   const NoGrad no_grad;
   Context context;
-  const auto probabilities = softmax(scores(network, sentence, target, context).logits).values();
-  const auto best = std::ranges::max_element(probabilities);
-  return {best - probabilities.begin(), *best};
+  const Sentence sentence = read(text);
+  if (!asks_about_a_word())
+    return {prediction_of(text, std::nullopt, scores(network, sentence, 0, context))};
+  require_targets(sentence, text);
+  std::vector<Prediction> result;
+  for (const Index target : sentence.targets)
+    result.push_back(prediction_of(text, target, scores(network, sentence, target, context)));
+  return result;
 }
 
 }  // namespace qkv

@@ -32,11 +32,6 @@ class SentenceTask : public Task {
   struct Batch {
     Indices ids, lengths, rows, answers;
   };
-  /// The choice that a model prefers.
-  struct Choice {
-    Index index;
-    double probability;
-  };
 
   explicit SentenceTask(const Config& config) : max_length_(config.model.max_length) {}
   /// Reads the data and learns its words, labels and target words; for constructors.
@@ -56,10 +51,10 @@ class SentenceTask : public Task {
   /// The scores of the choices, [B, C].
   virtual Tensor logits(const Network& network, const Batch& batch, Context& context) const = 0;
 
-  Choice choose(const Network& network, const Sentence& sentence, Index target) const;
+  /// What a model says of a text; of each word that was asked about in training, where words are.
+  std::vector<Prediction> predictions(const Network& network, std::string_view text) const;
   /// Throws UserError when the text has none of the words that were asked about in training.
   void require_targets(const Sentence& sentence, std::string_view text) const;
-  const std::string& label(Index i) const { return labels_[static_cast<std::size_t>(i)]; }
 
  private:
   const std::vector<Example>& examples(Split split) const {

@@ -26,7 +26,7 @@ std::vector<std::vector<std::string>> read_words(const std::string& file) {
 Index whole_number(const std::string& text) {
   Index number = -1;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  require<UserError>(error == std::errc() && end == text.data() + text.size() && number >= 0,
+  require<FileError>(error == std::errc() && end == text.data() + text.size() && number >= 0,
                      "the checkpoint's /vocabulary/counts has \"{}\" for a count", text);
   return number;
 }
@@ -54,7 +54,7 @@ StaticEmbedding::StaticEmbedding(const Config& config, const Vocabularies& vocab
       vocabulary_(token_list(vocabularies, "tokens")) {
   for (const std::string& text : token_list(vocabularies, "counts"))
     counts_.push_back(whole_number(text));
-  require<UserError>(std::ssize(counts_) == vocabulary_->size(),
+  require<FileError>(std::ssize(counts_) == vocabulary_->size(),
                      "the checkpoint's /vocabulary/counts has {} entries for {} tokens",
                      counts_.size(), vocabulary_->size());
   count_up();

@@ -56,6 +56,18 @@ double Task::mean_loss(Index count, Index batch, const Measure& measure) {
   return targets ? sum / static_cast<double>(targets) : 0;
 }
 
+Prediction prediction_of(std::string_view text, std::optional<Index> index, const Scores& scores) {
+  const auto probabilities = softmax(scores.logits).values();
+  const auto best = std::ranges::max_element(probabilities);
+  Prediction prediction{std::string(text), index,
+                        scores.choices[static_cast<std::size_t>(best - probabilities.begin())],
+                        *best};
+  prediction.choices = scores.choices;
+  prediction.logits = scores.logits.values();
+  prediction.probabilities = probabilities;
+  return prediction;
+}
+
 Sentence read_sentence(std::string_view text, const Vocabulary& vocabulary, Index max_length) {
   Sentence sentence{tokenized(text), {}, {}};
   require<UserError>(!sentence.words.empty(), "the sentence is empty; give at least one word");
@@ -70,7 +82,7 @@ Sentence read_sentence(std::string_view text, const Vocabulary& vocabulary, Inde
 const std::vector<std::string>& token_list(const Task::Vocabularies& vocabularies,
                                            const std::string& name) {
   const auto found = vocabularies.find(name);
-  require<UserError>(found != vocabularies.end() && !found->second.empty(),
+  require<FileError>(found != vocabularies.end() && !found->second.empty(),
                      "the checkpoint has no /vocabulary/{}", name);
   return found->second;
 }

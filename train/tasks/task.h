@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/file_error.h"
 #include "datasets/vocabulary.h"
 #include "train/config/config.h"
 #include "train/tasks/network.h"
@@ -40,7 +41,9 @@ struct Prediction {
   std::optional<Index> index;  ///< the word it is about, counted from 0; none: the whole text
   std::string label;           ///< a class, a word, or the text that the model wrote
   double probability;
-  bool is_output = false;  ///< whether the label is a text that the model wrote
+  bool is_output = false;                 ///< whether the label is a text that the model wrote
+  std::vector<std::string> choices = {};  ///< of which the label is one; none: it wrote
+  std::vector<double> logits = {}, probabilities = {};  ///< of each choice
 };
 
 /// A text as the model reads it.
@@ -103,18 +106,21 @@ class Task {
   static double mean_loss(Index count, Index batch, const Measure& measure);
 };
 
+/// What a model says when these are the scores: the most probable choice.
+Prediction prediction_of(std::string_view text, std::optional<Index> index, const Scores& scores);
+
 /// The words of a text, without targets. Throws UserError when there is none or more than
 /// `max_length`.
 Sentence read_sentence(std::string_view text, const Vocabulary& vocabulary, Index max_length);
 
-/// One of the lists that `Task::vocabularies` gave. Throws UserError when it is missing or empty.
+/// One of the lists that `Task::vocabularies` gave. Throws FileError when it is missing or empty.
 const std::vector<std::string>& token_list(const Task::Vocabularies& vocabularies,
                                            const std::string& name);
 
 /// Reads the data and builds the vocabulary from its training split. Throws UserError.
 std::unique_ptr<Task> make_task(const Config& config);
-/// For using a trained model: no data is read. Throws UserError when a token list is missing or
-/// unsound.
+/// For using a trained model: no data is read. Throws FileError when a token list is missing or
+/// invalid.
 std::unique_ptr<Task> restore_task(const Config& config, const Task::Vocabularies& vocabularies);
 
 }  // namespace qkv

@@ -52,7 +52,7 @@ Translation::Translation(const Config& config) : max_length_(config.model.max_le
 Translation::Translation(const Config& config, const Vocabularies& vocabularies)
     : max_length_(config.model.max_length), vocabulary_(token_list(vocabularies, "tokens")) {
   for (const std::string& token : {begin_token, end_token})
-    require<UserError>(vocabulary_->id(token) != Vocabulary::unknown,
+    require<FileError>(vocabulary_->id(token) != Vocabulary::unknown,
                        "the checkpoint's /vocabulary/tokens has no {}", token);
 }
 

@@ -12,6 +12,7 @@
 #include "tests/support/temp_dir.h"
 
 using namespace qkv;
+namespace fs = std::filesystem;
 
 namespace {
 
@@ -427,6 +428,63 @@ TEST_CASE("an override cannot bring a second value") {
   }
 }
 
+TEST_CASE("a config's path leads from its folder or the nearest above it that has the file") {
+  const TempDir dir;
+  const auto file = dir.write("a/b/c.toml",
+                              "name = 'x'\ntask.train = 'd/t.tsv'\ntask.valid = '../v'\n"
+                              "[[variant]]\nname = 'y'\ntask.train = 'only/here'\n");
+  const fs::path root = dir.path();
+  CHECK(read_config(file, none).base.task.train == root / "a/b/d/t.tsv");
+  dir.write("d/t.tsv", "");
+  CHECK(read_config(file, none).base.task.train == root / "d/t.tsv");
+  dir.write("a/d/t.tsv", "");
+  CHECK(read_config(file, none).base.task.train == root / "a/d/t.tsv");
+  dir.write("a/only/here", "");
+  const ConfigFile found = read_config(file, none);
+  CHECK(found.base.task.valid == root / "a/v");
+  CHECK(found.variants.at(0).config.task.train == root / "a/only/here");
+  CHECK(found.base.task.test.empty());
+}
+
+TEST_CASE("an override's path leads from the working folder") {
+  const TempDir dir;
+  dir.write("t.tsv", "");
+  const auto file = dir.write("c.toml", "name = 'x'\ntask.train = 'y'\n");
+  const std::vector<std::string> overrides{"task.train=t.tsv"};
+  CHECK(read_config(file, overrides).base.task.train == fs::absolute("t.tsv"));
+  Config config = parse("");
+  apply_overrides(config, overrides);
+  CHECK(config.task.train == fs::absolute("t.tsv"));
+}
+
+TEST_CASE("a portable config leads to the same files, relative to the nearest common folder") {
+  const TempDir dir;
+  const fs::path root = dir.path();
+  Config config = parse("");
+  config.task.train = dir.write("data/t.tsv", "");
+  config.task.valid = dir.write("v.tsv", "");
+  config.task.test = "/none/t.tsv";
+  const Config stored = portable(config, root / "runs/a");
+  CHECK(stored.task.train == "data/t.tsv");
+  CHECK(stored.task.valid == "v.tsv");
+  CHECK(stored.task.test == "/none/t.tsv");
+  CHECK(stored.task.data.empty());
+  Config read = stored;
+  locate_files(read, root / "runs/a");
+  CHECK(read == config);
+  dir.write("runs/v.tsv", "");  // is in the way
+  CHECK(portable(config, root / "runs/a").task.valid == root / "v.tsv");
+}
+
+TEST_CASE("configurations are compared option by option, without what is claimed of the model") {
+  Config before = parse(""), now = parse("");
+  now.probes.push_back({.name = "p"});
+  CHECK(differing_options(before, now).empty());
+  now.model.heads = 2;
+  now.train.steps = 7;
+  CHECK(differing_options(before, now) == "model.heads = 4 (now 2), train.steps = 500 (now 7)");
+}
+
 TEST_CASE("a failed override leaves the configuration as it was") {
   Config config = parse("");
   const Config before = config;
@@ -436,7 +494,8 @@ TEST_CASE("a failed override leaves the configuration as it was") {
 }
 
 TEST_CASE("a file's overrides count before its options are checked together") {
-  CHECK(read("name = 'x'\ntask.format = 'coarsewsd'", {"task.data=d"}).base.task.data == "d");
+  CHECK(read("name = 'x'\ntask.format = 'coarsewsd'", {"task.data=d"}).base.task.data ==
+        fs::absolute("d"));
 }
 
 TEST_CASE("a variant is the base with its changes") {
@@ -583,5 +642,5 @@ TEST_CASE("the coarsewsd experiment asks for its folder") {
   const std::string file = QKV_SOURCE_DIR "/configs/coarsewsd.toml";
   CHECK(contains(message_of([&] { read_config(file, none); }), "task.data must name a folder"));
   const std::vector<std::string> overrides{"task.data=apple"};
-  CHECK(read_config(file, overrides).base.task.data == "apple");
+  CHECK(read_config(file, overrides).base.task.data == fs::absolute("apple"));
 }

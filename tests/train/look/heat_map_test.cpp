@@ -42,6 +42,20 @@ TEST_CASE("a heat map keeps within the terminal whatever the number of words") {
       CHECK(widest_line(heat_map(map_of(words), Colours::none, width)) <= width);
 }
 
+TEST_CASE("labels are abbreviated before columns are numbered") {
+  const std::string text =
+      heat_map({{{0.25, 0.75}}, {"a"}, {"photosynthesis", "bank"}}, Colours::none, 22);
+  CHECK(widest_line(text) <= 22);
+  CHECK(text.find("…") != text.npos);
+  CHECK(text.find("0.25") != text.npos);
+}
+
+TEST_CASE("a shaded cell is as wide as its column, and a weight of nothing has no shade") {
+  const std::string text = heat_map({{{0.5, 0.0}}, {"a"}, {"longword", "b"}}, Colours::full, 80);
+  CHECK(text.find("m    0.50 \033[0m") != text.npos);
+  CHECK(text.ends_with("\033[0m 0.00 \n"));
+}
+
 TEST_CASE("colours are escapes of 24 bits, of a table of 256, or none") {
   const HeatMap map = map_of(2);
   CHECK(heat_map(map, Colours::full, 80).find("\033[48;2;") != std::string::npos);

@@ -1,9 +1,11 @@
 #include "train/storage/durable_file.h"
 
 #include <doctest/doctest.h>
+
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "core/file_error.h"
 
 #include <csignal>
 #include <fstream>
@@ -80,7 +82,7 @@ TEST_CASE("a write that fails half way leaves the old file and nothing beside it
   std::string error;
   {
     const FileSizeLimit limit(1000);
-    error = error_of<UserError>([&] { write_durably(file, std::string(100000, 'x')); });
+    error = error_of<FileError>([&] { write_durably(file, std::string(100000, 'x')); });
   }
   CHECK(error == file.string() + ": cannot write: File too large");
   CHECK(text_of(file) == "old");
@@ -90,7 +92,7 @@ TEST_CASE("a write that fails half way leaves the old file and nothing beside it
 TEST_CASE("a write to a missing folder is an error that names it") {
   const TempDir dir;
   const fs::path file = dir.path() / "none" / "f";
-  CHECK(error_of<UserError>([&] { write_durably(file, "x"); }) ==
+  CHECK(error_of<FileError>([&] { write_durably(file, "x"); }) ==
         file.string() + ": cannot create a file beside it: No such file or directory");
 }
 
