@@ -216,7 +216,8 @@ int run(const Options& options) {
   if (options.reporting.json)
     print(to_json(results));
   else
-    fmt::print("{}{}", to_table(results), probes.empty() ? "" : "\n" + commands::to_table(probes));
+    fmt::print("{}{}", to_table(results),
+               probes.empty() ? "" : fmt::format("\n{}", commands::to_table(probes)));
   say_written(parent);
   return judged(probes, options.reporting);
 }
