@@ -164,6 +164,35 @@ TEST_CASE("a bias of -inf hides keys as lengths and causality do") {
   }
 }
 
+TEST_CASE("attention with a bias agrees with the formula for every number of queries") {
+  const Random random(1, Purpose::dropout);
+  const auto heads = [](const Tensor& x) {
+    return permute(reshape(x, {3, x.dim(1), 2, 2}), {0, 2, 1, 3});
+  };
+  for (Index time = 1; time <= 35; ++time) {
+    CAPTURE(time);
+    const In in =
+        inputs_of({"", "", {{3, time, 4}, {3, 9, 4}, {3, 9, 4}, {2, time, 9}}, {}}, DType::float64);
+    // A low bias hides its key, and that of the first key all keys.
+    const Tensor low = minimum(in[3], slice(in[3], 2, 0, 1) - 0.5) + 1.5;
+    const Tensor zero = Tensor::scalar(0, DType::float64);
+    const Tensor hidden = where(less(low, zero), Tensor::scalar(-INFINITY, DType::float64), zero);
+    const std::vector<Parameter> x(in.begin(), in.end());
+    const Tensor bias = x[3] + hidden;
+    const AttentionMask mask{.key_lengths = {}, .bias = bias};
+    const Tensor actual = attention(x[0], x[1], x[2], mask, {.heads = 2, .scale = 0.5}, random);
+    const Tensor weights =
+        softmax(matmul(heads(x[0]), heads(x[1]), Transpose::second) * 0.5 + bias);
+    const Tensor expected =
+        reshape(permute(matmul(weights, heads(x[2])), {0, 2, 1, 3}), {3, time, 4});
+    const Gradients a = gradients_of(sum(actual * actual)),
+                    e = gradients_of(sum(expected * expected));
+    CHECK(max(abs(actual - expected)).item() < 1e-13);
+    for (const Parameter& parameter : x)
+      CHECK(max(abs(a.of(parameter) - e.of(parameter))).item() < 1e-12);
+  }
+}
+
 TEST_CASE("an attention bias shifts the weights in the ratio of its exponentials") {
   const Tensor x = Tensor::zeros({1, 2, 2});
   const Tensor bias = Tensor::from({0, std::log(3), std::log(4), 0}, {2, 2});
