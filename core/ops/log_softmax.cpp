@@ -37,7 +37,8 @@ Tensor logsumexp(const Tensor& x, const Axes& axes, bool keep) {
   return record(
       "logsumexp", y, {operand},
       [max, sum, x = operand.detach(), view = view](const Tensor& dy, InputGradients& inputs) {
-        // dx = dy softmax(x), not dy exp(x - y): where x is large, y has few digits after the point.
+        // dx = dy softmax(x), not dy exp(x - y): where x is large, y has few digits after the
+        // point.
         inputs.add(0, make(x.shape(), x.dtype(), [&]<class T>(T* dx) {
                      const T *from = numbers(x, dx), *gradient = numbers(dy, dx),
                              *maxima = numbers(max, dx), *sums = numbers(sum, dx);

@@ -88,29 +88,52 @@ Shape Builder::shape(int least_rank, int most_rank, Index most_elements) {
 
 std::vector<double> Builder::values(Index count) {
   // The simplest kinds first. All values of ordinary kinds are exact in both types.
-  const std::uint32_t kind =
-      extremes_ == 0 ? draw.below(5) : draw.below(5) == 4 ? 5 + draw.below(7) : draw.below(5);
+  const std::uint32_t kind = extremes_ == 0       ? draw.below(5)
+                             : draw.below(5) == 4 ? 5 + draw.below(7)
+                                                  : draw.below(5);
   const Random random(draw.below(1U << 16), Purpose::testing, kind);
-  const double specials[] = {0,    -0.0,    inf,     -inf,    NAN,    1e-40,  -3e-45, 1e38,
-                             -1e38, 1e-38,  3.4e38,  1e300,   5e-324, -1e4,   1e-30,  88.5};
+  const double specials[] = {0,     -0.0,  inf,    -inf,  NAN,    1e-40, -3e-45, 1e38,
+                             -1e38, 1e-38, 3.4e38, 1e300, 5e-324, -1e4,  1e-30,  88.5};
   std::vector<double> values(static_cast<std::size_t>(count));
   for (std::size_t i = 0; i < values.size(); ++i) {
     const std::uint32_t bits = random.bits(2 * i), more = random.bits(2 * i + 1);
     const double small = (more >> 8) * 0x1p-22 - 2, whole = bits % 5 - 2.0;  // in [-2, 2)
     const auto single = [](double v) { return static_cast<double>(static_cast<float>(v)); };
     switch (kind) {
-      case 0: values[i] = whole; break;  // with ties
-      case 1: values[i] = 1; break;
+      case 0:
+        values[i] = whole;
+        break;  // with ties
+      case 1:
+        values[i] = 1;
+        break;
       case 2:
-      case 3: values[i] = small; break;
-      case 4: values[i] = whole * small * 4; break;
-      case 5: values[i] = bits % 4 ? small : specials[more % std::size(specials)]; break;
-      case 6: values[i] = single(1e4 + 2 * small); break;
-      case 7: values[i] = single(small * 1e19); break;
-      case 8: values[i] = single(small * 1e-21); break;
-      case 9: values[i] = bits % 8 ? small : specials[more % 2]; break;  // zeros of both signs
-      case 10: values[i] = single(small * 1e-39); break;
-      case 11: values[i] = bits % 16 ? small : NAN; break;
+      case 3:
+        values[i] = small;
+        break;
+      case 4:
+        values[i] = whole * small * 4;
+        break;
+      case 5:
+        values[i] = bits % 4 ? small : specials[more % std::size(specials)];
+        break;
+      case 6:
+        values[i] = single(1e4 + 2 * small);
+        break;
+      case 7:
+        values[i] = single(small * 1e19);
+        break;
+      case 8:
+        values[i] = single(small * 1e-21);
+        break;
+      case 9:
+        values[i] = bits % 8 ? small : specials[more % 2];
+        break;  // zeros of both signs
+      case 10:
+        values[i] = single(small * 1e-39);
+        break;
+      case 11:
+        values[i] = bits % 16 ? small : NAN;
+        break;
     }
   }
   return values;
@@ -162,7 +185,8 @@ std::size_t Builder::any(int least_rank, int most_rank) {
     }
     if (!fitting.empty())  // mostly the last
       return fitting[fitting.size() - 1 -
-                     static_cast<std::size_t>(draw.index_below(std::min<Index>(3, std::ssize(fitting))))];
+                     static_cast<std::size_t>(
+                         draw.index_below(std::min<Index>(3, std::ssize(fitting))))];
   }
   return like(shape(least_rank, most_rank));
 }
@@ -189,7 +213,8 @@ Indices Builder::indices(const Shape& shape, Index limit, std::int32_t least) {
   const Random random(draw.below(1U << 16), Purpose::testing);
   std::vector<std::int32_t> ids(static_cast<std::size_t>(shape.size()));
   for (std::size_t i = 0; i < ids.size(); ++i)
-    ids[i] = least + static_cast<std::int32_t>(random.uniform(i) * static_cast<double>(limit - least));
+    ids[i] =
+        least + static_cast<std::int32_t>(random.uniform(i) * static_cast<double>(limit - least));
   return Indices(ids, shape);
 }
 

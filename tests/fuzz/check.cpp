@@ -29,8 +29,9 @@ Real held(double value, DType dtype) {
 }
 
 bool agrees(double got, const Number& expected, bool signs) {
-  const Real value = expected.over() ? std::copysign(std::numeric_limits<Real>::infinity(), expected.value)
-                                     : expected.value;
+  const Real value = expected.over()
+                         ? std::copysign(std::numeric_limits<Real>::infinity(), expected.value)
+                         : expected.value;
   if (expected.unsure) return true;
   if (std::isnan(value) || std::isnan(got)) return std::isnan(value) == std::isnan(got);
   if (std::isinf(value) || std::isinf(got)) return value == static_cast<Real>(got);
@@ -44,8 +45,13 @@ std::optional<Failure> compared(const std::string& what, const Tensor& got,
   const auto values = got.values();
   for (std::size_t i = 0; i < expected.size(); ++i)
     if (!agrees(values[i], expected[i], signs))
-      return Failure{got.dtype(), what, static_cast<Index>(i), values[i],
-                     static_cast<double>(expected[i].value), static_cast<double>(expected[i].bound()), {}};
+      return Failure{got.dtype(),
+                     what,
+                     static_cast<Index>(i),
+                     values[i],
+                     static_cast<double>(expected[i].value),
+                     static_cast<double>(expected[i].bound()),
+                     {}};
   return {};
 }
 
@@ -58,14 +64,24 @@ std::optional<Failure> check(const Case& sample, DType dtype) {
   }
   const Expected expected = expected_of(sample, dtype);
   if (outcome.output.shape() != expected.shape)
-    return Failure{dtype, "output", 0, 0, 0, 0,
+    return Failure{dtype,
+                   "output",
+                   0,
+                   0,
+                   0,
+                   0,
                    fmt::format("its shape is {}, not {}", outcome.output.shape(), expected.shape)};
   if (const auto failure = compared("output", outcome.output, expected.output,
                                     sample.steps.size() == 1 && sample.last().signs))
     return failure;
   for (std::size_t i = 0; i < outcome.gradients.size(); ++i) {
     if (outcome.gradients[i].shape() != sample.inputs[i].shape)
-      return Failure{dtype, fmt::format("gradient of x{}", i), 0, 0, 0, 0,
+      return Failure{dtype,
+                     fmt::format("gradient of x{}", i),
+                     0,
+                     0,
+                     0,
+                     0,
                      fmt::format("its shape is {}", outcome.gradients[i].shape())};
     if (const auto failure = compared(fmt::format("gradient of x{}", i), outcome.gradients[i],
                                       expected.gradients[i], false))
@@ -75,7 +91,12 @@ std::optional<Failure> check(const Case& sample, DType dtype) {
 }
 
 /// PyTorch's errors are not ours: its kernels may be less exact.
-constexpr double leniency = 64;
+double lenient(const Number& number) {
+  const double largest =
+      number.finite() ? std::max(1.0, static_cast<double>(std::fabs(number.value))) : 1;
+  return 64 * number.error + (number.dtype == DType::float32 ? 1e-4 : 1e-11) * largest /
+                                 static_cast<double>(number.format().unit);
+}
 
 std::optional<Failure> compared_with(const TorchSide& torch, const Case& sample) {
   const auto answers = torch.evaluate(sample);
@@ -87,19 +108,25 @@ std::optional<Failure> compared_with(const TorchSide& torch, const Case& sample)
     const auto differs = [&](const std::string& what, const std::vector<Number>& numbers) {
       std::optional<Failure> failure;
       for (Number number : numbers) {
-        number.error *= leniency;
+        number.error = lenient(number);
         if (value == answers[i].values.end())
           return std::optional(Failure{dtype, what, 0, 0, 0, 0, "has too few elements"});
         if (!failure && !agrees(*value, number, false))
-          failure = Failure{dtype, what, value - answers[i].values.begin(), *value,
-                            static_cast<double>(number.value), static_cast<double>(number.bound()), {}};
+          failure = Failure{dtype,
+                            what,
+                            value - answers[i].values.begin(),
+                            *value,
+                            static_cast<double>(number.value),
+                            static_cast<double>(number.bound()),
+                            {}};
         ++value;
       }
       return failure;
     };
     if (const auto failure = differs("PyTorch's output", expected.output)) return failure;
     for (std::size_t x = 0; x < expected.gradients.size(); ++x)
-      if (const auto failure = differs(fmt::format("PyTorch's gradient of x{}", x), expected.gradients[x]))
+      if (const auto failure =
+              differs(fmt::format("PyTorch's gradient of x{}", x), expected.gradients[x]))
         return failure;
   }
   return {};
@@ -125,13 +152,15 @@ Outcome outcome_of(const Case& sample, DType dtype) {
   std::vector<Parameter> parameters;
   for (const Input& input : sample.inputs)
     parameters.emplace_back(Tensor::from(input.values, input.shape, dtype));
-  Tensor y = last_of<Tensor>(sample, {parameters.begin(), parameters.end()},
-                             [](const Step& step, const In& operands) { return step.run(operands); });
+  Tensor y =
+      last_of<Tensor>(sample, {parameters.begin(), parameters.end()},
+                      [](const Step& step, const In& operands) { return step.run(operands); });
   Outcome outcome{y.detach(), {}};
   Gradients gradients;
   if (y.node())
-    gradients = gradients_of(sum(std::move(y) * Tensor::from(weights_of(sample, outcome.output.size()),
-                                                  outcome.output.shape(), dtype)));
+    gradients =
+        gradients_of(sum(std::move(y) * Tensor::from(weights_of(sample, outcome.output.size()),
+                                                     outcome.output.shape(), dtype)));
   for (const Parameter& parameter : parameters)
     outcome.gradients.push_back(gradients.has(parameter) ? gradients.of(parameter)
                                                          : Tensor::zeros(parameter.shape(), dtype));
@@ -185,9 +214,9 @@ std::string call_of(const Case& sample, const Step& step) {
 std::string summary_of(const Failure& failure) {
   if (!failure.message.empty())
     return fmt::format("{}: {} ({})", failure.what, failure.message, to_string(failure.dtype));
-  return fmt::format("{}, element {}: {}, expected {} within {} ({})", failure.what, failure.element,
-                     text(failure.got), text(failure.expected), text(failure.bound),
-                     to_string(failure.dtype));
+  return fmt::format("{}, element {}: {}, expected {} within {} ({})", failure.what,
+                     failure.element, text(failure.got), text(failure.expected),
+                     text(failure.bound), to_string(failure.dtype));
 }
 
 std::string code_of(const Case& sample, const Failure& failure) {
@@ -196,16 +225,15 @@ std::string code_of(const Case& sample, const Failure& failure) {
     code += fmt::format("  const Parameter x{}(Tensor::from({}, {}, dtype));\n", i,
                         text(sample.inputs[i].values), text(sample.inputs[i].shape));
   for (std::size_t i = 0; i < sample.steps.size(); ++i)
-    code += fmt::format("  const Tensor y{} = {};\n", i,
-                        call_of(sample, sample.steps[i]));
+    code += fmt::format("  const Tensor y{} = {};\n", i, call_of(sample, sample.steps[i]));
   const std::string y = fmt::format("y{}", sample.steps.size() - 1);
   std::string checked = y;
   if (failure.what.starts_with("PyTorch")) return code;
   if (failure.what != "output") {
     std::string weighted = y;
     if (const Shape shape = expected_of(sample, failure.dtype).shape; sample.weights.size() > 1)
-      weighted += fmt::format(" * Tensor::from({}, {}, dtype)", text(weights_of(sample, shape.size())),
-                              text(shape));
+      weighted += fmt::format(" * Tensor::from({}, {}, dtype)",
+                              text(weights_of(sample, shape.size())), text(shape));
     code += fmt::format("  const Gradients gradients = gradients_of(sum({}));\n", weighted);
     checked = fmt::format("gradients.of({})", failure.what.substr(failure.what.rfind(' ') + 1));
   }

@@ -77,15 +77,14 @@ Scalar gelu(const Scalar& x) {
   // Beyond 20 it is 0 or x; between, 1 + tanh cancels.
   const bool far = size > 20;
   const Real tiny = 1e-30L / x.number.format().unit;
-  const Real slope = far ? (v > 0 ? 1 : 0)
-                         : (1 + t) / 2 + v / 2 * (1 - t * t) * c * (1 + 3 * 0.044715L * v * v);
+  const Real slope =
+      far ? (v > 0 ? 1 : 0) : (1 + t) / 2 + v / 2 * (1 - t * t) * c * (1 + 3 * 0.044715L * v * v);
   Number y = rounded(far ? std::max<Real>(v, 0) : v / 2 * (1 + t),
-                     times(x.number.error, std::fabs(slope) + 1) + (far ? tiny : 4 * size), x.dtype(),
-                     x.number.unsure || v == -std::numeric_limits<Real>::infinity());
+                     times(x.number.error, std::fabs(slope) + 1) + (far ? tiny : 4 * size),
+                     x.dtype(), x.number.unsure || v == -std::numeric_limits<Real>::infinity());
   if (std::isnan(v)) y.value = v;
-  const Number derivative = rounded(
-      slope, far ? tiny : 8 * (1 + size) + 2 * x.number.error, x.dtype(),
-      x.number.unsure || !x.number.finite());
+  const Number derivative = rounded(slope, far ? tiny : 8 * (1 + size) + 2 * x.number.error,
+                                    x.dtype(), x.number.unsure || !x.number.finite());
   return function_of(y, {{x, derivative}});
 }
 

@@ -7,7 +7,8 @@
 /// What the draws of all families share: the oracle's loops over arrays.
 namespace qkv::fuzz {
 
-/// The position in an array of `shape` that position `i` of `to`, to which it broadcasts, stems from.
+/// The position in an array of `shape` that position `i` of `to`, to which it broadcasts, stems
+/// from.
 Index broadcast_position(const Shape& shape, const Shape& to, Index i);
 Array broadcast_to(const Array& x, const Shape& shape);
 
@@ -39,7 +40,8 @@ inline DType dtype_in(const Arrays& arrays) {
 /// Elements that a reduction joins, for each element of its result.
 std::vector<std::vector<Index>> columns(const Shape& shape,
                                         const std::array<bool, Shape::max_rank>& reduced);
-Shape reduced_shape(const Shape& shape, const std::array<bool, Shape::max_rank>& reduced, bool keep);
+Shape reduced_shape(const Shape& shape, const std::array<bool, Shape::max_rank>& reduced,
+                    bool keep);
 
 std::vector<Scalar> at(const Array& x, std::span<const Index> positions);
 inline std::span<const Scalar> row(const Array& x, Index i, Index width) {

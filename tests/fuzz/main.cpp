@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <memory>
 #include <set>
 
@@ -27,7 +28,7 @@ struct Options {
 
 /// What a worker leaves behind, also when it crashes.
 struct Board {
-  std::uint64_t index = 0;  ///< of the case that it works at
+  std::uint64_t index = 0;         ///< of the case that it works at
   std::uint64_t counts[128] = {};  ///< cases by family
 };
 
@@ -35,7 +36,9 @@ struct Board {
 template <class T>
 class Shared {
  public:
-  Shared() : memory_(mmap(nullptr, sizeof(T), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) {
+  Shared()
+      : memory_(
+            mmap(nullptr, sizeof(T), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) {
     require<ValueError>(memory_ != MAP_FAILED, "[fuzz] no shared memory");
     new (memory_) T;
   }
@@ -110,7 +113,7 @@ std::optional<Failure> guarded(const Case& sample, const TorchSide* torch) {
   });
   if (WIFSIGNALED(status)) return Failure{DType::float32, "call", 0, 0, 0, 0, signal_of(status)};
   if (!found->failed) return {};
-  return Failure{found->dtype, found->what,     found->element, found->got,
+  return Failure{found->dtype,    found->what,  found->element, found->got,
                  found->expected, found->bound, found->message};
 }
 
@@ -144,9 +147,10 @@ int fuzz(const Options& options) {
   const Shared<Board> board;
   board->index = options.first;
   std::uint64_t failures = 0, crashes = 0;
-  const std::uint64_t end = options.cases > std::numeric_limits<std::uint64_t>::max() - options.first
-                                ? options.cases
-                                : options.first + options.cases;
+  const std::uint64_t end =
+      options.cases > std::numeric_limits<std::uint64_t>::max() - options.first
+          ? options.cases
+          : options.first + options.cases;
   std::map<std::string, int> reported;
   while (board->index < end && seconds() < options.seconds) {
     const int status = forked([&] {
@@ -166,12 +170,15 @@ int fuzz(const Options& options) {
     Draw draw(options.seed, board->index);
     if (reported[draw_case(draw).family]++ < 2) {
       const std::string when = fmt::format("after {:.1f} s", seconds());
-      // In a process of its own; what crashes while it shrinks is checked in a process for each try.
+      // In a process of its own; what crashes while it shrinks is checked in a process for each
+      // try.
       const int ended = WIFSIGNALED(status) ? status : forked([&] {
-        report(options.seed, board->index, when, [&](const Case& sample) { return check(sample, torch); });
+        report(options.seed, board->index, when,
+               [&](const Case& sample) { return check(sample, torch); });
         return 0;
       });
-      if (WIFSIGNALED(ended)) report(options.seed, board->index, when,
+      if (WIFSIGNALED(ended))
+        report(options.seed, board->index, when,
                [&](const Case& sample) { return guarded(sample, torch); });
     }
     ++board->index;
@@ -181,10 +188,28 @@ int fuzz(const Options& options) {
     fmt::print("{}{:<34}{:>8}", i % 2 ? "   " : "\n", names[i], board->counts[i]);
     cases += board->counts[i];
   }
-  fmt::print("\n\nseed {}: {} cases in {:.0f} s, {} wrong, {} of them crashes; {}\n", options.seed, cases,
-             seconds(), failures, crashes, torch ? torch->version() : "PyTorch skipped");
+  fmt::print("\n\nseed {}: {} cases in {:.0f} s, {} wrong, {} of them crashes; {}\n", options.seed,
+             cases, seconds(), failures, crashes, torch ? torch->version() : "PyTorch skipped");
   for (const auto& [family, count] : reported) fmt::print("  {}: {}\n", family, count);
   return failures ? 1 : 0;
+}
+
+/// Every op that a header declares has a draw.
+void require_draws(const std::string& header) {
+  std::ifstream file(header);
+  std::size_t declared = 0;
+  for (std::string line; std::getline(file, line);)
+    for (const std::string result :
+         {"Tensor ", "std::vector<Tensor> ", "Indices ", "TopK ", "RecurrentOutput "}) {
+      if (!line.starts_with(result) || line.find('(') == std::string::npos) continue;
+      const std::string name = line.substr(result.size(), line.find('(') - result.size());
+      ++declared;
+      require<ValueError>(op_draws().contains(name),
+                          "[fuzz] {} of {} has no draw: add one to the table of its family in "
+                          "tests/fuzz/ops/",
+                          name, header);
+    }
+  require<ValueError>(declared > 20, "[fuzz] {} declares no ops", header);
 }
 
 Options parsed(int count, char** arguments) {
@@ -203,6 +228,8 @@ Options parsed(int count, char** arguments) {
       options.cases = std::stoull(value());
     else if (name == "--torch")
       options.torch = value();
+    else if (name == "--header")
+      require_draws(value());
     else if (name == "--first")
       options.first = std::stoull(value());
     else

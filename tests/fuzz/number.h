@@ -17,10 +17,9 @@ struct Format {
 };
 
 inline const Format& format_of(DType dtype) {
-  static const Format formats[] = {{0x1p-24L, std::numeric_limits<float>::max(),
-                                    std::numeric_limits<float>::min()},
-                                   {0x1p-53L, std::numeric_limits<double>::max(),
-                                    std::numeric_limits<double>::min()}};
+  static const Format formats[] = {
+      {0x1p-24L, std::numeric_limits<float>::max(), std::numeric_limits<float>::min()},
+      {0x1p-53L, std::numeric_limits<double>::max(), std::numeric_limits<double>::min()}};
   return formats[dtype == DType::float32 ? 0 : 1];
 }
 
@@ -55,7 +54,8 @@ inline Number constant(Real value, DType dtype) {
   const Real held = dtype == DType::float32 ? static_cast<Real>(static_cast<float>(value))
                                             : static_cast<Real>(static_cast<double>(value));
   const Real error = std::max(std::fabs(value), format_of(dtype).smallest_normal);
-  return {value, held == value || std::isnan(value) ? 0 : static_cast<double>(error), dtype, held == 0 && value != 0};
+  return {value, held == value || std::isnan(value) ? 0 : static_cast<double>(error), dtype,
+          held == 0 && value != 0};
 }
 
 /// `value` after an operation whose operands' errors alone make it `error` wrong, and which rounds
@@ -111,8 +111,8 @@ inline Number operator-(const Number& a, const Number& b) {
 }
 
 inline Number operator*(const Number& a, const Number& b) {
-  const Real error = times(a.error, b.value) + times(b.error, a.value) +
-                     a.error * b.error * a.format().unit;
+  const Real error =
+      times(a.error, b.value) + times(b.error, a.value) + a.error * b.error * a.format().unit;
   const Real value = a.value * b.value;
   return after_overflow(rounded(value, error, a.dtype, a.unsure || b.unsure, 1,
                                 [&] { return rest(a.value, b.value, -value); }),
@@ -122,9 +122,9 @@ inline Number operator*(const Number& a, const Number& b) {
 inline Number operator/(const Number& a, const Number& b) {
   const Real value = a.value / b.value;
   const bool near_zero = !b.exact() && std::fabs(b.value) <= b.bound();
-  Number result = rounded(value, (a.error + times(b.error, value)) / std::fabs(b.value), a.dtype,
-                          a.unsure || b.unsure || near_zero, 1,
-                          [&] { return rest(value, b.value, -a.value); });
+  Number result =
+      rounded(value, (a.error + times(b.error, value)) / std::fabs(b.value), a.dtype,
+              a.unsure || b.unsure || near_zero, 1, [&] { return rest(value, b.value, -a.value); });
   // By an infinity that should be finite: 0 instead of a small value.
   if (b.over() && !a.over()) result.loosen(std::fabs(value) / a.format().unit);
   return after_overflow(result, a.over());
@@ -132,10 +132,10 @@ inline Number operator/(const Number& a, const Number& b) {
 
 /// f(x) from its exact value and derivative, where computing it rounds `roundings` times.
 inline Number function(const Number& x, Real value, Real derivative, Real roundings = 3) {
-  return rounded(value, times(x.error, derivative), x.dtype,
-                 x.unsure || x.error * x.format().unit * slack > 1e-2L * std::max<Real>(
-                                                                     1, std::fabs(x.value)),
-                 roundings);
+  return rounded(
+      value, times(x.error, derivative), x.dtype,
+      x.unsure || x.error * x.format().unit * slack > 1e-2L * std::max<Real>(1, std::fabs(x.value)),
+      roundings);
 }
 
 inline Number exp(const Number& x) {
@@ -151,10 +151,11 @@ inline Number log(const Number& x) {
 
 inline Number sqrt(const Number& x) {
   const Real value = std::sqrt(x.value);
-  Number y = rounded(value, x.error == 0 ? 0 : std::min(x.error / (2 * value),
-                                                       std::sqrt(x.error / x.format().unit)),
-                     x.dtype, x.unsure || (!x.exact() && x.value - x.bound() < 0), 1,
-                     [&] { return rest(value, value, -x.value); });
+  Number y = rounded(
+      value,
+      x.error == 0 ? 0 : std::min(x.error / (2 * value), std::sqrt(x.error / x.format().unit)),
+      x.dtype, x.unsure || (!x.exact() && x.value - x.bound() < 0), 1,
+      [&] { return rest(value, value, -x.value); });
   return after_overflow(y, x.over());
 }
 

@@ -17,10 +17,13 @@ class Stepper {
     if (options_.kind != OptimizerKind::adamw && options_.weight_decay != 0)
       g = g + number(options_.weight_decay) * value_;
     switch (options_.kind) {
-      case OptimizerKind::sgd: return sgd(g);
+      case OptimizerKind::sgd:
+        return sgd(g);
       case OptimizerKind::adam:
-      case OptimizerKind::adamw: return adam(g, t);
-      case OptimizerKind::rmsprop: return rmsprop(g);
+      case OptimizerKind::adamw:
+        return adam(g, t);
+      case OptimizerKind::rmsprop:
+        return rmsprop(g);
       case OptimizerKind::adagrad:
         v_ = v_ + g * g;
         return move(g / (sqrt(v_) + number(options_.epsilon)));
@@ -70,7 +73,8 @@ class Stepper {
 std::string code_of(const OptimizerOptions& options) {
   constexpr const char* kinds[] = {"sgd", "adam", "adamw", "rmsprop", "adagrad"};
   return fmt::format(
-      "{{.kind = OptimizerKind::{}, .lr = {}, .momentum = {}, .nesterov = {}, .beta1 = {}, .beta2 = "
+      "{{.kind = OptimizerKind::{}, .lr = {}, .momentum = {}, .nesterov = {}, .beta1 = {}, .beta2 "
+      "= "
       "{}, .amsgrad = {}, .epsilon = {}, .weight_decay = {}}}",
       kinds[static_cast<int>(options.kind)], text(options.lr), text(options.momentum),
       text(options.nesterov), text(options.beta1), text(options.beta2), text(options.amsgrad),

@@ -45,7 +45,8 @@ std::vector<TorchSide::Answer> TorchSide::evaluate(const Case& sample) const {
   std::vector<std::string> shapes, steps;
   for (const Input& input : sample.inputs)
     shapes.push_back(fmt::format("[{}]", fmt::join(input.shape.sizes(), ", ")));
-  for (const Step& step : sample.steps) steps.push_back(fmt::format("\"{}\"", call_of(sample, step)));
+  for (const Step& step : sample.steps)
+    steps.push_back(fmt::format("\"{}\"", call_of(sample, step)));
   fmt::print(to_.get(), "{{\"inputs\": [{}], \"steps\": [{}], \"weights\": {}}}\n",
              fmt::join(shapes, ", "), fmt::join(steps, ", "), sample.weights.size());
   const auto write = [&](const std::vector<double>& values) {

@@ -65,15 +65,20 @@ add, subtract, multiply, divide = torch.add, torch.sub, torch.mul, torch.div
 maximum, minimum, sin, cos, erf = torch.maximum, torch.minimum, torch.sin, torch.cos, torch.erf
 sqrt, abs, exp, log, tanh, sigmoid, relu, silu = (torch.sqrt, torch.abs, torch.exp, torch.log, torch.tanh,
                                                   torch.sigmoid, torch.relu, F.silu)
-gelu_exact, clamp, power = F.gelu, torch.clamp, torch.pow
+gelu_exact, clamp = F.gelu, torch.clamp
 
 
 def affine(x, scale, shift):
     return scale * x + shift
 
 
+def power(x, exponent):
+    return torch.pow(x + 0.0 if exponent in (0.5, -0.5) else x, exponent)  # of -0.0 it takes another root
+
+
 def gelu(x):
-    return F.gelu(x, approximate="tanh")
+    near = F.gelu(x.clamp(-100, 100), approximate="tanh")  # whose cube does not overflow
+    return torch.where(x.abs() > 100, x.relu(), near)
 
 
 def softplus(x):
@@ -191,7 +196,7 @@ def argmax(x, axes, keep):
 
 class topk:
     def __init__(self, x, count, axis):
-        self.values = x.topk(count, axis).values
+        self.values = x.sort(dim=axis, descending=True, stable=True).values.narrow(axis, 0, count)
 
 
 def logsumexp(x, axes, keep):

@@ -10,7 +10,8 @@ using Unary = Tensor (*)(const Tensor&);
 
 /// A shape that broadcasts with this one.
 Shape partner(Draw& draw, const Shape& shape) {
-  const auto skipped = draw.chance(25) ? static_cast<std::size_t>(draw.index_below(shape.rank() + 1)) : 0;
+  const auto skipped =
+      draw.chance(25) ? static_cast<std::size_t>(draw.index_below(shape.rank() + 1)) : 0;
   std::vector<Index> sizes(shape.begin() + skipped, shape.end());
   for (Index& size : sizes)
     if (draw.chance(15)) size = 1;
@@ -50,7 +51,8 @@ Number number(Real value, const Scalar& like, bool unsure = false) {
   return {value, 0, like.dtype(), unsure};
 }
 
-/// x where it is above or below a bound, else the bound; the derivative is unsure where the side is.
+/// x where it is above or below a bound, else the bound; the derivative is unsure where the side
+/// is.
 Scalar limited(const Scalar& x, double low, double high) {
   const Scalar least = constant_like(low, x), most = constant_like(high, x);
   if (std::isnan(x.value())) return function_of(x.number, {{x, number(0, x, true)}});
@@ -86,8 +88,7 @@ Scalar power_of(const Scalar& x, double p) {
     const Number exponent = constant(q, x.dtype());
     const Real value = std::pow(x.value(), q), v = std::fabs(x.value());
     Number y = function(x.number, value, q == 0 ? 0 : q * std::pow(x.value(), q - 1), 3);
-    if (v > 0 && std::isfinite(value))
-      y.loosen(times(exponent.error, value * std::log(v)));
+    if (v > 0 && std::isfinite(value)) y.loosen(times(exponent.error, value * std::log(v)));
     return y;
   };
   if (p == 0) return Scalar{number(1, x)};
@@ -96,13 +97,15 @@ Scalar power_of(const Scalar& x, double p) {
 
 Scalar gelu_exact_of(const Scalar& x) {
   const Real v = x.value(), share = std::erfc(-v / std::numbers::sqrt2_v<Real>) / 2;
-  const Real density = std::exp(-v * v / 2) * std::numbers::inv_sqrtpi_v<Real> / std::numbers::sqrt2_v<Real>;
+  const Real density =
+      std::exp(-v * v / 2) * std::numbers::inv_sqrtpi_v<Real> / std::numbers::sqrt2_v<Real>;
   const bool unsure = x.number.unsure || (std::isinf(v) && v < 0);
   const Real size = std::min<Real>(std::fabs(v), 1e30L);
   // The argument of erfc is rounded, which its tail magnifies; PyTorch's 1 + erf cancels there.
   const Number y = rounded(v * share, times(x.number.error, 2) + 4 * size, x.dtype(), unsure);
-  const Number derivative = rounded(share + v * density, 8 * (1 + size * std::exp(-v * v / 4)) + 2 * x.number.error,
-                                    x.dtype(), unsure || !x.number.finite());
+  const Number derivative =
+      rounded(share + v * density, 8 * (1 + size * std::exp(-v * v / 4)) + 2 * x.number.error,
+              x.dtype(), unsure || !x.number.finite());
   return function_of(y, {{x, derivative}});
 }
 
@@ -149,7 +152,8 @@ Scalar larger(const Scalar& a, const Scalar& b, bool smaller) {
     const Number half = number(0.5L, a);
     return function_of(a.number, {{a, half}, {b, half}});
   }
-  const bool first = std::isnan(a.value()) || (!std::isnan(b.value()) && low.value() > high.value());
+  const bool first =
+      std::isnan(a.value()) || (!std::isnan(b.value()) && low.value() > high.value());
   const Scalar& chosen = first ? a : b;
   const Number share = number(1, a, unsure);
   if (!unsure) return function_of(chosen.number, {{chosen, share}});
@@ -162,17 +166,20 @@ OpDraw comparison(const std::string& name, Binary run, F holds) {
   return binary(name, run, [=](const Scalar& a, const Scalar& b) {
     const bool nan = std::isnan(a.value()) || std::isnan(b.value());
     const bool unsure = !nan && below(a.number, b.number) == Answer::unsure;
-    return Scalar{number(holds(a.value(), b.value()) ? 1 : 0, a, unsure || a.number.unsure || b.number.unsure)};
+    return Scalar{number(holds(a.value(), b.value()) ? 1 : 0, a,
+                         unsure || a.number.unsure || b.number.unsure)};
   });
 }
 
 void draw_affine(Builder& b) {
-  const double scale = b.option({2, 1, -1, 0.5, 0, 0.1, -3, 1e-30}), shift = b.option({0, 1, -2, 0.3, 1e4});
+  const double scale = b.option({2, 1, -1, 0.5, 0, 0.1, -3, 1e-30}),
+               shift = b.option({0, 1, -2, 0.3, 1e4});
   b.add("affine", {b.any(0)},
         {fmt::format("affine($0, {}, {})", text(scale), text(shift)),
          [=](const In& x) { return affine(x[0], scale, shift); },
          [=](const Arrays& x) {
-           return map(x[0], [=](const Scalar& s) { return Real{scale} * s + constant_like(shift, s); });
+           return map(x[0],
+                      [=](const Scalar& s) { return Real{scale} * s + constant_like(shift, s); });
          }});
 }
 
@@ -236,14 +243,18 @@ void draw_clamp(Builder& b) {
 void draw_where(Builder& b) {
   const std::size_t x = b.any(0);
   const Shape shape = b.shape_of(x);
-  const std::size_t y = b.like(partner(b.draw, shape)), condition = b.whole(partner(b.draw, shape), 2);
+  const std::size_t y = b.like(partner(b.draw, shape)),
+                    condition = b.whole(partner(b.draw, shape), 2);
   b.add("where", {condition, x, y},
         {"where($0, $1, $2)", [](const In& in) { return where(in[0], in[1], in[2]); },
          [](const Arrays& in) {
-           const Shape to = broadcast("fuzz", in[0].shape, broadcast("fuzz", in[1].shape, in[2].shape));
-           const Array c = broadcast_to(in[0], to), p = broadcast_to(in[1], to), q = broadcast_to(in[2], to);
+           const Shape to =
+               broadcast("fuzz", in[0].shape, broadcast("fuzz", in[1].shape, in[2].shape));
+           const Array c = broadcast_to(in[0], to), p = broadcast_to(in[1], to),
+                       q = broadcast_to(in[2], to);
            Array y{to, {}};
-           for (Index i = 0; i < to.size(); ++i) y.scalars.push_back(c[i].value() != 0 ? p[i] : q[i]);
+           for (Index i = 0; i < to.size(); ++i)
+             y.scalars.push_back(c[i].value() != 0 ? p[i] : q[i]);
            return y;
          },
          true});
@@ -268,25 +279,36 @@ void draw_masked_fill(Builder& b) {
 
 const std::map<std::string, OpDraw>& elementwise_draws() {
   static const std::map<std::string, OpDraw> draws = {
-      {"add", binary("add", qkv::add, [](const Scalar& a, const Scalar& b) { return a + b; }, true)},
-      {"subtract", binary("subtract", qkv::subtract, [](const Scalar& a, const Scalar& b) { return a - b; }, true)},
-      {"multiply", binary("multiply", qkv::multiply, [](const Scalar& a, const Scalar& b) { return a * b; }, true)},
-      {"divide", binary("divide", qkv::divide, [](const Scalar& a, const Scalar& b) { return a / b; }, true)},
+      {"add", binary(
+                  "add", qkv::add, [](const Scalar& a, const Scalar& b) { return a + b; }, true)},
+      {"subtract", binary(
+                       "subtract", qkv::subtract,
+                       [](const Scalar& a, const Scalar& b) { return a - b; }, true)},
+      {"multiply", binary(
+                       "multiply", qkv::multiply,
+                       [](const Scalar& a, const Scalar& b) { return a * b; }, true)},
+      {"divide",
+       binary(
+           "divide", qkv::divide, [](const Scalar& a, const Scalar& b) { return a / b; }, true)},
       {"affine", [](Builder& b) { b.draw.chance(60) ? draw_operator(b) : draw_affine(b); }},
       {"power", draw_power},
-      {"sqrt", unary("sqrt", qkv::sqrt, [](const Scalar& x) { return sqrt(x); }, true)},
+      {"sqrt", unary(
+                   "sqrt", qkv::sqrt, [](const Scalar& x) { return sqrt(x); }, true)},
       {"abs", unary("abs", qkv::abs, absolute, true)},
       {"clamp", draw_clamp},
       {"exp", unary("exp", qkv::exp, [](const Scalar& x) { return exp(x); })},
       {"log", unary("log", qkv::log, [](const Scalar& x) { return log(x); })},
-      {"tanh", unary("tanh", qkv::tanh, [](const Scalar& x) { return tanh(x); }, true)},
+      {"tanh", unary(
+                   "tanh", qkv::tanh, [](const Scalar& x) { return tanh(x); }, true)},
       {"sigmoid", unary("sigmoid", qkv::sigmoid, [](const Scalar& x) { return sigmoid(x); })},
       {"sin", unary("sin", qkv::sin, trigonometric(false))},
       {"cos", unary("cos", qkv::cos, trigonometric(true))},
       {"erf", unary("erf", qkv::erf, erf_of)},
       {"softplus", unary("softplus", qkv::softplus, softplus_of)},
-      {"maximum", binary("maximum", qkv::maximum, [](const Scalar& a, const Scalar& b) { return larger(a, b, false); })},
-      {"minimum", binary("minimum", qkv::minimum, [](const Scalar& a, const Scalar& b) { return larger(a, b, true); })},
+      {"maximum", binary("maximum", qkv::maximum,
+                         [](const Scalar& a, const Scalar& b) { return larger(a, b, false); })},
+      {"minimum", binary("minimum", qkv::minimum,
+                         [](const Scalar& a, const Scalar& b) { return larger(a, b, true); })},
       {"relu", unary("relu", qkv::relu, positive_part, true)},
       {"gelu", unary("gelu", qkv::gelu, [](const Scalar& x) { return gelu(x); })},
       {"gelu_exact", unary("gelu_exact", qkv::gelu_exact, gelu_exact_of)},
@@ -294,9 +316,11 @@ const std::map<std::string, OpDraw>& elementwise_draws() {
       {"equal", comparison("equal", qkv::equal, [](Real a, Real b) { return a == b; })},
       {"not_equal", comparison("not_equal", qkv::not_equal, [](Real a, Real b) { return a != b; })},
       {"less", comparison("less", qkv::less, [](Real a, Real b) { return a < b; })},
-      {"less_equal", comparison("less_equal", qkv::less_equal, [](Real a, Real b) { return a <= b; })},
+      {"less_equal",
+       comparison("less_equal", qkv::less_equal, [](Real a, Real b) { return a <= b; })},
       {"greater", comparison("greater", qkv::greater, [](Real a, Real b) { return a > b; })},
-      {"greater_equal", comparison("greater_equal", qkv::greater_equal, [](Real a, Real b) { return a >= b; })},
+      {"greater_equal",
+       comparison("greater_equal", qkv::greater_equal, [](Real a, Real b) { return a >= b; })},
       {"where", draw_where},
       {"masked_fill", draw_masked_fill},
   };

@@ -49,7 +49,8 @@ Array product(const Array& a, const Array& b, bool ta, bool tb) {
     rows.clear();
     columns.clear();
     for (Index i = 0; i < m; ++i)
-      for (Index p = 0; p < k; ++p) rows.push_back(ta ? element(a, sa, p, i) : element(a, sa, i, p));
+      for (Index p = 0; p < k; ++p)
+        rows.push_back(ta ? element(a, sa, p, i) : element(a, sa, i, p));
     for (Index j = 0; j < n; ++j)
       for (Index p = 0; p < k; ++p)
         columns.push_back(tb ? element(b, sb, j, p) : element(b, sb, p, j));
@@ -57,14 +58,16 @@ Array product(const Array& a, const Array& b, bool ta, bool tb) {
       for (Index j = 0; j < n; ++j)
         y.scalars.push_back(dot(
             std::span(rows).subspan(static_cast<std::size_t>(i * k), static_cast<std::size_t>(k)),
-            std::span(columns).subspan(static_cast<std::size_t>(j * k), static_cast<std::size_t>(k)),
+            std::span(columns).subspan(static_cast<std::size_t>(j * k),
+                                       static_cast<std::size_t>(k)),
             dtype));
   }
   return y;
 }
 
 void draw_matmul(Builder& b) {
-  const Index m = b.size(65), n = b.size(65), k = b.size(std::clamp<Index>(40000 / std::max<Index>(1, m * n), 3, 130));
+  const Index m = b.size(65), n = b.size(65),
+              k = b.size(std::clamp<Index>(40000 / std::max<Index>(1, m * n), 3, 130));
   const auto transpose = b.draw.pick({Transpose::none, Transpose::first, Transpose::second});
   const bool ta = transpose == Transpose::first, tb = transpose == Transpose::second;
   std::vector<Index> first = ta ? std::vector{k, m} : std::vector{m, k};
@@ -99,8 +102,9 @@ OpDraw affine_map(const std::string& name, Linear run, bool activated) {
           {name + (bias ? "($0, $1, $2)" : "($0, $1)"),
            [=](const In& given) { return run(given[0], given[1], bias ? given[2] : Tensor()); },
            [=](const Arrays& given) {
-             return linear(activated ? map(given[0], [](const Scalar& s) { return gelu(s); }) : given[0],
-                           given[1], bias ? &given[2] : nullptr);
+             return linear(
+                 activated ? map(given[0], [](const Scalar& s) { return gelu(s); }) : given[0],
+                 given[1], bias ? &given[2] : nullptr);
            }});
   };
 }
@@ -151,9 +155,8 @@ struct Attention {
 
   /// Keys that query t of sequence n may attend to.
   Index visible(Index n, Index t, Index queries, Index keys) const {
-    const Index length = mask.key_lengths.size()
-                             ? mask.key_lengths.data()[static_cast<std::size_t>(n)]
-                             : keys;
+    const Index length =
+        mask.key_lengths.size() ? mask.key_lengths.data()[static_cast<std::size_t>(n)] : keys;
     return mask.causal ? std::clamp<Index>(t + 1 + keys - queries, 0, length) : length;
   }
 
@@ -176,9 +179,9 @@ struct Attention {
           std::vector<Scalar> scores;
           const Index seen = visible(n, t, queries, keys);
           const auto of = [&](const Array& x, Index rows, Index i) {
-            return std::span(x.scalars)
-                .subspan(static_cast<std::size_t>((n * rows + i) * width + h * part),
-                         static_cast<std::size_t>(part));
+            return std::span(x.scalars).subspan(
+                static_cast<std::size_t>((n * rows + i) * width + h * part),
+                static_cast<std::size_t>(part));
           };
           for (Index j = 0; j < seen; ++j) {
             const Scalar score = dot(of(q, queries, t), of(k, keys, j), dtype);
@@ -186,11 +189,16 @@ struct Attention {
           }
           std::vector<Scalar> row = softmax(scores, dtype);
           // Keys that are all infinitely far off give zeros or, as in PyTorch, NaN.
-          if (!scores.empty() && shift_of(scores, dtype).value() == -std::numeric_limits<Real>::infinity())
-            for (Scalar& weight : row) weight.number.unsure = true;
+          if (!scores.empty() &&
+              shift_of(scores, dtype).value() == -std::numeric_limits<Real>::infinity())
+            for (std::size_t j = 0; j < row.size(); ++j) {
+              const Number unsure{0, 0, dtype, true};
+              row[j] = function_of(unsure, {{scores[j], unsure}});
+            }
           // Beside a NaN, a hidden key may get NaN as well, as in PyTorch.
           Scalar hidden = zero(dtype);
-          hidden.number.unsure = std::ranges::any_of(row, [](const Scalar& s) { return std::isnan(s.value()); });
+          hidden.number.unsure = std::ranges::any_of(
+              row, [](const Scalar& s) { return s.number.unsure || std::isnan(s.value()); });
           row.resize(static_cast<std::size_t>(keys), hidden);
           y.scalars.insert(y.scalars.end(), row.begin(), row.end());
         }
@@ -210,13 +218,14 @@ struct Attention {
           std::vector<Scalar> used;
           for (Index j = 0; j < seen; ++j) {
             const Scalar& weight = w[(problem * queries + t) * keys + j];
-            used.push_back(options.dropout > 0
-                               ? dropped(weight, (problem * keys + j) * queries + t, options.dropout)
-                               : weight);
+            used.push_back(options.dropout > 0 ? dropped(weight, (problem * keys + j) * queries + t,
+                                                         options.dropout)
+                                               : weight);
           }
           for (Index d = 0; d < part; ++d) {
             std::vector<Scalar> column;
-            for (Index j = 0; j < seen; ++j) column.push_back(v[(n * keys + j) * width + h * part + d]);
+            for (Index j = 0; j < seen; ++j)
+              column.push_back(v[(n * keys + j) * width + h * part + d]);
             Scalar& sum = y[(n * queries + t) * width + h * part + d];
             sum = dot(used, column, dtype);
             // As in PyTorch, what a mask hides counts 0 times.
@@ -230,10 +239,9 @@ struct Attention {
   }
 
   std::string code() const {
-    std::string text_of = fmt::format(
-        "{{{}, {}}}, {{.heads = {}, .scale = {}",
-        mask.key_lengths.size() ? text(mask.key_lengths) : "{}", text(mask.causal), options.heads,
-        text(options.scale));
+    std::string text_of = fmt::format("{{{}, {}}}, {{.heads = {}, .scale = {}",
+                                      mask.key_lengths.size() ? text(mask.key_lengths) : "{}",
+                                      text(mask.causal), options.heads, text(options.scale));
     if (options.dropout > 0) text_of += ", .dropout = " + text(options.dropout);
     return text_of + "}";
   }
@@ -243,7 +251,8 @@ void draw_attention_call(Builder& b, bool weights_alone) {
   // Long or wide or many, but not all at once.
   const Index queries = b.size(40), keys = b.draw.chance(30) ? b.size(40) : queries;
   const Index work = 20000 / std::max<Index>(1, queries * keys);
-  const Index heads = b.draw.pick<Index>({1, 2, 3}), part = b.positive(std::clamp<Index>(work / 6, 1, 17));
+  const Index heads = b.draw.pick<Index>({1, 2, 3}),
+              part = b.positive(std::clamp<Index>(work / 6, 1, 17));
   const Index width = heads * part, batch = b.size(std::clamp<Index>(work / width, 1, 9));
   const std::size_t q = b.like({batch, queries, width});
   const bool same = queries == keys && b.draw.chance(20);
@@ -267,7 +276,9 @@ void draw_attention_call(Builder& b, bool weights_alone) {
   const std::size_t v = same ? q : b.like({batch, keys, width});
   b.add("attention", {q, k, v},
         {fmt::format("attention($0, $1, $2, {}, {})", attend.code(), random_code),
-         [=](const In& x) { return attention(x[0], x[1], x[2], attend.mask, attend.options, random); },
+         [=](const In& x) {
+           return attention(x[0], x[1], x[2], attend.mask, attend.options, random);
+         },
          [=](const Arrays& x) { return attend(x[0], x[1], x[2]); }});
 }
 
@@ -335,7 +346,8 @@ void draw_rms_norm(Builder& b) {
            return map_rows(in[0], [&](auto s) {
              std::vector<Scalar> y(s.begin(), s.end()), squares;
              for (const Scalar& v : s) squares.push_back(v * v);
-             const Scalar size = sqrt(Real{epsilon} + mean(squares, static_cast<Real>(s.size()), dtype_in(in)));
+             const Scalar size =
+                 sqrt(Real{epsilon} + mean(squares, static_cast<Real>(s.size()), dtype_in(in)));
              for (Index i = 0; i < width; ++i) {
                Scalar& v = y[static_cast<std::size_t>(i)];
                v = v * (1 / size) * in[1][i];
@@ -381,14 +393,16 @@ struct Rotary {
 };
 
 void draw_rotary(Builder& b) {
-  const Rotary turn{b.draw.pick<Index>({1, 2, 3}), 2 * b.positive(17), b.draw.pick<Index>({0, 1, 5, 1000})};
+  const Rotary turn{b.draw.pick<Index>({1, 2, 3}), 2 * b.positive(17),
+                    b.draw.pick<Index>({0, 1, 5, 1000})};
   const Index time = b.size(17);
   const std::size_t x = b.like({b.size(5), time, turn.heads * turn.part});
   b.add("rotary", {x},
         {fmt::format("rotary($0, {}, rotary_turns({}, {}, {}, dtype))", turn.heads, time, turn.part,
                      turn.first),
          [=](const In& in) {
-           return rotary(in[0], turn.heads, rotary_turns(time, turn.part, turn.first, in[0].dtype()));
+           return rotary(in[0], turn.heads,
+                         rotary_turns(time, turn.part, turn.first, in[0].dtype()));
          },
          [=](const Arrays& in) { return turn(in[0]); }});
 }

@@ -67,7 +67,8 @@ void draw_cross_entropy(Builder& b) {
                      ".ignore_index = {}}})",
                      text(loss.targets), text(loss.smoothing), weights, loss.ignored),
          [=](const In& in) {
-           CrossEntropyOptions options{.label_smoothing = loss.smoothing, .class_weights = {},
+           CrossEntropyOptions options{.label_smoothing = loss.smoothing,
+                                       .class_weights = {},
                                        .ignore_index = loss.ignored};
            if (!loss.weights.empty()) options.class_weights = Tensor::from(loss.weights, {classes});
            return cross_entropy(in[0], loss.targets, options);
@@ -77,9 +78,12 @@ void draw_cross_entropy(Builder& b) {
 
 const char* code_of(Reduction reduction) {
   switch (reduction) {
-    case Reduction::none: return "Reduction::none";
-    case Reduction::sum: return "Reduction::sum";
-    case Reduction::mean: break;
+    case Reduction::none:
+      return "Reduction::none";
+    case Reduction::sum:
+      return "Reduction::sum";
+    case Reduction::mean:
+      break;
   }
   return "Reduction::mean";
 }
@@ -113,7 +117,9 @@ Scalar binary_term(const Scalar& p, const Scalar& t) {
   const Number y = -(t.number * yes + (one - t.number) * no);
   Number spread = p.number * q;
   if (spread.value < 1e-12L) spread = value(1e-12L, p);
-  return function_of(y, {{p, (p.number - t.number) / spread}, {t, no - yes}});
+  Number by_target = no - yes;  // at certainty PyTorch's is infinite
+  by_target.unsure = by_target.unsure || p.value() == 0 || p.value() == 1;
+  return function_of(y, {{p, (p.number - t.number) / spread}, {t, by_target}});
 }
 
 void draw_binary_cross_entropy(Builder& b) {

@@ -5,7 +5,8 @@ namespace {
 
 using Scalars = std::vector<Scalar>;
 
-/// One step of a cell for one sequence: the gates' inputs i and h, the states h and c, which change.
+/// One step of a cell for one sequence: the gates' inputs i and h, the states h and c, which
+/// change.
 using Cell = void (*)(const Scalars& i, const Scalars& h, Scalars& state, Scalars& memory);
 
 void rnn_cell(const Scalars& i, const Scalars& h, Scalars& state, Scalars&) {
@@ -80,7 +81,9 @@ OpDraw recurrent(const std::string& name, Index gates, Run run, Cell cell) {
     b.add(name, operands,
           {fmt::format("{}($0, {{$1, $2, $3, $4}}, {}, {})", name,
                        lengths.size() ? text(lengths) : "{}", text(reverse)),
-           [=](const In& v) { return run(v[0], {v[1], v[2], v[3], v[4]}, lengths, reverse); },
+           [=](const In& v) {
+             return run(v[0], {v[1], v[2], v[3], v[4]}, lengths, reverse);
+           },
            [=](const Arrays& v) { return states(v, lengths, reverse, cell); }});
   };
 }

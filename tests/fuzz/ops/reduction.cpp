@@ -49,7 +49,8 @@ Array reduce(const Array& x, const Choice& choice, F f) {
 
 using Op = Tensor (*)(const Tensor&, const Axes&, bool);
 
-OpDraw reduction(const std::string& name, Op run, Scalar (*f)(Scalars, DType), bool needs_terms = false) {
+OpDraw reduction(const std::string& name, Op run, Scalar (*f)(Scalars, DType),
+                 bool needs_terms = false) {
   return [=](Builder& b) {
     std::size_t x = b.any(0);
     const Choice choice(b, b.shape_of(x));
@@ -101,9 +102,8 @@ void draw_variance(Builder& b) {
         {fmt::format("variance($0, {}, {})", choice.code(), correction),
          [=](const In& in) { return variance(in[0], choice.all(), choice.keep, correction); },
          [=](const Arrays& in) {
-           return reduce(in[0], choice, [=](Scalars s, DType dtype) {
-             return variance_of(s, dtype, correction);
-           });
+           return reduce(in[0], choice,
+                         [=](Scalars s, DType dtype) { return variance_of(s, dtype, correction); });
          }});
 }
 
@@ -141,7 +141,8 @@ bool uncertain(Scalars x) {
 }
 
 Tensor as_tensor(const Indices& ids, DType dtype) {
-  return Tensor::from(std::vector<double>(ids.data().begin(), ids.data().end()), ids.shape(), dtype);
+  return Tensor::from(std::vector<double>(ids.data().begin(), ids.data().end()), ids.shape(),
+                      dtype);
 }
 
 void draw_argmax(Builder& b) {
@@ -150,7 +151,9 @@ void draw_argmax(Builder& b) {
   if (choice.terms(b.shape_of(x)) == 0) return;
   b.add("argmax", {x},
         {fmt::format("argmax($0, {})", choice.code()),
-         [=](const In& in) { return as_tensor(argmax(in[0], choice.all(), choice.keep), in[0].dtype()); },
+         [=](const In& in) {
+           return as_tensor(argmax(in[0], choice.all(), choice.keep), in[0].dtype());
+         },
          [=](const Arrays& in) {
            return reduce(in[0], choice, [](Scalars s, DType dtype) {
              return Scalar{Number{static_cast<Real>(descending(s)[0]), 0, dtype, uncertain(s)}};
@@ -217,7 +220,9 @@ OpDraw pooling(const std::string& name, Tensor (*run)(const Tensor&, const Indic
 const std::map<std::string, OpDraw>& reduction_draws() {
   const auto max_of = [](Scalars x, DType) { return largest(x); };
   const auto min_of = [](Scalars x, DType) { return largest(x, true); };
-  const auto max_or_zero = [](Scalars x, DType dtype) { return x.empty() ? zero(dtype) : largest(x); };
+  const auto max_or_zero = [](Scalars x, DType dtype) {
+    return x.empty() ? zero(dtype) : largest(x);
+  };
   static const std::map<std::string, OpDraw> draws = {
       {"sum", reduction("sum", qkv::sum, sum)},
       {"mean", reduction("mean", qkv::mean, mean_of)},

@@ -85,14 +85,22 @@ void draw_reshape(Builder& b) {
     const Index first = sizes[0];
     b.add("reshape", {x},
           {fmt::format("reshape($0, {{{}, -1}})", first),
-           [=](const In& in) { return reshape(in[0], {first, -1}); },
-           [=](const Arrays& in) { return Array{to, in[0].scalars}; }, true});
+           [=](const In& in) {
+             return reshape(in[0], {first, -1});
+           },
+           [=](const Arrays& in) {
+             return Array{to, in[0].scalars};
+           },
+           true});
     return;
   }
   b.add("reshape", {x},
         {fmt::format("reshape($0, Shape{})", text(to)),
          [=](const In& in) { return reshape(in[0], to); },
-         [=](const Arrays& in) { return Array{to, in[0].scalars}; }, true});
+         [=](const Arrays& in) {
+           return Array{to, in[0].scalars};
+         },
+         true});
 }
 
 void draw_expand(Builder& b) {
@@ -103,7 +111,8 @@ void draw_expand(Builder& b) {
   if (b.draw.chance(50)) sizes.insert(sizes.begin(), b.size(5));
   const Shape to(sizes);
   b.add("expand", {x},
-        {fmt::format("expand($0, Shape{})", text(to)), [=](const In& in) { return expand(in[0], to); },
+        {fmt::format("expand($0, Shape{})", text(to)),
+         [=](const In& in) { return expand(in[0], to); },
          [=](const Arrays& in) { return broadcast_to(in[0], to); }, true});
 }
 
@@ -211,8 +220,8 @@ OpDraw splitting(const std::string& name, Split run, bool by_size) {
            [=](const Arrays& in) {
              Arrays parts;
              for (Index begin = 0; begin < from[axis]; begin += size)
-               parts.push_back(window(in[0], with_axis(from, axis, std::min(size, from[axis] - begin)),
-                                      axis, begin));
+               parts.push_back(window(
+                   in[0], with_axis(from, axis, std::min(size, from[axis] - begin)), axis, begin));
              std::ranges::reverse(parts);
              return joined(parts, axis);
            },
@@ -275,11 +284,17 @@ void draw_select_rows(Builder& b) {
 
 const std::map<std::string, OpDraw>& shape_draws() {
   static const std::map<std::string, OpDraw> draws = {
-      {"reshape", draw_reshape},         {"expand", draw_expand}, {"permute", draw_permute},
-      {"slice", draw_slice},             {"concatenate", draw_concatenate},
-      {"stack", draw_stack},             {"split", splitting("split", qkv::split, false)},
-      {"split_by_size", splitting("split_by_size", qkv::split_by_size, true)},   {"pad", draw_pad},
-      {"gather", draw_gather},           {"select_rows", draw_select_rows},
+      {"reshape", draw_reshape},
+      {"expand", draw_expand},
+      {"permute", draw_permute},
+      {"slice", draw_slice},
+      {"concatenate", draw_concatenate},
+      {"stack", draw_stack},
+      {"split", splitting("split", qkv::split, false)},
+      {"split_by_size", splitting("split_by_size", qkv::split_by_size, true)},
+      {"pad", draw_pad},
+      {"gather", draw_gather},
+      {"select_rows", draw_select_rows},
   };
   return draws;
 }
