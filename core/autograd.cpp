@@ -25,7 +25,7 @@ void accumulate(Tensor& sum, Tensor term) {
     using T = decltype(zero);
     const T* a = sum.data<T>().data();
     const T* b = term.data<T>().data();
-    T* y = result.mutable_data<T>().data();
+    T* y = result.shared_mutable_data<T>().data();
     parallel_for(cut(term.size(), 1), [=](Index begin, Index end) {
       for (Index i = begin; i < end; ++i) y[i] = a[i] + b[i];
     });

@@ -73,6 +73,10 @@ Tensor Tensor::with_node(std::shared_ptr<Node> node) const {
 Tensor Tensor::with_shape(const Shape& shape) const {
   require(shape.size() == size(), "[reshape] {} has {} elements, {} has {}", shape_, size(), shape,
           shape.size());
+  require<ValueError>(!node_,
+                      "[with_shape] a tensor of shape {} has history, whose gradient keeps that "
+                      "shape; use reshape()",
+                      shape_);
   Tensor result = *this;
   result.shape_ = shape;
   return result;

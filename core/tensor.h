@@ -50,8 +50,16 @@ class Tensor {
   std::span<const T> data() const {
     return {typed<T>(), static_cast<std::size_t>(size())};
   }
+  /// The same to write to. Throws ValueError when another tensor shares them: `own` copies.
   template <class T>
   std::span<T> mutable_data() {
+    require<ValueError>(
+        unshared(), "[tensor] of shape {} is shared and so cannot be changed; use own()", shape_);
+    return shared_mutable_data<T>();
+  }
+  /// The same for ops that overwrite a saved input which nothing reads any more.
+  template <class T>
+  std::span<T> shared_mutable_data() {
     return {typed<T>(), static_cast<std::size_t>(size())};
   }
   /// A copy of the numbers as float64.
@@ -63,7 +71,8 @@ class Tensor {
   Tensor to(DType dtype) const;
   /// The same numbers without history.
   Tensor detach() const;
-  /// The same numbers and history of the graph node in another shape of equal size.
+  /// The same elements in another shape of equal size. Throws ShapeError when the sizes differ, and
+  /// ValueError for a tensor with history: `reshape` (core/ops.h) reshapes its gradient, too.
   Tensor with_shape(const Shape& shape) const;
   /// The same numbers, made part of a graph by `node`.
   Tensor with_node(std::shared_ptr<Node> node) const;
@@ -71,7 +80,7 @@ class Tensor {
   /// How the tensor was computed; null for constants.
   const std::shared_ptr<Node>& node() const noexcept { return node_; }
   /// True when no other tensor shares the numbers.
-  bool unshared() const noexcept { return buffer_.use_count() == 1; }
+  bool unshared() const noexcept { return buffer_.use_count() <= 1; }
 
  private:
   template <class T>

@@ -35,11 +35,11 @@ std::vector<std::string> words(std::string_view text);
 /// as tokens of their own. Apostrophes and hyphens stay inside their words.
 std::vector<std::string> tokenized(std::string_view text);
 
-/// A text as tokens, and where its words between white space are among them.
+/// A text as tokens, and where its words between white space are among them: each at its first
+/// token that is no punctuation mark.
 struct TokenizedWords {
   std::vector<std::string> tokens;
-  std::vector<std::int64_t>
-      positions;  ///< of each word its first token that is no punctuation mark
+  std::vector<std::int64_t> positions;
 };
 TokenizedWords tokenized_words(std::string_view text);
 

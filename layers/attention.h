@@ -12,8 +12,8 @@ namespace qkv {
 ///
 ///   learned         w_o(concat over heads of softmax(q_h k_h^T / sqrt(d_k)) v_h), with q, k, v =
 ///   w_q(x), w_k(x), w_v(x) uniform         the same with equal weights for all keys: only w_v and
-///   w_o are learned parameter-free  softmax(x x^T) x: nothing is learned, as tutorials build
-///   attention first; one head
+///   w_o are learned parameter-free  softmax(x x^T / sqrt(D)) x: nothing is learned, as tutorials
+///   build attention first; one head
 ///
 /// With fewer heads of keys and values than of queries, several query heads share one (Ainslie et
 /// al. 2023, "GQA"). d_k = D / H is the width of a head. With `scale` off, scores are not divided

@@ -17,8 +17,9 @@ enum class ModelKind {
 };
 
 /// Where the attention weights come from: learned queries and keys, the inputs' own dot products
-/// (softmax(X X^T) X, as tutorials build it first), or none, so that every word counts the same. An
-/// encoder-decoder's decoder is learned where the encoder is parameter-free.
+/// (softmax(X X^T / sqrt(D)) X with `scale`, as tutorials build it first), or none, so that every
+/// word counts the same. An encoder-decoder's decoder is learned where the encoder is
+/// parameter-free.
 enum class AttentionKind { learned, parameter_free, uniform };
 
 /// Added to the embedding as fixed waves (sinusoidal) or as a table (learned), or turned into the

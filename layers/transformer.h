@@ -25,7 +25,7 @@ struct Surroundings {
 ///   pre   x = x + dropout(part(norm(x)))
 ///   post  x = norm(x + dropout(part(x)))
 ///
-/// With parameter-free attention a block is softmax(x x^T) x and nothing else.
+/// With parameter-free attention a block is softmax(x x^T / sqrt(D)) x and nothing else.
 struct TransformerBlock : Module {
   TransformerBlock(const ModelOptions& options, Random& random, bool cross = false);
 

@@ -203,6 +203,8 @@ void Optimizer::step(std::span<const NamedParameter> parameters, const Gradients
     if (!gradients.has(parameter)) continue;
     parameter.take_over();
     const Entry& own = entry_of(parameters[i], i);
+    for (Tensor* slot : own.slots)  // a checkpoint may hold it
+      if (!slot->unshared()) *slot = qkv::own(*slot);
     const Index size = parameter.value().size();
     sections.push_back(
         {parameter, gradients.of(parameter), own.slots, own.weight_decay, numbers, numbers + size});

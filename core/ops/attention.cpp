@@ -392,7 +392,7 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attent
         dispatch(dy.dtype(), [&](auto zero) {
           using T = decltype(zero);
           const auto data = [](const Tensor& x) { return x ? x.data<T>().data() : nullptr; };
-          const auto to = [](Tensor& x) { return x ? x.mutable_data<T>().data() : nullptr; };
+          const auto to = [](Tensor& x) { return x ? x.shared_mutable_data<T>().data() : nullptr; };
           backward<T>(at,
                       {data(q), data(k), data(v), data(at.mask.bias), data(dy), data(normalisers),
                        to(dq), to(dk), to(dv), to(dbias)},

@@ -46,7 +46,7 @@ Tensor add(const Tensor& a, Tensor&& b) {
     return add(a, std::as_const(b));
   Tensor y = b.detach();
   dispatch(y.dtype(), [&](auto zero) {
-    auto* sum = y.mutable_data<decltype(zero)>().data();
+    auto* sum = y.shared_mutable_data<decltype(zero)>().data();
     const auto* term = numbers(a, sum);
     parallel_for(cut(y.size(), 1), [=](Index begin, Index end) {
       for (Index i = begin; i < end; ++i) sum[i] = term[i] + sum[i];

@@ -79,7 +79,7 @@ Tensor gelu_linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
     dispatch(x.dtype(), [&](auto zero) {
       using T = decltype(zero);
       const T* from = x.data<T>().data();
-      T *to = y.mutable_data<T>().data(), *d = dx.mutable_data<T>().data();
+      T *to = y.shared_mutable_data<T>().data(), *d = dx.mutable_data<T>().data();
       for_each_number<T>(x.size(), [=](auto at, auto put) {
         const Gelu again(at(from));
         put(to, again.value());

@@ -51,7 +51,7 @@ struct LayerNormBackward : Normalised {
         using T = decltype(zero);
         const auto data = [](const Tensor& t) { return t.data<T>().data(); };
         backward<T>(count(), width(), data(dy), data(gain), data(rows), data(inverses), adds,
-                    dx.mutable_data<T>().data(), sums.mutable_data<T>().data());
+                    dx.shared_mutable_data<T>().data(), sums.mutable_data<T>().data());
       });
       return dx;
     };

@@ -381,7 +381,8 @@ Tensor recurrent(const Tensor& x, const RecurrentWeights& weights, const Indices
           const TraceData<const T> data = data_of<T>(trace);
           const Start<T> from = data_of<T>(start, s);
           const T* w = hidden.data<T>().data();
-          const auto to = [](Tensor& d) { return d.mutable_data<T>().data(); };
+          // Of some cells dgates and dhidden are the same.
+          const auto to = [](Tensor& d) { return d.shared_mutable_data<T>().data(); };
           const SequenceGradient<T> d{dy.data<T>().data(), to(dgates), to(dhidden), to(dh),
                                       to(dmemory)};
           parallel_for(s.pieces(), [&, w](Index begin, Index end) {

@@ -7,9 +7,26 @@
 
 #include "core/memory.h"
 #include "core/ops.h"
+#include "core/parameter.h"
 #include "core/random.h"
 
 namespace qkv::tests {
+
+TEST_CASE("a shared tensor cannot be changed, its own copy can") {
+  Tensor x = Tensor::from({1, 2}, {2});
+  const Tensor y = x;
+  CHECK_THROWS_AS(x.mutable_data<float>(), ValueError);
+  x = own(std::move(x));
+  x.mutable_data<float>()[0] = 5;
+  CHECK(y.values() == std::vector<double>{1, 2});
+}
+
+TEST_CASE("with_shape refuses a tensor with history, whose gradient would keep the old shape") {
+  const Parameter p(Tensor::zeros({2, 3}));
+  CHECK_THROWS_AS(p.value().with_shape({6}), ValueError);
+  CHECK(p.value().detach().with_shape({6}).shape() == Shape{6});
+  CHECK(gradients_of(sum(reshape(p, {6}))).of(p).shape() == Shape{2, 3});
+}
 
 TEST_CASE("a tensor holds its numbers row by row and says its shape and type") {
   const Tensor x = Tensor::from({1, 2, 3, 4, 5, 6}, {2, 3});

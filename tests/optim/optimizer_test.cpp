@@ -95,6 +95,18 @@ TEST_CASE("every optimizer finds the minimum of a parabola") {
         doctest::Approx(3).epsilon(1e-2));
 }
 
+TEST_CASE("what took the state keeps it while the optimizer goes on") {
+  Parameter x(Tensor::scalar(0));
+  const std::vector<NamedParameter> parameters = {{"x", &x}};
+  const auto optimizer = make_optimizer({});
+  optimizer->step(parameters, gradients_of(power(x - 3, 2)), 0);
+  const auto taken = optimizer->state();
+  const auto before = taken.at("first_moment.x").values();
+  optimizer->step(parameters, gradients_of(power(x - 3, 2)), 1);
+  CHECK(taken.at("first_moment.x").values() == before);
+  CHECK(optimizer->state().at("first_moment.x").values() != before);
+}
+
 TEST_CASE("an optimizer restored from its state goes on as if it had not stopped") {
   const OptimizerOptions options{.lr = 0.1};
   Parameter x(Tensor::scalar(0));

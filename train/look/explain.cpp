@@ -99,7 +99,7 @@ std::vector<AttentionSteps> attention_steps(const Recorder& recorder) {
 Formula formula_of(const Recorder& recorder, const std::string& path) {
   static const std::vector<std::pair<std::string, Formula>> known = {
       {"static", {"e_i", "E[token_i]", "embedding: the word's row of the table"}},
-      {"position", {"p_i", "P[i]", "position: row i of the table of positions"}},
+      {"position", {"p_i", "P_i", "position: row i of the table of positions"}},
       {"input", {"x_i", "e_i + p_i", "embedding + position"}},
       {"norm_1.output", {"h_i", "(x_i - mean(x_i)) / sqrt(var(x_i) + 1e-5) * g + b", "norm"}},
       {"attention.output", {"o_i", "W_o z_i + b_o", "output projection"}},
