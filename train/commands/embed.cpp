@@ -118,7 +118,7 @@ std::string neighbour_table(const std::vector<Neighbour>& found, const std::stri
                     fmt::format("{:.4f}", cosine)});
     if (in_context) rows.back().push_back(word->label);
   }
-  return "\n" + table(rows);
+  return fmt::format("\n{}", table(rows));
 }
 
 Json to_json(const PlanarView& view, const std::vector<WordVector>& words) {

@@ -66,7 +66,7 @@ std::string to_table(const std::vector<HeadSpectrum>& spectra, const std::string
     for (std::size_t i = 0; i < most; ++i)
       rows.back().push_back(i < (s.*values).size() ? number((s.*values)[i]) : "");
   }
-  return rows.size() > 1 ? "\n" + table(rows) : "";
+  return rows.size() > 1 ? fmt::format("\n{}", table(rows)) : "";
 }
 
 /// A matrix or vector in full when it fits a screen, else its first rows and columns.
