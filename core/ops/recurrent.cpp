@@ -131,9 +131,10 @@ struct Sequences {
   Index before(Index t) const { return reverse ? t + 1 : t - 1; }
   /// Whether a state comes in and the last one goes out: padding passes it on.
   bool has_state() const { return last_rows > 0; }
-  bool is_padding(Index b, Index t) const {
-    return lengths.size() && t >= lengths.data()[static_cast<std::size_t>(b)];
+  Index length(Index b) const {
+    return lengths.size() ? lengths.data()[static_cast<std::size_t>(b)] : time;
   }
+  bool is_padding(Index b, Index t) const { return t >= length(b); }
 };
 
 template <class Cell>
@@ -279,13 +280,24 @@ Tensor with_last_state(const Trace& trace, const Sequences& s) {
   return make({s.batch, s.time + s.last_rows, n}, trace.h.dtype(), [&]<class T>(T* y) {
     const T *h = numbers(trace.h, y), *memory = numbers(trace.memory, y);
     for (Index b = 0; b < s.batch; ++b) {
-      const Index row = b * s.time;
-      const Index length =
-          s.lengths.size() ? s.lengths.data()[static_cast<std::size_t>(b)] : s.time;
+      const Index row = b * s.time, length = s.length(b);
       y = std::copy_n(h + row * n, length * n, y);
       y = std::fill_n(y, (s.time - length) * n, T{0});
       y = std::copy_n(h + (row + last) * n, n, y);
       if (s.last_rows > 1) y = std::copy_n(memory + (row + last) * n, n, y);
+    }
+  });
+}
+
+/// x with zeros in padding, where it may be infinite or NaN.
+Tensor without_padding(const Tensor& x, const Sequences& s) {
+  if (s.lengths.size() == 0) return x;
+  const Index width = x.dim(2);
+  return make(x.shape(), x.dtype(), [&]<class T>(T* y) {
+    const T* from = numbers(x, y);
+    for (Index b = 0; b < s.batch; ++b, from += s.time * width) {
+      y = std::copy_n(from, s.length(b) * width, y);
+      y = std::fill_n(y, (s.time - s.length(b)) * width, T{0});
     }
   });
 }
@@ -393,7 +405,8 @@ Tensor recurrent(const Tensor& x, const RecurrentWeights& weights, const Indices
           return states_of.with_shape({flat[0], states_of.dim(2)});
         };
         inputs.add(0, [&] { return matmul(dgates, input).with_shape(x.shape()); });
-        inputs.add(1, [&] { return matmul(dgates, rows(x), Transpose::first); });
+        inputs.add(1,
+                   [&] { return matmul(dgates, rows(without_padding(x, s)), Transpose::first); });
         inputs.add(2, [&] {
           return matmul(dhidden, rows(shifted(trace.h, start.h, s)), Transpose::first);
         });

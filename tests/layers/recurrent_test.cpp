@@ -147,6 +147,27 @@ TEST_CASE("the last state is that after the last step that is not padding") {
   }
 }
 
+TEST_CASE(
+    "what stands in the padding reaches neither a recurrent network's states nor its gradients") {
+  for (const CellKind cell : cells) {
+    CAPTURE(static_cast<int>(cell));
+    Random random = fresh();
+    Recurrent layer(small(cell, true), random);
+    Context context;
+    const auto run = [&](double filler) {
+      const Tensor x = numbers({1, 3, 4});
+      const Tensor padded = concatenate({x, Tensor::full({1, 2, 4}, filler)}, 1);
+      const Tensor y = layer(padded, Indices({3}, {1}), context);
+      const Gradients gradients = gradients_of(sum(y * y));
+      std::vector<std::vector<double>> all = {y.values()};
+      for (const auto& [path, parameter] : parameters(layer))
+        all.push_back(gradients.of(*parameter).values());
+      return all;
+    };
+    CHECK(run(NAN) == run(0));
+  }
+}
+
 TEST_CASE("an initial state that does not fit is an error with the shape that does") {
   Random random = fresh();
   const Recurrent layer(small(CellKind::gru, true), random);
