@@ -92,7 +92,7 @@ class Looking(ProgramTest):
         predicted = self.json("predict", "runs/tiny", "money bank grows")["predictions"][0]
         self.assertEqual(max(result["probabilities"]), predicted["probability"])
         text = self.run_qkv("explain", "runs/tiny", "money bank grows").stdout
-        for part in ("0 money  1 bank  2 grows", "p_1 = P_1", "x_1 = e_1 + p_1", "d_k = 4", "/ sqrt(4)", "w_10", "weighted sum",
+        for part in ("0 money  1 [bank]  2 grows", "p_1 = P_1", "x_1 = e_1 + p_1", "d_k = 4", "/ sqrt(4)", "w_10", "weighted sum",
                      "concatenation", "W_o z_1 + b_o", "residual", "norm", f'{result["logits"][0]:.4f}', "prediction"):
             self.assertIn(part, text)
 

@@ -164,7 +164,8 @@ class Terminal(ProgramTest):
                         re.findall(r"\x1b\[48;2;(\d+;\d+;\d+);38;5;\d+m *(\d\.\d\d) ", text))
         self.assertGreaterEqual(shades[0][0], 0.02)
         colourfulness = [max(shade) - min(shade) for _, shade in shades]
-        self.assertEqual(colourfulness, sorted(colourfulness))
+        for before, now in zip(colourfulness, colourfulness[1:]):  # values are rounded
+            self.assertGreaterEqual(now, before - 5)
         self.assertGreater(len(set(colourfulness)), 2)
         zeros = self.in_terminal("inspect", "runs/tiny", "encoder.norm.bias", COLORTERM="truecolor")
         self.assertNotIn("247;247;247", zeros)

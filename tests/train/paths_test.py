@@ -128,7 +128,7 @@ class OwnData(ProgramTest):
         self.assertEqual([(p["line"], p["text"]) for p in found], [(1, "money bank grows"), (5, "river bank flows")])
         for part in ("texts:2: blank line skipped", 'texts:3: "no such word" has none of the words', "texts:4: the sentence has 25"):
             self.assertIn(part, done.stderr)
-        (self.folder / "texts").write_text("money bank grows\n\n")
+        (self.folder / "texts").write_text("money bank grows\n\nriver bank flows\n")
         self.assertIn("texts:2: blank line skipped\n", self.run_qkv("predict", "runs/tiny", "--file", "texts").stderr)
 
 
