@@ -478,7 +478,7 @@ TEST_CASE("a portable config leads to the same files, relative to the nearest co
 
 TEST_CASE("configurations are compared option by option, without what is claimed of the model") {
   Config before = parse(""), now = parse("");
-  now.probes.push_back({.name = "p"});
+  now.probes.emplace_back().name = "p";
   CHECK(differing_options(before, now).empty());
   now.model.heads = 2;
   now.train.steps = 7;
