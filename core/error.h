@@ -39,6 +39,12 @@ struct UserError : Error {
   using Error::Error;
 };
 
+/// A file that is damaged, or that the system cannot read to its end or write. The program exits
+/// with code 1.
+struct FileError : Error {
+  using Error::Error;
+};
+
 /// Throws `E` when `ok` is false. The text is formatted only then.
 template <class E = ShapeError, class... Args>
 void require(bool ok, fmt::format_string<const Args&...> text, const Args&... args) {

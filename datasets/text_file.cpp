@@ -5,7 +5,6 @@
 #include <system_error>
 
 #include "core/error.h"
-#include "core/file_error.h"
 #include "datasets/text.h"
 
 namespace qkv {

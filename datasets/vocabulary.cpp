@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "core/error.h"
-#include "core/file_error.h"
 
 namespace qkv {
 namespace {

@@ -2,8 +2,6 @@
 
 #include <doctest/doctest.h>
 
-#include "core/file_error.h"
-
 #include "core/error.h"
 #include "tests/support/errors.h"
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <variant>
 
-#include "core/file_error.h"
+#include "core/error.h"
 #include "datasets/text.h"
 #include "train/config/option_list.h"
 #include "train/config/spelling.h"

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "core/error.h"
-#include "core/file_error.h"
 #include "core/tensor.h"
 
 namespace qkv {

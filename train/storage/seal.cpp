@@ -2,8 +2,6 @@
 
 #include <xxhash.h>
 
-#include "core/file_error.h"
-
 #include <algorithm>
 #include <charconv>
 #include <cstdint>

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "core/file_error.h"
+#include "core/error.h"
 #include "datasets/vocabulary.h"
 #include "train/config/config.h"
 #include "train/tasks/network.h"

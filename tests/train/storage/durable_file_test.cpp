@@ -5,7 +5,6 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "core/file_error.h"
 
 #include <csignal>
 #include <fstream>
