@@ -88,6 +88,10 @@ Scalar power_of(const Scalar& x, double p) {
     const Number exponent = constant(q, x.dtype());
     const Real value = std::pow(x.value(), q), v = std::fabs(x.value());
     Number y = function(x.number, value, q == 0 ? 0 : q * std::pow(x.value(), q - 1), 3);
+    if (v <= x.number.bound() && !x.number.exact()) {  // the derivative says little
+      y.loosen(std::pow(2 * x.number.bound(), std::max<Real>(q, 0)) / y.format().unit);
+      y.unsure = y.unsure || q < 1;
+    }
     if (v > 0 && std::isfinite(value)) y.loosen(times(exponent.error, value * std::log(v)));
     return y;
   };
