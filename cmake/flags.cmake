@@ -9,6 +9,10 @@ endif()
 # What every target of the project is compiled with.
 add_library(qkv_flags INTERFACE)
 target_compile_options(qkv_flags INTERFACE -Wall -Wextra -Wpedantic -Wconversion)
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  # Warns of "text" + std::string in correct code (GCC bug 105651).
+  target_compile_options(qkv_flags INTERFACE -Wno-restrict)
+endif()
 if(QKV_WERROR)
   target_compile_options(qkv_flags INTERFACE -Werror)
 endif()
