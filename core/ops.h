@@ -296,7 +296,8 @@ Tensor dropout(const Tensor& x, double probability, const Random& random);
 enum class Reduction { none, sum, mean };
 
 /// Mean over the rows whose target is not negative of -log softmax(logits)[target]. logits [...,
-/// V], targets [...] with values below V -> scalar; 0 when no row counts (PyTorch: NaN).
+/// V], targets [...] with values below V -> scalar; 0 when no row counts (PyTorch: NaN). The
+/// gradient of a row that does not count is 0, whatever its logits.
 Tensor cross_entropy(const Tensor& logits, const Indices& targets);
 
 struct CrossEntropyOptions {

@@ -97,10 +97,12 @@ Tensor cross_entropy(const Tensor& logits, const Indices& targets,
   // The loss is -sum(shares log softmax(logits)): a row's share of its target and, with smoothing,
   // of every class.
   std::vector<double> shares(static_cast<std::size_t>(logits.size()), 0.0);
+  std::vector<double> counts(static_cast<std::size_t>(targets.size()), 0.0);
   double total = 0;
   for (Index row = 0; row < targets.size(); ++row) {
     const Index target = targets.data()[static_cast<std::size_t>(row)];
     if (target < 0 || target == options.ignore_index) continue;
+    counts[static_cast<std::size_t>(row)] = 1;
     double* share = shares.data() + row * classes;
     std::ranges::transform(weights, share, [=](double weight) {
       return weight * smoothing / static_cast<double>(classes);
@@ -113,9 +115,12 @@ Tensor cross_entropy(const Tensor& logits, const Indices& targets,
   const double factor = !mean ? -1 : total > 0 ? -1 / total : 0;
   for (double& share : shares) share *= factor;
   const Tensor factors = Tensor::from(shares, logits.shape(), logits.dtype());
-  // A share of 0 counts as 0 even where the logarithm is infinite.
-  const Tensor losses =
-      factors * where(factors, log_softmax(logits), Tensor::scalar(0, logits.dtype()));
+  const Tensor zero = Tensor::scalar(0, logits.dtype());
+  const Tensor counted =
+      Tensor::from(counts, with_size(logits.shape(), logits.rank() - 1, 1), logits.dtype());
+  // A share of 0 counts as 0 even where the logarithm is infinite, and a row that does not count
+  // has a gradient of 0 even where its logits are.
+  const Tensor losses = factors * where(factors, log_softmax(where(counted, logits, zero)), zero);
   return options.reduction == Reduction::none ? sum(losses, -1) : sum(losses);
 }
 

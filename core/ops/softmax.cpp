@@ -80,9 +80,12 @@ Tensor cross_entropy(const Tensor& logits, const Indices& targets) {
                  parallel_for(cut(rows, classes), [=](Index begin, Index end) {
                    for (Index row = begin; row < end; ++row) {
                      const Index target = target_of(row), first = row * classes;
-                     const T weight = target < 0 ? T{0} : factor;
-                     for (Index i = first; i < first + classes; ++i) dx[i] = weight * p[i];
-                     if (target >= 0) dx[first + target] -= factor;
+                     if (target < 0) {
+                       std::fill_n(dx + first, classes, T{0});
+                       continue;
+                     }
+                     for (Index i = first; i < first + classes; ++i) dx[i] = factor * p[i];
+                     dx[first + target] -= factor;
                    }
                  });
                }));

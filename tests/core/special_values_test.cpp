@@ -89,6 +89,20 @@ TEST_CASE("where a loss is NaN, so are its gradients") {
   });
 }
 
+TEST_CASE("logits of rows that do not count reach neither a loss nor its gradients") {
+  for_each_dtype([](DType dtype) {
+    for (const double bad : {nan, inf, -inf}) {
+      const Parameter x(Tensor::from({0, 0, bad, 1}, {2, 2}, dtype));
+      const Indices targets({0, -1}, {2});
+      for (const Tensor& loss :
+           {cross_entropy(x, targets), cross_entropy(x, targets, CrossEntropyOptions{})}) {
+        CHECK(loss.item() == doctest::Approx(std::log(2)));
+        CHECK(gradients_of(loss).of(x).values() == std::vector<double>{-0.5, 0.5, 0, 0});
+      }
+    }
+  });
+}
+
 TEST_CASE("an infinite logit loses infinitely where it is wrong and nothing where it is right") {
   for_each_dtype([](DType dtype) {
     const auto loss = [&](double logit, double target) {

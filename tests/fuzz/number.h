@@ -175,8 +175,9 @@ inline Number sigmoid(const Number& x) {
   return y;
 }
 
-/// The sum of numbers in any order: rounding errors of n terms grow like sqrt(n) (Higham & Mary
-/// 2019, "A New Approach to Probabilistic Rounding Error Analysis").
+/// The sum of numbers in any order. Rounding errors of n terms grow like sqrt(n) (Higham & Mary
+/// 2019, "A New Approach to Probabilistic Rounding Error Analysis") or, of equal terms, at most
+/// like n / 2.
 class Sum {
  public:
   explicit Sum(DType dtype) : dtype_(dtype) {}
@@ -197,7 +198,8 @@ class Sum {
   Number number() const {
     if (terms_ <= 1) return {value_, static_cast<double>(error_), dtype_, unsure_};
     const bool mixed = size_ > std::fabs(value_);
-    const Real error = std::isfinite(value_) ? error_ + std::sqrt(terms_) * size_ : 0;
+    const Real error =
+        std::isfinite(value_) ? error_ + (std::sqrt(terms_) + terms_ / 2 / slack) * size_ : 0;
     Number sum{value_, static_cast<double>(error), dtype_, unsure_ || !(error < 1e300L)};
     const Real bound = sum.bound(), largest = sum.format().largest;
     if ((mixed && size_ > largest) || std::fabs(std::fabs(value_) - largest) <= bound)
