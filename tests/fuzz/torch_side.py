@@ -196,7 +196,9 @@ def argmax(x, axes, keep):
 
 class topk:
     def __init__(self, x, count, axis):
-        self.values = x.sort(dim=axis, descending=True, stable=True).values.narrow(axis, 0, count)
+        order = x.sort(dim=axis, descending=True, stable=True)
+        self.values = order.values.narrow(axis, 0, count)
+        self.indices = order.indices.narrow(axis, 0, count).to(x.dtype)
 
 
 def logsumexp(x, axes, keep):
@@ -273,7 +275,7 @@ def attention_weights(q, k, mask, options):
 
 
 def attention_scores(q, k, mask, options):
-    (lengths, causal), heads = mask, options["heads"]
+    (lengths, causal, *bias), heads = mask, options["heads"]
     scores = options["scale"] * (heads_of(q, heads) @ heads_of(k, heads).transpose(-2, -1))
     queries, keys = scores.shape[-2:]
     hidden = torch.zeros(len(q), 1, queries, keys, dtype=torch.bool)
@@ -281,6 +283,9 @@ def attention_scores(q, k, mask, options):
         hidden = hidden | (torch.arange(keys) >= lengths[:, None, None, None])
     if causal:
         hidden = hidden | torch.ones(queries, keys).triu(keys - queries + 1).bool()
+    if bias:
+        hidden = hidden | (bias[0] == -INFINITY)
+        scores = scores + bias[0].masked_fill(bias[0] == -INFINITY, 0)
     none = hidden.all(-1, keepdim=True)
     weights = scores.masked_fill(hidden, -INFINITY).masked_fill(none, 0).softmax(-1)
     return weights.masked_fill(hidden, 0)
@@ -321,19 +326,28 @@ def conv1d(x, weight, bias, options):
     return F.conv1d(x.transpose(1, 2), weight, bias, **options).transpose(1, 2)
 
 
-def recurrent(function, x, weights, lengths, reverse):
-    start = x.new_zeros(1, 1, weights[1].shape[1])
+def recurrent(function, x, weights, lengths, *initial_and_reverse):
+    *initial, reverse = initial_and_reverse
+    states = 2 if function is torch._VF.lstm else 1
+    starts = initial[0] if initial else [x.new_zeros(len(x), weights[1].shape[1])] * states
     rows = []
     for i, sequence in enumerate(x):
         length = int(lengths[i]) if len(lengths) else len(sequence)
         states = sequence.new_zeros(len(sequence), weights[1].shape[1])
+        last = [start[i] for start in starts]
         if length:
             real = sequence[:length].flip(0) if reverse else sequence[:length]
-            state = [start, start] if function is torch._VF.lstm else start
-            y = function(real[None], state, weights, True, 1, 0.0, False, False, True)[0][0]
-            states = torch.cat([y.flip(0) if reverse else y, states[length:]])
-        rows.append(states)
-    return torch.stack(rows) if rows else x.new_zeros(0, x.shape[1], weights[1].shape[1]) + 0 * x.sum()
+            state = [start[None, None] for start in last]
+            y, *last = function(real[None], state if len(state) > 1 else state[0], weights, True, 1, 0.0, False, False,
+                                True)
+            states = torch.cat([y[0].flip(0) if reverse else y[0], states[length:]])
+        rows.append(torch.cat([states] + [state.reshape(1, -1) for state in last if initial]))
+    rows = rows or [x.new_zeros(x.shape[1] + len(starts) * len(initial), weights[1].shape[1])]
+    return torch.stack(rows)[:len(x)] + 0 * x[:0].sum()
+
+
+def joined(states):
+    return states
 
 
 def rnn(*arguments):
@@ -351,19 +365,23 @@ def lstm(*arguments):
 # Losses ---------------------------------------------------------------------------------------------------------------
 
 def cross_entropy(x, targets, options={}):
-    x, targets = x.reshape(-1, x.shape[-1]), targets.reshape(-1)
+    shape, x, targets = targets.shape, x.reshape(-1, x.shape[-1]), targets.reshape(-1)
     targets = torch.where(targets == options.get("ignore_index", -1), -1, targets)
     weights = options.get("class_weights")
     weights = None if not isinstance(weights, torch.Tensor) else weights.to(x.dtype)
-    counted = targets[targets >= 0]
-    if not len(counted) or (weights is not None and not weights[counted].sum()):
-        return 0 * torch.where(x.isfinite(), x, torch.zeros_like(x)).sum()
-    return F.cross_entropy(x, targets, weights, ignore_index=-1, label_smoothing=options.get("label_smoothing", 0))
+    counted, reduction = targets[targets >= 0], options.get("reduction", "mean")
+    if not len(counted) or (reduction == "mean" and weights is not None and not weights[counted].sum()):
+        zero = 0 * torch.where(x.isfinite(), x, torch.zeros_like(x)).sum()
+        return zero.expand(shape) if reduction == "none" else zero
+    y = F.cross_entropy(x, targets, weights, ignore_index=-1, label_smoothing=options.get("label_smoothing", 0),
+                        reduction=reduction)
+    return y.reshape(shape) if reduction == "none" else y
 
 
 def reduced(loss):
-    def call(x, targets, reduction=Reduction.mean):
-        return loss(x, targets, reduction="sum" if not x.numel() and reduction == "mean" else reduction)
+    def call(x, targets, reduction=Reduction.mean, pos_weight=None):
+        options = {} if pos_weight is None else {"pos_weight": pos_weight.detach()}
+        return loss(x, targets, reduction="sum" if not x.numel() and reduction == "mean" else reduction, **options)
     return call
 
 

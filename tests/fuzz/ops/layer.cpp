@@ -78,13 +78,26 @@ void draw_matmul(Builder& b) {
     if (b.draw.chance(70)) second.insert(second.begin(), b.draw.chance(20) ? 1 : batch);
     if (first.size() == 3 && b.draw.chance(20)) first.insert(first.begin(), b.size(3));
   }
+  const bool row = !ta && first.size() == 2 && b.draw.chance(10),
+             column = !tb && second.size() == 2 && b.draw.chance(10);
+  if (row) first = {k};
+  if (column) second = {k};
   const std::size_t x = b.like(Shape(first)), y = b.like(Shape(second));
   const char* code = ta   ? "matmul($0, $1, Transpose::first)"
                      : tb ? "matmul($0, $1, Transpose::second)"
                           : "matmul($0, $1)";
   b.add("matmul", {x, y},
         {code, [=](const In& in) { return matmul(in[0], in[1], transpose); },
-         [=](const Arrays& in) { return product(in[0], in[1], ta, tb); }});
+         [=](const Arrays& in) {
+           Array left = in[0], right = in[1];
+           if (row) left.shape = {1, k};
+           if (column) right.shape = {k, 1};
+           Array result = product(left, right, ta, tb);
+           std::vector<Index> sizes(result.shape.begin(), result.shape.end());
+           if (column) sizes.pop_back();
+           if (row) sizes.erase(sizes.end() - (column ? 1 : 2));
+           return Array{Shape(sizes), result.scalars};
+         }});
 }
 
 using Linear = Tensor (*)(const Tensor&, const Tensor&, const Tensor&);
@@ -153,6 +166,8 @@ struct Attention {
   AttentionMask mask;
   AttentionOptions options;
 
+  AttentionMask biased(const Tensor& bias) const { return {mask.key_lengths, mask.causal, bias}; }
+
   /// Keys that query t of sequence n may attend to.
   Index visible(Index n, Index t, Index queries, Index keys) const {
     const Index length =
@@ -167,8 +182,8 @@ struct Attention {
     return true;
   }
 
-  /// Weights [B, H, Tq, Tk].
-  Array weights(const Array& q, const Array& k) const {
+  /// Weights [B, H, Tq, Tk]; `bias`, unless it is null, broadcasts to them.
+  Array weights(const Array& q, const Array& k, const Array* bias = nullptr) const {
     const Index batch = q.shape[0], queries = q.shape[1], width = q.shape[2], keys = k.shape[1];
     const Index heads = options.heads, part = width / heads;
     Array y{{batch, heads, queries, keys}, {}};
@@ -186,10 +201,14 @@ struct Attention {
           for (Index j = 0; j < seen; ++j) {
             const Scalar score = dot(of(q, queries, t), of(k, keys, j), dtype);
             scores.push_back(options.scale == 1 ? score : Real{options.scale} * score);
+            if (!bias) continue;
+            const Scalar& added = (*bias)[broadcast_position(
+                bias->shape, y.shape, ((n * heads + h) * queries + t) * keys + j)];
+            scores.back() = std::isinf(added.value()) ? fixed(added) : scores.back() + added;
           }
           std::vector<Scalar> row = softmax(scores, dtype);
           // Keys that are all infinitely far off give zeros or, as in PyTorch, NaN.
-          if (!scores.empty() &&
+          if (!scores.empty() && !bias &&
               shift_of(scores, dtype).value() == -std::numeric_limits<Real>::infinity())
             for (std::size_t j = 0; j < row.size(); ++j) {
               const Number unsure{0, 0, dtype, true};
@@ -205,10 +224,11 @@ struct Attention {
     return y;
   }
 
-  Array operator()(const Array& q, const Array& k, const Array& v) const {
+  Array operator()(const Array& q, const Array& k, const Array& v,
+                   const Array* bias = nullptr) const {
     const Index batch = q.shape[0], queries = q.shape[1], width = q.shape[2], keys = k.shape[1];
     const Index heads = options.heads, part = width / heads;
-    const Array w = weights(q, k);
+    const Array w = weights(q, k, bias);
     Array y = q;
     const DType dtype = dtype_in({q, k});
     for (Index n = 0; n < batch; ++n)
@@ -238,14 +258,45 @@ struct Attention {
     return y;
   }
 
-  std::string code() const {
-    std::string text_of = fmt::format("{{{}, {}}}, {{.heads = {}, .scale = {}",
+  std::string code(const std::string& bias = "") const {
+    std::string text_of = fmt::format("{{{}, {}{}}}, {{.heads = {}, .scale = {}",
                                       mask.key_lengths.size() ? text(mask.key_lengths) : "{}",
-                                      text(mask.causal), options.heads, text(options.scale));
+                                      text(mask.causal), bias, options.heads, text(options.scale));
     if (options.dropout > 0) text_of += ", .dropout = " + text(options.dropout);
     return text_of + "}";
   }
 };
+
+/// An additive bias of the scores: operands from `first` on, the values and where they are -inf.
+struct ScoreBias {
+  bool given = false;
+  std::size_t first = 0;
+
+  Tensor tensor(const In& x) const {
+    return given ? masked_fill(x[first], x[first + 1], -std::numeric_limits<double>::infinity())
+                 : Tensor();
+  }
+  std::optional<Array> array(const Arrays& x) const {
+    if (!given) return {};
+    return map(x[first], broadcast_to(x[first + 1], x[first].shape),
+               [](const Scalar& value, const Scalar& hidden) {
+                 return hidden.value() != 0
+                            ? constant_like(-std::numeric_limits<Real>::infinity(), value)
+                            : value;
+               });
+  }
+  std::string code() const {
+    return given ? fmt::format(", masked_fill(${}, ${}, -INFINITY)", first, first + 1) : "";
+  }
+};
+
+/// A shape that broadcasts to this one.
+Shape narrower(Draw& draw, const Shape& shape) {
+  std::vector<Index> sizes(shape.begin() + draw.index_below(shape.rank() + 1), shape.end());
+  for (Index& size : sizes)
+    if (draw.chance(30)) size = 1;
+  return Shape(sizes);
+}
 
 void draw_attention_call(Builder& b, bool weights_alone) {
   // Long or wide or many, but not all at once.
@@ -254,32 +305,50 @@ void draw_attention_call(Builder& b, bool weights_alone) {
   const Index heads = b.draw.pick<Index>({1, 2, 3}),
               part = b.positive(std::clamp<Index>(work / 6, 1, 17));
   const Index width = heads * part, batch = b.size(std::clamp<Index>(work / width, 1, 9));
-  const std::size_t q = b.like({batch, queries, width});
+  const ScoreBias bias{b.draw.chance(30), weights_alone ? std::size_t{2} : std::size_t{3}};
+  // Where a key is hidden by -inf, NaN and infinities of it may count or not.
+  const auto operand = [&](const Shape& shape) {
+    return bias.given ? b.finite(shape) : b.like(shape);
+  };
+  const std::size_t q = operand({batch, queries, width});
   const bool same = queries == keys && b.draw.chance(20);
-  const std::size_t k = same ? q : b.like({batch, keys, width});
+  const std::size_t k = same ? q : operand({batch, keys, width});
+  std::vector<std::size_t> operands = {q, k};
+  if (!weights_alone) operands.push_back(same ? q : operand({batch, keys, width}));
+  if (bias.given) {
+    const Shape shape = narrower(b.draw, {batch, heads, queries, keys});
+    operands.push_back(b.finite(shape));
+    operands.push_back(b.draw.chance(50) ? b.whole(shape, 2) : b.whole({}, 1));
+  }
   Attention attend;
   attend.mask.causal = b.draw.chance(50);
   if (b.draw.chance(50)) attend.mask.key_lengths = b.indices({batch}, keys + 1);
   attend.options = {.heads = heads, .scale = b.option({1, 0.5, 0, 0.7, -1})};
   if (weights_alone) {
-    b.add("attention_weights", {q, k},
-          {fmt::format("attention_weights($0, $1, {})", attend.code()),
-           [=](const In& x) { return attention_weights(x[0], x[1], attend.mask, attend.options); },
+    b.add("attention_weights", operands,
+          {fmt::format("attention_weights($0, $1, {})", attend.code(bias.code())),
+           [=](const In& x) {
+             return attention_weights(x[0], x[1], attend.biased(bias.tensor(x)), attend.options);
+           },
            [=](const Arrays& x) {
-             Array w = attend.weights(x[0], x[1]);
+             const auto added = bias.array(x);
+             Array w = attend.weights(x[0], x[1], added ? &*added : nullptr);
              for (Scalar& s : w.scalars) s = fixed(s);
              return w;
            }});
     return;
   }
   if (b.draw.chance(20)) attend.options.dropout = 0.25;
-  const std::size_t v = same ? q : b.like({batch, keys, width});
-  b.add("attention", {q, k, v},
-        {fmt::format("attention($0, $1, $2, {}, {})", attend.code(), random_code),
+  b.add("attention", operands,
+        {fmt::format("attention($0, $1, $2, {}, {})", attend.code(bias.code()), random_code),
          [=](const In& x) {
-           return attention(x[0], x[1], x[2], attend.mask, attend.options, random);
+           return attention(x[0], x[1], x[2], attend.biased(bias.tensor(x)), attend.options,
+                            random);
          },
-         [=](const Arrays& x) { return attend(x[0], x[1], x[2]); }});
+         [=](const Arrays& x) {
+           const auto added = bias.array(x);
+           return attend(x[0], x[1], x[2], added ? &*added : nullptr);
+         }});
 }
 
 void draw_embedding(Builder& b) {

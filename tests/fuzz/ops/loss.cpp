@@ -3,16 +3,33 @@
 namespace qkv::fuzz {
 namespace {
 
+const char* code_of(Reduction reduction) {
+  switch (reduction) {
+    case Reduction::none:
+      return "Reduction::none";
+    case Reduction::sum:
+      return "Reduction::sum";
+    case Reduction::mean:
+      break;
+  }
+  return "Reduction::mean";
+}
+
+Reduction reduction_of(Builder& b) {
+  return b.draw.pick({Reduction::mean, Reduction::none, Reduction::sum, Reduction::mean});
+}
+
 struct CrossEntropy {
   Indices targets;
   double smoothing = 0;
   std::vector<double> weights;  ///< empty: all 1
   Index ignored = -1;
+  Reduction reduction = Reduction::mean;
 
   Array operator()(const Array& x) const {
     const Index classes = x.shape.dim(-1);
     const DType dtype = dtype_in({x});
-    std::vector<Scalar> losses;
+    std::vector<Scalar> losses, rows(static_cast<std::size_t>(targets.size()), zero(dtype));
     Real total = 0;
     for (Index r = 0; r < targets.size(); ++r) {
       const Index target = targets.data()[static_cast<std::size_t>(r)];
@@ -22,6 +39,7 @@ struct CrossEntropy {
       const auto weight = [&](Index c) {
         return weights.empty() ? 1 : Real{weights[static_cast<std::size_t>(c)]};
       };
+      const auto first = losses.size();
       for (Index c = 0; c < classes; ++c) {
         const Real share = weight(c) * (Real{smoothing} / static_cast<Real>(classes) +
                                         (c == target ? 1 - Real{smoothing} : 0));
@@ -30,7 +48,11 @@ struct CrossEntropy {
         losses.push_back(share == 1 ? loss : share * loss);
       }
       total += weight(target);
+      if (reduction == Reduction::none)
+        rows[static_cast<std::size_t>(r)] = sum(std::span(losses).subspan(first), dtype);
     }
+    if (reduction == Reduction::none) return {targets.shape(), rows};
+    if (reduction == Reduction::sum) return {{}, {sum(losses, dtype)}};
     return {{}, {mean(losses, losses.empty() ? 0 : total, dtype)}};
   }
 };
@@ -59,37 +81,24 @@ void draw_cross_entropy(Builder& b) {
     }
   }
   if (b.draw.chance(30)) loss.ignored = b.draw.index_below(classes);
+  loss.reduction = reduction_of(b);
   std::string weights = "{}";
   if (!loss.weights.empty())
     weights = fmt::format("Tensor::from({}, {{{}}})", text(loss.weights), classes);
   b.add("cross_entropy", {x},
         {fmt::format("cross_entropy($0, {}, {{.label_smoothing = {}, .class_weights = {}, "
-                     ".ignore_index = {}}})",
-                     text(loss.targets), text(loss.smoothing), weights, loss.ignored),
+                     ".ignore_index = {}, .reduction = {}}})",
+                     text(loss.targets), text(loss.smoothing), weights, loss.ignored,
+                     code_of(loss.reduction)),
          [=](const In& in) {
            CrossEntropyOptions options{.label_smoothing = loss.smoothing,
                                        .class_weights = {},
-                                       .ignore_index = loss.ignored};
+                                       .ignore_index = loss.ignored,
+                                       .reduction = loss.reduction};
            if (!loss.weights.empty()) options.class_weights = Tensor::from(loss.weights, {classes});
            return cross_entropy(in[0], loss.targets, options);
          },
          [=](const Arrays& in) { return loss(in[0]); }});
-}
-
-const char* code_of(Reduction reduction) {
-  switch (reduction) {
-    case Reduction::none:
-      return "Reduction::none";
-    case Reduction::sum:
-      return "Reduction::sum";
-    case Reduction::mean:
-      break;
-  }
-  return "Reduction::mean";
-}
-
-Reduction reduction_of(Builder& b) {
-  return b.draw.pick({Reduction::mean, Reduction::none, Reduction::sum, Reduction::mean});
 }
 
 /// f of each pair of a prediction and a target.
@@ -147,8 +156,45 @@ Scalar logit_term(const Scalar& x, const Scalar& t) {
   return function_of(y, {{x, sigmoid(x.number) - t.number}, {t, by_t}});
 }
 
+/// (1 - t) log(1 + exp(x)) + w t log(1 + exp(-x))
+Scalar weighted_logit_term(const Scalar& x, const Scalar& t, const Scalar& w) {
+  const Number one = value(1, x), size = abs(x.number);
+  const Number rest = function(size, std::log1p(std::exp(-size.value)), 1);
+  const Number yes = x.value() < 0 ? size + rest : rest, no = x.value() < 0 ? rest : size + rest;
+  const Number positive = w.number * t.number, negative = one - t.number;
+  const Number by_x = negative * sigmoid(x.number) - positive * sigmoid(-x.number);
+  Number y = positive * yes + negative * no, by_t = w.number * yes - no;
+  // Also as (1 - t) x + (1 + (w - 1) t) log(1 + exp(-x)).
+  const Real cancelled = (1 + w.value()) * std::fabs(x.value());
+  y.loosen(cancelled);
+  by_t.loosen(cancelled);
+  return function_of(y, {{x, by_x}, {t, by_t}});
+}
+
+void draw_weighted_logits(Builder& b, Reduction reduction) {
+  const Shape shape = b.shape(0, 3);
+  std::vector<Index> sizes(shape.begin() + b.draw.index_below(shape.rank() + 1), shape.end());
+  for (Index& size : sizes)
+    if (b.draw.chance(20)) size = 1;
+  const double most = b.option({4, 100});
+  b.add("binary_cross_entropy_with_logits",
+        {b.within(shape, -most, most), b.within(shape, 0, 1), b.within(Shape(sizes), 0, 3)},
+        {fmt::format("binary_cross_entropy_with_logits($0, $1, {}, $2)", code_of(reduction)),
+         [=](const In& in) {
+           return binary_cross_entropy_with_logits(in[0], in[1], reduction, in[2]);
+         },
+         [=](const Arrays& in) {
+           const Array weights = broadcast_to(in[2], shape);
+           std::size_t i = 0;
+           return pairs(in, reduction, [&](const Scalar& x, const Scalar& t) {
+             return weighted_logit_term(x, t, weights.scalars[i++]);
+           });
+         }});
+}
+
 void draw_with_logits(Builder& b) {
   const Reduction reduction = reduction_of(b);
+  if (b.draw.chance(40)) return draw_weighted_logits(b, reduction);
   const std::size_t x = b.any(0, 3);
   b.add("binary_cross_entropy_with_logits", {x, b.within(b.shape_of(x), 0, 1)},
         {fmt::format("binary_cross_entropy_with_logits($0, $1, {})", code_of(reduction)),

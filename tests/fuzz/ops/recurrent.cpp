@@ -45,28 +45,48 @@ Scalars products(std::span<const Scalar> x, const Array& weight, const Array& bi
   return y;
 }
 
+/// The states; with an initial state, in[5] and for an lstm in[6], behind those of each sequence
+/// its last state.
 Array states(const Arrays& in, const Indices& lengths, bool reverse, Cell cell) {
   const Array& x = in[0];
   const DType dtype = dtype_in(in);
   const Index time = x.shape[1], hidden = in[2].shape[1];
-  Array y{{x.shape[0], time, hidden}, {}};
+  const Index more = std::ssize(in) - 5, rows = time + more;
+  Array y{{x.shape[0], rows, hidden}, {}};
   y.scalars.resize(static_cast<std::size_t>(y.size()), zero(dtype));
   for (Index n = 0; n < x.shape[0]; ++n) {
     const Index length = lengths.size() ? lengths.data()[static_cast<std::size_t>(n)] : time;
-    Scalars state(static_cast<std::size_t>(hidden), zero(dtype)), memory = state;
+    const auto initial = [&](std::size_t i) {
+      if (i >= in.size()) return Scalars(static_cast<std::size_t>(hidden), zero(dtype));
+      const auto given = row(in[i], n, hidden);
+      return Scalars(given.begin(), given.end());
+    };
+    Scalars state = initial(5), memory = initial(6);
     for (Index step = 0; step < length; ++step) {
       const Index t = reverse ? length - 1 - step : step;
       cell(products(row(x, n * time + t, x.shape[2]), in[1], in[3], dtype),
            products(state, in[2], in[4], dtype), state, memory);
-      std::ranges::copy(state, y.scalars.begin() + (n * time + t) * hidden);
+      std::ranges::copy(state, y.scalars.begin() + (n * rows + t) * hidden);
     }
+    if (more > 0) std::ranges::copy(state, y.scalars.begin() + (n * rows + time) * hidden);
+    if (more > 1) std::ranges::copy(memory, y.scalars.begin() + (n * rows + time + 1) * hidden);
   }
   return y;
 }
 
 using Run = Tensor (*)(const Tensor&, const RecurrentWeights&, const Indices&, bool);
+using RunOn = RecurrentOutput (*)(const Tensor&, const RecurrentWeights&, const Indices&,
+                                  const RecurrentState&, bool);
 
-OpDraw recurrent(const std::string& name, Index gates, Run run, Cell cell) {
+/// The states and behind them the last one.
+Tensor joined(const RecurrentOutput& output) {
+  std::vector<Tensor> parts = {output.states};
+  for (const Tensor& last : {output.last.h, output.last.c})
+    if (last) parts.push_back(reshape(last, {last.dim(0), 1, last.dim(1)}));
+  return concatenate(parts, 1);
+}
+
+OpDraw recurrent(const std::string& name, Index gates, Run run, RunOn run_on, Cell cell) {
   return [=](Builder& b) {
     const Index batch = b.size(40), hidden = b.positive(batch > 6 ? 5 : 19), in = b.positive(9);
     const Index time = b.positive(batch * hidden > 60 ? 4 : 13);
@@ -74,10 +94,25 @@ OpDraw recurrent(const std::string& name, Index gates, Run run, Cell cell) {
     // show what is skipped.
     const std::size_t x = b.like({batch, time, in});
     const Index rows = gates * hidden;
-    const std::vector<std::size_t> operands = {x, b.finite({rows, in}), b.finite({rows, hidden}),
-                                               b.like({rows}), b.like({rows})};
+    std::vector<std::size_t> operands = {x, b.finite({rows, in}), b.finite({rows, hidden}),
+                                         b.like({rows}), b.like({rows})};
     const Indices lengths = b.draw.chance(60) ? b.indices({batch}, time + 1) : Indices();
     const bool reverse = b.draw.chance(40);
+    if (b.draw.chance(40)) {
+      const bool memory = cell == lstm_cell;
+      operands.push_back(b.finite({batch, hidden}));
+      if (memory) operands.push_back(b.finite({batch, hidden}));
+      b.add(
+          name, operands,
+          {fmt::format("joined({}($0, {{$1, $2, $3, $4}}, {}, {{$5{}}}, {}))", name,
+                       lengths.size() ? text(lengths) : "{}", memory ? ", $6" : "", text(reverse)),
+           [=](const In& v) {
+             const RecurrentState initial{v[5], memory ? v[6] : Tensor()};
+             return joined(run_on(v[0], {v[1], v[2], v[3], v[4]}, lengths, initial, reverse));
+           },
+           [=](const Arrays& v) { return states(v, lengths, reverse, cell); }});
+      return;
+    }
     b.add(name, operands,
           {fmt::format("{}($0, {{$1, $2, $3, $4}}, {}, {})", name,
                        lengths.size() ? text(lengths) : "{}", text(reverse)),
@@ -92,9 +127,9 @@ OpDraw recurrent(const std::string& name, Index gates, Run run, Cell cell) {
 
 const std::map<std::string, OpDraw>& recurrent_draws() {
   static const std::map<std::string, OpDraw> draws = {
-      {"rnn", recurrent("rnn", 1, qkv::rnn, rnn_cell)},
-      {"gru", recurrent("gru", 3, qkv::gru, gru_cell)},
-      {"lstm", recurrent("lstm", 4, qkv::lstm, lstm_cell)},
+      {"rnn", recurrent("rnn", 1, qkv::rnn, qkv::rnn, rnn_cell)},
+      {"gru", recurrent("gru", 3, qkv::gru, qkv::gru, gru_cell)},
+      {"lstm", recurrent("lstm", 4, qkv::lstm, qkv::lstm, lstm_cell)},
   };
   return draws;
 }

@@ -164,11 +164,15 @@ void draw_argmax(Builder& b) {
 void draw_topk(Builder& b) {
   const std::size_t x = b.any(1);
   const Shape from = b.shape_of(x);
-  const int axis = static_cast<int>(b.draw.index_below(from.rank()));
+  const int given = b.axis(from), axis = given < 0 ? given + from.rank() : given;
   const Index count = b.draw.index_below(from[axis] + 1);
+  const bool indices = b.draw.chance(25);
   b.add("topk", {x},
-        {fmt::format("topk($0, {}, {}).values", count, axis),
-         [=](const In& in) { return topk(in[0], count, axis).values; },
+        {fmt::format("topk($0, {}, {}).{}", count, given, indices ? "indices" : "values"),
+         [=](const In& in) {
+           const TopK top = topk(in[0], count, given);
+           return indices ? as_tensor(top.indices, in[0].dtype()) : top.values;
+         },
          [=](const Arrays& in) {
            Reduced reduced{};
            reduced[static_cast<std::size_t>(axis)] = true;
@@ -182,6 +186,10 @@ void draw_topk(Builder& b) {
              const auto order = descending(column);
              for (std::size_t i = 0; i < to[c].size(); ++i) {
                Scalar& s = y[to[c][i]];
+               if (indices) {
+                 s = {Number{static_cast<Real>(order[i]), 0, dtype_in(in), uncertain(column)}};
+                 continue;
+               }
                s = column[order[i]];
                s.number.unsure = s.number.unsure || uncertain(column);
                if (s.number.unsure) s = function_of(s.number, {{s, Number{1, 0, s.dtype(), true}}});

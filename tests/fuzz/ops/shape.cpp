@@ -110,6 +110,19 @@ void draw_expand(Builder& b) {
     if (size == 1 && b.draw.chance(60)) size = b.size(9);
   if (b.draw.chance(50)) sizes.insert(sizes.begin(), b.size(5));
   const Shape to(sizes);
+  if (to.rank() == 2 && b.draw.chance(40)) {  // -1 keeps a size
+    const Shape from = b.shape_of(x);
+    for (int axis = 2 - from.rank(); axis < 2; ++axis)
+      if (from[axis - 2 + from.rank()] == to[axis] && b.draw.chance(60))
+        sizes[static_cast<std::size_t>(axis)] = -1;
+    b.add("expand", {x},
+          {fmt::format("expand($0, {{{}, {}}})", sizes[0], sizes[1]),
+           [=](const In& in) {
+             return expand(in[0], {sizes[0], sizes[1]});
+           },
+           [=](const Arrays& in) { return broadcast_to(in[0], to); }, true});
+    return;
+  }
   b.add("expand", {x},
         {fmt::format("expand($0, Shape{})", text(to)),
          [=](const In& in) { return expand(in[0], to); },
@@ -149,9 +162,10 @@ void draw_slice(Builder& b) {
   const Index step = 1 + (b.draw.chance(40) ? b.draw.index_below(4) : 0);
   const bool from_end = begin < from[at] && b.draw.chance(30);  // a negative index
   const Index first = from_end ? begin - from[at] : begin;
+  const Index last = end < from[at] && b.draw.chance(30) ? end - from[at] : end;
   b.add("slice", {x},
-        {fmt::format("slice($0, {}, {}, {}, {})", axis, first, end, step),
-         [=](const In& in) { return slice(in[0], axis, first, end, step); },
+        {fmt::format("slice($0, {}, {}, {}, {})", axis, first, last, step),
+         [=](const In& in) { return slice(in[0], axis, first, last, step); },
          [=](const Arrays& in) {
            return taken(in[0], with_axis(from, at, (end - begin + step - 1) / step),
                         [&](std::vector<Index> position) {
