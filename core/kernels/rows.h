@@ -102,7 +102,7 @@ Normaliser<T> softmax_row(const T* x, T* y, Index n, Index width) {
   const T sum = fold<T>(sums, [](const auto& a, const auto& b) { return a + b; });
   const T factor = sum == 0 ? T{0} : 1 / sum;
   map_row(whole, y, [=](auto at) { return at(y) * factor; });
-  end_row<T>(y, whole, n, rest * factor, width);
+  end_row<T>(y, whole, n, keep_part<T>(rest * factor, n - whole, 0), width);
   return {max, sum};
 }
 

@@ -63,6 +63,18 @@ TEST_CASE("softmax and log softmax of no elements are empty") {
   }
 }
 
+TEST_CASE("a hidden key has a weight of 0 beside NaN, too") {
+  for_each_dtype([](DType dtype) {
+    for (const Index keys : {2, 5, 17, 40}) {
+      const Tensor q = Tensor::full({1, 1, 1}, nan, dtype),
+                   k = Tensor::full({1, keys, 1}, 1, dtype);
+      const Tensor weights = attention_weights(q, k, {Indices({1}, {1}), false}, {});
+      CHECK(all_nan(slice(weights, -1, 0, 1)));
+      for (const double weight : slice(weights, -1, 1, keys).values()) CHECK(weight == 0);
+    }
+  });
+}
+
 TEST_CASE("logsumexp of NaN is NaN wherever it stands") {
   for_each_dtype([](DType dtype) {
     for (const double other : {-inf, 1.0, inf}) {

@@ -114,7 +114,12 @@ inline Number operator*(const Number& a, const Number& b) {
   const Real error =
       times(a.error, b.value) + times(b.error, a.value) + a.error * b.error * a.format().unit;
   const Real value = a.value * b.value;
-  return after_overflow(rounded(value, error, a.dtype, a.unsure || b.unsure, 1,
+  // Infinity times what the type may round to 0.
+  const auto vanishes = [](const Number& x) {
+    return !x.exact() && std::fabs(x.value) <= std::max(x.bound(), x.format().smallest_normal);
+  };
+  const bool vague = (std::isinf(a.value) && vanishes(b)) || (std::isinf(b.value) && vanishes(a));
+  return after_overflow(rounded(value, error, a.dtype, a.unsure || b.unsure || vague, 1,
                                 [&] { return rest(a.value, b.value, -value); }),
                         a.over() || b.over());
 }
@@ -190,6 +195,7 @@ class Sum {
       return;
     }
     size_ += std::fabs(x.value);
+    if (x.finite()) finite_size_ += std::fabs(x.value);
     unsure_ = unsure_ || x.unsure;
     over_ = over_ || x.over();
     ++terms_;
@@ -202,14 +208,15 @@ class Sum {
         std::isfinite(value_) ? error_ + (std::sqrt(terms_) + terms_ / 2 / slack) * size_ : 0;
     Number sum{value_, static_cast<double>(error), dtype_, unsure_ || !(error < 1e300L)};
     const Real bound = sum.bound(), largest = sum.format().largest;
-    if ((mixed && size_ > largest) || std::fabs(std::fabs(value_) - largest) <= bound)
+    if ((mixed && size_ > largest) || (!std::isfinite(value_) && finite_size_ > largest) ||
+        std::fabs(std::fabs(value_) - largest) <= bound)
       sum.unsure = true;
     return after_overflow(sum, over_);
   }
 
  private:
   DType dtype_;
-  Real value_ = 0, error_ = 0, size_ = 0, terms_ = 0, zeros_ = 0;
+  Real value_ = 0, error_ = 0, size_ = 0, finite_size_ = 0, terms_ = 0, zeros_ = 0;
   bool unsure_ = false, over_ = false;
 };
 

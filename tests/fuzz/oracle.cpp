@@ -148,10 +148,9 @@ Scalar dot(std::span<const Scalar> a, std::span<const Scalar> b, DType dtype) {
 }
 
 Scalar mean(std::span<const Scalar> terms, Real count, DType dtype) {
-  if (count == 0) return {Number{0, 0, dtype, false}};
   Sum total(dtype);
   Tape* tape = nullptr;
-  const Number share = rounded(1 / count, 0, dtype, false);
+  const Number none{0, 0, dtype, false}, share = count ? rounded(1 / count, 0, dtype, false) : none;
   for (const Scalar& x : terms) {
     total.add(x.number);
     if (!x.tape) continue;
@@ -160,7 +159,7 @@ Scalar mean(std::span<const Scalar> terms, Real count, DType dtype) {
   }
   Number sum = total.number();
   sum.unsure = sum.unsure || sum.over();
-  const Number y = sum * share;
+  const Number y = count ? sum * share : none;
   return tape ? tape->record(y) : Scalar{y};
 }
 

@@ -33,7 +33,6 @@ Config config_of(ModelKind kind, TaskKind task, const std::string& train) {
 }
 
 void run_to_end(Run& run, const RunFolder& folder) {
-  folder.create();
   StopSignal stop;
   train(run, folder, stop);
 }
@@ -53,6 +52,7 @@ std::vector<double> losses(const std::string& metrics) {
 void check_training(const Config& config) {
   const TempDir dir;
   const RunFolder whole(dir.path() / "whole"), second(dir.path() / "second");
+  whole.create();
   Run run = start_run(config);
   run_to_end(run, whole);
   const auto measured = losses(run.metrics);

@@ -5,6 +5,7 @@ Usage: report_test.py PROGRAM
 import json
 import pathlib
 import re
+import shutil
 import sys
 import time
 import unittest
@@ -192,8 +193,11 @@ class Page(Report):
             rows = [line.split("\t") for line in bank]
             (self.folder / f"coarse/{split}.data.txt").write_text("".join(f"{i}\t{text}\n" for _, i, text in rows))
             (self.folder / f"coarse/{split}.gold.txt").write_text("".join(f"{int(sense == 'river')}\n" for sense, _, _ in rows))
+        # Copies of the configs find the vectors above them, where `qkv embed` would have written them.
+        configs = pathlib.Path(shutil.copytree(PROJECT / "configs", self.folder / "configs"))
+        (self.folder / "datasets").symlink_to(PROJECT / "datasets")
         given = {"shakespeare": "text.txt", "coarsewsd": "coarse"}
-        for config in sorted((PROJECT / "configs").glob("*.toml")):
+        for config in sorted(configs.glob("*.toml")):
             with self.subTest(config.name):
                 variants = re.findall(r'^\[\[variant\]\]\nname = "(.*)"$', config.read_text(), re.MULTILINE)
                 # One of those that differ by a number only, and none of width 2000, whose principal components take long.

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <clocale>
 #include <sstream>
 
 using namespace qkv;
@@ -20,6 +21,7 @@ int widest_line(const std::string& text) {
 }  // namespace
 
 TEST_CASE("a text that is too long loses its middle") {
+  std::setlocale(LC_CTYPE, "C.UTF-8");  // as main() does
   CHECK(abbreviated("bank", 4) == "bank");
   CHECK(abbreviated("abcdefgh", 5) == "ab…gh");
   CHECK(abbreviated("[abcdefgh]", 6) == "[ab…h]");

@@ -90,10 +90,10 @@ Scalar power_of(const Scalar& x, double p) {
     Number y = function(x.number, value, q == 0 ? 0 : q * std::pow(x.value(), q - 1), 3);
     if (v <= x.number.bound() && !x.number.exact()) {  // the derivative says little
       y.loosen(std::pow(2 * x.number.bound(), std::max<Real>(q, 0)) / y.format().unit);
-      y.unsure = y.unsure || q < 1;
+      y.unsure = y.unsure || q < 1 || q != std::floor(q);  // of a negative x it may be NaN
     }
     if (v > 0 && std::isfinite(value)) y.loosen(times(exponent.error, value * std::log(v)));
-    return y;
+    return after_overflow(y, x.number.over());
   };
   if (p == 0) return Scalar{number(1, x)};
   return function_of(pow(p), {{x, constant(p, x.dtype()) * pow(p - 1)}});

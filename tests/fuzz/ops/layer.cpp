@@ -248,10 +248,19 @@ struct Attention {
               column.push_back(v[(n * keys + j) * width + h * part + d]);
             Scalar& sum = y[(n * queries + t) * width + h * part + d];
             sum = dot(used, column, dtype);
+            // Hidden keys have a weight of 0, which an infinite gradient turns into NaN.
+            if (Tape* tape = sum.tape; tape && mask.causal) {
+              tape->link(sum, Number{1, 0, dtype, false});
+              for (Index j = seen; j < keys; ++j)
+                tape->link(v[(n * keys + j) * width + h * part + d], Number{0, 0, dtype, false});
+              sum = tape->record(sum.number);
+            }
             // As in PyTorch, what a mask hides counts 0 times.
             if (mask.causal && !finite(n, {&q, &k, &v})) {
               sum.number.unsure = true;
-              sum = function_of(sum.number, {{sum, Number{1, 0, dtype, true}}});
+              const Number unsure{1, 0, dtype, true};
+              const Scalar& query = q[(n * queries + t) * width + h * part + d];
+              sum = function_of(sum.number, {{sum, unsure}, {query, unsure}});
             }
           }
         }
@@ -379,7 +388,8 @@ void draw_layer_norm(Builder& b) {
   if (width == 0) return;  // is refused
   const bool bias = b.draw.chance(70);
   const double epsilon = b.option({1e-5, 1e-3, 1, 0});
-  std::vector<std::size_t> operands = {x, b.like({width})};
+  // Of gains near the largest value, sums over a row overflow.
+  std::vector<std::size_t> operands = {x, b.within({width}, -2, 2)};
   if (bias) operands.push_back(b.like({width}));
   b.add("layer_norm", operands,
         {fmt::format("layer_norm($0, $1, {}, {})", bias ? "$2" : "Tensor()", text(epsilon)),

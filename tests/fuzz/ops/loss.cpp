@@ -33,7 +33,13 @@ struct CrossEntropy {
     Real total = 0;
     for (Index r = 0; r < targets.size(); ++r) {
       const Index target = targets.data()[static_cast<std::size_t>(r)];
-      if (target < 0 || target == ignored) continue;
+      if (target < 0 || target == ignored) {
+        // A derivative of 0, of which an infinite one before makes NaN.
+        const Number none{0, 0, dtype, false};
+        for (const Scalar& logit : row(x, r, classes))
+          losses.push_back(function_of(none, {{logit, none}}));
+        continue;
+      }
       const auto logits = row(x, r, classes);
       const Scalar max = shift_of(logits, dtype), total_log = log_total(logits, max, dtype);
       const auto weight = [&](Index c) {

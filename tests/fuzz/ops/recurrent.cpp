@@ -38,10 +38,14 @@ void lstm_cell(const Scalars& i, const Scalars& h, Scalars& state, Scalars& memo
   }
 }
 
+/// x W^T + b of each gate. Biases may be added in any order.
 Scalars products(std::span<const Scalar> x, const Array& weight, const Array& bias, DType dtype) {
   Scalars y;
   for (Index o = 0; o < weight.shape[0]; ++o)
     y.push_back(dot(x, row(weight, o, weight.shape[1]), dtype) + bias[o]);
+  for (Index o = 0; o < weight.shape[0]; ++o)
+    if (bias[o].number.finite())
+      y[static_cast<std::size_t>(o)].number.loosen(std::fabs(bias[o].value()));
   return y;
 }
 
