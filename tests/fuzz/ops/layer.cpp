@@ -170,9 +170,13 @@ struct Attention {
 
   /// Keys that query t of sequence n may attend to.
   Index visible(Index n, Index t, Index queries, Index keys) const {
-    const Index length =
-        mask.key_lengths.size() ? mask.key_lengths.data()[static_cast<std::size_t>(n)] : keys;
-    return mask.causal ? std::clamp<Index>(t + 1 + keys - queries, 0, length) : length;
+    const Index all = length(n, keys);
+    return mask.causal ? std::clamp<Index>(t + 1 + keys - queries, 0, all) : all;
+  }
+  /// Keys of sequence n that are not padding. Those that are hidden all the same count 0 times,
+  /// which matters where a gradient is infinite.
+  Index length(Index n, Index keys) const {
+    return mask.key_lengths.size() ? mask.key_lengths.data()[static_cast<std::size_t>(n)] : keys;
   }
 
   static bool finite(Index n, std::initializer_list<const Array*> arrays) {
@@ -191,20 +195,24 @@ struct Attention {
     for (Index n = 0; n < batch; ++n)
       for (Index h = 0; h < heads; ++h)
         for (Index t = 0; t < queries; ++t) {
-          std::vector<Scalar> scores;
+          std::vector<Scalar> scores, later;
           const Index seen = visible(n, t, queries, keys);
           const auto of = [&](const Array& x, Index rows, Index i) {
             return std::span(x.scalars).subspan(
                 static_cast<std::size_t>((n * rows + i) * width + h * part),
                 static_cast<std::size_t>(part));
           };
-          for (Index j = 0; j < seen; ++j) {
+          for (Index j = 0; j < length(n, keys); ++j) {
             const Scalar score = dot(of(q, queries, t), of(k, keys, j), dtype);
+            if (j >= seen) {
+              later.push_back(score);
+              continue;
+            }
             scores.push_back(options.scale == 1 ? score : Real{options.scale} * score);
             if (!bias) continue;
             const Scalar& added = (*bias)[broadcast_position(
                 bias->shape, y.shape, ((n * heads + h) * queries + t) * keys + j)];
-            scores.back() = std::isinf(added.value()) ? fixed(added) : scores.back() + added;
+            scores.back() = scores.back() + added;
           }
           std::vector<Scalar> row = softmax(scores, dtype);
           // Keys that are all infinitely far off give zeros or, as in PyTorch, NaN.
@@ -218,6 +226,8 @@ struct Attention {
           Scalar hidden = zero(dtype);
           hidden.number.unsure = std::ranges::any_of(
               row, [](const Scalar& s) { return s.number.unsure || std::isnan(s.value()); });
+          for (const Scalar& score : later)
+            row.push_back(function_of(hidden.number, {{score, Number{0, 0, dtype, false}}}));
           row.resize(static_cast<std::size_t>(keys), hidden);
           y.scalars.insert(y.scalars.end(), row.begin(), row.end());
         }
@@ -234,7 +244,7 @@ struct Attention {
     for (Index n = 0; n < batch; ++n)
       for (Index h = 0; h < heads; ++h)
         for (Index t = 0; t < queries; ++t) {
-          const Index problem = n * heads + h, seen = visible(n, t, queries, keys);
+          const Index problem = n * heads + h, seen = length(n, keys);
           std::vector<Scalar> used;
           for (Index j = 0; j < seen; ++j) {
             const Scalar& weight = w[(problem * queries + t) * keys + j];
