@@ -118,6 +118,9 @@ const std::map<std::string, OpDraw>& loss_draws();
 /// All of them, by the op's name in core/ops.h.
 const std::map<std::string, OpDraw>& op_draws();
 
+/// Draws layers of layers/, by their names.
+const std::map<std::string, OpDraw>& module_draws();
+
 /// The value of a parameter after a step for each row of gradients.
 Tensor stepped(const Tensor& value, const Tensor& gradients, const OptimizerOptions& options);
 void draw_optimizer(Builder& b);

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "layers/options.h"
 #include "tests/fuzz/case.h"
 
 /// What the draws of all families share: the oracle's loops over arrays.
@@ -67,5 +68,15 @@ Shape with_last(const Shape& shape, Index size);
 /// x W^T + b
 Array linear(const Array& x, const Array& weight, const Array* bias);
 Scalar gelu(const Scalar& x);
+
+// Formulas of ops that layers consist of; those of the same name in core/ops.h describe them.
+Scalar positive_part(const Scalar& x);
+Array layer_norm(const Array& x, const Array& gain, const Array* bias, double epsilon);
+Array attention(const Array& q, const Array& k, const Array& v, const AttentionMask& mask,
+                const AttentionOptions& options);
+Array rotary(const Array& x, Index heads);
+Array conv1d(const Array& x, const Array& weight, const Array* bias, const Conv1dOptions& options);
+/// in: x, the weights and the biases, and perhaps an initial state.
+Array recurrent(CellKind cell, const Arrays& in, const Indices& lengths, bool reverse);
 
 }  // namespace qkv::fuzz

@@ -54,7 +54,8 @@ class Shared {
 /// The families of cases, in a fixed order.
 std::vector<std::string> families() {
   std::vector<std::string> names = {"graph", "optimizer"};
-  for (const auto& [name, draw] : op_draws()) names.push_back(name);
+  for (const auto* draws : {&module_draws(), &op_draws()})
+    for (const auto& [name, draw] : *draws) names.push_back(name);
   return names;
 }
 

@@ -35,6 +35,22 @@ class Purpose:
     testing = 4
 
 
+class NormKind:
+    pre, post = "pre", "post"
+
+
+class AttentionKind:
+    learned, parameter_free, uniform = "learned", "parameter_free", "uniform"
+
+
+class PositionKind:
+    rotary, none = "rotary", "none"
+
+
+class CellKind:
+    rnn, gru, lstm = "rnn", "gru", "lstm"
+
+
 class OptimizerKind:
     sgd, adam, adamw, rmsprop, adagrad = "SGD", "Adam", "AdamW", "RMSprop", "Adagrad"
 
@@ -388,6 +404,87 @@ def reduced(loss):
 binary_cross_entropy = reduced(F.binary_cross_entropy)
 binary_cross_entropy_with_logits = reduced(F.binary_cross_entropy_with_logits)
 mean_squared_error = reduced(F.mse_loss)
+
+
+# Layers, of inputs and of parameters in the order in which the layer names them ----------------------------------------
+
+def Linear(inputs, parameters):
+    return linear(*inputs, *parameters)
+
+
+def LayerNorm(inputs, parameters):
+    return F.layer_norm(*inputs, inputs[0].shape[-1:], *parameters)
+
+
+def FeedForward(inputs, parameters):
+    half = len(parameters) // 2
+    return linear(gelu(Linear(inputs, parameters[:half])), *parameters[half:])
+
+
+def MultiHeadAttention(inputs, parameters, mask, options):
+    kind, count = options["attention"], 2 if options["bias"] else 1
+    query, memory = inputs
+    heads = 1 if kind == "parameter_free" else options["heads"]
+    part = options["width"] // heads
+    rest = list(parameters)
+
+    def projected(x, learned, turns):
+        y = x
+        if learned:
+            y = linear(x, *rest[:count])
+            del rest[:count]
+        own = y.shape[-1] // part
+        if turns and options["position"] == "rotary":
+            y = rotary(y, own, rotary_turns(y.shape[1], part, 0, y.dtype))
+        return y.unflatten(-1, (own, part)).repeat_interleave(heads // own, 2).flatten(2)
+
+    q = projected(query, kind == "learned", True)
+    k = projected(memory, kind == "learned", True)
+    v = projected(memory, kind != "parameter_free", False)
+    scale = 0 if kind == "uniform" else part**-0.5 if options["scale"] else 1
+    return projected(attention(q, k, v, mask, {"heads": heads, "scale": scale}, 0), kind != "parameter_free", False)
+
+
+def TransformerBlock(inputs, parameters, mask, options):
+    (x, ), pre = inputs, options["norm"] == "pre"
+    if options["attention"] == "parameter_free":
+        return MultiHeadAttention([x, x], parameters, mask, options)
+    count = 2 if options["bias"] else 1
+    attended = (5 if options["attention"] == "learned" else 3) * count
+
+    def added(x, norm, part):
+        y = x + part(LayerNorm([x], norm) if pre else x)
+        return y if pre else LayerNorm([y], norm)
+
+    y = added(x, parameters[:count],
+              lambda h: MultiHeadAttention([h, h], parameters[count:attended], mask, options))
+    norm, rest = parameters[attended:attended + count], parameters[attended + count:]
+    return added(y, norm, lambda h: FeedForward([h], rest)) if norm else y
+
+
+def Recurrent(inputs, parameters, lengths, options):
+    (x, ), cell = inputs, {"rnn": rnn, "gru": gru, "lstm": lstm}[options["cell"]]
+    directions = [False, True] if options["bidirectional"] else [False]
+    rest = list(parameters)
+    for _ in range(options["layers"]):
+        parts = []
+        for reverse in directions:
+            parts.append(cell(x, rest[:4], lengths, reverse))
+            del rest[:4]
+        x = torch.cat(parts, -1)
+    return x
+
+
+def ConvolutionLayer(inputs, parameters, lengths):
+    x, = inputs
+    if len(lengths):
+        x = x * rows_below(lengths, x).to(x.dtype)
+    x = x.transpose(1, 2)
+    parts = []
+    for weight, bias in zip(parameters[::2], parameters[1::2]):
+        reach = weight.shape[2]
+        parts.append(F.conv1d(F.pad(x, ((reach - 1) // 2, reach // 2)), weight, bias).relu())
+    return torch.cat(parts, 1).transpose(1, 2)
 
 
 # Optimizers -----------------------------------------------------------------------------------------------------------

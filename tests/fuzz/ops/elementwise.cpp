@@ -77,11 +77,15 @@ Scalar absolute(const Scalar& x) {
   return function_of(abs(x.number), {{x, number(sign, x, unsure)}});
 }
 
+}  // namespace
+
 Scalar positive_part(const Scalar& x) {
   const bool unsure = uncertain_sign(x);
   if (x.value() > 0 || unsure) return function_of(x.number, {{x, number(1, x, unsure)}});
   return Scalar{number(x.value() == 0 ? x.value() : 0, x, x.number.unsure)};
 }
+
+namespace {
 
 Scalar power_of(const Scalar& x, double p) {
   const auto pow = [&](Real q) {

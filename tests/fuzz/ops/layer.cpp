@@ -170,9 +170,13 @@ struct Attention {
 
   /// Keys that query t of sequence n may attend to.
   Index visible(Index n, Index t, Index queries, Index keys) const {
-    const Index length =
-        mask.key_lengths.size() ? mask.key_lengths.data()[static_cast<std::size_t>(n)] : keys;
-    return mask.causal ? std::clamp<Index>(t + 1 + keys - queries, 0, length) : length;
+    const Index all = length(n, keys);
+    return mask.causal ? std::clamp<Index>(t + 1 + keys - queries, 0, all) : all;
+  }
+  /// Keys of sequence n that are not padding. Those that are hidden all the same count 0 times,
+  /// which matters where a gradient is infinite.
+  Index length(Index n, Index keys) const {
+    return mask.key_lengths.size() ? mask.key_lengths.data()[static_cast<std::size_t>(n)] : keys;
   }
 
   static bool finite(Index n, std::initializer_list<const Array*> arrays) {
@@ -191,20 +195,24 @@ struct Attention {
     for (Index n = 0; n < batch; ++n)
       for (Index h = 0; h < heads; ++h)
         for (Index t = 0; t < queries; ++t) {
-          std::vector<Scalar> scores;
+          std::vector<Scalar> scores, later;
           const Index seen = visible(n, t, queries, keys);
           const auto of = [&](const Array& x, Index rows, Index i) {
             return std::span(x.scalars).subspan(
                 static_cast<std::size_t>((n * rows + i) * width + h * part),
                 static_cast<std::size_t>(part));
           };
-          for (Index j = 0; j < seen; ++j) {
+          for (Index j = 0; j < length(n, keys); ++j) {
             const Scalar score = dot(of(q, queries, t), of(k, keys, j), dtype);
+            if (j >= seen) {
+              later.push_back(score);
+              continue;
+            }
             scores.push_back(options.scale == 1 ? score : Real{options.scale} * score);
             if (!bias) continue;
             const Scalar& added = (*bias)[broadcast_position(
                 bias->shape, y.shape, ((n * heads + h) * queries + t) * keys + j)];
-            scores.back() = std::isinf(added.value()) ? fixed(added) : scores.back() + added;
+            scores.back() = scores.back() + added;
           }
           std::vector<Scalar> row = softmax(scores, dtype);
           // Keys that are all infinitely far off give zeros or, as in PyTorch, NaN.
@@ -218,6 +226,8 @@ struct Attention {
           Scalar hidden = zero(dtype);
           hidden.number.unsure = std::ranges::any_of(
               row, [](const Scalar& s) { return s.number.unsure || std::isnan(s.value()); });
+          for (const Scalar& score : later)
+            row.push_back(function_of(hidden.number, {{score, Number{0, 0, dtype, false}}}));
           row.resize(static_cast<std::size_t>(keys), hidden);
           y.scalars.insert(y.scalars.end(), row.begin(), row.end());
         }
@@ -234,7 +244,7 @@ struct Attention {
     for (Index n = 0; n < batch; ++n)
       for (Index h = 0; h < heads; ++h)
         for (Index t = 0; t < queries; ++t) {
-          const Index problem = n * heads + h, seen = visible(n, t, queries, keys);
+          const Index problem = n * heads + h, seen = length(n, keys);
           std::vector<Scalar> used;
           for (Index j = 0; j < seen; ++j) {
             const Scalar& weight = w[(problem * queries + t) * keys + j];
@@ -275,6 +285,15 @@ struct Attention {
     return text_of + "}";
   }
 };
+
+}  // namespace
+
+Array attention(const Array& q, const Array& k, const Array& v, const AttentionMask& mask,
+                const AttentionOptions& options) {
+  return Attention{mask, options}(q, k, v);
+}
+
+namespace {
 
 /// An additive bias of the scores: operands from `first` on, the values and where they are -inf.
 struct ScoreBias {
@@ -382,6 +401,28 @@ void draw_embedding(Builder& b) {
          true});
 }
 
+}  // namespace
+
+Array layer_norm(const Array& x, const Array& gain, const Array* bias, double epsilon) {
+  return map_rows(x, [&](auto s) {
+    const DType dtype = gain[0].dtype();
+    const auto n = static_cast<Real>(s.size());
+    const Scalar center = mean(s, n, dtype);
+    std::vector<Scalar> d, squares;
+    for (const Scalar& v : s) d.push_back(v - center);
+    for (const Scalar& v : d) squares.push_back(v * v);
+    const Scalar deviation = sqrt(Real{epsilon} + mean(squares, n, dtype));
+    for (Index i = 0; i < gain.size(); ++i) {
+      Scalar& v = d[static_cast<std::size_t>(i)];
+      v = v * (1 / deviation) * gain[i];
+      if (bias) v = v + (*bias)[i];
+    }
+    return d;
+  });
+}
+
+namespace {
+
 void draw_layer_norm(Builder& b) {
   const std::size_t x = b.any(1);
   const Index width = b.shape_of(x).dim(-1);
@@ -395,21 +436,7 @@ void draw_layer_norm(Builder& b) {
         {fmt::format("layer_norm($0, $1, {}, {})", bias ? "$2" : "Tensor()", text(epsilon)),
          [=](const In& in) { return layer_norm(in[0], in[1], bias ? in[2] : Tensor(), epsilon); },
          [=](const Arrays& in) {
-           return map_rows(in[0], [&](auto s) {
-             const DType dtype = dtype_in(in);
-             const auto n = static_cast<Real>(s.size());
-             const Scalar center = mean(s, n, dtype);
-             std::vector<Scalar> d, squares;
-             for (const Scalar& v : s) d.push_back(v - center);
-             for (const Scalar& v : d) squares.push_back(v * v);
-             const Scalar deviation = sqrt(Real{epsilon} + mean(squares, n, dtype));
-             for (Index i = 0; i < width; ++i) {
-               Scalar& v = d[static_cast<std::size_t>(i)];
-               v = v * (1 / deviation) * in[1][i];
-               if (bias) v = v + in[2][i];
-             }
-             return d;
-           });
+           return layer_norm(in[0], in[1], bias ? &in[2] : nullptr, epsilon);
          }});
 }
 
@@ -472,6 +499,14 @@ struct Rotary {
   }
 };
 
+}  // namespace
+
+Array rotary(const Array& x, Index heads) {
+  return Rotary{heads, x.shape[2] / heads, 0}(x);
+}
+
+namespace {
+
 void draw_rotary(Builder& b) {
   const Rotary turn{b.draw.pick<Index>({1, 2, 3}), 2 * b.positive(17),
                     b.draw.pick<Index>({0, 1, 5, 1000})};
@@ -486,6 +521,34 @@ void draw_rotary(Builder& b) {
          },
          [=](const Arrays& in) { return turn(in[0]); }});
 }
+
+}  // namespace
+
+Array conv1d(const Array& x, const Array& weight, const Array* bias, const Conv1dOptions& options) {
+  const Index time = x.shape[1], in = x.shape[2], out = weight.shape[0], kernel = weight.shape[2];
+  const Index reach = (kernel - 1) * options.dilation + 1;
+  const Index steps = (time + 2 * options.padding - reach) / options.stride + 1;
+  const DType dtype = weight[0].dtype();
+  Array y{{x.shape[0], steps, out}, {}};
+  for (Index n = 0; n < x.shape[0]; ++n)
+    for (Index t = 0; t < steps; ++t)
+      for (Index o = 0; o < out; ++o) {
+        std::vector<Scalar> inputs, weights;
+        for (Index p = 0; p < kernel; ++p) {
+          const Index from = t * options.stride + p * options.dilation - options.padding;
+          for (Index i = 0; i < in; ++i) {
+            inputs.push_back(from >= 0 && from < time ? x[(n * time + from) * in + i]
+                                                      : zero(dtype));
+            weights.push_back(weight[(o * in + i) * kernel + p]);
+          }
+        }
+        const Scalar product = dot(inputs, weights, dtype);
+        y.scalars.push_back(bias ? product + (*bias)[o] : product);
+      }
+  return y;
+}
+
+namespace {
 
 void draw_conv1d(Builder& b) {
   const Conv1dOptions options{.stride = 1 + b.draw.index_below(3),
@@ -502,26 +565,7 @@ void draw_conv1d(Builder& b) {
         {fmt::format("conv1d($0, $1, {}, {{.stride = {}, .padding = {}, .dilation = {}}})",
                      bias ? "$2" : "Tensor()", options.stride, options.padding, options.dilation),
          [=](const In& x) { return conv1d(x[0], x[1], bias ? x[2] : Tensor(), options); },
-         [=](const Arrays& x) {
-           const Index steps = (time + 2 * options.padding - reach) / options.stride + 1;
-           Array y{{x[0].shape[0], steps, out}, {}};
-           for (Index n = 0; n < x[0].shape[0]; ++n)
-             for (Index t = 0; t < steps; ++t)
-               for (Index o = 0; o < out; ++o) {
-                 std::vector<Scalar> inputs, weights;
-                 for (Index p = 0; p < kernel; ++p) {
-                   const Index from = t * options.stride + p * options.dilation - options.padding;
-                   for (Index i = 0; i < in; ++i) {
-                     inputs.push_back(from >= 0 && from < time ? x[0][(n * time + from) * in + i]
-                                                               : zero(dtype_in(x)));
-                     weights.push_back(x[1][(o * in + i) * kernel + p]);
-                   }
-                 }
-                 const Scalar product = dot(inputs, weights, dtype_in(x));
-                 y.scalars.push_back(bias ? product + x[2][o] : product);
-               }
-           return y;
-         }});
+         [=](const Arrays& x) { return conv1d(x[0], x[1], bias ? &x[2] : nullptr, options); }});
 }
 
 }  // namespace

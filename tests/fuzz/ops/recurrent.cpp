@@ -78,6 +78,22 @@ Array states(const Arrays& in, const Indices& lengths, bool reverse, Cell cell) 
   return y;
 }
 
+}  // namespace
+
+Array recurrent(CellKind cell, const Arrays& in, const Indices& lengths, bool reverse) {
+  switch (cell) {
+    case CellKind::rnn:
+      return states(in, lengths, reverse, rnn_cell);
+    case CellKind::gru:
+      return states(in, lengths, reverse, gru_cell);
+    case CellKind::lstm:
+      break;
+  }
+  return states(in, lengths, reverse, lstm_cell);
+}
+
+namespace {
+
 using Run = Tensor (*)(const Tensor&, const RecurrentWeights&, const Indices&, bool);
 using RunOn = RecurrentOutput (*)(const Tensor&, const RecurrentWeights&, const Indices&,
                                   const RecurrentState&, bool);

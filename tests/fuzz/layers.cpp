@@ -1,0 +1,348 @@
+#include <memory>
+
+#include "core/parameter.h"
+#include "layers/convolution.h"
+#include "layers/recurrent.h"
+#include "layers/transformer.h"
+#include "tests/fuzz/formulas.h"
+
+namespace qkv::fuzz {
+namespace {
+
+/// What a layer starts with is replaced by what is drawn.
+Random initial() {
+  return {0, Purpose::testing};
+}
+
+/// `forward(layer, inputs)` with the parameters that stand behind the inputs in `in`: one node of
+/// the graph, whose backward walks the layer's own.
+template <class L, class Forward>
+Tensor applied(const std::shared_ptr<L>& layer, const In& in, Forward forward) {
+  const std::vector<NamedParameter> named = parameters(*layer);
+  const std::size_t inputs = in.size() - named.size();
+  const auto own = std::make_shared<std::vector<Parameter>>();
+  for (std::size_t i = 0; i < inputs; ++i) own->emplace_back(in[i].detach());
+  for (std::size_t i = 0; i < named.size(); ++i)
+    named[i].parameter->assign(in[inputs + i].detach());
+  const Tensor y = forward(*layer, In(own->begin(), own->end()));
+  return record("layer", y.detach(), in,
+                [=, layer = layer](const Tensor& dy, InputGradients& gradients) {
+                  const Gradients found = gradients_of(sum(y * dy));
+                  for (std::size_t i = 0; i < inputs + named.size(); ++i) {
+                    const Parameter& p = i < inputs ? (*own)[i] : *named[i - inputs].parameter;
+                    if (found.has(p)) gradients.add(i, found.of(p));
+                  }
+                });
+}
+
+/// The oracle's parameters of a layer, or with a prefix of a part of it, by path.
+struct Paths {
+  std::map<std::string, const Array*> arrays;
+  std::string prefix = {};
+
+  const Array* find(const std::string& name) const {
+    const auto found = arrays.find(prefix + name);
+    return found == arrays.end() ? nullptr : found->second;
+  }
+  const Array& at(const std::string& name) const { return *arrays.at(prefix + name); }
+  Paths of(const std::string& part) const { return {arrays, prefix + part + "."}; }
+};
+
+std::string list(std::size_t first, std::size_t end) {
+  std::vector<std::string> names;
+  for (std::size_t i = first; i < end; ++i) names.push_back(fmt::format("${}", i));
+  return fmt::format("{{{}}}", fmt::join(names, ", "));
+}
+
+/// Adds a layer's call: `make()` gives the layer, `options` is the code of what it is made of.
+template <class Make, class Forward, class Oracle>
+void add_layer(Builder& b, const std::string& name, const std::vector<Shape>& inputs,
+               const std::string& options, Make make, Forward forward, Oracle oracle) {
+  std::vector<std::size_t> operands;
+  for (const Shape& shape : inputs) operands.push_back(b.within(shape, -2, 2));
+  std::vector<std::string> paths;
+  const auto layer = make();
+  for (const auto& [path, parameter] : parameters(*layer)) {
+    operands.push_back(b.within(parameter->shape(), -0.5, 0.5));
+    paths.push_back(path);
+  }
+  const std::size_t count = inputs.size();
+  b.add(name, operands,
+        {fmt::format("{}({}, {}{})", name, list(0, count), list(count, operands.size()), options),
+         [=](const In& in) { return applied(make(), in, forward); },
+         [=](const Arrays& in) {
+           Paths named;
+           for (std::size_t i = 0; i < paths.size(); ++i) named.arrays[paths[i]] = &in[count + i];
+           return oracle(in, named);
+         }});
+}
+
+Array linear(const Array& x, const Paths& p) {
+  return linear(x, p.at("weight"), p.find("bias"));
+}
+
+Array layer_norm(const Array& x, const Paths& p) {
+  return layer_norm(x, p.at("weight"), p.find("bias"), 1e-5);
+}
+
+Array feed_forward(const Array& x, const Paths& p) {
+  return linear(map(linear(x, p.of("w_1")), [](const Scalar& s) { return gelu(s); }), p.of("w_2"));
+}
+
+/// Each head of x [B, T, own d] as often as it takes to give `heads`.
+Array shared_heads(const Array& x, Index own, Index heads) {
+  const Index part = x.shape[2] / own;
+  Array y{with_last(x.shape, heads * part), {}};
+  for (Index i = 0; i < y.size(); ++i) {
+    const Index row = i / (heads * part), head = i / part % heads / (heads / own);
+    y.scalars.push_back(x[(row * own + head) * part + i % part]);
+  }
+  return y;
+}
+
+Array multi_head_attention(const Array& query, const Array& memory, const Paths& p,
+                           const AttentionMask& mask, const ModelOptions& o) {
+  const Index heads = o.attention == AttentionKind::parameter_free ? 1 : o.heads;
+  const Index kv_heads = o.kv_heads && heads > 1 ? o.kv_heads : heads;
+  AttentionOptions options{.heads = heads};
+  if (o.scale) options.scale = 1 / std::sqrt(static_cast<double>(o.width / heads));
+  if (o.attention == AttentionKind::uniform) options.scale = 0;
+  const auto projected = [&](const Array& x, const std::string& name, Index own, bool turns) {
+    const bool learned = p.find(name + ".weight");
+    Array y = learned ? linear(x, p.of(name)) : x;
+    if (turns && o.position == PositionKind::rotary) y = rotary(y, learned ? own : heads);
+    return learned && own != heads ? shared_heads(y, own, heads) : y;
+  };
+  const Array mixed =
+      attention(projected(query, "w_q", heads, true), projected(memory, "w_k", kv_heads, true),
+                projected(memory, "w_v", kv_heads, false), mask, options);
+  return projected(mixed, "w_o", heads, false);
+}
+
+Array transformer_block(const Array& x, const Paths& p, const AttentionMask& mask,
+                        const ModelOptions& o) {
+  if (o.attention == AttentionKind::parameter_free) return multi_head_attention(x, x, p, mask, o);
+  const auto added = [&](const Array& from, const Paths& norm, auto part) {
+    const bool post = o.norm == NormKind::post;
+    const Array y = map(from, part(post ? from : layer_norm(from, norm)),
+                        [](const Scalar& a, const Scalar& c) { return a + c; });
+    return post ? layer_norm(y, norm) : y;
+  };
+  const Array y = added(x, p.of("norm_1"), [&](const Array& h) {
+    return multi_head_attention(h, h, p.of("attention"), mask, o);
+  });
+  if (o.feed_forward == 0) return y;
+  return added(y, p.of("norm_2"),
+               [&](const Array& h) { return feed_forward(h, p.of("feed_forward")); });
+}
+
+/// Arrays [B, T, D_i] joined along the last axis.
+Array side_by_side(const Arrays& parts) {
+  Index width = 0;
+  for (const Array& part : parts) width += part.shape[2];
+  Array y{with_last(parts[0].shape, width), {}};
+  for (Index r = 0; r < y.shape[0] * y.shape[1]; ++r)
+    for (const Array& part : parts)
+      for (const Scalar& s : row(part, r, part.shape[2])) y.scalars.push_back(s);
+  return y;
+}
+
+/// kernels.i of x, of which rows are zeros at and after the lengths.
+Array convolved(const Array& x, const Paths& p, const Indices& lengths) {
+  const Index time = x.shape[1], width = x.shape[2];
+  Arrays parts;
+  for (int i = 0; i < 3; ++i) {
+    const Paths kernel = p.of(fmt::format("kernels.{}", i));
+    const Index reach = kernel.at("weight").shape[2], before = (reach - 1) / 2;
+    Array padded{{x.shape[0], time + reach - 1, width}, {}};
+    for (Index n = 0; n < x.shape[0]; ++n)
+      for (Index t = -before; t < time + reach / 2; ++t) {
+        const Index length = lengths.size() ? lengths.data()[static_cast<std::size_t>(n)] : time;
+        for (Index d = 0; d < width; ++d)
+          padded.scalars.push_back(t >= 0 && t < length ? x[(n * time + t) * width + d]
+                                                        : zero(kernel.at("weight")[0].dtype()));
+      }
+    parts.push_back(
+        map(conv1d(padded, kernel.at("weight"), kernel.find("bias"), {}), positive_part));
+  }
+  return side_by_side(parts);
+}
+
+void draw_linear(Builder& b) {
+  const Index in = b.positive(33), out = b.positive(33);
+  const bool bias = b.draw.chance(70);
+  add_layer(
+      b, "Linear", {{b.size(9), in}}, "",
+      [=] {
+        Random random = initial();
+        return std::make_shared<Linear>(in, out, random, bias);
+      },
+      [](const Linear& layer, const In& x) { return layer(x[0]); },
+      [](const Arrays& x, const Paths& p) { return linear(x[0], p); });
+}
+
+void draw_layer_norm(Builder& b) {
+  const Index width = b.positive(65);
+  const bool bias = b.draw.chance(70);
+  add_layer(
+      b, "LayerNorm", {{b.size(9), width}}, "",
+      [=] { return std::make_shared<LayerNorm>(width, bias); },
+      [](const LayerNorm& layer, const In& x) { return layer(x[0]); },
+      [](const Arrays& x, const Paths& p) { return layer_norm(x[0], p); });
+}
+
+void draw_feed_forward(Builder& b) {
+  const Index width = b.positive(17), hidden = b.positive(33);
+  const bool bias = b.draw.chance(70);
+  add_layer(
+      b, "FeedForward", {{b.size(3), b.size(5), width}}, "",
+      [=] {
+        Random random = initial();
+        return std::make_shared<FeedForward>(width, hidden, random, bias);
+      },
+      [](const FeedForward& layer, const In& x) { return layer(x[0]); },
+      [](const Arrays& x, const Paths& p) { return feed_forward(x[0], p); });
+}
+
+ModelOptions draw_options(Builder& b) {
+  ModelOptions o;
+  o.heads = b.draw.pick<Index>({1, 2, 3, 4});
+  o.position = b.draw.pick({PositionKind::none, PositionKind::rotary});
+  o.width = o.heads * (o.position == PositionKind::rotary ? 2 * b.positive(4) : b.positive(9));
+  o.kv_heads = b.draw.pick<Index>({0, 1, o.heads});
+  o.attention = b.draw.pick({AttentionKind::learned, AttentionKind::learned, AttentionKind::uniform,
+                             AttentionKind::parameter_free});
+  o.scale = !b.draw.chance(20);
+  o.feed_forward = b.size(33);
+  o.norm = b.draw.pick({NormKind::pre, NormKind::post});
+  o.bias = b.draw.chance(70);
+  return o;
+}
+
+std::string code_of(const AttentionMask& mask, const ModelOptions& o) {
+  constexpr const char* kinds[] = {"learned", "parameter_free", "uniform"};
+  return fmt::format(
+      ", {{{}, {}}}, {{.width = {}, .heads = {}, .kv_heads = {}, .attention = AttentionKind::{}, "
+      ".scale = {}, .position = PositionKind::{}, .feed_forward = {}, .norm = NormKind::{}, "
+      ".bias = {}}}",
+      mask.key_lengths.size() ? text(mask.key_lengths) : "{}", text(mask.causal), o.width, o.heads,
+      o.kv_heads, kinds[static_cast<int>(o.attention)], text(o.scale),
+      o.position == PositionKind::rotary ? "rotary" : "none", o.feed_forward,
+      o.norm == NormKind::pre ? "pre" : "post", text(o.bias));
+}
+
+AttentionMask draw_mask(Builder& b, Index batch, Index keys) {
+  AttentionMask mask;
+  mask.causal = b.draw.chance(50);
+  if (b.draw.chance(50)) mask.key_lengths = b.indices({batch}, keys + 1);
+  return mask;
+}
+
+void draw_multi_head_attention(Builder& b) {
+  const ModelOptions o = draw_options(b);
+  const Index batch = b.size(3), queries = b.size(9), keys = b.size(9);
+  const AttentionMask mask = draw_mask(b, batch, keys);
+  add_layer(
+      b, "MultiHeadAttention", {{batch, queries, o.width}, {batch, keys, o.width}},
+      code_of(mask, o),
+      [=] {
+        Random random = initial();
+        return std::make_shared<MultiHeadAttention>(o, random);
+      },
+      [=](const MultiHeadAttention& layer, const In& x) {
+        Context context;
+        return layer(x[0], x[1], mask, context);
+      },
+      [=](const Arrays& x, const Paths& p) {
+        return multi_head_attention(x[0], x[1], p, mask, o);
+      });
+}
+
+void draw_transformer_block(Builder& b) {
+  const ModelOptions o = draw_options(b);
+  const Index batch = b.size(3), time = b.size(9);
+  const AttentionMask mask = draw_mask(b, batch, time);
+  add_layer(
+      b, "TransformerBlock", {{batch, time, o.width}}, code_of(mask, o),
+      [=] {
+        Random random = initial();
+        return std::make_shared<TransformerBlock>(o, random);
+      },
+      [=](const TransformerBlock& layer, const In& x) {
+        Context context;
+        return layer(x[0], {mask, {}, {}}, context);
+      },
+      [=](const Arrays& x, const Paths& p) { return transformer_block(x[0], p, mask, o); });
+}
+
+void draw_recurrent(Builder& b) {
+  ModelOptions o;
+  o.cell = b.draw.pick({CellKind::rnn, CellKind::gru, CellKind::lstm});
+  o.layers = 1 + b.draw.index_below(2);
+  o.bidirectional = b.draw.chance(50);
+  o.width = b.positive(9) * (o.bidirectional ? 2 : 1);
+  const Index batch = b.size(5), time = b.positive(7);
+  const Indices lengths = b.draw.chance(60) ? b.indices({batch}, time + 1) : Indices();
+  constexpr const char* cells[] = {"rnn", "gru", "lstm"};
+  add_layer(
+      b, "Recurrent", {{batch, time, o.width}},
+      fmt::format(", {}, {{.layers = {}, .cell = CellKind::{}, .bidirectional = {}}}",
+                  lengths.size() ? text(lengths) : "{}", o.layers, cells[static_cast<int>(o.cell)],
+                  text(o.bidirectional)),
+      [=] {
+        Random random = initial();
+        return std::make_shared<Recurrent>(o, random);
+      },
+      [=](const Recurrent& layer, const In& x) {
+        Context context;
+        return layer(x[0], lengths, context);
+      },
+      [=](const Arrays& x, const Paths& p) {
+        Array y = x[0];
+        for (Index i = 0; i < o.layers; ++i) {
+          Arrays directions;
+          for (const std::string reverse : {"", "_reverse"}) {
+            if (!reverse.empty() && !o.bidirectional) continue;
+            const std::string suffix = fmt::format("_l{}{}", i, reverse);
+            directions.push_back(
+                recurrent(o.cell,
+                          {y, p.at("weight_ih" + suffix), p.at("weight_hh" + suffix),
+                           p.at("bias_ih" + suffix), p.at("bias_hh" + suffix)},
+                          lengths, !reverse.empty()));
+          }
+          y = side_by_side(directions);
+        }
+        return y;
+      });
+}
+
+void draw_convolution(Builder& b) {
+  const Index width = std::max<Index>(3, b.size(13)), batch = b.size(3), time = b.positive(9);
+  const Indices lengths = b.draw.chance(60) ? b.indices({batch}, time + 1) : Indices();
+  add_layer(
+      b, "ConvolutionLayer", {{batch, time, width}},
+      fmt::format(", {}", lengths.size() ? text(lengths) : "{}"),
+      [=] {
+        Random random = initial();
+        return std::make_shared<ConvolutionLayer>(width, random);
+      },
+      [=](const ConvolutionLayer& layer, const In& x) { return layer(x[0], lengths); },
+      [=](const Arrays& x, const Paths& p) { return convolved(x[0], p, lengths); });
+}
+
+}  // namespace
+
+const std::map<std::string, OpDraw>& module_draws() {
+  static const std::map<std::string, OpDraw> draws = {
+      {"Linear", draw_linear},
+      {"LayerNorm", draw_layer_norm},
+      {"FeedForward", draw_feed_forward},
+      {"MultiHeadAttention", draw_multi_head_attention},
+      {"TransformerBlock", draw_transformer_block},
+      {"Recurrent", draw_recurrent},
+      {"ConvolutionLayer", draw_convolution},
+  };
+  return draws;
+}
+
+}  // namespace qkv::fuzz
