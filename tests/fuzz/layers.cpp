@@ -101,7 +101,7 @@ Array shared_heads(const Array& x, Index own, Index heads) {
 }
 
 Array multi_head_attention(const Array& query, const Array& memory, const Paths& p,
-                           const AttentionMask& mask, const ModelOptions& o) {
+                           const AttentionMask& mask, const ModelOptions& o, bool cross = false) {
   const Index heads = o.attention == AttentionKind::parameter_free ? 1 : o.heads;
   const Index kv_heads = o.kv_heads && heads > 1 ? o.kv_heads : heads;
   AttentionOptions options{.heads = heads};
@@ -110,7 +110,7 @@ Array multi_head_attention(const Array& query, const Array& memory, const Paths&
   const auto projected = [&](const Array& x, const std::string& name, Index own, bool turns) {
     const bool learned = p.find(name + ".weight");
     Array y = learned ? linear(x, p.of(name)) : x;
-    if (turns && o.position == PositionKind::rotary) y = rotary(y, learned ? own : heads);
+    if (turns && !cross && o.position == PositionKind::rotary) y = rotary(y, learned ? own : heads);
     return learned && own != heads ? shared_heads(y, own, heads) : y;
   };
   const Array mixed =
@@ -119,8 +119,9 @@ Array multi_head_attention(const Array& query, const Array& memory, const Paths&
   return projected(mixed, "w_o", heads, false);
 }
 
-Array transformer_block(const Array& x, const Paths& p, const AttentionMask& mask,
-                        const ModelOptions& o) {
+/// memory: of cross-attention, or null.
+Array transformer_block(const Array& x, const Array* memory, const Indices& memory_lengths,
+                        const Paths& p, const AttentionMask& mask, const ModelOptions& o) {
   if (o.attention == AttentionKind::parameter_free) return multi_head_attention(x, x, p, mask, o);
   const auto added = [&](const Array& from, const Paths& norm, auto part) {
     const bool post = o.norm == NormKind::post;
@@ -128,9 +129,13 @@ Array transformer_block(const Array& x, const Paths& p, const AttentionMask& mas
                         [](const Scalar& a, const Scalar& c) { return a + c; });
     return post ? layer_norm(y, norm) : y;
   };
-  const Array y = added(x, p.of("norm_1"), [&](const Array& h) {
+  Array y = added(x, p.of("norm_1"), [&](const Array& h) {
     return multi_head_attention(h, h, p.of("attention"), mask, o);
   });
+  if (memory)
+    y = added(y, p.of("norm_cross"), [&](const Array& h) {
+      return multi_head_attention(h, *memory, p.of("cross_attention"), {memory_lengths}, o, true);
+    });
   if (o.feed_forward == 0) return y;
   return added(y, p.of("norm_2"),
                [&](const Array& h) { return feed_forward(h, p.of("feed_forward")); });
@@ -209,7 +214,7 @@ ModelOptions draw_options(Builder& b) {
   o.heads = b.draw.pick<Index>({1, 2, 3, 4});
   o.position = b.draw.pick({PositionKind::none, PositionKind::rotary});
   o.width = o.heads * (o.position == PositionKind::rotary ? 2 * b.positive(4) : b.positive(9));
-  o.kv_heads = b.draw.pick<Index>({0, 1, o.heads});
+  o.kv_heads = b.draw.pick<Index>({0, 1, o.heads % 2 ? o.heads : o.heads / 2});
   o.attention = b.draw.pick({AttentionKind::learned, AttentionKind::learned, AttentionKind::uniform,
                              AttentionKind::parameter_free});
   o.scale = !b.draw.chance(20);
@@ -242,19 +247,20 @@ void draw_multi_head_attention(Builder& b) {
   const ModelOptions o = draw_options(b);
   const Index batch = b.size(3), queries = b.size(9), keys = b.size(9);
   const AttentionMask mask = draw_mask(b, batch, keys);
+  const bool cross = b.draw.chance(30);
   add_layer(
       b, "MultiHeadAttention", {{batch, queries, o.width}, {batch, keys, o.width}},
-      code_of(mask, o),
+      code_of(mask, o) + ", " + text(cross),
       [=] {
         Random random = initial();
-        return std::make_shared<MultiHeadAttention>(o, random);
+        return std::make_shared<MultiHeadAttention>(o, random, cross);
       },
       [=](const MultiHeadAttention& layer, const In& x) {
         Context context;
         return layer(x[0], x[1], mask, context);
       },
       [=](const Arrays& x, const Paths& p) {
-        return multi_head_attention(x[0], x[1], p, mask, o);
+        return multi_head_attention(x[0], x[1], p, mask, o, cross);
       });
 }
 
@@ -262,17 +268,28 @@ void draw_transformer_block(Builder& b) {
   const ModelOptions o = draw_options(b);
   const Index batch = b.size(3), time = b.size(9);
   const AttentionMask mask = draw_mask(b, batch, time);
+  std::vector<Shape> inputs = {{batch, time, o.width}};
+  const bool cross = o.attention != AttentionKind::parameter_free && b.draw.chance(40);
+  Indices lengths;
+  if (cross) {
+    const Index keys = b.size(9);
+    inputs.push_back({batch, keys, o.width});
+    if (b.draw.chance(60)) lengths = b.indices({batch}, keys + 1);
+  }
   add_layer(
-      b, "TransformerBlock", {{batch, time, o.width}}, code_of(mask, o),
+      b, "TransformerBlock", inputs,
+      fmt::format("{}, {}", code_of(mask, o), lengths.size() ? text(lengths) : "{}"),
       [=] {
         Random random = initial();
-        return std::make_shared<TransformerBlock>(o, random);
+        return std::make_shared<TransformerBlock>(o, random, cross);
       },
       [=](const TransformerBlock& layer, const In& x) {
         Context context;
-        return layer(x[0], {mask, {}, {}}, context);
+        return layer(x[0], {mask, cross ? x[1] : Tensor(), lengths}, context);
       },
-      [=](const Arrays& x, const Paths& p) { return transformer_block(x[0], p, mask, o); });
+      [=](const Arrays& x, const Paths& p) {
+        return transformer_block(x[0], cross ? &x[1] : nullptr, lengths, p, mask, o);
+      });
 }
 
 void draw_recurrent(Builder& b) {

@@ -421,7 +421,7 @@ def FeedForward(inputs, parameters):
     return linear(gelu(Linear(inputs, parameters[:half])), *parameters[half:])
 
 
-def MultiHeadAttention(inputs, parameters, mask, options):
+def MultiHeadAttention(inputs, parameters, mask, options, cross=False):
     kind, count = options["attention"], 2 if options["bias"] else 1
     query, memory = inputs
     heads = 1 if kind == "parameter_free" else options["heads"]
@@ -434,7 +434,7 @@ def MultiHeadAttention(inputs, parameters, mask, options):
             y = linear(x, *rest[:count])
             del rest[:count]
         own = y.shape[-1] // part
-        if turns and options["position"] == "rotary":
+        if turns and not cross and options["position"] == "rotary":
             y = rotary(y, own, rotary_turns(y.shape[1], part, 0, y.dtype))
         return y.unflatten(-1, (own, part)).repeat_interleave(heads // own, 2).flatten(2)
 
@@ -445,21 +445,23 @@ def MultiHeadAttention(inputs, parameters, mask, options):
     return projected(attention(q, k, v, mask, {"heads": heads, "scale": scale}, 0), kind != "parameter_free", False)
 
 
-def TransformerBlock(inputs, parameters, mask, options):
-    (x, ), pre = inputs, options["norm"] == "pre"
+def TransformerBlock(inputs, parameters, mask, options, memory_lengths):
+    (x, *memory), pre, rest = inputs, options["norm"] == "pre", list(parameters)
     if options["attention"] == "parameter_free":
         return MultiHeadAttention([x, x], parameters, mask, options)
     count = 2 if options["bias"] else 1
-    attended = (5 if options["attention"] == "learned" else 3) * count
 
-    def added(x, norm, part):
-        y = x + part(LayerNorm([x], norm) if pre else x)
+    def added(x, part, linears):
+        norm, own = rest[:count], rest[count:(linears + 1) * count]
+        del rest[:(linears + 1) * count]
+        y = x + part(LayerNorm([x], norm) if pre else x, own)
         return y if pre else LayerNorm([y], norm)
 
-    y = added(x, parameters[:count],
-              lambda h: MultiHeadAttention([h, h], parameters[count:attended], mask, options))
-    norm, rest = parameters[attended:attended + count], parameters[attended + count:]
-    return added(y, norm, lambda h: FeedForward([h], rest)) if norm else y
+    projections = 4 if options["attention"] == "learned" else 2
+    x = added(x, lambda h, own: MultiHeadAttention([h, h], own, mask, options), projections)
+    for m in memory:
+        x = added(x, lambda h, own: MultiHeadAttention([h, m], own, [memory_lengths, False], options, True), projections)
+    return added(x, lambda h, own: FeedForward([h], own), 2) if rest else x
 
 
 def Recurrent(inputs, parameters, lengths, options):
