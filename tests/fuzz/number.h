@@ -118,7 +118,8 @@ inline Number operator*(const Number& a, const Number& b) {
   const auto vanishes = [](const Number& x) {
     return !x.exact() && std::fabs(x.value) <= std::max(x.bound(), x.format().smallest_normal);
   };
-  const bool vague = (std::isinf(a.value) && vanishes(b)) || (std::isinf(b.value) && vanishes(a));
+  const auto infinite = [](const Number& x) { return std::isinf(x.value) || x.over(); };
+  const bool vague = (infinite(a) && vanishes(b)) || (infinite(b) && vanishes(a));
   return after_overflow(rounded(value, error, a.dtype, a.unsure || b.unsure || vague, 1,
                                 [&] { return rest(a.value, b.value, -value); }),
                         a.over() || b.over());

@@ -24,8 +24,9 @@ std::vector<Number> Tape::derivatives(std::span<const Scalar> outputs,
     for (std::size_t e = ends_[i]; e < ends_[i + 1]; ++e) {
       const auto& [position, derivative] = edges_[e];
       const auto zero = [](const Number& x) { return x.value == 0 && x.exact(); };
+      const auto infinite = [](const Number& x) { return !x.finite() || x.over() || x.unsure; };
       // 0 times infinity or NaN is NaN, or, as in a tensor of which other elements matter, nothing.
-      if ((zero(result[i]) && !derivative.finite()) || (zero(derivative) && !result[i].finite()))
+      if ((zero(result[i]) && infinite(derivative)) || (zero(derivative) && infinite(result[i])))
         sums[position].add({0, 0, dtype, true});
       else if (reached)
         sums[position].add(result[i] * derivative);
@@ -163,6 +164,16 @@ Scalar mean(std::span<const Scalar> terms, Real count, DType dtype) {
   return tape ? tape->record(y) : Scalar{y};
 }
 
+Scalar either(Number chosen, std::span<const Scalar> candidates) {
+  Tape* tape = nullptr;
+  for (const Scalar& x : candidates) {
+    chosen.error = std::max(chosen.error, x.number.error);
+    chosen.unsure = chosen.unsure || x.number.unsure;
+    if (x.tape) (tape = x.tape)->link(x, Number{1, 0, chosen.dtype, true});
+  }
+  return tape ? tape->record(chosen) : Scalar{chosen};
+}
+
 Scalar largest(std::span<const Scalar> terms, bool smallest) {
   const auto sign = [=](const Scalar& x) { return smallest ? -x.number : x.number; };
   std::size_t best = 0;
@@ -177,12 +188,7 @@ Scalar largest(std::span<const Scalar> terms, bool smallest) {
   for (std::size_t i = 0; i < terms.size(); ++i)
     if (i != best && below(sign(terms[i]), sign(terms[best])) == Answer::unsure)
       derivative.unsure = true;
-  if (derivative.unsure) {  // each of the others may receive it
-    Tape* tape = nullptr;
-    for (const Scalar& x : terms)
-      if (x.tape) (tape = x.tape)->link(x, derivative);
-    return tape ? tape->record(terms[best].number) : Scalar{terms[best].number};
-  }
+  if (derivative.unsure) return either(terms[best].number, terms);
   return function_of(terms[best].number, {{terms[best], derivative}});
 }
 
@@ -200,7 +206,11 @@ Scalar shift_of(std::span<const Scalar> x, DType dtype) {
 std::vector<Scalar> softmax(std::span<const Scalar> x, DType dtype) {
   const Scalar shift = shift_of(x, dtype);
   std::vector<Scalar> y(x.size(), Scalar{Number{0, 0, dtype, shift.number.unsure}});
-  if (shift.value() == -std::numeric_limits<Real>::infinity()) return y;
+  if (shift.value() == -std::numeric_limits<Real>::infinity()) {
+    const Number none{0, 0, dtype, false};
+    for (std::size_t i = 0; i < x.size(); ++i) y[i] = function_of(y[i].number, {{x[i], none}});
+    return y;
+  }
   for (std::size_t i = 0; i < x.size(); ++i) y[i] = exp(x[i] - shift);
   const Scalar total = sum(y, dtype);
   for (Scalar& s : y) s = s / total;

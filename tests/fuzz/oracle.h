@@ -93,7 +93,9 @@ Scalar sum(std::span<const Scalar> terms, DType dtype);
 Scalar dot(std::span<const Scalar> a, std::span<const Scalar> b, DType dtype);
 /// The sum divided by a count, with no overflow in between.
 Scalar mean(std::span<const Scalar> terms, Real count, DType dtype);
-/// `which` of the scalars; others that may as well have been chosen make its derivative unsure.
+/// One of the candidates, whose errors leave open which.
+Scalar either(Number chosen, std::span<const Scalar> candidates);
+/// The largest, or the smallest, of the scalars.
 Scalar largest(std::span<const Scalar> terms, bool smallest = false);
 /// exp(x - max) / sum; zeros where all are -inf.
 std::vector<Scalar> softmax(std::span<const Scalar> x, DType dtype);

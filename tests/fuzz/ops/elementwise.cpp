@@ -1,3 +1,4 @@
+#include <array>
 #include <numbers>
 
 #include "tests/fuzz/formulas.h"
@@ -163,9 +164,8 @@ Scalar larger(const Scalar& a, const Scalar& b, bool smaller) {
   const bool first =
       std::isnan(a.value()) || (!std::isnan(b.value()) && low.value() > high.value());
   const Scalar& chosen = first ? a : b;
-  const Number share = number(1, a, unsure);
-  if (!unsure) return function_of(chosen.number, {{chosen, share}});
-  return function_of(chosen.number, {{a, share}, {b, share}});
+  return unsure ? either(chosen.number, std::array{a, b})
+                : function_of(chosen.number, {{chosen, number(1, a)}});
 }
 
 /// 1 where the comparison holds, a constant.

@@ -191,8 +191,7 @@ void draw_topk(Builder& b) {
                  continue;
                }
                s = column[order[i]];
-               s.number.unsure = s.number.unsure || uncertain(column);
-               if (s.number.unsure) s = function_of(s.number, {{s, Number{1, 0, s.dtype(), true}}});
+               if (uncertain(column)) s = either(s.number, column);
              }
            }
            return y;
