@@ -138,10 +138,10 @@ inline Number operator/(const Number& a, const Number& b) {
 
 /// f(x) from its exact value and derivative, where computing it rounds `roundings` times.
 inline Number function(const Number& x, Real value, Real derivative, Real roundings = 3) {
-  return rounded(
-      value, times(x.error, derivative), x.dtype,
-      x.unsure || x.error * x.format().unit * slack > 1e-2L * std::max<Real>(1, std::fabs(x.value)),
-      roundings);
+  const bool vague =
+      x.error * x.format().unit * slack > 1e-2L * std::max<Real>(1, std::fabs(x.value));
+  return after_overflow(
+      rounded(value, times(x.error, derivative), x.dtype, x.unsure || vague, roundings), x.over());
 }
 
 inline Number exp(const Number& x) {

@@ -1,6 +1,7 @@
 #include "train/terminal.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <clocale>
 #include <sstream>
@@ -62,12 +63,12 @@ TEST_CASE("a table that is too wide abbreviates its texts") {
 TEST_CASE("a table of too many columns becomes several that begin with the first column") {
   Rows rows = {{"parameter"}, {"encoder.layers.0.attention.w_q.weight"}};
   for (int i = 0; i < 12; ++i) {
-    rows[0].push_back("column " + std::to_string(i));
-    rows[1].push_back(std::to_string(i) + ".5000");
+    rows[0].push_back(fmt::format("column {}", i));
+    rows[1].push_back(fmt::format("{}.5000", i));
   }
   const std::string text = table(rows, 80);
   CHECK(widest_line(text) <= 80);
-  for (int i = 0; i < 12; ++i) CHECK(text.find(" " + std::to_string(i) + ".5000") != text.npos);
+  for (int i = 0; i < 12; ++i) CHECK(text.find(fmt::format(" {}.5000", i)) != text.npos);
   std::size_t parts = 0;
   for (auto at = text.find("encoder.layers.0.attention.w_q.weight"); at != text.npos;
        at = text.find("encoder.layers", at + 1))

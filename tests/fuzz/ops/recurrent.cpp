@@ -110,9 +110,9 @@ OpDraw recurrent(const std::string& name, Index gates, Run run, RunOn run_on, Ce
   return [=](Builder& b) {
     const Index batch = b.size(40), hidden = b.positive(batch > 6 ? 5 : 19), in = b.positive(9);
     const Index time = b.positive(batch * hidden > 60 ? 4 : 13);
-    // Weights are finite: by infinity times the zeros of padding and of the first state they would
-    // show what is skipped.
-    const std::size_t x = b.like({batch, time, in});
+    // Inputs and weights are finite: by infinity times the zeros of padding and of the first state
+    // they would show what is skipped.
+    const std::size_t x = b.finite({batch, time, in});
     const Index rows = gates * hidden;
     std::vector<std::size_t> operands = {x, b.finite({rows, in}), b.finite({rows, hidden}),
                                          b.like({rows}), b.like({rows})};
