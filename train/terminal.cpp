@@ -195,7 +195,7 @@ std::string abbreviated(const std::string& text, int width) {
     if (at_head)
       head += characters[begin++];
     else
-      tail = characters[--end] + tail;
+      tail.insert(0, characters[--end]);
   }
   return head + "…" + tail;
 }

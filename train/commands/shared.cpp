@@ -141,7 +141,7 @@ std::vector<std::string> marked(const Sentence& sentence, std::span<const Index>
   for (const std::string& word : sentence.words) words.push_back(visible(word));
   for (const Index i : asked) {
     std::string& word = words[static_cast<std::size_t>(i)];
-    word = "[" + word + "]";
+    word = fmt::format("[{}]", word);
   }
   return words;
 }
