@@ -289,7 +289,7 @@ Tensor with_last_state(const Trace& trace, const Sequences& s) {
   });
 }
 
-/// x with zeros in padding, where it may be infinite or NaN.
+/// x, or the states before each step, with zeros in padding, where they may be infinite or NaN.
 Tensor without_padding(const Tensor& x, const Sequences& s) {
   if (s.lengths.size() == 0) return x;
   const Index width = x.dim(2);
@@ -408,7 +408,8 @@ Tensor recurrent(const Tensor& x, const RecurrentWeights& weights, const Indices
         inputs.add(1,
                    [&] { return matmul(dgates, rows(without_padding(x, s)), Transpose::first); });
         inputs.add(2, [&] {
-          return matmul(dhidden, rows(shifted(trace.h, start.h, s)), Transpose::first);
+          return matmul(dhidden, rows(without_padding(shifted(trace.h, start.h, s), s)),
+                        Transpose::first);
         });
         inputs.add(3, [&] { return sum_to(dgates, {flat[1]}); });
         inputs.add(4, [&] { return sum_to(dhidden, {flat[1]}); });

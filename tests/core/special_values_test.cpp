@@ -115,6 +115,18 @@ TEST_CASE("logits of rows that do not count reach neither a loss nor its gradien
   });
 }
 
+TEST_CASE("a state of NaN does not reach other units' gradients through padding") {
+  for_each_dtype([](DType dtype) {
+    const auto zeros = [&](const Shape& shape) { return Parameter(Tensor::zeros(shape, dtype)); };
+    const Parameter x = zeros({1, 2, 1}), w = zeros({2, 1}), u = zeros({2, 2}), b = zeros({2});
+    const Parameter bias(Tensor::from({nan, 0}, {2}, dtype));
+    const Tensor y = rnn(x, {w, u, bias, b}, Indices({1}, {1}));
+    const auto slopes = gradients_of(sum(y)).of(u).values();
+    CHECK(slopes[2] == 0);
+    CHECK(slopes[3] == 0);
+  });
+}
+
 TEST_CASE("an infinite logit loses infinitely where it is wrong and nothing where it is right") {
   for_each_dtype([](DType dtype) {
     const auto loss = [&](double logit, double target) {

@@ -1,7 +1,6 @@
 #include "train/storage/checkpoint.h"
 
 #include <algorithm>
-#include <cstring>
 #include <optional>
 #include <string_view>
 
@@ -89,7 +88,8 @@ std::vector<std::byte> encode(const Checkpoint& checkpoint) {
 bool begins_as_hdf5(std::span<const std::byte> bytes) {
   constexpr std::string_view signature = "\x89HDF\r\n\x1a\n";
   const std::size_t length = std::min(bytes.size(), signature.size());
-  return std::memcmp(bytes.data(), signature.data(), length) == 0;
+  const std::string_view begin(reinterpret_cast<const char*>(bytes.data()), length);
+  return signature.starts_with(begin);
 }
 
 /// The HDF5 file that a checkpoint's bytes contain, once they are known to be undamaged.
