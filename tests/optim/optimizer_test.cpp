@@ -95,7 +95,7 @@ TEST_CASE("every optimizer finds the minimum of a parabola") {
         doctest::Approx(3).epsilon(1e-2));
 }
 
-TEST_CASE("what took the state keeps it while the optimizer goes on") {
+TEST_CASE("what took the state keeps it while the optimizer continues") {
   Parameter x(Tensor::scalar(0));
   const std::vector<NamedParameter> parameters = {{"x", &x}};
   const auto optimizer = make_optimizer({});
