@@ -308,24 +308,29 @@ void backward_block(const Layout& at, const Block& block, const Backward<T>& b, 
                                  now.sum.data());
   if (dropout > 0) multiply(kept.data(), weights.data(), size);
   const Scores<T>& used = dropout > 0 ? kept : weights;
+  if (b.dbias)
+    for_each_part<T>(at, block, [&](const Part& part) {
+      store_bias_gradient(at, part, ds.of(part), b.dbias);
+    });
+  // Before the products, which may overflow.
+  for (T& score : std::span(ds.data(), static_cast<std::size_t>(size))) score *= scale;
   for_each_part<T>(at, block, [&](const Part& part) {
     const Head<T> head(at, part.problem);
-    if (b.dbias) store_bias_gradient(at, part, ds.of(part), b.dbias);
     // Keys that the queries before do not see, and all queries that see them.
     const Index keys = part.keys - part.more, queries = block.end - part.begin;
-    const auto add = [&](T factor, const Scores<T>& shares, const T* from, T* to) {
+    const auto add = [&](const Scores<T>& shares, const T* from, T* to) {
       const Matrix<const T> rows{shares.of(part).data + part.more * block_columns<T>,
                                  block_columns<T>};
       const Matrix<T> sum = head.to_keys(to);
-      gemm(keys, width, queries, factor, rows, head.of_queries(from, part.begin), T{1},
+      gemm(keys, width, queries, T{1}, rows, head.of_queries(from, part.begin), T{1},
            Matrix<T>{sum.data + part.more * sum.stride, sum.stride});
     };
-    add(T{1}, used, b.dy, b.dv);
-    add(scale, ds, b.q, b.dk);
+    add(used, b.dy, b.dv);
+    add(ds, b.q, b.dk);
   });
   for_each_part<T>(at, block, [&](const Part& part) {
     const Head<T> head(at, part.problem);
-    gemm(part.queries(), width, part.keys, scale, ds.transposed(part), head.of_keys(b.k), T{0},
+    gemm(part.queries(), width, part.keys, T{1}, ds.transposed(part), head.of_keys(b.k), T{0},
          head.to_queries(b.dq, part.begin));
   });
 }

@@ -136,7 +136,7 @@ Tensor binary_cross_entropy(const Tensor& probabilities, const Tensor& targets,
       "binary_cross_entropy", probabilities, targets,
       [=](auto p, auto t) { return -(t * log_of(p) + (1 - t) * log_of(1 - p)); },
       []<class T>(T dy, T p, T t) {
-        return dy * (p - t) / std::max(p * (1 - p), static_cast<T>(1e-12));
+        return dy * ((p - t) / std::max(p * (1 - p), static_cast<T>(1e-12)));
       },
       [=](auto dy, auto p, auto) { return dy * (log_of(1 - p) - log_of(p)); });
   return reduced(losses, reduction);

@@ -196,6 +196,7 @@ class Sum {
       return;
     }
     size_ += std::fabs(x.value);
+    (x.value < 0 ? negative_ : positive_) = true;
     if (x.finite()) finite_size_ += std::fabs(x.value);
     unsure_ = unsure_ || x.unsure;
     over_ = over_ || x.over();
@@ -204,7 +205,7 @@ class Sum {
   bool empty() const { return terms_ + zeros_ == 0; }
   Number number() const {
     if (terms_ <= 1) return {value_, static_cast<double>(error_), dtype_, unsure_};
-    const bool mixed = size_ > std::fabs(value_);
+    const bool mixed = positive_ && negative_;
     const Real error =
         std::isfinite(value_) ? error_ + (std::sqrt(terms_) + terms_ / 2 / slack) * size_ : 0;
     Number sum{value_, static_cast<double>(error), dtype_, unsure_ || !(error < 1e300L)};
@@ -218,7 +219,7 @@ class Sum {
  private:
   DType dtype_;
   Real value_ = 0, error_ = 0, size_ = 0, finite_size_ = 0, terms_ = 0, zeros_ = 0;
-  bool unsure_ = false, over_ = false;
+  bool positive_ = false, negative_ = false, unsure_ = false, over_ = false;
 };
 
 enum class Answer { no, yes, unsure };

@@ -26,6 +26,13 @@ struct CrossEntropy {
   Index ignored = -1;
   Reduction reduction = Reduction::mean;
 
+  /// weight (smoothing / classes + [1 - smoothing for the target])
+  static Scalar share(Real weight, bool is_target, Index classes, double smoothing, DType dtype) {
+    const auto known = [=](Real v) { return Scalar{constant(v, dtype)}; };
+    const Scalar kept = known(smoothing), spread = kept / known(static_cast<Real>(classes));
+    return known(weight) * (is_target ? spread + (known(1) - kept) : spread);
+  }
+
   Array operator()(const Array& x) const {
     const Index classes = x.shape.dim(-1);
     const DType dtype = dtype_in({x});
@@ -47,11 +54,10 @@ struct CrossEntropy {
       };
       const auto first = losses.size();
       for (Index c = 0; c < classes; ++c) {
-        const Real share = weight(c) * (Real{smoothing} / static_cast<Real>(classes) +
-                                        (c == target ? 1 - Real{smoothing} : 0));
-        if (share == 0) continue;
+        const Scalar part = share(weight(c), c == target, classes, smoothing, dtype);
+        if (part.value() == 0) continue;
         const Scalar loss = total_log - (logits[static_cast<std::size_t>(c)] - max);
-        losses.push_back(share == 1 ? loss : share * loss);
+        losses.push_back(part.value() == 1 ? loss : part * loss);
       }
       total += weight(target);
       if (reduction == Reduction::none)
