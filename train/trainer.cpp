@@ -1,10 +1,12 @@
 #include "train/trainer.h"
 
+#include <chrono>
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "train/step.h"
+#include "train/token_rate.h"
 
 namespace qkv {
 namespace {
@@ -30,24 +32,25 @@ void require_finite(double loss, double norm, const Gradients& gradients, const 
 /// The training loop's surroundings: what it measures and where it goes.
 class Trainer {
  public:
-  Trainer(Run& run, const RunFolder& folder)
+  Trainer(Run& run, const RunFolder& folder, Callback& callback)
       : run_(run),
         folder_(folder),
         options_(run.config.train),
         validates_(run.task->size(Split::valid) > 0),
         stepper_(run),
-        progress_(run.step, options_.steps),
+        callback_(callback),
         log_(folder.metrics(), std::ios::app) {}
 
-  Outcome train(StopSignal& stop) {
+  Outcome train() {
     introduce();
+    callback_.on_start(run_.step, options_.steps);
     std::optional<DetectAnomaly> detect;
     if (options_.detect_anomaly) detect.emplace();
     while (run_.step < options_.steps) {
       step();
       const bool last = run_.step == options_.steps;
       const bool improved = (last || run_.step % options_.eval_every == 0) && evaluate();
-      const int signal = stop.received();
+      const int signal = callback_.stop_signal();
       if (last || signal || improved || run_.step % options_.checkpoint_every == 0)
         folder_.save(checkpoint_of(run_, folder_.path()), improved || !validates_, options_.keep);
       if (signal && !last) return stopped(signal);
@@ -56,21 +59,25 @@ class Trainer {
   }
 
  private:
+  using Clock = std::chrono::steady_clock;
+
+  double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+
   void introduce() {
-    progress_.say(
+    callback_.on_message(
         fmt::format("{}: {} parameters, {} training examples ({} valid, {} test), {} steps of {}",
                     run_.config.name, parameter_count(*run_.network), run_.task->size(Split::train),
                     run_.task->size(Split::valid), run_.task->size(Split::test), options_.steps,
                     options_.batch * options_.accumulate));
     if (!validates_)
-      progress_.say(
+      callback_.on_message(
           "no validation data: the best checkpoint is the last; name a file with task.valid, or "
           "let task.valid_share cut a part off task.data");
-    if (run_.step > 0) progress_.say(fmt::format("resuming at step {}", run_.step));
+    if (run_.step > 0) callback_.on_message(fmt::format("resuming at step {}", run_.step));
   }
 
   void step() {
-    const double start = progress_.seconds();
+    const double start = seconds();
     StepGradients now = stepper_.gradients();
     clip_value(now.gradients, options_.clip_value);
     const double norm = clip_norm(now.gradients, options_.clip);
@@ -86,9 +93,9 @@ class Trainer {
     ++run_.interval_steps;
     report_.step = run_.step;
     report_.loss = now.loss;
-    rate_.add(now.tokens, progress_.seconds() - start);
+    rate_.add(now.tokens, seconds() - start);
     report_.tokens_per_second = rate_.tokens_per_second();
-    progress_.step(report_);
+    callback_.on_step(report_);
   }
 
   /// True when the valid split's score, or at equal scores its loss, is the best so far.
@@ -99,13 +106,13 @@ class Trainer {
     run_.interval_steps = 0;
     write({{"step", run_.step}, {"split", "train"}, {"loss", train_loss}});
     if (!validates_) {
-      progress_.evaluated(report_, train_loss, std::nullopt);
+      callback_.on_evaluation(report_, train_loss, std::nullopt);
       return false;
     }
     const Evaluation valid = evaluated();
     write(event(run_.step, valid, Split::valid));
     report_.headline = valid.headline();
-    progress_.evaluated(report_, train_loss, valid);
+    callback_.on_evaluation(report_, train_loss, valid);
     const bool better = valid.score > run_.best_score ||
                         (valid.score == run_.best_score && valid.loss < run_.best_loss);
     if (better) run_.best_score = valid.score, run_.best_loss = valid.loss;
@@ -132,27 +139,27 @@ class Trainer {
   }
 
   void log(Json line) {
-    line["seconds"] = progress_.seconds();
+    line["seconds"] = seconds();
     // A finished run that is resumed has no step to measure.
     if (report_.step) line["tokens_per_second"] = report_.tokens_per_second;
     log_ << line.dump() << std::endl;
   }
 
   Outcome stopped(int signal) {
-    progress_.say(fmt::format("stopped after step {}", run_.step));
-    return {.signal = signal, .seconds = progress_.seconds()};
+    callback_.on_message(fmt::format("stopped after step {}", run_.step));
+    return {.signal = signal, .seconds = seconds()};
   }
 
   Outcome finish() {
     const Checkpoint best = read_checkpoint(folder_.best());
     load_parameters(*run_.network, best, folder_.best());
-    Outcome outcome{.seconds = progress_.seconds()};
+    Outcome outcome{.seconds = seconds()};
     if (run_.task->size(Split::test) == 0) return outcome;
     outcome.test = run_.task->evaluate(*run_.network, Split::test);
     log(event(best.step, *outcome.test, Split::test));
-    progress_.say(fmt::format("test {}, loss {:.4f} (checkpoint of step {}), {:.1f} s",
-                              outcome.test->headline(), outcome.test->loss, best.step,
-                              outcome.seconds));
+    callback_.on_message(fmt::format("test {}, loss {:.4f} (checkpoint of step {}), {:.1f} s",
+                                     outcome.test->headline(), outcome.test->loss, best.step,
+                                     outcome.seconds));
     return outcome;
   }
 
@@ -161,20 +168,21 @@ class Trainer {
   const TrainOptions& options_;
   bool validates_;  ///< has a validation split
   Stepper stepper_;
-  Progress progress_;
+  Callback& callback_;
   std::ofstream log_;
   StepReport report_;
   TokenRate rate_;
+  Clock::time_point start_ = Clock::now();
 };
 
 }  // namespace
 
-Outcome train(Run& run, const RunFolder& folder, StopSignal& stop) {
+Outcome train(Run& run, const RunFolder& folder, Callback& callback) {
   std::error_code missing;
   if (run.step < run.config.train.steps) std::filesystem::remove(folder.report(), missing);
   MemoryPool pool;
   const MemoryPool::Use use(pool);
-  return Trainer(run, folder).train(stop);
+  return Trainer(run, folder, callback).train();
 }
 
 }  // namespace qkv

@@ -2,9 +2,8 @@
 
 #include <optional>
 
-#include "train/progress.h"
+#include "train/callback.h"
 #include "train/run.h"
-#include "train/stop_signal.h"
 #include "train/storage/run_folder.h"
 
 namespace qkv {
@@ -17,10 +16,10 @@ struct Outcome {
   std::optional<Evaluation> test = {};
 };
 
-/// Trains until the config's last step or a signal, evaluates and writes checkpoints on the way.
-/// The best is the one with the best score on the validation split; without that split it is the
-/// last. Throws Error when the loss or a gradient stops being finite: nothing is saved then, so the
-/// last good checkpoint stays.
-Outcome train(Run& run, const RunFolder& folder, StopSignal& stop);
+/// Trains until the config's last step or until the callback asks to stop, evaluates and writes
+/// checkpoints on the way. The best is the one with the best score on the validation split; without
+/// that split it is the last. Throws Error when the loss or a gradient stops being finite: nothing
+/// is saved then, so the last good checkpoint stays.
+Outcome train(Run& run, const RunFolder& folder, Callback& callback);
 
 }  // namespace qkv

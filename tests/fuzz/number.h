@@ -25,6 +25,9 @@ inline const Format& format_of(DType dtype) {
 
 /// Computed errors may be this many times the first-order bound.
 constexpr Real slack = 4;
+/// Errors of subnormal values may be this many times larger: products in another order round a
+/// smaller intermediate value, which a later factor magnifies.
+constexpr Real underflow_slack = 32;
 
 /// The exact value of an expression, and how far a computation in a floating-point type may be from
 /// it: first-order running error analysis (Higham 2002, "Accuracy and Stability of Numerical
@@ -67,7 +70,9 @@ Number rounded(Real value, Real error, DType dtype, bool unsure, Real roundings,
   const bool exact =
       error == 0 && roundings == 1 && constant(value, dtype).error == 0 && rest() == 0;
   if (!exact && !(value == 0 && error == 0))
-    error += roundings * std::max(std::fabs(value), format.smallest_normal);
+    error += roundings * (std::fabs(value) < format.smallest_normal
+                              ? underflow_slack * format.smallest_normal
+                              : std::fabs(value));
   Number result{value, static_cast<double>(error), dtype, unsure || !(error < 1e300L)};
   const Real bound = result.bound();
   if ((std::fabs(value) > format.largest) != (std::fabs(value) + bound > format.largest) ||
@@ -127,10 +132,14 @@ inline Number operator*(const Number& a, const Number& b) {
 
 inline Number operator/(const Number& a, const Number& b) {
   const Real value = a.value / b.value;
-  const bool near_zero = !b.exact() && std::fabs(b.value) <= b.bound();
+  const auto may_be_zero = [](const Number& x) {
+    return !x.exact() && std::fabs(x.value) <= x.bound();
+  };
+  // By 0: an infinity whose sign, or a NaN, depends on the dividend's error.
+  const bool vague = may_be_zero(b) || (b.value == 0 && may_be_zero(a));
   Number result =
       rounded(value, (a.error + times(b.error, value)) / std::fabs(b.value), a.dtype,
-              a.unsure || b.unsure || near_zero, 1, [&] { return rest(value, b.value, -a.value); });
+              a.unsure || b.unsure || vague, 1, [&] { return rest(value, b.value, -a.value); });
   // By an infinity that should be finite: 0 instead of a small value.
   if (b.over() && !a.over()) result.loosen(std::fabs(value) / a.format().unit);
   return after_overflow(result, a.over());

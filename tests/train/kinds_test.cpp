@@ -33,8 +33,8 @@ Config config_of(ModelKind kind, TaskKind task, const std::string& train) {
 }
 
 void run_to_end(Run& run, const RunFolder& folder) {
-  StopSignal stop;
-  train(run, folder, stop);
+  Callback callback;
+  train(run, folder, callback);
 }
 
 /// The training loss at each evaluation.

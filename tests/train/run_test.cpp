@@ -4,7 +4,6 @@
 
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
-#include "train/look/labelled_text.h"
 #include "train/tasks/word_sense.h"
 
 using namespace qkv;
@@ -73,9 +72,6 @@ TEST_CASE("capitals and punctuation make no other word, in files as in what a us
   CHECK(run.task->vocabularies().at("targets") == std::vector<std::string>{"apple"});
   for (const char* text : {"Apple sells phones", "apple fell", "they say apple, they", "Apple"})
     CHECK(run.task->predict(*run.network, text).size() == 1);
-  const LabelledText line = labelled_text(run, "firm\t2\t\"They say Apple, fell");
-  CHECK(line.sentence.words == std::vector<std::string>{"\"", "they", "say", "apple", ",", "fell"});
-  CHECK(line.index == 3);
 }
 
 TEST_CASE("macro F1 is over the labels that the data or the answers have, as in scikit-learn") {

@@ -46,8 +46,8 @@ struct Finished {
   Finished(const Config& config, const TempDir& dir)
       : folder(dir.path() / "run"), run(start_run(config)) {
     folder.create();
-    StopSignal stop;
-    train(run, folder, stop);
+    Callback callback;
+    train(run, folder, callback);
     std::ifstream lines(folder.metrics());
     for (std::string line; std::getline(lines, line);) events.push_back(Json::parse(line));
   }

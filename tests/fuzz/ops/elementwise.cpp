@@ -114,7 +114,7 @@ Scalar gelu_exact_of(const Scalar& x) {
   const Number y = rounded(v * share, times(x.number.error, 2) + 4 * size, x.dtype(), unsure);
   const Number derivative =
       rounded(share + v * density, 8 * (1 + size * std::exp(-v * v / 4)) + 2 * x.number.error,
-              x.dtype(), unsure || !x.number.finite());
+              x.dtype(), unsure || !x.number.finite() || x.number.over());
   return function_of(y, {{x, derivative}});
 }
 

@@ -1,0 +1,178 @@
+#include "cli/commands/shared.h"
+#include "cli/heat_map.h"
+#include "inspect/attention_flow.h"
+#include "inspect/labelled_text.h"
+
+namespace qkv::commands {
+namespace {
+
+struct Options {
+  std::string model;
+  std::string sentence;
+  std::string data;
+  Index layer = -1;
+  Index head = -1;
+  bool untrained = false;
+  bool json = false;
+};
+
+constexpr std::string_view nothing_to_show = "the model has no attention to show";
+
+LayerWeights attention_of(Trained& trained, const Sentence& sentence) {
+  LayerWeights layers = self_attention(recorded(trained, sentence));
+  require<UserError>(!layers.empty(), "{}", nothing_to_show);
+  return layers;
+}
+
+bool is_chosen(const Options& options, std::size_t layer, std::size_t head) {
+  const auto fits = [](Index option, std::size_t i) {
+    return option < 0 || option == static_cast<Index>(i);
+  };
+  return fits(options.layer, layer) && fits(options.head, head);
+}
+
+/// Calls `f(layer, head)` for those that the user asked for.
+template <class F>
+void for_each_head(const Options& options, const LayerWeights& layers, F f) {
+  require_in_range(options.layer, layers.size(), "--layer");
+  require_in_range(options.head, layers[0].size(), "--head");
+  for (std::size_t l = 0; l < layers.size(); ++l)
+    for (std::size_t h = 0; h < layers[l].size(); ++h)
+      if (is_chosen(options, l, h)) f(l, h);
+}
+
+Json to_json(const HeadHabits& h) {
+  return {{"entropy", h.entropy},   {"self", h.self},
+          {"previous", h.previous}, {"next", h.next},
+          {"first", h.first},       {"last", h.last},
+          {"distance", h.distance}, {"score_variance", h.score_variance}};
+}
+
+int show_sentence(Trained& trained, const Options& options) {
+  const Sentence sentence = read_sentence(*trained.task, options.sentence);
+  const LayerWeights layers = attention_of(trained, sentence);
+  const bool all = options.layer < 0 && options.head < 0;
+  Json document = {{"tokens", sentence.words}, {"layers", Json::array()}};
+  for (const auto& heads : layers) {
+    Json entropies = Json::array();
+    for (const Matrix& head : heads) entropies.push_back(entropy(head));
+    document["layers"].push_back({{"heads", heads}, {"entropy", entropies}});
+  }
+  document["rollout"] = rollout(layers);
+  std::string text;
+  const auto words = marked(sentence, sentence.targets);
+  const auto draw = [&](const std::string& title, const Matrix& weights) {
+    text += title + "\n" + heat_map({weights, words, words}, colours(), output_width()) + "\n";
+  };
+  for_each_head(options, layers, [&](std::size_t l, std::size_t h) {
+    draw(fmt::format("layer {}, head {}: how much a row attends to a column; entropy {:.2f} bits",
+                     l, h, entropy(layers[l][h])),
+         layers[l][h]);
+  });
+  if (all)
+    draw("attention rollout: fraction of a column's input in a row after all layers",
+         rollout(layers));
+  say_unknown_words({&sentence, 1});
+  if (options.json)
+    print(document);
+  else
+    fmt::print("{}", text);
+  return 0;
+}
+
+HeadHabits habits(const AttentionSteps& module, std::size_t head, const LabelledText& text) {
+  HeadHabits result = qkv::habits(module, head);
+  const Tensor& weights = module.heads[head].weights;
+  if (text.answer >= 0)
+    result.answer =
+        weights.values()[static_cast<std::size_t>(text.index * weights.dim(1) + text.answer)];
+  return result;
+}
+
+bool have_answers(const std::vector<LabelledText>& texts) {
+  return std::ranges::any_of(texts, [](const LabelledText& text) { return text.answer >= 0; });
+}
+
+/// [layer][head] over the sentences of a file.
+std::vector<std::vector<HeadHabits>> habits_over(Trained& trained,
+                                                 const std::vector<LabelledText>& texts) {
+  std::vector<std::vector<std::vector<HeadHabits>>> found;
+  for (const LabelledText& text : texts) {
+    const auto layers = self_attention_steps(recorded(trained, text.sentence));
+    require<UserError>(!layers.empty(), "{}", nothing_to_show);
+    found.resize(layers.size());
+    for (std::size_t l = 0; l < layers.size(); ++l) {
+      found[l].resize(layers[l].heads.size());
+      for (std::size_t h = 0; h < layers[l].heads.size(); ++h)
+        found[l][h].push_back(habits(layers[l], h, text));
+    }
+  }
+  std::vector<std::vector<HeadHabits>> result;
+  for (const auto& heads : found) {
+    result.emplace_back();
+    for (const auto& of_head : heads) result.back().push_back(mean_habits(of_head));
+  }
+  return result;
+}
+
+int show_data(Trained& trained, const Options& options) {
+  const auto texts = read_labelled_texts(trained, options.data);
+  const auto layers = habits_over(trained, texts);
+  require_in_range(options.layer, layers.size(), "--layer");
+  require_in_range(options.head, layers[0].size(), "--head");
+  if (options.json) {
+    Json list = Json::array();
+    for (const auto& heads : layers) {
+      list.push_back({{"heads", Json::array()}});
+      for (const HeadHabits& h : heads) {
+        list.back()["heads"].push_back(to_json(h));
+        if (have_answers(texts)) list.back()["heads"].back()["answer"] = h.answer;
+      }
+    }
+    print({{"sentences", texts.size()}, {"layers", list}});
+    return 0;
+  }
+  std::vector<std::vector<std::string>> rows = {{"head", "entropy (bits)", "self", "previous",
+                                                 "next", "first", "last", "distance (words)",
+                                                 "variance of scores"}};
+  if (have_answers(texts)) rows[0].push_back("to the answer");
+  for (std::size_t l = 0; l < layers.size(); ++l)
+    for (std::size_t h = 0; h < layers[l].size(); ++h) {
+      if (!is_chosen(options, l, h)) continue;
+      const HeadHabits& at = layers[l][h];
+      rows.push_back({fmt::format("layer {}, head {}", l, h)});
+      for (const double v : {at.entropy, at.self, at.previous, at.next, at.first, at.last,
+                             at.distance, at.score_variance})
+        rows.back().push_back(fmt::format("{:.3f}", v));
+      if (have_answers(texts)) rows.back().push_back(fmt::format("{:.3f}", at.answer));
+    }
+  fmt::print("where each head looks, on average over the words of {} sentences\n{}", texts.size(),
+             table(rows));
+  return 0;
+}
+
+int run(const Options& options) {
+  require<UserError>(options.sentence.empty() != options.data.empty(),
+                     "give a sentence or --data, one of the two");
+  Trained trained = load_model(options.model, options.untrained);
+  return options.data.empty() ? show_sentence(trained, options) : show_data(trained, options);
+}
+
+}  // namespace
+
+void add_attend(CommandLine& program) {
+  add_command<Options>(
+      program, "attend", "Show which words each word attends to",
+      [](Command& command, Options& options) {
+        add_model_argument(command, options.model);
+        command.add_option("SENTENCE", options.sentence, "A sentence");
+        command.add_option("--data", options.data,
+                           "Average over the sentences of a file in the task's format");
+        add_head_options(command, options.layer, options.head);
+        add_untrained_flag(command, options.untrained);
+        add_json_flag(command, options.json);
+      },
+      run);
+}
+
+}  // namespace qkv::commands

@@ -1,0 +1,89 @@
+#include "cli/commands/command_line.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "core/error.h"
+#include "core/shape.h"
+
+namespace qkv::commands {
+
+Option Option::required() {
+  option_->required();
+  return *this;
+}
+
+Option Option::not_negative() {
+  option_->check(CLI::NonNegativeNumber);
+  return *this;
+}
+
+Option Option::between(int low, int high) {
+  option_->check(CLI::Range(low, high));
+  return *this;
+}
+
+Option Option::between(double low, double high) {
+  option_->check(CLI::Range(low, high));
+  return *this;
+}
+
+Option Option::repeated() {
+  option_->allow_extra_args(false);
+  return *this;
+}
+
+template <class T>
+Option Command::add_option(const std::string& name, T& value, const std::string& help) {
+  return Option(app_->add_option(name, value, help));
+}
+template Option Command::add_option(const std::string&, std::string&, const std::string&);
+template Option Command::add_option(const std::string&, std::vector<std::string>&,
+                                    const std::string&);
+template Option Command::add_option(const std::string&, Index&, const std::string&);
+template Option Command::add_option(const std::string&, std::size_t&, const std::string&);
+template Option Command::add_option(const std::string&, double&, const std::string&);
+
+Option Command::add_option(const std::string& name, void (*set)(int), const std::string& help) {
+  return Option(app_->add_option_function<int>(name, set, help));
+}
+
+void Command::add_flag(const std::string& name, bool& value, const std::string& help) {
+  app_->add_flag(name, value, help);
+}
+
+void Command::footer(std::function<std::string()> text) {
+  app_->footer(std::move(text));
+}
+
+CommandLine::CommandLine(const std::string& name, const std::string& summary,
+                         const std::string& version)
+    : app_(std::make_unique<CLI::App>(summary, name)) {
+  app_->set_version_flag("--version", version);
+  app_->require_subcommand(1);
+}
+
+CommandLine::~CommandLine() = default;
+
+Command CommandLine::add(const std::string& name, const std::string& summary,
+                         std::function<int()> action) {
+  CLI::App* command = app_->add_subcommand(name, summary);
+  command->callback([this, action = std::move(action)] { chosen_ = action; });
+  return Command(command);
+}
+
+int CommandLine::run(int argc, const char* const* argv) {
+  try {
+    app_->parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app_->exit(error);  // --help and --version
+    if (argc > 1 && app_->get_subcommands().empty())
+      throw UserError(
+          fmt::format("there is no command {}; see {} --help", argv[1], app_->get_name()));
+    throw UserError(error.what());
+  }
+  return chosen_();
+}
+
+}  // namespace qkv::commands

@@ -1,0 +1,204 @@
+#include "cli/commands/training.h"
+#include "cli/terminal.h"
+
+namespace qkv::commands {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+  std::string config;
+  std::vector<std::string> only;
+  std::vector<std::string> set;
+  bool restart = false;
+  Reporting reporting;
+};
+
+/// A variant and where its run is.
+struct Job {
+  Variant variant;
+  RunFolder folder;
+  std::optional<fs::path> checkpoint;  ///< to continue from
+};
+
+struct Result {
+  std::string name;
+  Index parameters;
+  Outcome outcome;
+  std::vector<VariantProbe> probes;
+};
+
+std::vector<Variant> chosen(const ConfigFile& file, const std::vector<std::string>& only) {
+  if (only.empty()) return file.variants;
+  std::vector<Variant> variants;
+  for (const std::string& name : only) {
+    const auto found = std::ranges::find(file.variants, name, &Variant::name);
+    std::string known;
+    for (const Variant& variant : file.variants)
+      known += (known.empty() ? "" : ", ") + variant.name;
+    require<UserError>(found != file.variants.end(), "--only {}: no such variant; there are: {}",
+                       name, known);
+    variants.push_back(*found);
+  }
+  return variants;
+}
+
+/// "learned, 4 heads" -> "learned-4-heads"
+std::string folder_name(const std::string& name) {
+  std::string result;
+  for (const char c : name) {
+    if (std::isalnum(static_cast<unsigned char>(c)))
+      result += c;
+    else if (!result.empty() && result.back() != '-')
+      result += '-';
+  }
+  return result;
+}
+
+/// What is to be done. All that can be wrong with a variant's data or with an earlier run is found
+/// here, before hours of training. Throws UserError.
+std::vector<Job> jobs_of(const Options& options, const ConfigFile& file, const fs::path& parent,
+                         Callback& callback) {
+  std::vector<Job> jobs;
+  for (const Variant& variant : chosen(file, options.only)) {
+    const RunFolder folder(parent / folder_name(variant.name));
+    jobs.push_back({variant, folder, std::nullopt});
+    if (options.restart || !folder.holds_checkpoints()) {
+      check_probes(start_run(variant.config));
+      continue;
+    }
+    const auto [checkpoint, saved] = newest_valid_checkpoint(folder, callback);
+    jobs.back().checkpoint = saved;
+    const std::string differences = differing_options(config_of(checkpoint, saved), variant.config);
+    require<UserError>(differences.empty(),
+                       "{} was trained with other options: {}; --restart trains it anew",
+                       folder.path().string(), differences);
+  }
+  return jobs;
+}
+
+Outcome outcome_of(const Job& job, Run& run, Callback& callback) {
+  if (const auto outcome = job.checkpoint ? finished(run, job.folder) : std::nullopt) {
+    callback.on_message(fmt::format("{}: finished at step {}; --restart trains it anew",
+                                    run.config.name, run.step));
+    return *outcome;
+  }
+  std::error_code missing;
+  fs::remove(RunFolder(job.folder.path().parent_path()).report(),
+             missing);  // it is about to be old
+  if (job.checkpoint) return resume(run, job.folder, callback);
+  job.folder.clear();
+  return start(run, job.folder, callback);
+}
+
+Result carried_out(const Job& job, Callback& callback) {
+  const Config& config = job.variant.config;
+  Run run = job.checkpoint ? restore_run(config, read_checkpoint(*job.checkpoint), *job.checkpoint)
+                           : start_run(config);
+  const Outcome outcome = outcome_of(job, run, callback);
+  Result result{job.variant.name, parameter_count(*run.network), outcome, {}};
+  if (!outcome.signal) result.probes = probed(job.folder, config.probes, job.variant.name);
+  return result;
+}
+
+/// The command that continues this one.
+std::string continuation(const Options& options) {
+  std::string command = "qkv compare " + shell_word(options.config);
+  for (const std::string& name : options.only) command += " --only " + shell_word(name);
+  for (const std::string& change : options.set) command += " --set " + shell_word(change);
+  return command;
+}
+
+Json to_json(const std::vector<Result>& results) {
+  Json variants = Json::array();
+  for (const Result& result : results) {
+    Json variant = {{"name", result.name},
+                    {"parameters", result.parameters},
+                    {"seconds", result.outcome.seconds}};
+    if (result.outcome.test) variant["test"] = commands::to_json(*result.outcome.test);
+    variant["probes"] = commands::to_json(result.probes);
+    variants.push_back(variant);
+  }
+  return {{"variants", variants}};
+}
+
+/// The metrics that any of the variants was measured by, in order.
+std::vector<std::string> metrics_of(const std::vector<Result>& results) {
+  std::vector<std::string> names;
+  for (const Result& result : results) {
+    if (!result.outcome.test) continue;
+    for (const auto& [name, value] : result.outcome.test->metrics)
+      if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+  }
+  return names;
+}
+
+/// A variant without test data has dashes for its results.
+std::string to_table(const std::vector<Result>& results) {
+  const std::vector<std::string> metrics = metrics_of(results);
+  std::vector<std::vector<std::string>> rows = {{"variant", "parameters", "seconds", "test loss"}};
+  for (const std::string& metric : metrics) rows.front().push_back("test " + metric);
+  for (const auto& [name, parameters, outcome, probes] : results) {
+    const auto& test = outcome.test;
+    rows.push_back({name, fmt::format("{}", parameters), fmt::format("{:.1f}", outcome.seconds),
+                    test ? fmt::format("{:.4f}", test->loss) : "-"});
+    for (const std::string& metric : metrics) {
+      const auto value = test ? test->find(metric) : std::nullopt;
+      rows.back().push_back(value ? fmt::format("{:.4f}", *value) : "-");
+    }
+  }
+  return table(rows);
+}
+
+std::vector<VariantProbe> probes_of(const std::vector<Result>& results) {
+  std::vector<VariantProbe> probes;
+  for (const Result& result : results)
+    probes.insert(probes.end(), result.probes.begin(), result.probes.end());
+  return probes;
+}
+
+int run(const Options& options) {
+  StopSignal stop;
+  Progress progress(stop);
+  const ConfigFile file = read_config(options.config, options.set);
+  require<UserError>(!file.variants.empty(), "{} has no [[variant]] to compare", options.config);
+  const fs::path parent = fs::path("runs") / (file.base.name + "-compare");
+  const auto jobs = jobs_of(options, file, parent, progress);
+  if (options.restart)
+    for (const Job& job : jobs) job.folder.clear();
+  std::vector<Result> results;
+  for (const Job& job : jobs) {
+    results.push_back(carried_out(job, progress));
+    const Outcome& outcome = results.back().outcome;
+    if (outcome.signal) return stopped(outcome, continuation(options));
+  }
+  const auto probes = probes_of(results);
+  if (options.reporting.json)
+    print(to_json(results));
+  else
+    fmt::print("{}{}", to_table(results),
+               probes.empty() ? "" : fmt::format("\n{}", commands::to_table(probes)));
+  say_written(parent);
+  return judged(probes, options.reporting);
+}
+
+}  // namespace
+
+void add_compare(CommandLine& program) {
+  add_command<Options>(
+      program, "compare",
+      "Train every [[variant]] of a config and print one table; again, it continues",
+      [](Command& command, Options& options) {
+        command.add_option("CONFIG", options.config, "TOML file with variants").required();
+        command.add_option("--only", options.only, "Name of a variant; may be given several times")
+            .repeated();
+        command.add_option("--set", options.set, "Change an option of all variants").repeated();
+        command.add_flag("--restart", options.restart,
+                         "Train anew what an earlier comparison trained");
+        add_threads_option(command);
+        add_reporting_flags(command, options.reporting);
+      },
+      run);
+}
+
+}  // namespace qkv::commands

@@ -1,0 +1,262 @@
+#include <algorithm>
+
+#include "cli/commands/shared.h"
+#include "cli/scatter.h"
+#include "cli/terminal.h"
+#include "datasets/text.h"
+#include "inspect/labelled_text.h"
+#include "inspect/word_vectors.h"
+#include "train/storage/durable_file.h"
+#include "train/storage/pretrained.h"
+
+namespace qkv::commands {
+namespace {
+
+struct Options {
+  std::string model;
+  std::vector<std::string> sentences;
+  std::string word;
+  Index layer = -1;
+  std::string data;
+  std::size_t nearest = 5;
+  bool pca = false;
+  std::string tsv;
+  std::string word2vec;
+  bool json = false;
+};
+
+using Vector = std::vector<double>;
+using Rows = std::vector<std::vector<std::string>>;
+
+/// The asked word in each sentence of the command line, and what a data file adds.
+struct Embeddings {
+  std::vector<WordVector> asked;
+  std::vector<WordVector> all_words;    ///< of the data file
+  std::vector<WordVector> occurrences;  ///< of the asked word in the data file
+};
+
+WordVector embedded(Trained& trained, const Options& options, const std::string& text) {
+  const Sentence sentence = read_sentence(*trained.task, text);
+  const Index index = position_of(sentence, options.word, text);
+  WordVector word = word_vectors(trained, sentence, options.layer)[static_cast<std::size_t>(index)];
+  word.text = text;
+  return word;
+}
+
+/// The words that principal components are taken of: the asked ones, then those of the data file.
+std::vector<WordVector> pictured(const Embeddings& embeddings) {
+  std::vector<WordVector> words = embeddings.asked;
+  words.insert(words.end(), embeddings.occurrences.begin(), embeddings.occurrences.end());
+  return words;
+}
+
+/// Whether a word of a data file is one of those asked about: the word of the command line, else
+/// that of each line, else every word.
+bool is_asked(const WordVector& word, const LabelledText& line, const std::string& asked) {
+  if (!asked.empty()) return word.word() == asked;
+  return line.index < 0 || word.index == line.index;
+}
+
+Embeddings embeddings(Trained& trained, const Options& options) {
+  Embeddings result;
+  for (const std::string& text : options.sentences)
+    result.asked.push_back(embedded(trained, options, text));
+  if (options.data.empty()) return result;
+  const std::string asked = result.asked.empty() ? lower(options.word) : result.asked[0].word();
+  for (const LabelledText& line : read_labelled_texts(trained, options.data))
+    for (WordVector& word : word_vectors(trained, line.sentence, options.layer)) {
+      word.label = line.label;
+      word.text = line.text;
+      if (is_asked(word, line, asked)) result.occurrences.push_back(word);
+      result.all_words.push_back(std::move(word));
+    }
+  require<UserError>(!pictured(result).empty(), "{} does not contain the word \"{}\"", options.data,
+                     asked);
+  return result;
+}
+
+std::vector<Vector> cosines(const std::vector<WordVector>& all, Vector WordVector::*vector) {
+  std::vector<Vector> matrix;
+  for (const WordVector& a : all) {
+    matrix.emplace_back();
+    for (const WordVector& b : all) matrix.back().push_back(cosine(a.*vector, b.*vector));
+  }
+  return matrix;
+}
+
+std::string cosine_table(const std::vector<WordVector>& all, Vector WordVector::*vector,
+                         const std::string& title) {
+  Rows rows(1, {title});
+  const auto matrix = cosines(all, vector);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    rows[0].push_back(fmt::format("({})", i + 1));
+    rows.push_back({fmt::format("({}) {}", i + 1, all[i].text)});
+    for (const double value : matrix[i]) rows.back().push_back(fmt::format("{:.4f}", value));
+  }
+  return table(rows);
+}
+
+Json to_json(const std::vector<Neighbour>& found) {
+  Json list = Json::array();
+  for (const auto& [cosine, word] : found)
+    list.push_back({{"cosine", cosine},
+                    {"word", word->word()},
+                    {"label", word->label},
+                    {"text", word->text},
+                    {"index", word->index}});
+  return list;
+}
+
+std::string neighbour_table(const std::vector<Neighbour>& found, const std::string& title,
+                            bool in_context) {
+  Rows rows = {{title, "cosine"}};
+  if (in_context) rows[0].push_back("label");
+  for (const auto& [cosine, word] : found) {
+    auto words = word->sentence.words;
+    words[static_cast<std::size_t>(word->index)] = fmt::format("[{}]", word->word());
+    rows.push_back({in_context ? fmt::format("{}", fmt::join(words, " ")) : word->word(),
+                    fmt::format("{:.4f}", cosine)});
+    if (in_context) rows.back().push_back(word->label);
+  }
+  return fmt::format("\n{}", table(rows));
+}
+
+Json to_json(const PlanarView& view, const std::vector<WordVector>& words) {
+  Json points = Json::array();
+  for (std::size_t i = 0; i < words.size(); ++i)
+    points.push_back({{"x", view.points[i][0]},
+                      {"y", view.points[i][1]},
+                      {"label", words[i].label},
+                      {"text", words[i].text}});
+  return {{"variance_share", view.share}, {"points", points}};
+}
+
+Json to_json(const Embeddings& embeddings, const Options& options) {
+  Json sentences = Json::array();
+  for (const WordVector& word : embeddings.asked) {
+    sentences.push_back({{"tokens", word.sentence.words},
+                         {"index", word.index},
+                         {"static", word.static_vector},
+                         {"contextual", word.contextual}});
+    if (options.data.empty()) continue;
+    for (const auto& [name, vector] : {std::pair{"static_neighbours", &WordVector::static_vector},
+                                       std::pair{"neighbours", &WordVector::contextual}})
+      sentences.back()[name] =
+          to_json(neighbours(word, embeddings.all_words, vector, options.nearest));
+  }
+  Json document = {{"sentences", sentences},
+                   {"static_cosine", cosines(embeddings.asked, &WordVector::static_vector)},
+                   {"contextual_cosine", cosines(embeddings.asked, &WordVector::contextual)}};
+  if (options.pca && !pictured(embeddings).empty()) {
+    const auto words = pictured(embeddings);
+    document["pca"] = {{"static", to_json(planar_view(words, &WordVector::static_vector), words)},
+                       {"contextual", to_json(planar_view(words, &WordVector::contextual), words)}};
+  }
+  return document;
+}
+
+/// Vectors and their description for the TensorBoard embedding projector: a word a line.
+void write_tsv(const Embeddings& embeddings, const std::filesystem::path& file) {
+  std::string vectors, metadata = "word\tvector\tlabel\tsentence\n";
+  for (const WordVector& word : pictured(embeddings))
+    for (const auto& [kind, values] :
+         {std::pair{"static", &word.static_vector}, std::pair{"contextual", &word.contextual}}) {
+      vectors += fmt::format("{}\n", fmt::join(*values, "\t"));
+      metadata += fmt::format("{}\t{}\t{}\t{}\n", word.word(), kind, word.label,
+                              fmt::join(word.sentence.words, " "));
+    }
+  std::filesystem::path beside = file;
+  beside.replace_extension(".metadata" + file.extension().string());
+  write_durably(file, vectors);
+  say_written(file);
+  write_durably(beside, metadata);
+  say_written(beside);
+}
+
+void show_asked(const Embeddings& embeddings, const Options& options) {
+  const std::string& word = embeddings.asked[0].word();
+  fmt::print("{}\n{}",
+             cosine_table(embeddings.asked, &WordVector::static_vector,
+                          fmt::format("cosine of static \"{}\"", word)),
+             cosine_table(embeddings.asked, &WordVector::contextual,
+                          fmt::format("cosine of contextual \"{}\"", word)));
+  if (options.data.empty()) return;
+  const auto nearest = [&](const WordVector& to, Vector WordVector::*vector) {
+    return neighbours(to, embeddings.all_words, vector, options.nearest);
+  };
+  fmt::print("{}", neighbour_table(nearest(embeddings.asked[0], &WordVector::static_vector),
+                                   fmt::format("nearest to static \"{}\"", word), false));
+  for (const WordVector& asked : embeddings.asked)
+    fmt::print("{}", neighbour_table(nearest(asked, &WordVector::contextual),
+                                     "nearest to it in: " + asked.text, true));
+}
+
+void show_components(const Embeddings& embeddings) {
+  const auto words = pictured(embeddings);
+  std::vector<std::string> labels;
+  for (std::size_t i = 0; i < words.size(); ++i)
+    labels.push_back(i < embeddings.asked.size() ? fmt::format("({})", i + 1) : words[i].label);
+  const PlanarView view = planar_view(words, &WordVector::contextual);
+  fmt::print("\nprincipal components of contextual \"{}\": {:.0f}% and {:.0f}% of the variance\n{}",
+             words[0].word(), 100 * view.share.at(0),
+             100 * (view.share.size() > 1 ? view.share[1] : 0),
+             scatter_plot(view.points, labels, std::min(output_width(), 78), 20));
+}
+
+int run(const Options& options) {
+  const bool of_data = !options.data.empty() && (options.pca || !options.tsv.empty());
+  require<UserError>(
+      !options.sentences.empty() || of_data || !options.word2vec.empty(),
+      "give a sentence, --data FILE with --tsv FILE or --pca, or --word2vec FILE for the static "
+      "vectors alone");
+  Trained trained = load_trained(options.model);
+  if (!options.word2vec.empty()) {
+    write_durably(options.word2vec, word2vec_text(trained.task->vocabulary(),
+                                                  trained.network->model->embedding_table()));
+    say_written(options.word2vec);
+  }
+  const bool asked = !options.sentences.empty() || of_data;
+  const Embeddings all = asked ? embeddings(trained, options) : Embeddings();
+  std::vector<Sentence> sentences;
+  for (const WordVector& word : all.asked) sentences.push_back(word.sentence);
+  say_unknown_words(sentences);
+  if (asked && !options.tsv.empty()) write_tsv(all, options.tsv);
+  if (options.json) {
+    print(to_json(all, options));
+    return 0;
+  }
+  if (!sentences.empty()) show_asked(all, options);
+  if (asked && options.pca) show_components(all);
+  return 0;
+}
+
+}  // namespace
+
+void add_embed(CommandLine& program) {
+  add_command<Options>(
+      program, "embed", "Show a word's static and contextual vectors and their cosines",
+      [](Command& command, Options& options) {
+        add_model_argument(command, options.model);
+        command.add_option("SENTENCE", options.sentences, "Sentences that contain the word");
+        command.add_option("--word", options.word, "The word [the one the model was trained on]");
+        command
+            .add_option("--layer", options.layer,
+                        "After this layer, counted from 0 [after the last]")
+            .not_negative();
+        command.add_option("--data", options.data,
+                           "File in the task's format: adds the nearest words in it, and to --pca "
+                           "and --tsv, which then need no sentence, the word's occurrences");
+        command.add_option("--nearest", options.nearest, "Number of nearest words [5]");
+        command.add_flag("--pca", options.pca, "Add the first two principal components");
+        command.add_option("--tsv", options.tsv,
+                           "Write vectors, and FILE.metadata.tsv beside them, for the TensorBoard "
+                           "embedding projector");
+        command.add_option("--word2vec", options.word2vec,
+                           "Write every word's static vector as word2vec text, which "
+                           "model.embedding_file reads");
+        add_json_flag(command, options.json);
+      },
+      run);
+}
+
+}  // namespace qkv::commands

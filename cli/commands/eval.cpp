@@ -1,0 +1,89 @@
+#include "cli/commands/shared.h"
+#include "cli/terminal.h"
+
+namespace qkv::commands {
+namespace {
+
+struct Options {
+  std::string model;
+  std::string data;
+  bool json = false;
+};
+
+/// What is measured and what it is called.
+struct Measured {
+  std::string name;  ///< "test split"
+  Evaluation evaluation;
+};
+
+/// A split with a file of its own: nothing else is read.
+Measured of_file(const Trained& trained, const Options& options) {
+  const TaskOptions& task = trained.config.task;
+  const bool has_test = !task.test.empty();
+  const std::string& file = has_test ? task.test : task.valid;
+  require<UserError>(!file.empty(), "the config of {} names no test data; name some with --data",
+                     options.model);
+  require<UserError>(std::filesystem::exists(file),
+                     "{}: its data is gone: there is no {}; name other data with --data FILE",
+                     options.model, file);
+  return {has_test ? "test split" : "valid split",
+          trained.task->evaluate(*trained.network, std::filesystem::path(file))};
+}
+
+/// A split that is drawn from all of the data.
+Measured of_drawn(const Trained& trained, const Options& options) {
+  require_data(trained.config, options.model, "--data FILE");
+  const auto task = make_task(trained.config);
+  require<UserError>(
+      task->vocabularies() == trained.task->vocabularies(),
+      "the training data has changed since {} was trained; name the data with --data",
+      options.model);
+  const Split split = task->size(Split::test) > 0 ? Split::test : Split::valid;
+  require<UserError>(task->size(split) > 0,
+                     "the config of {} names no test data; name some with --data", options.model);
+  return {fmt::format("{} split", to_string(split)), task->evaluate(*trained.network, split)};
+}
+
+Measured measured(const Options& options) {
+  const Trained trained = load_trained(options.model);
+  if (!options.data.empty())
+    return {options.data,
+            trained.task->evaluate(*trained.network, std::filesystem::path(options.data))};
+  const TaskOptions& task = trained.config.task;
+  const bool has_files =
+      task.format == DataFormat::files && (!task.test.empty() || task.data.empty());
+  return has_files ? of_file(trained, options) : of_drawn(trained, options);
+}
+
+int run(const Options& options) {
+  const auto [name, evaluation] = measured(options);
+  if (options.json) {
+    print(to_json(evaluation));
+    return 0;
+  }
+  fmt::print("{}: {}\n", name, to_text(evaluation));
+  if (evaluation.recall.empty()) return 0;
+  std::vector<std::vector<std::string>> rows = {{"label", "recall"}};
+  for (const auto& [label, recall] : evaluation.recall)
+    rows.push_back({label, fmt::format("{:.4f}", recall)});
+  fmt::print("{}", table(rows));
+  return 0;
+}
+
+}  // namespace
+
+void add_eval(CommandLine& program) {
+  add_command<Options>(
+      program, "eval",
+      "Measure a model on its test split, without one on its valid split, or on a file",
+      [](Command& command, Options& options) {
+        add_model_argument(command, options.model);
+        command.add_option("--data", options.data,
+                           "File in the task's format [the config's test split]");
+        add_threads_option(command);
+        add_json_flag(command, options.json);
+      },
+      run);
+}
+
+}  // namespace qkv::commands

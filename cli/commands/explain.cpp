@@ -1,0 +1,336 @@
+#include <cmath>
+#include <utility>
+
+#include "cli/commands/shared.h"
+#include "cli/terminal.h"
+#include "inspect/explain.h"
+
+namespace qkv::commands {
+namespace {
+
+struct Options {
+  std::string model;
+  std::string sentence;
+  std::string word;
+  Index layer = -1;
+  Index head = -1;
+  bool json = false;
+};
+
+constexpr Index whole = 8;                // vectors up to this width are printed whole
+constexpr Index shortened = 6;            // of longer ones so many numbers
+constexpr std::size_t most_choices = 10;  // of the prediction are shown
+
+Json to_json(const HeadSteps& head) {
+  return {{"q", commands::to_json(head.q)},           {"k", commands::to_json(head.k)},
+          {"v", commands::to_json(head.v)},           {"scores", commands::to_json(head.scores)},
+          {"scaled", commands::to_json(head.scaled)}, {"weights", commands::to_json(head.weights)},
+          {"mixed", commands::to_json(head.mixed)}};
+}
+
+/// Every parameter but the embedding table, whose rows in use are the static vectors; that too
+/// where it serves as the output layer.
+Json used_parameters(Network& network) {
+  Json result = Json::object();
+  for (const auto& [path, parameter] : parameters(network))
+    if (path != "embedding.weight" || !network.head)
+      result[path] = commands::to_json(parameter->value());
+  return result;
+}
+
+Json to_json(const Explanation& explanation, Trained& trained) {
+  Json steps = Json::array(), attention = Json::array();
+  for (const auto& [path, value] : explanation.recorder.all()) {
+    if (value.rank() != 3 || path.ends_with(".mask")) continue;
+    const Formula formula = formula_of(explanation.recorder, path);
+    steps.push_back({{"path", path},
+                     {"symbol", formula.symbol},
+                     {"formula", formula.formula},
+                     {"values", commands::to_json(value)[0]}});
+  }
+  for (const AttentionSteps& module : attention_steps(explanation.recorder)) {
+    Json heads = Json::array();
+    for (const HeadSteps& head : module.heads) heads.push_back(to_json(head));
+    attention.push_back({{"path", module.path},
+                         {"scale", module.scale},
+                         {"mask", commands::to_json(module.mask)},
+                         {"heads", heads}});
+  }
+  return {{"tokens", explanation.sentence.words},
+          {"ids", explanation.sentence.ids},
+          {"index", explanation.index},
+          {"steps", steps},
+          {"attention", attention},
+          {"labels", explanation.scores.choices},
+          {"logits", commands::to_json(explanation.scores.logits)},
+          {"probabilities", commands::to_json(explanation.probabilities)},
+          {"parameters", used_parameters(*trained.network)}};
+}
+
+/// Row `i` of a matrix.
+std::vector<double> row(const Tensor& matrix, Index i) {
+  return slice(matrix, 0, i, i + 1).values();
+}
+
+constexpr int indent = 6;
+
+/// A vector behind `before` columns of other text, in one line of the terminal.
+std::string vector_text(const std::vector<double>& values, int before = indent) {
+  constexpr int cell = 8, brackets = 3, ending = 32;
+  const int room = output_width() - before;
+  const bool long_one = std::ssize(values) > whole || std::ssize(values) * cell + brackets > room;
+  const Index shown = std::clamp<Index>((room - ending) / cell, 1, shortened);
+  std::string text = "(";
+  for (Index i = 0; i < (long_one ? std::min(shown, std::ssize(values)) : std::ssize(values)); ++i)
+    text += fmt::format("{:8.4f}", values[static_cast<std::size_t>(i)]);
+  if (!long_one) return text + " )";
+  double squares = 0;
+  for (const double v : values) squares += v * v;
+  return text + fmt::format(" ... ) {} numbers, norm {:.4f}", values.size(), std::sqrt(squares));
+}
+
+/// "x_i" -> "x_1" for the second word: words count from 0.
+std::string with_index(std::string text, Index index) {
+  for (auto at = text.find("_i"); at != text.npos; at = text.find("_i", at + 1))
+    text.replace(at + 1, 1, std::to_string(index));
+  return text;
+}
+
+/// Prints the steps of one word.
+class Story {
+ public:
+  /// Of every layer and head, or with an option from 0 of that one.
+  Story(const Explanation& explanation, const Options& options)
+      : at_(explanation),
+        index_(explanation.index),
+        words_(marked(explanation.sentence, std::span(&explanation.index, 1))),
+        layer_(options.layer < 0 ? "" : fmt::format("layers.{}.", options.layer)),
+        head_(options.head) {
+    for (const std::string& word : words_) widest_ = std::max(widest_, display_width(word));
+  }
+
+  void print() {
+    fmt::print(
+        "The steps of {}, word i = {} counted from 0, to 4 decimals; --json has every value of "
+        "every word\n",
+        word(index_), index_);
+    fmt::print("\ntokens\n ");
+    for (Index j = 0; j < words(); ++j) fmt::print("  {} {}", j, word(j));
+    fmt::print("\n");
+    const auto attention = attention_steps(at_.recorder);
+    for (const auto& [path, value] : at_.recorder.all()) {
+      if (!is_shown(path)) continue;
+      const auto module =
+          std::ranges::find(attention, path.substr(0, path.rfind('.')), &AttentionSteps::path);
+      if (module == attention.end() || path.ends_with(".output"))
+        print_step(path, value);
+      else if (path.ends_with(".q"))
+        print_attention(*module);
+    }
+    if (layer_.empty() && head_ < 0) print_prediction();
+  }
+
+ private:
+  Index words() const { return std::ssize(words_); }
+  /// As it is shown; the asked one in brackets.
+  const std::string& word(Index i) const { return words_[static_cast<std::size_t>(i)]; }
+  /// Whether a recorded value begins something to print: of one head only its queries do.
+  bool is_shown(const std::string& path) const {
+    return path.find(layer_) != path.npos && (head_ < 0 || path.ends_with(".q"));
+  }
+  std::string name(Index j) const { return pad_right(word(j), widest_); }
+
+  /// A title where another part of the model begins.
+  void enter(const std::string& path) {
+    const auto layer = path.find("layers.");
+    const auto end = layer == path.npos ? path.npos : path.find('.', layer + 7);
+    const std::string part = end == path.npos ? "" : path.substr(0, end);
+    if (part == part_ && entered_) return;
+    fmt::print("\n{}\n", !part.empty() ? part : entered_ ? "result" : "input");
+    part_ = part;
+    entered_ = true;
+  }
+
+  void print_step(const std::string& path, const Tensor& value) {
+    const auto values = row(slice(value, 0, 0, 1).with_shape({value.dim(1), value.dim(2)}), index_);
+    const Formula formula = formula_of(at_.recorder, path);
+    const std::string before = std::exchange(symbol_, formula.symbol);
+    if (values == previous_) {  // recorded by a module and again by the one around it
+      if (before == symbol_) return;
+      enter(path);
+      fmt::print("{}", with_index(fmt::format("  {} = {}\n", symbol_, before), index_));
+      return;
+    }
+    previous_ = values;
+    enter(path);
+    std::string text = formula.symbol;
+    if (!formula.formula.empty()) text += " = " + without_bias(formula.formula);
+    fmt::print("  {}{}\n      {}\n", with_index(text, index_),
+               formula.meaning.empty() ? "" : "   " + formula.meaning, vector_text(values));
+  }
+
+  void print_attention(const AttentionSteps& module) {
+    enter(module.path);
+    for (std::size_t h = 0; h < module.heads.size(); ++h)
+      if (head_ < 0 || head_ == static_cast<Index>(h)) print_head(module, h);
+    if (head_ >= 0) return;
+    const bool several = module.heads.size() > 1;
+    previous_ = mixed(module);
+    symbol_ = "z_i";
+    fmt::print("  z_{} = {}\n      {}\n", index_,
+               several ? "the heads' sums side by side   concatenation" : "the head's sum",
+               vector_text(previous_));
+  }
+
+  /// How q, k or v comes about.
+  std::string projection(const std::string& letter) const {
+    const ModelOptions& model = at_.model;
+    if (model.attention == AttentionKind::parameter_free) return letter + " = x";
+    const std::string_view input = model.norm == NormKind::pre ? "h" : "x";
+    if (model.attention == AttentionKind::uniform && letter != "v")
+      return fmt::format("{} = {}", letter, input);
+    const std::string product = without_bias(fmt::format("W_{0} {1} + b_{0}", letter, input));
+    const bool turned = model.position == PositionKind::rotary && letter != "v";
+    return fmt::format("{} = {}", letter, turned ? "rotary(" + product + ")" : product);
+  }
+
+  /// A model without biases has formulas without them.
+  std::string without_bias(std::string text) const {
+    if (at_.model.bias) return text;
+    for (auto at = text.find(" + b"); at != text.npos; at = text.find(" + b", at))
+      text.erase(at, std::min(text.find_first_of(" )", at + 4), text.size()) - at);
+    return text;
+  }
+
+  std::vector<double> mixed(const AttentionSteps& module) const {
+    std::vector<double> values;
+    for (const HeadSteps& head : module.heads)
+      for (const double v : row(head.mixed, index_)) values.push_back(v);
+    return values;
+  }
+
+  void print_head(const AttentionSteps& module, std::size_t h) {
+    const HeadSteps& head = module.heads[h];
+    fmt::print("  head {} of {}, d_k = {}: {}, {}, {}\n", h, module.heads.size(), head.q.dim(1),
+               projection("q"), projection("k"), projection("v"));
+    const int before = indent + widest_ + 6;  // "q_2 ", the word and two spaces
+    fmt::print("      q_{} {}  {}\n", index_, name(index_),
+               vector_text(row(head.q, index_), before));
+    for (const auto& [letter, matrix] : {std::pair{"k", head.k}, std::pair{"v", head.v}})
+      for (Index j = 0; j < matrix.dim(0); ++j)
+        fmt::print("      {}_{} {}  {}\n", letter, j, name(j), vector_text(row(matrix, j), before));
+    fmt::print("{}", weights_table(module, head));
+    std::string sum;
+    const auto weights = row(head.weights, index_);
+    for (std::size_t j = 0; j < weights.size(); ++j)
+      if (weights.size() <= static_cast<std::size_t>(whole))
+        sum += fmt::format("{}{:.4f} v_{}", j ? " + " : "", weights[j], j);
+    constexpr int around = 26;  // "      z_2 = " and "   weighted sum"
+    if (sum.empty() || display_width(sum) > output_width() - around)
+      sum = fmt::format("sum over j of w_{}j v_j", index_);
+    fmt::print("      z_{} = {}   weighted sum\n      {}\n", index_, sum,
+               vector_text(row(head.mixed, index_)));
+  }
+
+  /// What happens to the scores: "/ sqrt(8)".
+  static std::string scaling(double scale, Index head_width) {
+    const double usual = 1 / std::sqrt(static_cast<double>(head_width));
+    if (std::abs(scale - usual) < 1e-6) return fmt::format("/ sqrt({})", head_width);
+    return fmt::format("* {:g}", scale);
+  }
+
+  std::string weights_table(const AttentionSteps& module, const HeadSteps& head) const {
+    const auto scores = row(head.scores, index_), scaled = row(head.scaled, index_),
+               weights = row(head.weights, index_), mask = row(module.mask, index_);
+    std::vector<std::vector<std::string>> rows = {{"      key", "score", "q.k",
+                                                   scaling(module.scale, head.q.dim(1)), "mask",
+                                                   "weight", "softmax"}};
+    for (std::size_t j = 0; j < weights.size(); ++j)
+      rows.push_back({fmt::format("      {} {}", j, word(static_cast<Index>(j))),
+                      "s_" + subscript(j), fmt::format("{:.4f}", scores[j]),
+                      fmt::format("{:.4f}", scaled[j]), mask[j] == 0 ? "-inf" : "0",
+                      "w_" + subscript(j), fmt::format("{:.4f}", weights[j])});
+    return table(rows);
+  }
+
+  /// "21" for how much word 2 attends to word 1; with a comma where the digits would run together.
+  std::string subscript(std::size_t j) const {
+    return fmt::format("{}{}{}", index_, words() <= 10 ? "" : ",", j);
+  }
+
+  void print_prediction() const {
+    const Scores& scores = at_.scores;
+    if (scores.choices.empty()) {
+      fmt::print("\nThe task has no answers to choose from: these vectors are the result\n");
+      return;
+    }
+    const auto logits = scores.logits.values(), probabilities = at_.probabilities.values();
+    fmt::print("\nprediction\n  logits = {}\n", with_index(without_bias(scores.formula), index_));
+    std::vector<std::size_t> order(logits.size());
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::ranges::stable_sort(order, std::greater(), [&](std::size_t i) { return logits[i]; });
+    if (order.size() > most_choices) order.resize(most_choices);
+    std::vector<std::vector<std::string>> rows = {{"      choice", "logit", "softmax"}};
+    for (const std::size_t i : order)
+      rows.push_back({"      " + visible(scores.choices[i]), fmt::format("{:.4f}", logits[i]),
+                      fmt::format("{:.4f}", probabilities[i])});
+    fmt::print("{}  {} here: {}\n", table(rows), word(index_), visible(scores.choices[order[0]]));
+  }
+
+  const Explanation& at_;
+  Index index_;
+  std::vector<std::string> words_;
+  std::string layer_;  ///< part of the paths that are shown
+  Index head_;
+  int widest_ = 0;
+  std::string part_;
+  bool entered_ = false;
+  std::vector<double> previous_;  ///< values printed last, and what they are called
+  std::string symbol_;
+};
+
+/// Throws UserError when there is no such layer or head.
+void require_shown(const Explanation& explanation, const Options& options) {
+  const auto modules = attention_steps(explanation.recorder);
+  require<UserError>(options.head < 0 || !modules.empty(), "--head: the model has no attention");
+  for (const AttentionSteps& module : modules)
+    require_in_range(options.head, module.heads.size(), "--head");
+  const std::string layer = fmt::format("layers.{}.", options.layer);
+  const auto& all = explanation.recorder.all();
+  require<UserError>(
+      options.layer < 0 ||
+          std::ranges::any_of(
+              all, [&](const auto& record) { return record.path.find(layer) != record.path.npos; }),
+      "--layer {}: the model has no such layer; they count from 0", options.layer);
+}
+
+int run(const Options& options) {
+  Trained trained = load_trained(options.model);
+  const Sentence sentence = read_sentence(*trained.task, options.sentence);
+  const Index index = position_of(sentence, options.word, options.sentence);
+  const Explanation explanation = explain(trained, sentence, index);
+  require_shown(explanation, options);
+  say_unknown_words({&sentence, 1});
+  if (options.json)
+    print(to_json(explanation, trained));
+  else
+    Story(explanation, options).print();
+  return 0;
+}
+
+}  // namespace
+
+void add_explain(CommandLine& program) {
+  add_command<Options>(
+      program, "explain", "Show every step from a sentence to what a model says of a word",
+      [](Command& command, Options& options) {
+        add_model_argument(command, options.model);
+        command.add_option("SENTENCE", options.sentence, "A sentence").required();
+        command.add_option("--word", options.word, "The word [the one the model was trained on]");
+        add_head_options(command, options.layer, options.head);
+        add_json_flag(command, options.json);
+      },
+      run);
+}
+
+}  // namespace qkv::commands

@@ -1,0 +1,77 @@
+#include "train/tasks/generate.h"
+
+#include <chrono>
+
+#include "cli/commands/shared.h"
+
+namespace qkv::commands {
+namespace {
+
+struct Options {
+  std::string model;
+  std::string prompt = "\n";
+  Index tokens = 500;
+  Sampling sampling;
+  bool json = false;
+};
+
+int run(const Options& options) {
+  const Trained trained = load_trained(options.model);
+  require<UserError>(trained.config.task.kind == TaskKind::language_model &&
+                         trained.config.model.kind == ModelKind::decoder,
+                     "{} was not trained to continue a text; generate needs task.kind = "
+                     "\"language-model\" and model.kind = \"decoder\"",
+                     options.model);
+  const Sentence prompt = read_sentence(*trained.task, options.prompt);
+  say_unknown_words(std::span(&prompt, 1));
+  std::string text;
+  if (!options.json) fmt::print("{}", options.prompt);
+  const auto start = std::chrono::steady_clock::now();
+  generate(*trained.network, prompt.ids, options.tokens, trained.config.model.max_length,
+           options.sampling, [&](std::int32_t token) {
+             const std::string& written = trained.task->vocabulary().token(token);
+             text += written;
+             if (options.json) return;
+             fmt::print("{}", written);
+             std::fflush(stdout);
+           });
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  if (options.json)
+    print({{"prompt", options.prompt},
+           {"text", text},
+           {"tokens", options.tokens},
+           {"seconds", seconds.count()}});
+  else
+    fmt::print("\n");
+  return 0;
+}
+
+}  // namespace
+
+void add_generate(CommandLine& program) {
+  add_command<Options>(
+      program, "generate", "Let a language model continue a text",
+      [](Command& command, Options& options) {
+        add_model_argument(command, options.model);
+        command.add_option("--prompt", options.prompt, "What the text begins with [a new line]");
+        command.add_option("--tokens", options.tokens, "How many tokens to write [500]")
+            .between(1, 1'000'000);
+        Sampling& sampling = options.sampling;
+        command
+            .add_option("--temperature", sampling.temperature,
+                        "Divides the logits; 0 takes the most probable token [1]")
+            .between(0.0, 100.0);
+        command.add_option("--top-k", sampling.top_k, "Only the k most probable tokens; 0: all [0]")
+            .between(0, 1'000'000);
+        command
+            .add_option("--top-p", sampling.top_p,
+                        "Only the most probable tokens that reach this share together [1]")
+            .between(1e-9, 1.0);
+        command.add_option("--seed", sampling.seed, "Equal seeds give equal texts [1]");
+        add_threads_option(command);
+        add_json_flag(command, options.json);
+      },
+      run);
+}
+
+}  // namespace qkv::commands

@@ -1,0 +1,117 @@
+#include "cli/commands/shared.h"
+#include "cli/terminal.h"
+#include "datasets/text_file.h"
+
+namespace qkv::commands {
+namespace {
+
+struct Options {
+  std::string model;
+  std::vector<std::string> texts;
+  std::string file;
+  bool json = false;
+};
+
+/// A text to answer, and where it stands in a file.
+struct Asked {
+  std::string text;
+  std::optional<std::size_t> line = {};
+};
+
+/// Names for choices, of which several may be the same word of a sentence: "the (4)".
+std::vector<std::string> names_of(const std::vector<std::string>& choices) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < choices.size(); ++i)
+    names.push_back(std::ranges::count(choices, choices[i]) > 1
+                        ? fmt::format("{} ({})", choices[i], i)
+                        : choices[i]);
+  return names;
+}
+
+Json to_json(const Prediction& p, const Asked& asked) {
+  Json json = {{"text", p.text},
+               {p.is_output ? "output" : "label", p.label},
+               {"probability", p.probability}};
+  if (p.index) json["index"] = *p.index;
+  if (asked.line) json["line"] = *asked.line;
+  const auto names = names_of(p.choices);
+  for (std::size_t i = 0; i < names.size(); ++i)
+    json["probabilities"][names[i]] = p.probabilities[i];
+  if (!names.empty()) json["logits"] = p.logits;
+  return json;
+}
+
+/// The texts of the command line, or the lines of the file that are not blank; the blank ones are
+/// named on stderr.
+std::vector<Asked> texts_of(const Options& options) {
+  std::vector<Asked> texts;
+  for (const std::string& text : options.texts) texts.push_back({text});
+  if (options.file.empty()) return texts;
+  const auto filled = read_filled_lines(options.file);
+  std::size_t next = 1;
+  for (const auto& [number, text] : filled) {
+    for (; next < number; ++next)
+      fmt::print(stderr, "{}:{}: blank line skipped\n", options.file, next);
+    next = number + 1;
+    texts.push_back({text, number});
+  }
+  return texts;
+}
+
+/// What a model says of texts, as JSON and as the rows of a table.
+struct Answers {
+  Json json = Json::array();
+  std::vector<std::vector<std::string>> rows = {{"text", "word", "answer", "probability"}};
+  std::vector<Sentence> sentences;
+
+  void add(const Trained& trained, const Asked& asked) {
+    const Sentence sentence = read_sentence(*trained.task, asked.text);
+    for (const Prediction& p : trained.task->predict(*trained.network, asked.text)) {
+      json.push_back(to_json(p, asked));
+      rows.push_back(
+          {p.text, p.index ? visible(sentence.words[static_cast<std::size_t>(*p.index)]) : "",
+           p.is_output ? p.label : visible(p.label), fmt::format("{:.4f}", p.probability)});
+    }
+    sentences.push_back(sentence);
+  }
+};
+
+int run(const Options& options) {
+  require<UserError>(options.texts.empty() != options.file.empty(),
+                     "give texts or --file, one of the two");
+  const Trained trained = load_trained(options.model);
+  Answers answers;
+  constexpr int wrong_data = 2;
+  int code = 0;
+  for (const Asked& asked : texts_of(options)) try {
+      answers.add(trained, asked);
+    } catch (const UserError& error) {
+      if (!asked.line) throw;
+      fmt::print(stderr, "{}:{}: {}\n", options.file, *asked.line, error.what());
+      code = wrong_data;
+    }
+  say_unknown_words(answers.sentences);
+  if (options.json)
+    print({{"predictions", answers.json}});
+  else
+    fmt::print("{}", table(answers.rows));
+  return code;
+}
+
+}  // namespace
+
+void add_predict(CommandLine& program) {
+  add_command<Options>(
+      program, "predict", "Say what a model makes of a text",
+      [](Command& command, Options& options) {
+        add_model_argument(command, options.model);
+        command.add_option("TEXT", options.texts, "Sentences");
+        command.add_option("--file", options.file,
+                           "File with a sentence a line; a line without an answer is named, and "
+                           "the exit code is 2");
+        add_json_flag(command, options.json);
+      },
+      run);
+}
+
+}  // namespace qkv::commands

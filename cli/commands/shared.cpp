@@ -1,0 +1,181 @@
+#include "cli/commands/shared.h"
+
+#include "cli/terminal.h"
+#include "core/parallel.h"
+#include "datasets/text.h"
+
+namespace qkv::commands {
+
+void add_model_argument(Command& command, std::string& model) {
+  command
+      .add_option("MODEL", model,
+                  "A checkpoint file, or a run folder: its best checkpoint, else its newest")
+      .required();
+}
+
+void add_untrained_flag(Command& command, bool& flag) {
+  command.add_flag("--untrained", flag, "The model as it was before its first step");
+}
+
+Trained load_model(const std::string& model, bool before_training) {
+  Trained trained = load_trained(model);
+  return before_training ? untrained(trained) : std::move(trained);
+}
+
+void add_json_flag(Command& command, bool& json) {
+  command.add_flag("--json", json, "Print one JSON document on stdout");
+}
+
+void add_threads_option(Command& command) {
+  command.add_option("--threads", set_threads, "Number of threads; results do not depend on it")
+      .between(1, 256);
+}
+
+void add_head_options(Command& command, Index& layer, Index& head) {
+  command.add_option("--layer", layer, "Only this layer, counted from 0").not_negative();
+  command.add_option("--head", head, "Only this head, counted from 0").not_negative();
+}
+
+void require_in_range(Index value, std::size_t count, std::string_view option) {
+  require<UserError>(value < static_cast<Index>(count),
+                     "{} {}: the model has {} of them, counted from 0", option, value, count);
+}
+
+void require_data(const Config& config, const std::string& model, std::string_view fix) {
+  const TaskOptions& task = config.task;
+  for (const std::string& file : {task.train, task.valid, task.test, task.data})
+    require<UserError>(file.empty() || std::filesystem::exists(file),
+                       "{}: the data that it was trained on is gone: there is no {}; name other "
+                       "data with {}",
+                       model, file, fix);
+}
+
+void print(const Json& document) {
+  fmt::print("{}\n", document.dump(2));
+}
+
+Json to_json(const Evaluation& evaluation) {
+  Json json = {{"count", evaluation.count}, {"loss", evaluation.loss}};
+  for (const auto& [name, value] : evaluation.metrics) json[name] = value;
+  if (!evaluation.recall.empty()) json["recall"] = evaluation.recall;
+  return json;
+}
+
+std::string to_text(const Evaluation& evaluation) {
+  std::string text = fmt::format("{} examples  loss {:.4f}", evaluation.count, evaluation.loss);
+  for (const auto& [name, value] : evaluation.metrics)
+    text += fmt::format("  {} {:.4f}", name, value);
+  return text;
+}
+
+Json to_json(const Tensor& tensor) {
+  const auto values = tensor.values();
+  auto next = values.begin();
+  const auto nested = [&](const auto& self, int axis) -> Json {
+    if (axis == tensor.rank()) return *next++;
+    Json array = Json::array();
+    for (Index i = 0; i < tensor.dim(axis); ++i) array.push_back(self(self, axis + 1));
+    return array;
+  };
+  return nested(nested, 0);
+}
+
+std::string to_table(const std::vector<VariantProbe>& probes) {
+  const bool variants =
+      std::ranges::any_of(probes, [](const VariantProbe& probe) { return !probe.variant.empty(); });
+  std::vector<std::vector<std::string>> rows;
+  const auto add = [&](const std::string& variant, std::vector<std::string> row) {
+    if (variants) row.insert(row.begin(), variant);
+    rows.push_back(row);
+  };
+  add("variant", {"probe", "after", "expected", "found", ""});
+  for (const auto& [variant, result] : probes) {
+    const Probe& probe = result.probe;
+    const auto verdict = [](bool right) { return right ? "pass" : "FAIL"; };
+    add(variant, {probe.name, "training", probe.expect, result.trained.measured,
+                  verdict(result.trained.holds)});
+    for (std::size_t i = 0; i < result.broken.size(); ++i)
+      add(variant, {probe.name, probe.broken_by[i], "not " + probe.expect,
+                    result.broken[i].measured, verdict(!result.broken[i].holds)});
+  }
+  return table(rows);
+}
+
+/// What was found: a number, or the answers as a text.
+Json to_json(const Finding& finding) {
+  return finding.value ? Json(*finding.value) : Json(finding.measured);
+}
+
+Json to_json(const std::vector<VariantProbe>& probes) {
+  Json list = Json::array();
+  for (const auto& [variant, result] : probes) {
+    Json json = {{"name", result.probe.name},        {"expect", result.probe.expect},
+                 {"found", to_json(result.trained)}, {"holds", result.trained.holds},
+                 {"broken_by", Json::array()},       {"passes", result.passes()}};
+    if (!variant.empty()) json["variant"] = variant;
+    for (std::size_t i = 0; i < result.broken.size(); ++i)
+      json["broken_by"].push_back({{"intervention", result.probe.broken_by[i]},
+                                   {"found", to_json(result.broken[i])},
+                                   {"holds", result.broken[i].holds}});
+    list.push_back(json);
+  }
+  return list;
+}
+
+std::vector<VariantProbe> probed(const RunFolder& folder, const std::vector<Probe>& probes,
+                                 const std::string& variant) {
+  Trained model = load_trained(folder.path());
+  model.config.probes = probes;
+  std::vector<VariantProbe> results;
+  for (ProbeResult& result : check_probes(model)) results.push_back({variant, std::move(result)});
+  return results;
+}
+
+Sentence read_sentence(const Task& task, const std::string& text) {
+  require<UserError>(is_utf8(text), "the sentence is not valid UTF-8");
+  return task.read(text);
+}
+
+std::vector<std::string> marked(const Sentence& sentence, std::span<const Index> asked) {
+  std::vector<std::string> words;
+  for (const std::string& word : sentence.words) words.push_back(visible(word));
+  for (const Index i : asked) {
+    std::string& word = words[static_cast<std::size_t>(i)];
+    word = fmt::format("[{}]", word);
+  }
+  return words;
+}
+
+void say_written(const std::filesystem::path& file) {
+  fmt::print(stderr, "wrote {}\n", file.string());
+}
+
+void say_unknown_words(std::span<const Sentence> sentences) {
+  std::vector<std::string> unknown;
+  for (const Sentence& sentence : sentences)
+    for (std::size_t i = 0; i < sentence.ids.size(); ++i)
+      if (sentence.ids[i] == Vocabulary::unknown &&
+          std::ranges::find(unknown, sentence.words[i]) == unknown.end())
+        unknown.push_back(sentence.words[i]);
+  if (!unknown.empty())
+    fmt::print(stderr, "not in the vocabulary, read as <unk>: {}\n", fmt::join(unknown, " "));
+}
+
+Index position_of(const Sentence& sentence, const std::string& word, const std::string& text) {
+  if (word.empty()) {
+    require<UserError>(!sentence.targets.empty(),
+                       "\"{}\" has no word that the model was trained on; name one with --word",
+                       text);
+    return sentence.targets.front();
+  }
+  // Characters keep their case; words are tokenized like the sentence.
+  auto found = std::ranges::find(sentence.words, word);
+  if (const auto [tokens, positions] = tokenized_words(word);
+      found == sentence.words.end() && !tokens.empty())
+    found = std::ranges::find(sentence.words, tokens[static_cast<std::size_t>(positions[0])]);
+  require<UserError>(found != sentence.words.end(), "\"{}\" does not contain the word \"{}\"", text,
+                     word);
+  return found - sentence.words.begin();
+}
+
+}  // namespace qkv::commands

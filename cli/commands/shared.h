@@ -1,0 +1,73 @@
+#pragma once
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cli/commands/command_line.h"
+#include "cli/commands/commands.h"
+#include "inspect/probe_check.h"
+#include "train/run.h"
+#include "train/storage/run_folder.h"
+
+/// What several subcommands have in common.
+namespace qkv::commands {
+
+using Json = nlohmann::ordered_json;
+
+void add_model_argument(Command& command, std::string& model);
+void add_untrained_flag(Command& command, bool& flag);
+/// What the MODEL argument and the --untrained flag name. Throws UserError.
+Trained load_model(const std::string& model, bool before_training);
+void add_json_flag(Command& command, bool& json);
+void add_threads_option(Command& command);
+
+/// The options --layer and --head, which choose one of several.
+void add_head_options(Command& command, Index& layer, Index& head);
+/// Throws UserError when an option's value is not below `count`.
+void require_in_range(Index value, std::size_t count, std::string_view option);
+
+/// Throws UserError when a data file of a config is gone; `model` is what was trained on it, `fix`
+/// how the user names another.
+void require_data(const Config& config, const std::string& model, std::string_view fix);
+
+/// The one JSON document that `--json` puts on stdout.
+void print(const Json& document);
+Json to_json(const Evaluation& evaluation);
+/// "400 examples  loss 0.0373  accuracy 0.9925", without the recall of each label.
+std::string to_text(const Evaluation& evaluation);
+/// Nested arrays, one for each axis.
+Json to_json(const Tensor& tensor);
+
+/// What became of the probes of models, each result with its variant; a table for people, and JSON.
+struct VariantProbe {
+  std::string variant;  ///< empty: there is only one model
+  ProbeResult result;
+};
+std::string to_table(const std::vector<VariantProbe>& probes);
+Json to_json(const std::vector<VariantProbe>& probes);
+/// Checks probes on the model in a run's folder.
+std::vector<VariantProbe> probed(const RunFolder& folder, const std::vector<Probe>& probes,
+                                 const std::string& variant = "");
+
+/// Reads a sentence as a person typed it. Throws UserError when it is not UTF-8, and what
+/// `Task::read` throws.
+Sentence read_sentence(const Task& task, const std::string& text);
+/// The words of a sentence for a terminal, with visible white space; those that are asked about in
+/// brackets: "[bank]".
+std::vector<std::string> marked(const Sentence& sentence, std::span<const Index> asked);
+
+/// Says on stderr that a file was written.
+void say_written(const std::filesystem::path& file);
+
+/// Says on stderr which words the model does not know, each once.
+void say_unknown_words(std::span<const Sentence> sentences);
+
+/// The position of `word` in a sentence, or without one of the task's first target word. Throws
+/// UserError when it is not there.
+Index position_of(const Sentence& sentence, const std::string& word, const std::string& text);
+
+}  // namespace qkv::commands

@@ -1,0 +1,55 @@
+#include "cli/commands/training.h"
+
+namespace qkv::commands {
+namespace {
+
+struct Options {
+  std::string config;
+  std::vector<std::string> set;
+  std::string run;
+  Reporting reporting;
+};
+
+std::string footer() {
+  std::string text =
+      "A relative path in a config leads from the config's folder, or from the nearest folder "
+      "above\n"
+      "it that has such a file; a path after --set from the working folder.\n\n"
+      "Options of a config, with their defaults:\n";
+  for (const OptionHelp& option : option_help())
+    text += fmt::format("  {} = {}  ({}) {}\n", option.key, option.default_value,
+                        option.type_or_choices, option.help);
+  return text;
+}
+
+int run(const Options& options) {
+  StopSignal stop;
+  const Config config = read_config(options.config, options.set).base;
+  const RunFolder folder(options.run.empty() ? std::filesystem::path("runs") / config.name
+                                             : std::filesystem::path(options.run));
+  Run run = start_run(config);
+  check_probes(run);  // an untrained model answers, too: what cannot be asked is found now
+  Progress progress(stop);
+  const Outcome outcome = start(run, folder, progress);
+  return conclude(run, folder, outcome, options.reporting);
+}
+
+}  // namespace
+
+void add_train(CommandLine& program) {
+  add_command<Options>(
+      program, "train", "Train a model from a config",
+      [](Command& command, Options& options) {
+        command.add_option("CONFIG", options.config, "TOML file, such as configs/bank.toml")
+            .required();
+        command.add_option("--set", options.set, "Change an option: --set train.steps=100")
+            .repeated();
+        command.add_option("--run", options.run, "Folder of the run [runs/NAME]");
+        add_threads_option(command);
+        add_reporting_flags(command, options.reporting);
+        command.footer(footer);
+      },
+      run);
+}
+
+}  // namespace qkv::commands

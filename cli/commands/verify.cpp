@@ -1,0 +1,93 @@
+#include <cmath>
+
+#include "cli/commands/shared.h"
+#include "cli/terminal.h"
+#include "train/storage/run_folder.h"
+
+namespace qkv::commands {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+  std::string model;
+  bool json = false;
+};
+
+struct Verdict {
+  fs::path file;
+  std::string error;  ///< empty when the file is valid
+  std::int64_t step = 0;
+  Index numbers = 0;
+};
+
+/// Every checkpoint of a run folder, or the one file.
+std::vector<fs::path> files_of(const fs::path& model) {
+  require<UserError>(fs::exists(model), "{}: there is no such file or folder", model.string());
+  if (!fs::is_directory(model)) return {model};
+  const RunFolder folder(model);
+  require_run(folder);
+  auto files = folder.checkpoints();
+  std::ranges::reverse(files);
+  for (const fs::path& file : {folder.best(), folder.last()})
+    if (fs::exists(file)) files.push_back(file);
+  return files;
+}
+
+void require_finite(Network& network, const fs::path& file) {
+  for (const auto& [path, parameter] : parameters(network))
+    for (const double v : parameter->value().values())
+      require<CheckpointError>(std::isfinite(v), "{}: {} holds a value that is not finite",
+                               file.string(), path);
+}
+
+/// Reads a checkpoint as every command does: its checksum, then its structure, then the model that
+/// its config describes.
+Verdict verified(const fs::path& file) {
+  try {
+    const Trained trained = load_trained(file);
+    require_finite(*trained.network, file);
+    return {file, "", trained.step, parameter_count(*trained.network)};
+  } catch (const Error& error) {
+    return {file, error.what()};
+  }
+}
+
+int run(const Options& options) {
+  std::vector<Verdict> verdicts;
+  for (const fs::path& file : files_of(options.model)) verdicts.push_back(verified(file));
+  const auto damaged =
+      std::ranges::count_if(verdicts, [](const Verdict& v) { return !v.error.empty(); });
+  Json files = Json::array();
+  for (const auto& [file, error, step, numbers] : verdicts) {
+    if (error.empty())
+      files.push_back(
+          {{"file", file.string()}, {"ok", true}, {"step", step}, {"numbers", numbers}});
+    else
+      files.push_back({{"file", file.string()}, {"ok", false}, {"error", error}});
+    if (options.json) continue;
+    if (error.empty())
+      fmt::print("{}: sound, step {}, {} numbers\n", file.string(), step, numbers);
+    else
+      fmt::print(stderr, "{}\n", error);
+  }
+  if (options.json) print({{"files", files}});
+  return damaged > 0 ? 1 : 0;
+}
+
+}  // namespace
+
+void add_verify(CommandLine& program) {
+  add_command<Options>(
+      program, "verify", "Check the checksum and the structure of checkpoints",
+      [](Command& command, Options& options) {
+        command
+            .add_option("MODEL", options.model,
+                        "A checkpoint file, or a run folder: all of its checkpoints")
+            .required();
+        add_json_flag(command, options.json);
+      },
+      run);
+}
+
+}  // namespace qkv::commands

@@ -1,0 +1,195 @@
+#include "cli/heat_map.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <span>
+
+#include "inspect/block_average.h"
+
+namespace qkv {
+namespace {
+
+struct Colour {
+  double red, green, blue;
+};
+
+/// The colour at `position` in [0, 1] along evenly spaced stops.
+Colour between(std::span<const Colour> stops, double position) {
+  const double scaled = std::clamp(position, 0.0, 1.0) * static_cast<double>(stops.size() - 1);
+  const auto i = std::min(static_cast<std::size_t>(scaled), stops.size() - 2);
+  const double t = scaled - static_cast<double>(i);
+  const auto mix = [t](double a, double b) { return a + t * (b - a); };
+  const Colour &a = stops[i], &b = stops[i + 1];
+  return {mix(a.red, b.red), mix(a.green, b.green), mix(a.blue, b.blue)};
+}
+
+/// Grey to red at about equal lightness: what is larger stands out on a dark terminal and a bright
+/// one.
+Colour shade(double value) {
+  static constexpr std::array<Colour, 4> stops = {
+      {{118, 118, 124}, {165, 105, 85}, {205, 90, 45}, {235, 75, 10}}};
+  return between(stops, value);
+}
+
+/// Blue at -1 over grey at 0 to red at 1.
+Colour diverging(double value) {
+  static constexpr std::array<Colour, 5> stops = {
+      {{30, 100, 225}, {75, 110, 175}, {118, 118, 118}, {185, 95, 85}, {225, 50, 40}}};
+  return between(stops, (value + 1) / 2);
+}
+
+/// The escape parameters of a colour: `layer` 38 is the text, 48 its background.
+std::string sgr(int layer, const Colour& c, Colours colours) {
+  if (colours == Colours::full)
+    return fmt::format("{};2;{:.0f};{:.0f};{:.0f}", layer, c.red, c.green, c.blue);
+  const auto level = [](double v) { return static_cast<int>(std::lround(v / 255 * 5)); };
+  return fmt::format("{};5;{}", layer, 16 + 36 * level(c.red) + 6 * level(c.green) + level(c.blue));
+}
+
+/// How a number in [0, 1] is written: as it is, in percent, or as tenths with a dot for less than
+/// one.
+enum class Density { full = 6, percent = 4, spaced_digit = 2, digit = 1 };
+
+std::string cell_text(double value, Density density) {
+  if (density == Density::full) return fmt::format(" {:.2f} ", value);
+  if (density == Density::percent) return fmt::format("{:3.0f} ", value * 100);
+  const int tenths = std::clamp(static_cast<int>(value * 10), 0, 9);
+  return fmt::format("{}{}", tenths ? static_cast<char>('0' + tenths) : '.',
+                     density == Density::digit ? "" : " ");
+}
+
+/// A cell of `width` columns, shaded to its edges; what is next to nothing has no shade.
+std::string cell(double value, Density density, int width, Colours colours) {
+  constexpr double visible_share = 0.02;
+  constexpr int black = 16, white = 255;
+  const std::string text = pad_left(cell_text(value, density), width);
+  if (colours == Colours::none || value < visible_share) return text;
+  const int ink = value > 0.4 ? black : white;
+  return fmt::format("\033[{};38;5;{}m{}\033[0m", sgr(48, shade(value), colours), ink, text);
+}
+
+int widest(const std::vector<std::string>& texts) {
+  int width = 0;
+  for (const std::string& text : texts) width = std::max(width, display_width(text));
+  return width;
+}
+
+std::string blank(int width) {
+  return std::string(static_cast<std::size_t>(std::max(width, 0)), ' ');
+}
+
+std::vector<std::string> abbreviated(std::vector<std::string> labels, int width) {
+  for (std::string& label : labels) label = qkv::abbreviated(label, width);
+  return labels;
+}
+
+/// Columns that a named one takes, its gap included.
+int named_width(const std::string& label) {
+  return std::max(display_width(label) + 1, static_cast<int>(Density::full));
+}
+
+int named_width(const HeatMap& map) {
+  int width = widest(map.rows) + 1;
+  for (const std::string& label : map.columns) width += named_width(label);
+  return width;
+}
+
+std::string named_map(const HeatMap& map, Colours colours) {
+  const int margin = widest(map.rows) + 1;
+  std::string text = blank(margin);
+  for (const std::string& label : map.columns)
+    text += pad_left(label, named_width(label) - 1) + " ";
+  text += "\n";
+  for (std::size_t r = 0; r < map.cells.size(); ++r) {
+    text += pad_left(map.rows[r], margin - 1) + " ";
+    for (std::size_t c = 0; c < map.cells[r].size(); ++c)
+      text += cell(map.cells[r][c], Density::full, named_width(map.columns[c]), colours);
+    text += "\n";
+  }
+  return text;
+}
+
+/// Columns [begin, end), numbered.
+std::string numbered_map(const HeatMap& map, std::size_t begin, std::size_t end, Density density,
+                         Colours colours) {
+  const int number_width = static_cast<int>(std::to_string(map.rows.size()).size());
+  const int labels = widest(map.rows), width = static_cast<int>(density);
+  std::string tens, ones;
+  for (std::size_t c = begin + 1; c <= end; ++c) {
+    const bool round = c % 10 == 0 || (c == begin + 1 && begin > 0);
+    tens += pad_right(round ? std::to_string(c / 10 % 10) : "", width);
+    ones += density == Density::percent ? pad_left(std::to_string(c), 3) + " "
+                                        : pad_right(std::to_string(c % 10), width);
+  }
+  const std::string margin = blank(labels + number_width + 2);
+  std::string text;
+  if (density != Density::percent && end > 9) text += margin + tens + "\n";
+  text += margin + ones + "\n";
+  for (std::size_t r = 0; r < map.cells.size(); ++r) {
+    text +=
+        pad_left(map.rows[r], labels) + " " + pad_left(std::to_string(r + 1), number_width) + " ";
+    for (std::size_t c = begin; c < end; ++c)
+      text += cell(map.cells[r][c], density, width, colours);
+    text += "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string heat_map(const HeatMap& whole, Colours colours, int width) {
+  constexpr int longest_row = 16;
+  HeatMap map = whole;
+  if (named_width(map) > width) map.rows = abbreviated(whole.rows, longest_row);
+  for (const int longest : {16, 12, 10, 8, 6, 5}) {
+    if (named_width(map) <= width) return named_map(map, colours);
+    map.columns = abbreviated(whole.columns, longest);
+  }
+  const int count = static_cast<int>(map.columns.size());
+  const int margin = widest(map.rows) + static_cast<int>(std::to_string(count).size()) + 2;
+  const int room = std::max(width - margin, 10);
+  Density density = Density::digit;
+  for (const Density fitting : {Density::spaced_digit, Density::percent})
+    if (static_cast<int>(fitting) * count <= room) density = fitting;
+  const auto columns = static_cast<std::size_t>(room / static_cast<int>(density));
+  std::string text;
+  for (std::size_t begin = 0; begin < map.columns.size(); begin += columns) {
+    const std::size_t end = std::min(begin + columns, map.columns.size());
+    if (begin) text += "\n";
+    text += numbered_map(map, begin, end, density, colours);
+  }
+  return text;
+}
+
+std::string weight_map(const Tensor& matrix, Colours colours, int width) {
+  const Picture map = block_average(matrix, 64, std::min(width, 160));
+  double largest = 0;
+  for (const double v : map.values) largest = std::max(largest, std::abs(v));
+  const auto colour = [&](Index r, Index c) {
+    return diverging(largest > 0 ? map.at(r, c) / largest : 0);
+  };
+  std::string text;
+  for (Index r = 0; r < map.rows; r += 2) {
+    for (Index c = 0; c < map.columns; ++c) {
+      text += fmt::format("\033[{}", sgr(38, colour(r, c), colours));
+      if (r + 1 < map.rows) text += fmt::format(";{}", sgr(48, colour(r + 1, c), colours));
+      text += "m▀\033[0m";
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+std::string spark_line(const std::vector<Index>& counts) {
+  static constexpr std::array<const char*, 9> bars = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  const Index largest = std::max<Index>(counts.empty() ? 0 : std::ranges::max(counts), 1);
+  std::string text;
+  for (const Index count : counts)
+    text += bars[static_cast<std::size_t>((count * 8 + largest - 1) / largest)];
+  return text;
+}
+
+}  // namespace qkv

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/terminal.h"
+#include "core/tensor.h"
+
+namespace qkv {
+
+/// A matrix of numbers in [0, 1] with labels.
+struct HeatMap {
+  std::vector<std::vector<double>> cells;
+  std::vector<std::string> rows, columns;
+};
+
+/// Cells shaded from nothing over grey to red where there are colours, plain values elsewhere.
+/// Where `width` columns are too few, labels are abbreviated, then columns are numbered instead of
+/// named, cells show percent, then tenths, and at last the columns are shown in several parts.
+std::string heat_map(const HeatMap& map, Colours colours, int width);
+
+/// A matrix as coloured half blocks, blue below 0, grey at 0 and red above, scaled by its largest
+/// absolute value; means of neighbours where it is wider than `width` or taller than 64 rows.
+std::string weight_map(const Tensor& matrix, Colours colours, int width);
+
+/// Counts as a row of bars: "▁▂▅█▃▁"; zero is a blank.
+std::string spark_line(const std::vector<Index>& counts);
+
+}  // namespace qkv

@@ -1,0 +1,88 @@
+#include "cli/progress.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "cli/terminal.h"
+
+namespace qkv {
+namespace {
+
+constexpr std::int64_t steps_before_estimate = 5;
+
+std::string duration(double seconds) {
+  const auto s = std::llround(seconds);
+  if (s < 60) return seconds < 10 ? fmt::format("{:.1f} s", seconds) : fmt::format("{} s", s);
+  if (s < 3600) return fmt::format("{}:{:02} min", s / 60, s % 60);
+  return fmt::format("{}:{:02} h", s / 3600, s / 60 % 60);
+}
+
+}  // namespace
+
+Progress::Progress(StopSignal& stop) : stop_(stop), terminal_(isatty(STDERR_FILENO) == 1) {}
+
+Progress::~Progress() {
+  erase();
+}
+
+double Progress::seconds() const {
+  return std::chrono::duration<double>(Clock::now() - start_).count();
+}
+
+double Progress::seconds_left(std::int64_t step) const {
+  return seconds() / static_cast<double>(step - first_step_) * static_cast<double>(steps_ - step);
+}
+
+void Progress::on_start(std::int64_t step, std::int64_t steps) {
+  first_step_ = step;
+  steps_ = steps;
+  start_ = Clock::now();
+}
+
+void Progress::on_message(const std::string& line) {
+  erase();
+  fmt::print(stderr, "{}\n", line);
+}
+
+void Progress::on_step(const StepReport& report) {
+  if (report.step == first_step_ + steps_before_estimate && report.step < steps_)
+    on_message(fmt::format("about {} for {} steps", duration(seconds() + seconds_left(report.step)),
+                           steps_ - first_step_));
+  const bool due =
+      Clock::now() - last_drawn_ > std::chrono::milliseconds(100) || report.step == steps_;
+  if (terminal_ && due) draw(report);
+}
+
+void Progress::on_evaluation(const StepReport& report, double train_loss,
+                             const std::optional<Evaluation>& valid) {
+  std::string line = fmt::format("step {:>{}}  loss {:.4f}", report.step,
+                                 std::to_string(steps_).size(), train_loss);
+  if (valid) line += fmt::format("  valid loss {:.4f}  {}", valid->loss, valid->headline());
+  on_message(line + fmt::format("  {:.0f} tokens/s", report.tokens_per_second));
+}
+
+void Progress::draw(const StepReport& report) {
+  last_drawn_ = Clock::now();
+  std::string text = fmt::format(" {}/{}  loss {:.4f}", report.step, steps_, report.loss);
+  if (!report.headline.empty()) text += "  " + report.headline;
+  text += fmt::format("  {:.0f} tokens/s  {} left", report.tokens_per_second,
+                      duration(seconds_left(report.step)));
+  const int width =
+      std::clamp(terminal_width(STDERR_FILENO) - static_cast<int>(text.size()) - 3, 0, 40);
+  const auto done =
+      static_cast<int>(static_cast<double>(report.step) / static_cast<double>(steps_) * width);
+  std::string bar;
+  for (int i = 0; i < width; ++i) bar += i < done ? "━" : "─";
+  fmt::print(stderr, "\r\033[K{}{}", bar, text);
+  std::fflush(stderr);
+  drawn_ = true;
+}
+
+void Progress::erase() {
+  if (drawn_) fmt::print(stderr, "\r\033[K");
+  drawn_ = false;
+}
+
+}  // namespace qkv

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <chrono>
+
+#include "cli/stop_signal.h"
+#include "train/callback.h"
+
+namespace qkv {
+
+/// Shows a training run on stderr: on a terminal a bar with loss, metric, speed and time left,
+/// elsewhere plain lines. A signal stops the run.
+class Progress : public Callback {
+ public:
+  explicit Progress(StopSignal& stop);
+  ~Progress() override;
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void on_start(std::int64_t step, std::int64_t steps) override;
+  void on_message(const std::string& line) override;
+  /// Redraws the bar a few times a second, and once says how long the run will take.
+  void on_step(const StepReport& report) override;
+  void on_evaluation(const StepReport& report, double train_loss,
+                     const std::optional<Evaluation>& valid) override;
+  int stop_signal() override { return stop_.received(); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  double seconds() const;
+  double seconds_left(std::int64_t step) const;
+  void draw(const StepReport& report);
+  void erase();
+
+  StopSignal& stop_;
+  std::int64_t first_step_ = 0, steps_ = 0;
+  bool terminal_;
+  bool drawn_ = false;
+  Clock::time_point start_ = Clock::now();
+  Clock::time_point last_drawn_{};
+};
+
+}  // namespace qkv

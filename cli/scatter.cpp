@@ -1,0 +1,54 @@
+#include "cli/scatter.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+namespace qkv {
+namespace {
+
+bool is_number(const std::string& label) {
+  return label.size() >= 3 && label.front() == '(' && label.back() == ')';
+}
+
+/// Where `value` lies among `count` cells from `low` to `high`.
+std::size_t cell(double value, double low, double high, int count) {
+  const double share = high > low ? (value - low) / (high - low) : 0.5;
+  return static_cast<std::size_t>(std::clamp(share * count, 0.0, count - 1.0));
+}
+
+}  // namespace
+
+std::string scatter_plot(const std::vector<std::array<double, 2>>& points,
+                         const std::vector<std::string>& labels, int width, int height) {
+  std::map<std::string, char> marks;
+  for (const std::string& label : labels)
+    if (!is_number(label) && !marks.contains(label) && marks.size() < 26)
+      marks.emplace(label, static_cast<char>('a' + marks.size()));
+  std::array<double, 2> low = points.at(0), high = low;
+  for (const auto& point : points)
+    for (std::size_t axis = 0; axis < 2; ++axis) {
+      low[axis] = std::min(low[axis], point[axis]);
+      high[axis] = std::max(high[axis], point[axis]);
+    }
+  std::vector<std::string> grid(static_cast<std::size_t>(height),
+                                std::string(static_cast<std::size_t>(width), ' '));
+  for (const bool numbers : {false, true})
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      if (is_number(labels[i]) != numbers) continue;
+      const std::size_t x = cell(points[i][0], low[0], high[0], width),
+                        y = cell(-points[i][1], -high[1], -low[1], height);
+      const auto mark = marks.find(labels[i]);
+      grid[y][x] = numbers               ? labels[i][labels[i].size() - 2]
+                   : mark == marks.end() ? '.'
+                                         : mark->second;
+    }
+  std::string text;
+  for (const std::string& line : grid)
+    text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+  for (const auto& [label, mark] : marks) text += fmt::format("{}: {}  ", mark, label);
+  return marks.empty() ? text : text + "1, 2, ...: the sentences\n";
+}
+
+}  // namespace qkv

@@ -1,0 +1,110 @@
+#include "cli/step_benchmark.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+#include <xtensor-blas/xblas.hpp>
+
+#include "core/parallel.h"
+#include "train/step.h"
+
+/// Of OpenBLAS, which CMake finds without its header.
+extern "C" void openblas_set_num_threads(int count);
+
+namespace qkv {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double milliseconds(Clock::duration duration) {
+  return std::chrono::duration<double, std::milli>(duration).count();
+}
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + std::ssize(values) / 2;
+  std::ranges::nth_element(values, middle);
+  return *middle;
+}
+
+double peak_memory_mib() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) / 1024;
+}
+
+/// The best of several products of square matrices by the system's BLAS.
+double sgemm_gflops() {
+  constexpr int size = 1024;
+  constexpr std::size_t count = std::size_t{size} * size;
+  const std::vector<float> a(count, 0.5F), b(count, 0.25F);
+  std::vector<float> c(count);
+  openblas_set_num_threads(threads());
+  double best = 0;
+  for (int i = 0; i < 12; ++i) {
+    const auto start = Clock::now();
+    cxxblas::gemm(cxxblas::RowMajor, cxxblas::NoTrans, cxxblas::NoTrans, size, size, size, 1.0F,
+                  a.data(), size, b.data(), size, 0.0F, c.data(), size);
+    best = std::max(best, 2e-6 * size * size * size / milliseconds(Clock::now() - start));
+  }
+  return best;
+}
+
+}  // namespace
+
+double step_operations(const Run& run, Index batch, Index time) {
+  double weights = 0;
+  for (const auto& [path, parameter] : run.parameters) {
+    const bool table = path == "embedding.weight" && !run.config.model.tied;
+    if (parameter->shape().rank() == 2 && !table && path != "positions.weight")
+      weights += static_cast<double>(parameter->shape().size());
+  }
+  const ModelOptions& model = run.config.model;
+  const double share = model.kind == ModelKind::decoder ? 0.5 : 1;
+  const double attention =
+      model.kind == ModelKind::static_embedding
+          ? 0
+          : share * 12.0 * static_cast<double>(model.layers * model.width * time);
+  return static_cast<double>(batch * time) * (6 * weights + attention);
+}
+
+Benchmark benchmark(Run& run, double seconds) {
+  constexpr int warm_up = 5;
+  MemoryPool pool;
+  const MemoryPool::Use use(pool);
+  const TrainOptions& train = run.config.train;
+  Stepper stepper(run);
+  std::vector<double> forward, backward, update, whole;
+  double tokens_a_step = 0;
+  const auto begin = Clock::now();
+  for (int i = 0; i < warm_up + 3 || milliseconds(Clock::now() - begin) < 1000 * seconds; ++i) {
+    const auto start = Clock::now();
+    StepGradients now = stepper.gradients();
+    const auto differentiated = Clock::now();
+    clip_norm(now.gradients, train.clip);
+    run.optimizer->step(run.parameters, now.gradients, run.config.optimizer.lr, run.step++);
+    const auto end = Clock::now();
+    if (i < warm_up) continue;
+    const double share = now.forward_ms / (now.forward_ms + now.backward_ms);
+    forward.push_back(share * milliseconds(differentiated - start));
+    backward.push_back((1 - share) * milliseconds(differentiated - start));
+    update.push_back(milliseconds(end - differentiated));
+    whole.push_back(milliseconds(end - start));
+    tokens_a_step = static_cast<double>(now.tokens);
+  }
+  const double step = median(whole), memory = peak_memory_mib();
+  const Index sequences = train.batch * train.accumulate;
+  const auto time = static_cast<Index>(tokens_a_step) / sequences;
+  return {.step_ms = step,
+          .data_and_forward_ms = median(forward),
+          .backward_ms = median(backward),
+          .optimizer_ms = median(update),
+          .tokens_per_second = 1000 * tokens_a_step / step,
+          .gflops = 1e-6 * step_operations(run, sequences, time) / step,
+          .sgemm_gflops = sgemm_gflops(),
+          .peak_memory_mib = memory,
+          .parameters = parameter_count(*run.network),
+          .threads = threads()};
+}
+
+}  // namespace qkv

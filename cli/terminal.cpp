@@ -1,0 +1,232 @@
+#include "cli/terminal.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdlib>
+#include <cwchar>
+#include <limits>
+#include <map>
+#include <string_view>
+
+namespace qkv {
+namespace {
+
+/// Calls `f(code point, its bytes)` for each character; a malformed byte counts as one character.
+template <class F>
+void for_each_character(const std::string& text, F f) {
+  for (std::size_t i = 0; i < text.size();) {
+    const auto lead = static_cast<unsigned char>(text[i]);
+    const std::size_t length = lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+    char32_t code = lead < 0x80 ? lead : lead & (0x7Fu >> length);
+    for (std::size_t j = 1; j < length && i + j < text.size(); ++j)
+      code = code << 6 | (static_cast<unsigned char>(text[i + j]) & 0x3Fu);
+    f(code, text.substr(i, length));
+    i += length;
+  }
+}
+
+int character_width(char32_t code) {
+  return std::max(wcwidth(static_cast<wchar_t>(code)), 0);
+}
+
+/// `text` with a sign in place of each of some characters.
+std::string with_signs(const std::string& text, const std::map<char, std::string_view>& signs) {
+  std::string result;
+  for (const char c : text)
+    if (const auto sign = signs.find(c); sign != signs.end())
+      result.append(sign->second);
+    else
+      result.push_back(c);
+  return result;
+}
+
+/// Ends of lines and tabs as signs, so that they cannot tear a table.
+std::string in_one_line(const std::string& text) {
+  return with_signs(text, {{'\n', "↵"}, {'\t', "⇥"}, {'\r', "␍"}});
+}
+
+using Rows = std::vector<std::vector<std::string>>;
+
+/// "0.5", "-inf", "12%", "3.2 ms", or what stands for a missing value.
+bool is_number(const std::string& text) {
+  static constexpr std::array<std::string_view, 4> units = {"", "%", " ms", " MiB"};
+  if (text.empty() || text == "-") return true;
+  double value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, value);
+  return error == std::errc() &&
+         std::ranges::find(units, std::string_view(rest, end)) != units.end();
+}
+
+/// Columns [begin, end) of all rows, the first column before them where it is not among them.
+Rows part_of(const Rows& rows, std::size_t begin, std::size_t end) {
+  Rows part;
+  for (const auto& row : rows) {
+    part.push_back({row.front()});
+    const auto first = row.begin() + static_cast<std::ptrdiff_t>(std::max<std::size_t>(begin, 1));
+    part.back().insert(part.back().end(), first, row.begin() + static_cast<std::ptrdiff_t>(end));
+  }
+  return part;
+}
+
+struct Column {
+  int width = 0;
+  bool numeric = true;
+};
+
+std::vector<Column> columns_of(const Rows& rows) {
+  std::vector<Column> columns(rows.at(0).size());
+  for (std::size_t r = 0; r < rows.size(); ++r)
+    for (std::size_t i = 0; i < rows[r].size(); ++i) {
+      columns[i].width = std::max(columns[i].width, display_width(rows[r][i]));
+      columns[i].numeric = columns[i].numeric && (r == 0 || is_number(rows[r][i]));
+    }
+  return columns;
+}
+
+constexpr int gap = 2;
+
+int total_width(const std::vector<Column>& columns) {
+  int width = -gap;
+  for (const Column& column : columns) width += column.width + gap;
+  return width;
+}
+
+/// Makes the widest columns of text narrower until the table fits; false when that is not enough.
+bool narrowed(std::vector<Column>& columns, int width) {
+  constexpr int least = 24;
+  std::vector<Column> narrow = columns;
+  for (int excess = total_width(narrow) - width; excess > 0; --excess) {
+    const auto widest = std::ranges::max_element(
+        narrow, {}, [](const Column& c) { return c.numeric ? 0 : c.width; });
+    if (widest->numeric || widest->width <= least) return false;
+    --widest->width;
+  }
+  columns = narrow;
+  return true;
+}
+
+std::string drawn(const Rows& rows, const std::vector<Column>& columns) {
+  std::string text;
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    std::string line;
+    for (std::size_t i = 0; i < rows[r].size(); ++i) {
+      const auto [width, numeric] = columns[i];
+      const std::string cell = abbreviated(rows[r][i], width);
+      if (i) line.append(gap, ' ');
+      line += numeric ? pad_left(cell, width) : pad_right(cell, width);
+    }
+    text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+    if (r > 0) continue;
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+      if (i) text.append(gap, ' ');
+      for (int j = 0; j < columns[i].width; ++j) text += "─";
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+int terminal_width(int descriptor) {
+  winsize size{};
+  return ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : 80;
+}
+
+int output_width() {
+  return isatty(STDOUT_FILENO) == 1 ? terminal_width(STDOUT_FILENO)
+                                    : std::numeric_limits<int>::max();
+}
+
+Colours colours() {
+  const auto variable = [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::string_view(value ? value : "");
+  };
+  const std::string_view term = variable("TERM"), depth = variable("COLORTERM");
+  if (isatty(STDOUT_FILENO) != 1 || !variable("NO_COLOR").empty()) return Colours::none;
+  if (term.empty() || term == "dumb" || term.starts_with("vt")) return Colours::none;
+  return depth == "truecolor" || depth == "24bit" ? Colours::full : Colours::indexed;
+}
+
+int display_width(const std::string& text) {
+  int width = 0;
+  for_each_character(text,
+                     [&](char32_t code, const std::string&) { width += character_width(code); });
+  return width;
+}
+
+std::string pad_left(const std::string& text, int width) {
+  return std::string(static_cast<std::size_t>(std::max(width - display_width(text), 0)), ' ') +
+         text;
+}
+
+std::string pad_right(const std::string& text, int width) {
+  return text +
+         std::string(static_cast<std::size_t>(std::max(width - display_width(text), 0)), ' ');
+}
+
+std::string abbreviated(const std::string& text, int width) {
+  if (display_width(text) <= width) return text;
+  std::vector<std::string> characters;  // each with its combining marks
+  std::vector<int> widths;
+  for_each_character(text, [&](char32_t code, const std::string& bytes) {
+    const int columns = character_width(code);
+    if (columns == 0 && !characters.empty()) {
+      characters.back() += bytes;
+    } else {
+      characters.push_back(bytes);
+      widths.push_back(columns);
+    }
+  });
+  std::string head, tail;
+  std::size_t begin = 0, end = characters.size();
+  int room = width - 1;  // the ellipsis takes one
+  while (begin < end) {
+    const bool at_head = display_width(head) <= display_width(tail);
+    const std::size_t next = at_head ? begin : end - 1;
+    if (widths[next] > room) break;
+    room -= widths[next];
+    if (at_head)
+      head += characters[begin++];
+    else
+      tail.insert(0, characters[--end]);
+  }
+  return head + "…" + tail;
+}
+
+std::string visible(const std::string& token) {
+  return with_signs(in_one_line(token), {{' ', "·"}});
+}
+
+std::string table(const Rows& cells, int width) {
+  Rows rows = cells;
+  for (auto& row : rows)
+    for (std::string& cell : row) cell = in_one_line(cell);
+  std::vector<Column> columns = columns_of(rows);
+  if (total_width(columns) <= width || narrowed(columns, width)) return drawn(rows, columns);
+  columns[0].width = std::min(columns[0].width, std::max(width / 2, 8));
+  std::string text;
+  for (std::size_t begin = 1; begin < columns.size();) {
+    std::vector<Column> part = {columns[0], columns[begin]};
+    std::size_t end = begin + 1;
+    for (; end < columns.size(); ++end) {
+      part.push_back(columns[end]);
+      if (total_width(part) <= width) continue;
+      part.pop_back();
+      break;
+    }
+    part.back().width = std::min(part.back().width, width - gap - columns[0].width);
+    if (begin > 1) text += "\n";
+    text += drawn(part_of(rows, begin, end), part);
+    begin = end;
+  }
+  return text;
+}
+
+}  // namespace qkv

@@ -1,0 +1,52 @@
+#include "inspect/intervention.h"
+
+#include <algorithm>
+#include <cctype>
+
+namespace qkv {
+namespace {
+
+void shuffle_queries(Network& network) {
+  bool found = false;
+  Random random(0, Purpose::testing);
+  for (const auto& [path, parameter] : parameters(network)) {
+    if (!path.ends_with("w_q.weight")) continue;
+    found = true;
+    const auto values = parameter->value().values();
+    std::vector<double> shuffled;
+    shuffled.reserve(values.size());
+    for (const Index i : random.next().permutation(std::ssize(values)))
+      shuffled.push_back(values[static_cast<std::size_t>(i)]);
+    parameter->assign(Tensor::from(shuffled, parameter->shape(), parameter->value().dtype()));
+  }
+  require<UserError>(found, "shuffled-queries: the model has no W_q");
+}
+
+bool is_word_byte(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) || static_cast<unsigned char>(c) >= 0x80;
+}
+
+}  // namespace
+
+Trained intervened(const Trained& model, Intervention intervention) {
+  ModelOptions options = model.config.model;
+  if (intervention == Intervention::without_positions) options.position = PositionKind::none;
+  if (intervention == Intervention::uniform_attention) options.attention = AttentionKind::uniform;
+  Trained changed = with_options(model, options);
+  if (intervention == Intervention::shuffled_queries) shuffle_queries(*changed.network);
+  return changed;
+}
+
+std::string swapped(std::string_view text, std::string_view a, std::string_view b) {
+  std::string result;
+  for (auto at = text.begin(); at != text.end();) {
+    const auto end = std::find_if_not(at, text.end(), is_word_byte);
+    const std::string_view word(at, end);
+    result += word == a ? b : word == b ? a : word;
+    at = std::find_if(end, text.end(), is_word_byte);
+    result.append(end, at);
+  }
+  return result;
+}
+
+}  // namespace qkv

@@ -1,0 +1,149 @@
+#include "inspect/loss_gradients.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "inspect/weight_statistics.h"
+
+namespace qkv {
+namespace {
+
+constexpr std::string_view table_path = "embedding.weight";
+
+/// While alive, row i of the network's embedding table [T, D] is the vector of word i of a
+/// sentence, so that a word which occurs twice has two gradients. An output layer that was the
+/// table keeps the whole one.
+class OwnVectors {
+ public:
+  OwnVectors(Network& network, const Sentence& sentence)
+      : network_(network), table_(table()), tied_(!network.head) {
+    const Indices ids(sentence.ids, {std::ssize(sentence.ids)});
+    const Tensor whole = table().value().detach();
+    if (tied_) {
+      network.head.emplace(whole.dim(1), whole.dim(0), unused_, false);
+      network.head->weight.assign(whole);
+    }
+    table() = Parameter(embedding(whole, ids));
+  }
+  ~OwnVectors() {
+    table() = std::move(table_);
+    if (tied_) network_.head.reset();
+  }
+  OwnVectors(const OwnVectors&) = delete;
+  OwnVectors& operator=(const OwnVectors&) = delete;
+
+ private:
+  Parameter& table() {
+    const auto all = parameters(network_);
+    return *std::ranges::find(all, table_path, &NamedParameter::path)->parameter;
+  }
+
+  Network& network_;
+  Random unused_{0, Purpose::initialisation};
+  Parameter table_;
+  bool tied_;
+};
+
+/// The words of a sentence by their places.
+Sentence numbered(Sentence sentence) {
+  std::iota(sentence.ids.begin(), sentence.ids.end(), 0);
+  return sentence;
+}
+
+/// The place of the text's answer among the choices, or that of the most probable choice.
+Index answer(const Scores& scores, const LabelledText& text) {
+  if (text.answer >= 0) return text.answer;
+  const auto logits = scores.logits.values();
+  if (text.label.empty()) return std::ranges::max_element(logits) - logits.begin();
+  const auto found = std::ranges::find(scores.choices, text.label);
+  require<UserError>(found != scores.choices.end(), "the model does not know the label {}",
+                     text.label);
+  return found - scores.choices.begin();
+}
+
+/// The gradient of the embedding table [V, D] from those of a sentence's vectors [T, D]: a token
+/// that occurs twice has the sum.
+Tensor table_gradient(const Tensor& vectors, const Sentence& sentence, const Shape& table) {
+  const Index width = table[1];
+  std::vector<double> sum(static_cast<std::size_t>(table.size()));
+  const auto values = vectors.values();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const Index word = static_cast<Index>(i) / width, column = static_cast<Index>(i) % width;
+    const Index row = sentence.ids[static_cast<std::size_t>(word)];
+    sum[static_cast<std::size_t>(row * width + column)] += values[i];
+  }
+  return Tensor::from(sum, table, vectors.dtype());
+}
+
+std::vector<double> row_norms(const Tensor& matrix) {
+  std::vector<double> norms;
+  for (Index i = 0; i < matrix.dim(0); ++i)
+    norms.push_back(statistics(slice(matrix, 0, i, i + 1)).norm);
+  return norms;
+}
+
+}  // namespace
+
+LossGradients loss_gradients(Trained& trained, const LabelledText& text) {
+  Network& network = *trained.network;
+  const Shape table = network.model->embedding_table().shape();
+  const bool tied = !network.head;
+  const OwnVectors own(network, text.sentence);
+  Context context;
+  const Scores scores = trained.task->scores(network, numbered(text.sentence),
+                                             std::max<Index>(text.index, 0), context);
+  require<UserError>(static_cast<bool>(scores.logits),
+                     "the model has no answers to choose from, and so no loss of a sentence; take "
+                     "one of another task than \"translate\" and \"static-embedding\"");
+  const Tensor loss =
+      cross_entropy(reshape(scores.logits, {1, -1}),
+                    Indices({static_cast<std::int32_t>(answer(scores, text))}, {1}));
+  const Gradients gradients = gradients_of(loss);
+  LossGradients result{loss.item(), {}, {}};
+  for (const auto& [path, parameter] : parameters(network)) {
+    if (!gradients.has(*parameter)) continue;
+    const Tensor& gradient = gradients.of(*parameter);
+    if (path == table_path) {
+      result.words = row_norms(gradient);
+      result.parameters.emplace_back(path, table_gradient(gradient, text.sentence, table));
+    } else if (tied && path == "head.weight") {  // the same table, as the output layer
+      result.parameters.front().second = result.parameters.front().second + gradient;
+    } else {
+      result.parameters.emplace_back(path, gradient);
+    }
+  }
+  return result;
+}
+
+MeanGradients mean_gradients(Trained& trained, const std::vector<LabelledText>& texts) {
+  MeanGradients mean;
+  std::map<Index, MeanGradients::AtDistance> distances;
+  const double share = 1 / static_cast<double>(texts.size());
+  for (const LabelledText& text : texts) {
+    const LossGradients one = loss_gradients(trained, text);
+    mean.loss += share * one.loss;
+    for (std::size_t i = 0; i < one.words.size(); ++i) {
+      const Index distance = std::max<Index>(text.index, 0) - static_cast<Index>(i);
+      auto& at =
+          distances.try_emplace(distance, MeanGradients::AtDistance{distance, 0, 0}).first->second;
+      at.norm += one.words[i];
+      ++at.texts;
+    }
+    for (std::size_t i = 0; i < one.parameters.size(); ++i) {
+      const auto& [path, gradient] = one.parameters[i];
+      if (i == mean.parameters.size())
+        mean.parameters.emplace_back(path, gradient * share);
+      else
+        mean.parameters[i].second = mean.parameters[i].second + gradient * share;
+    }
+  }
+  mean.distances.reserve(distances.size());
+  for (auto& [distance, at] : distances) {
+    at.norm /= static_cast<double>(at.texts);
+    mean.distances.push_back(at);
+  }
+  return mean;
+}
+
+}  // namespace qkv

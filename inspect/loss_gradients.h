@@ -1,0 +1,39 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "inspect/labelled_text.h"
+
+namespace qkv {
+
+/// How much a model's loss on a text depends on each word and each parameter.
+struct LossGradients {
+  double loss;                ///< -log of the answer's probability
+  std::vector<double> words;  ///< norm of the loss's gradient by each word's static vector
+  std::vector<std::pair<std::string, Tensor>> parameters;  ///< gradients by path
+};
+
+/// The answer is the text's label or answer or, where it has none, what the model itself prefers.
+/// Throws UserError when the model has no answers to choose from, and for a label that it does not
+/// know.
+LossGradients loss_gradients(Trained& trained, const LabelledText& text);
+
+/// The mean over texts of the words' norms, by how many words they stand before the word that is
+/// asked about (after it: below 0), and the mean of the parameters' gradients.
+struct MeanGradients {
+  struct AtDistance {
+    Index distance;
+    Index texts;  ///< that have a word there
+    double norm;  ///< mean
+  };
+  double loss = 0;
+  std::vector<AtDistance> distances;  ///< rising
+  std::vector<std::pair<std::string, Tensor>> parameters;
+};
+
+/// Throws as `loss_gradients`; `texts` must not be empty.
+MeanGradients mean_gradients(Trained& trained, const std::vector<LabelledText>& texts);
+
+}  // namespace qkv

@@ -1,0 +1,159 @@
+#include "inspect/probe_check.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "datasets/text.h"
+#include "inspect/attention_flow.h"
+#include "inspect/intervention.h"
+#include "inspect/word_vectors.h"
+
+namespace qkv {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+/// Where a probe's word stands in a sentence.
+std::vector<Index> places(const Probe& probe, const Sentence& sentence) {
+  if (probe.word.empty()) return sentence.targets;
+  std::vector<Index> found;
+  for (Index i = 0; i < std::ssize(sentence.words); ++i)
+    if (sentence.words[static_cast<std::size_t>(i)] == lower(probe.word)) found.push_back(i);
+  return found;
+}
+
+bool holds(double value, const Expectation& expected) {
+  if (expected.relation == Relation::below) return value < expected.number;
+  if (expected.relation == Relation::above) return value > expected.number;
+  return value == expected.number;
+}
+
+Finding cosines(const Trained& model, const Probe& probe, const Expectation& expected) {
+  std::vector<WordVector> words;
+  for (const std::string& text : probe.sentences) {
+    const Sentence sentence = model.task->read(text);
+    const auto all = word_vectors(model, sentence, -1);
+    for (const Index i : places(probe, sentence)) words.push_back(all[static_cast<std::size_t>(i)]);
+  }
+  require<UserError>(words.size() > 1, "a cosine needs the word twice, its sentences have it {}",
+                     words.empty() ? "nowhere" : "once");
+  const auto vector = expected.measure == Measure::static_cosine ? &WordVector::static_vector
+                                                                 : &WordVector::contextual;
+  std::vector<double> found;
+  for (std::size_t i = 0; i < words.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j) found.push_back(cosine(words[i].*vector, words[j].*vector));
+  const auto [least, most] = std::ranges::minmax(found);
+  const bool farther_below = expected.number - least > most - expected.number;
+  const double worst = expected.relation == Relation::below   ? most
+                       : expected.relation == Relation::above ? least
+                       : farther_below                        ? least
+                                                              : most;
+  return {fmt::format("{:.4f}", worst), holds(worst, expected), worst};
+}
+
+Finding answers(const Trained& model, const Probe& probe, const Expectation& expected) {
+  Texts found;
+  for (const std::string& text : probe.sentences)
+    for (const Prediction& prediction : model.task->predict(*model.network, text))
+      found.push_back(prediction.label);
+  require<UserError>(found.size() == expected.texts.size(),
+                     "expects {} answers, the model gives {} to these sentences",
+                     expected.texts.size(), found.size());
+  return {fmt::format("{}", fmt::join(found, ", ")), found == expected.texts};
+}
+
+/// The word with the largest weight of a row; none when others have as much.
+std::string favourite(const std::vector<double>& weights, const Texts& words) {
+  const auto most = std::ranges::max_element(weights);
+  if (std::ranges::count(weights, *most) > 1) return "none";
+  return words[static_cast<std::size_t>(most - weights.begin())];
+}
+
+/// What the word attends to most in each sentence, for each head of each layer.
+std::vector<std::vector<Texts>> favourites(const Trained& model, const Probe& probe) {
+  std::vector<std::vector<Texts>> found;
+  for (const std::string& text : probe.sentences) {
+    const Sentence sentence = model.task->read(text);
+    const auto at = places(probe, sentence);
+    require<UserError>(!at.empty(), "\"{}\" does not contain its word", text);
+    const LayerWeights layers = self_attention(recorded(model, sentence));
+    require<UserError>(!layers.empty(), "the model has no attention to look at");
+    found.resize(layers.size());
+    for (std::size_t l = 0; l < layers.size(); ++l) {
+      found[l].resize(layers[l].size());
+      for (std::size_t h = 0; h < layers[l].size(); ++h)
+        found[l][h].push_back(
+            favourite(layers[l][h][static_cast<std::size_t>(at.front())], sentence.words));
+    }
+  }
+  return found;
+}
+
+/// The head that comes nearest to what is expected.
+Finding attention(const Trained& model, const Probe& probe, const Expectation& expected) {
+  Texts wanted = expected.texts;
+  if (wanted.size() == 1) wanted.resize(probe.sentences.size(), wanted.front());
+  require<UserError>(wanted.size() == probe.sentences.size(),
+                     "expects {} words of {} sentences; give one for each", wanted.size(),
+                     probe.sentences.size());
+  std::size_t most = 0;
+  std::string measured;
+  const auto layers = favourites(model, probe);
+  for (std::size_t l = 0; l < layers.size(); ++l)
+    for (std::size_t h = 0; h < layers[l].size(); ++h) {
+      std::size_t right = 0;
+      for (std::size_t i = 0; i < wanted.size(); ++i) right += layers[l][h][i] == wanted[i];
+      if (!measured.empty() && right <= most) continue;
+      most = right;
+      measured = fmt::format("{} (layer {}, head {})", fmt::join(layers[l][h], ", "), l, h);
+    }
+  return {measured, most == wanted.size()};
+}
+
+Finding find(const Trained& model, const Probe& probe) {
+  const Expectation expected = parse_expectation(probe.expect);
+  switch (expected.measure) {
+    case Measure::static_cosine:
+    case Measure::contextual_cosine:
+      return cosines(model, probe, expected);
+    case Measure::attends_to:
+      return attention(model, probe, expected);
+    case Measure::label:
+    case Measure::output:
+      break;
+  }
+  return answers(model, probe, expected);
+}
+
+Finding find_after(const Trained& model, Probe probe, Intervention intervention) {
+  if (intervention == Intervention::swapped_words)
+    for (std::string& text : probe.sentences) text = swapped(text, probe.swap[0], probe.swap[1]);
+  return find(intervened(model, intervention), probe);
+}
+
+ProbeResult check(const Trained& model, const Probe& probe) {
+  try {
+    ProbeResult result{probe, find(model, probe), {}};
+    for (const std::string& name : probe.broken_by)
+      result.broken.push_back(find_after(model, probe, intervention_of(name).value()));
+    return result;
+  } catch (const UserError& error) {
+    throw UserError(fmt::format("probe \"{}\": {}", probe.name, error.what()));
+  }
+}
+
+}  // namespace
+
+bool ProbeResult::passes() const {
+  return trained.holds && std::ranges::none_of(broken, &Finding::holds);
+}
+
+std::vector<ProbeResult> check_probes(const Trained& model) {
+  std::vector<ProbeResult> results;
+  for (const Probe& probe : model.config.probes) results.push_back(check(model, probe));
+  return results;
+}
+
+}  // namespace qkv

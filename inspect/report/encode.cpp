@@ -1,0 +1,85 @@
+#include "inspect/report/encode.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+namespace qkv::report {
+namespace {
+
+std::string base64(std::span<const std::uint8_t> bytes) {
+  static constexpr std::string_view digits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  text.reserve((bytes.size() + 2) / 3 * 4);
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    const std::size_t count = std::min<std::size_t>(3, bytes.size() - i);
+    std::uint32_t group = 0;
+    for (std::size_t j = 0; j < 3; ++j) group = group << 8 | (j < count ? bytes[i + j] : 0u);
+    for (std::size_t j = 0; j < 4; ++j)
+      text += j <= count ? digits[group >> (18 - 6 * j) & 63] : '=';
+  }
+  return text;
+}
+
+std::string replaced(std::string_view text, std::string_view from, std::string_view to) {
+  std::string result;
+  for (const char c : text)
+    if (from.find(c) == from.npos)
+      result += c;
+    else
+      result += to;
+  return result;
+}
+
+}  // namespace
+
+std::string encoded_shares(std::span<const double> shares, int bits) {
+  std::vector<std::uint8_t> bytes;
+  const double most = bits == 16 ? 65535 : 255;
+  for (const double share : shares) {
+    const double sound = std::clamp(share, 0.0, 1.0);
+    const auto number =
+        static_cast<std::uint32_t>(std::lround((bits == 16 ? sound : std::sqrt(sound)) * most));
+    bytes.push_back(static_cast<std::uint8_t>(number & 0xFF));
+    if (bits == 16) bytes.push_back(static_cast<std::uint8_t>(number >> 8));
+  }
+  return base64(bytes);
+}
+
+std::string encoded_signed(std::span<const double> numbers, double largest) {
+  std::vector<std::uint8_t> bytes;
+  for (const double number : numbers) {
+    const double share = largest > 0 ? std::clamp(number / largest, -1.0, 1.0) : 0;
+    bytes.push_back(static_cast<std::uint8_t>(static_cast<std::int8_t>(std::lround(share * 127))));
+  }
+  return base64(bytes);
+}
+
+std::string json_for_script(std::string_view json) {
+  return replaced(json, "<", "\\u003c");
+}
+
+std::string html_text(std::string_view text) {
+  std::string result;
+  for (const char c : text) switch (c) {
+      case '&':
+        result += "&amp;";
+        break;
+      case '<':
+        result += "&lt;";
+        break;
+      case '>':
+        result += "&gt;";
+        break;
+      case '"':
+        result += "&quot;";
+        break;
+      default:
+        result += c;
+    }
+  return result;
+}
+
+}  // namespace qkv::report

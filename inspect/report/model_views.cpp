@@ -1,0 +1,146 @@
+#include "inspect/report/model_views.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "inspect/attention_flow.h"
+#include "inspect/block_average.h"
+#include "inspect/decomposition.h"
+#include "inspect/report/encode.h"
+#include "inspect/word_vectors.h"
+
+namespace qkv::report {
+namespace {
+
+constexpr std::size_t long_sentence = 64;  // words, from which 8 bits a weight do
+
+/// [layer][head][query][key] in one row.
+std::vector<double> flat(const LayerWeights& layers) {
+  std::vector<double> numbers;
+  for (const auto& heads : layers)
+    for (const Matrix& head : heads)
+      for (const auto& row : head) numbers.insert(numbers.end(), row.begin(), row.end());
+  return numbers;
+}
+
+/// About `count` of the indices below `size`, evenly, with the last.
+std::vector<std::size_t> spread(std::size_t size, std::size_t count) {
+  if (count >= size) count = size;
+  std::vector<std::size_t> chosen;
+  for (std::size_t i = 0; i < count; ++i)
+    chosen.push_back(count == 1 ? size - 1 : i * (size - 1) / (count - 1));
+  return chosen;
+}
+
+Json sentence_view(std::vector<Stop>& stops, std::span<const std::size_t> chosen,
+                   const LabelledText& text) {
+  const int bits = text.sentence.words.size() > long_sentence ? 8 : 16;
+  Json view = {{"layers", 0}, {"heads", 0}, {"bits", bits}, {"weights", Json::array()}};
+  for (const std::size_t stop : chosen) {
+    const LayerWeights layers = self_attention(recorded(stops[stop].model, text.sentence));
+    view["layers"] = layers.size();
+    view["heads"] = layers.empty() ? 0 : layers[0].size();
+    view["weights"].push_back(encoded_shares(flat(layers), bits));
+  }
+  return view;
+}
+
+/// Characters that the sentences' weights take at one stop.
+std::size_t cost_of(Trained& model, std::span<const LabelledText> sentences) {
+  std::size_t cost = 0;
+  for (const LabelledText& text : sentences) {
+    const auto weights = flat(self_attention(recorded(model, text.sentence)));
+    cost += weights.size() * (text.sentence.words.size() > long_sentence ? 4 : 8) / 3;
+  }
+  return cost;
+}
+
+/// A sentence as the mean of its words.
+WordVector mean_of(const std::vector<WordVector>& words) {
+  WordVector mean = words[0];
+  for (const auto vector : {&WordVector::static_vector, &WordVector::contextual})
+    for (std::size_t i = 0; i < (mean.*vector).size(); ++i) {
+      double sum = 0;
+      for (const WordVector& word : words) sum += (word.*vector)[i];
+      (mean.*vector)[i] = sum / static_cast<double>(words.size());
+    }
+  return mean;
+}
+
+std::vector<WordVector> vectors_of(Stop& stop, std::span<const LabelledText> texts) {
+  std::vector<WordVector> words;
+  for (const LabelledText& text : texts) {
+    const auto all = word_vectors(stop.model, text.sentence, -1);
+    words.push_back(text.index < 0 ? mean_of(all) : all[static_cast<std::size_t>(text.index)]);
+  }
+  return words;
+}
+
+Json points_of(const Tensor& projected) {
+  const auto values = projected.values();
+  const auto axes = static_cast<std::size_t>(projected.dim(1));
+  const auto rounded = [](double v) { return std::round(v * 1000) / 1000; };
+  Json points = Json::array();
+  for (std::size_t i = 0; i < values.size(); i += axes)
+    points.push_back({rounded(values[i]), axes > 1 ? rounded(values[i + 1]) : 0.0});
+  return points;
+}
+
+/// A matrix's picture under `name`.
+void add_picture(Json& view, const std::string& name, const Tensor& matrix) {
+  const Picture picture = block_average(matrix, 64, 64);
+  double largest = 0;
+  for (const double v : picture.values) largest = std::max(largest, std::abs(v));
+  view["rows"] = picture.rows;
+  view["columns"] = picture.columns;
+  view[name == "values" ? "largest" : "largest_" + name] = largest;
+  view[name] = encoded_signed(picture.values, largest);
+}
+
+}  // namespace
+
+Json attention_view(std::vector<Stop>& stops, std::span<const LabelledText> sentences,
+                    std::size_t budget) {
+  const std::size_t cost = cost_of(stops.back().model, sentences);
+  if (cost == 0) return nullptr;
+  const auto chosen = spread(stops.size(), std::max<std::size_t>(budget / cost, 1));
+  Json view = {{"stops", chosen}, {"sentences", Json::array()}};
+  for (const LabelledText& text : sentences)
+    view["sentences"].push_back(sentence_view(stops, chosen, text));
+  return view;
+}
+
+Json embedding_view(std::vector<Stop>& stops, std::span<const LabelledText> texts) {
+  if (texts.empty()) return nullptr;
+  const auto last = vectors_of(stops.back(), texts);
+  Json view = Json::object();
+  std::vector<std::vector<WordVector>> all;
+  all.reserve(stops.size());
+  for (Stop& stop : stops) all.push_back(vectors_of(stop, texts));
+  for (const auto& [name, vector] : {std::pair{"before", &WordVector::static_vector},
+                                     std::pair{"after", &WordVector::contextual}}) {
+    const auto components = principal_components(stacked(last, vector), 2);
+    Json points = Json::array();
+    for (const auto& words : all)
+      points.push_back(points_of(components.project(stacked(words, vector))));
+    view[name] = {{"share", components.share}, {"points", points}};
+  }
+  return view;
+}
+
+Json weight_view(Trained& model, Trained& before) {
+  Json views = Json::array();
+  const auto old = parameters(*before.network);
+  for (const auto& [path, parameter] : parameters(*model.network)) {
+    const Shape& shape = parameter->shape();
+    if (shape.rank() != 2) continue;
+    Json view = {{"path", path}, {"shape", std::vector<Index>(shape.begin(), shape.end())}};
+    add_picture(view, "values", *parameter);
+    const auto found = std::ranges::find(old, path, &NamedParameter::path);
+    if (found != old.end()) add_picture(view, "before", *found->parameter);
+    views.push_back(view);
+  }
+  return views;
+}
+
+}  // namespace qkv::report

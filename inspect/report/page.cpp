@@ -1,0 +1,43 @@
+#include "inspect/report/page.h"
+
+#include <array>
+#include <utility>
+
+#include "core/error.h"
+#include "inspect/report/encode.h"
+
+namespace qkv::report {
+
+// cmake/embed_files.cmake writes these.
+extern const std::string_view page_html, page_css, d3_js, parts_js, curves_js, attention_js,
+    embedding_js, weights_js, page_js;
+
+std::string page(std::string_view title, std::string_view json) {
+  const std::string name = html_text(title), data = json_for_script(json);
+  const std::array<std::pair<std::string_view, std::string_view>, 10> parts = {
+      {{"title", name},
+       {"css", page_css},
+       {"data", data},
+       {"d3", d3_js},
+       {"parts", parts_js},
+       {"curves", curves_js},
+       {"attention", attention_js},
+       {"embedding", embedding_js},
+       {"weights", weights_js},
+       {"page", page_js}}};
+  std::string result;
+  std::size_t from = 0;
+  for (auto at = page_html.find("{{"); at != page_html.npos; at = page_html.find("{{", from)) {
+    const auto end = page_html.find("}}", at);
+    const std::string_view wanted = page_html.substr(at + 2, end - at - 2);
+    result += page_html.substr(from, at - from);
+    bool known = false;
+    for (const auto& [part, text] : parts)
+      if (part == wanted) result += text, known = true;
+    require<Error>(known, "[report] the page has no part {}", wanted);
+    from = end + 2;
+  }
+  return result += page_html.substr(from);
+}
+
+}  // namespace qkv::report

@@ -1,0 +1,155 @@
+#include "inspect/report/report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+
+#include "datasets/coarsewsd.h"
+#include "datasets/text.h"
+#include "datasets/text_file.h"
+#include "inspect/labelled_text.h"
+#include "inspect/report/encode.h"
+#include "inspect/report/model_views.h"
+#include "inspect/report/page.h"
+
+namespace qkv {
+namespace {
+
+namespace fs = std::filesystem;
+using report::Json;
+using report::Stop;
+
+constexpr std::size_t attention_budget = 1'600'000;  // characters for all runs
+constexpr std::size_t most_sentences = 6;
+constexpr std::size_t most_points = 200;
+constexpr std::size_t most_tokens = 20'000;  // in the texts of all points
+
+/// Examples to show, and where they are from.
+struct Examples {
+  std::string from;  ///< "test"
+  std::vector<LabelledText> texts;
+};
+
+/// Adds texts as long as they are few enough.
+void add(std::vector<LabelledText>& texts, LabelledText text, std::size_t& tokens) {
+  tokens += text.sentence.words.size();
+  if (tokens <= most_tokens) texts.push_back(std::move(text));
+}
+
+/// Lines that the model can read; what it cannot is of no use here.
+std::vector<LabelledText> readable(const Trained& model, const std::string& file) {
+  std::vector<LabelledText> texts;
+  std::size_t tokens = 0;
+  for (const std::string& line : read_lines(file)) try {
+      add(texts, labelled_text(model, line), tokens);
+    } catch (const UserError&) {
+      continue;
+    }
+  return texts;
+}
+
+std::vector<LabelledText> coarsewsd_texts(const Trained& model) {
+  const TaskOptions& task = model.config.task;
+  std::vector<LabelledText> texts;
+  std::size_t tokens = 0;
+  for (const SentenceExample& whole :
+       read_coarsewsd(task.data, task.valid_share, model.config.seed).test) {
+    const SentenceExample example = cropped(whole, model.config.model.max_length);
+    Sentence sentence{example.words, {}, {}};
+    for (const std::string& word : example.words)
+      sentence.ids.push_back(model.task->vocabulary().id(word));
+    const std::string text = fmt::format("{}", fmt::join(example.words, " "));
+    add(texts, {example.label, text, sentence, example.index}, tokens);
+  }
+  return texts;
+}
+
+/// From the test data if there are any; nothing where the data are gone.
+Examples examples_of(const Trained& model) {
+  const TaskOptions& task = model.config.task;
+  if (task.format == DataFormat::coarsewsd && fs::is_directory(task.data))
+    return {"test", coarsewsd_texts(model)};
+  for (const auto& [from, file] :
+       {std::pair("test", task.test), std::pair("valid", task.valid),
+        std::pair("training", task.train), std::pair("training and test", task.data)})
+    if (!file.empty() && fs::is_regular_file(file)) return {from, readable(model, file)};
+  return {};
+}
+
+/// A few texts, the labels in turn, long ones first, of which a map still shows the numbers.
+std::vector<LabelledText> chosen(const std::vector<LabelledText>& texts) {
+  const auto length = [](const LabelledText* text) { return text->sentence.words.size(); };
+  std::map<std::string, std::vector<const LabelledText*>> by_label;
+  std::size_t limit = 16;  // words
+  if (std::ranges::none_of(texts, [&](const auto& text) { return length(&text) <= limit; }))
+    limit = std::numeric_limits<std::size_t>::max();
+  for (const LabelledText& text : texts)
+    if (length(&text) <= limit) by_label[text.label].push_back(&text);
+  std::vector<LabelledText> result;
+  const std::size_t labels = std::max<std::size_t>(by_label.size(), 1);
+  const std::size_t rounds = (most_sentences + labels - 1) / labels;
+  for (std::size_t round = 0; round < rounds; ++round)
+    for (auto& [label, list] : by_label) {
+      if (result.size() == most_sentences || round >= list.size()) continue;
+      std::ranges::stable_sort(list, std::greater(), length);
+      const std::size_t last = list.size() - 1;
+      result.push_back(*list[rounds > 1 ? round * last / (rounds - 1) : 0]);
+    }
+  return result;
+}
+
+std::vector<LabelledText> asked(const Task& task, std::span<const std::string> sentences) {
+  std::vector<LabelledText> texts;
+  for (const std::string& sentence : sentences) {
+    require<UserError>(is_utf8(sentence), "the sentence is not valid UTF-8");
+    const Sentence read = task.read(sentence);
+    texts.push_back({"", sentence, read, read.targets.empty() ? -1 : read.targets.front()});
+  }
+  return texts;
+}
+
+Json described(std::span<const LabelledText> texts) {
+  Json list = Json::array();
+  for (const LabelledText& text : texts)
+    list.push_back({{"label", text.label}, {"tokens", text.sentence.words}, {"index", text.index}});
+  return list;
+}
+
+Json run_view(const fs::path& run, std::span<const std::string> sentences, std::size_t runs) {
+  std::vector<Stop> stops = report::stops_of(run);
+  const auto best = std::ranges::find(stops, "best", &Stop::note);
+  Trained& model = best == stops.end() ? stops.back().model : best->model;
+  const auto [from, texts] = examples_of(model);
+  const auto shown = sentences.empty() ? chosen(texts) : asked(*model.task, sentences);
+  std::vector<LabelledText> points = texts;
+  if (points.size() > most_points) points.resize(most_points);
+  Json view = report::story_of(run, model);
+  view["stops"] = Json::array();
+  for (const Stop& stop : stops)
+    view["stops"].push_back({{"step", stop.model.step}, {"note", stop.note}});
+  view["sentences"] = described(shown);
+  view["attention"] = report::attention_view(stops, shown, attention_budget / runs);
+  view["texts_from"] = from;
+  view["points"] = described(points);
+  view["embedding"] = report::embedding_view(stops, points);
+  Trained before = untrained(model);
+  view["weights"] = report::weight_view(model, before);
+  return view;
+}
+
+}  // namespace
+
+std::string report_page(const fs::path& run, std::span<const std::string> sentences) {
+  const auto runs = report::runs_of(run);
+  Json data = {{"name", ""}, {"version", QKV_VERSION}, {"runs", Json::array()}};
+  for (const fs::path& folder : runs)
+    data["runs"].push_back(run_view(folder, sentences, runs.size()));
+  const std::string name = parse_config(data["runs"][0]["config"].get<std::string>(), "").name;
+  data["name"] = name.substr(0, name.find(" - "));
+  return report::page(data["name"].get<std::string>(),
+                      data.dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
+}  // namespace qkv

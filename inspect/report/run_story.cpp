@@ -1,0 +1,103 @@
+#include "inspect/report/run_story.h"
+
+#include <algorithm>
+#include <map>
+
+#include "datasets/text_file.h"
+#include "train/storage/run_folder.h"
+
+namespace qkv::report {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::file_time_type began(const fs::path& run) {
+  std::error_code missing;
+  return fs::last_write_time(RunFolder(run).config(), missing);
+}
+
+std::vector<Json> metrics_of(const fs::path& file) {
+  std::vector<Json> events;
+  std::size_t number = 0;
+  if (!fs::exists(file) || fs::file_size(file) == 0) return events;
+  for (const std::string& line : read_lines(file)) {
+    ++number;
+    Json event = Json::parse(line, nullptr, false);
+    require<UserError>(event.is_object() && event.contains("step") && event.contains("split"),
+                       "{}:{}: is not a line of metrics with a step and a split", file.string(),
+                       number);
+    events.push_back(std::move(event));
+  }
+  return events;
+}
+
+/// Sizes of the data as the config names it; only the vocabulary's where the data is gone.
+Json sizes_of(const Trained& model) {
+  Json sizes = {{"vocabulary", model.task->vocabulary().size()}};
+  const auto lists = model.task->vocabularies();
+  if (const auto labels = lists.find("labels"); labels != lists.end())
+    sizes["labels"] = labels->second;
+  try {
+    const auto task = make_task(model.config);
+    for (const Split split : {Split::train, Split::valid, Split::test})
+      sizes[std::string(to_string(split))] = task->size(split);
+  } catch (const UserError&) {
+    sizes["missing"] = true;
+  }
+  return sizes;
+}
+
+/// "bank - learned, 4 heads" -> "learned, 4 heads"
+std::string variant_name(const std::string& name) {
+  const auto at = name.find(" - ");
+  return at == name.npos ? name : name.substr(at + 3);
+}
+
+}  // namespace
+
+std::vector<fs::path> runs_of(const fs::path& folder) {
+  if (RunFolder(folder).holds_checkpoints()) return {folder};
+  std::vector<fs::path> runs = runs_in(folder);
+  require<UserError>(!runs.empty(),
+                     "{} holds no checkpoint; give the folder of a run or of a comparison",
+                     folder.string());
+  std::ranges::sort(runs, [](const fs::path& a, const fs::path& b) {
+    return std::pair(began(a), a) < std::pair(began(b), b);
+  });
+  return runs;
+}
+
+std::vector<Stop> stops_of(const fs::path& run) {
+  const RunFolder folder(run);
+  std::map<std::int64_t, Stop> by_step;
+  const auto add = [&](const fs::path& file, const std::string& note) {
+    Trained model = load_trained(file);
+    Stop& stop = by_step[model.step];
+    stop = {note, std::move(model)};
+  };
+  for (const fs::path& file : folder.checkpoints()) add(file, "");
+  if (fs::exists(folder.last())) add(folder.last(), "");
+  if (fs::exists(folder.best())) add(folder.best(), "best");
+  require<UserError>(!by_step.empty(), "{} holds no checkpoint", run.string());
+  by_step.try_emplace(0, Stop{"untrained", untrained(by_step.begin()->second.model)});
+  std::vector<Stop> stops;
+  stops.reserve(by_step.size());
+  for (auto& [step, stop] : by_step) stops.push_back(std::move(stop));
+  return stops;
+}
+
+Json story_of(const fs::path& run, const Trained& model) {
+  Json story = {{"name", variant_name(model.config.name)},
+                {"config", to_toml(portable(model.config, run))},
+                {"parameters", parameter_count(*model.network)},
+                {"data", sizes_of(model)}};
+  Json& metrics = story["metrics"] = Json::array();
+  for (Json& event : metrics_of(RunFolder(run).metrics())) {
+    if (event.contains("seconds")) story["seconds"] = event["seconds"];
+    if (event["split"] == "test") story["test"] = event;
+    metrics.push_back(std::move(event));
+  }
+  return story;
+}
+
+}  // namespace qkv::report

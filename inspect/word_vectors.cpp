@@ -1,0 +1,85 @@
+#include "inspect/word_vectors.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "inspect/decomposition.h"
+
+namespace qkv {
+namespace {
+
+std::vector<double> row(const Tensor& states, Index index) {
+  return slice(states, 1, index, index + 1).values();
+}
+
+/// Where a recorder keeps what leaves layer `layer`.
+std::string layer_path(const Recorder& recorder, Index layer) {
+  if (layer < 0) return "contextual";
+  const std::string ending = fmt::format("layers.{}.output", layer);
+  for (const auto& [path, value] : recorder.all())
+    if (path.ends_with(ending)) return path;
+  throw UserError(fmt::format("--layer {}: the model has no such layer; they count from 0", layer));
+}
+
+}  // namespace
+
+std::vector<WordVector> word_vectors(const Trained& trained, const Sentence& sentence,
+                                     Index layer) {
+  const Recorder recorder = recorded(trained, sentence);
+  const Tensor before = recorder.at("static"), after = recorder.at(layer_path(recorder, layer));
+  std::vector<WordVector> words;
+  for (Index i = 0; i < std::ssize(sentence.words); ++i)
+    words.push_back({"", fmt::format("{}", fmt::join(sentence.words, " ")), sentence, i,
+                     row(before, i), row(after, i)});
+  return words;
+}
+
+double cosine(const std::vector<double>& a, const std::vector<double>& b) {
+  if (a == b) return 1;
+  double dot = 0, aa = 0, bb = 0;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    dot += a[i] * b[i], aa += a[i] * a[i], bb += b[i] * b[i];
+  return aa > 0 && bb > 0 ? dot / std::sqrt(aa * bb) : 0;
+}
+
+std::vector<Neighbour> neighbours(const WordVector& word, const std::vector<WordVector>& words,
+                                  std::vector<double> WordVector::*vector, std::size_t count) {
+  const bool is_static = vector == &WordVector::static_vector;
+  const auto name = [is_static](const WordVector& w) {
+    return is_static ? w.word() : fmt::format("{} {}", w.index, fmt::join(w.sentence.words, " "));
+  };
+  std::set<std::string> seen = {name(word)};
+  std::vector<Neighbour> found;
+  for (const WordVector& other : words)
+    if (seen.insert(name(other)).second)
+      found.push_back({cosine(word.*vector, other.*vector), &other});
+  const auto nearest = std::min(count, found.size());
+  std::ranges::stable_sort(found, std::greater(), &Neighbour::cosine);
+  found.resize(nearest);
+  return found;
+}
+
+Tensor stacked(const std::vector<WordVector>& words, std::vector<double> WordVector::*vector) {
+  std::vector<double> values;
+  for (const WordVector& word : words)
+    values.insert(values.end(), (word.*vector).begin(), (word.*vector).end());
+  const Index count = std::ssize(words);
+  return Tensor::from(values, {count, std::ssize(values) / count}, DType::float64);
+}
+
+PlanarView planar_view(const std::vector<WordVector>& words,
+                       std::vector<double> WordVector::*vector) {
+  const Tensor rows = stacked(words, vector);
+  const auto found = principal_components(rows, 2);
+  PlanarView view{std::vector<std::array<double, 2>>(words.size()), found.share};
+  const auto points = found.project(rows).values();
+  const std::size_t axes = found.share.size();
+  for (std::size_t i = 0; i < words.size(); ++i)
+    for (std::size_t axis = 0; axis < axes; ++axis) view.points[i][axis] = points[i * axes + axis];
+  return view;
+}
+
+}  // namespace qkv

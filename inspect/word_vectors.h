@@ -1,0 +1,50 @@
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "inspect/explain.h"
+
+namespace qkv {
+
+/// A word in a sentence, before and after the model has read the sentence.
+struct WordVector {
+  std::string label;  ///< of the sentence; may be empty
+  std::string text;   ///< the sentence
+  Sentence sentence;
+  Index index;  ///< the word's position
+  std::vector<double> static_vector, contextual;
+
+  const std::string& word() const { return sentence.words[static_cast<std::size_t>(index)]; }
+};
+
+/// The vectors of all words of a sentence; the contextual ones after layer `layer`, counted from 0,
+/// or with -1 after the last. Throws UserError when there is no such layer.
+std::vector<WordVector> word_vectors(const Trained& trained, const Sentence& sentence, Index layer);
+
+/// a . b / (|a| |b|); exactly 1 for equal vectors.
+double cosine(const std::vector<double>& a, const std::vector<double>& b);
+
+struct Neighbour {
+  double cosine;
+  const WordVector* word;
+};
+/// The `count` words whose vector, static or contextual, is nearest to that of `word`; none twice
+/// with the same sentence and position, static ones once for each word. The word itself is left
+/// out.
+std::vector<Neighbour> neighbours(const WordVector& word, const std::vector<WordVector>& words,
+                                  std::vector<double> WordVector::*vector, std::size_t count);
+
+/// The vectors of words as rows, [N, D], float64.
+Tensor stacked(const std::vector<WordVector>& words, std::vector<double> WordVector::*vector);
+
+/// Two coordinates for each word: the first two principal components.
+struct PlanarView {
+  std::vector<std::array<double, 2>> points;
+  std::vector<double> share;  ///< of the variance, for each axis
+};
+PlanarView planar_view(const std::vector<WordVector>& words,
+                       std::vector<double> WordVector::*vector);
+
+}  // namespace qkv

@@ -1,0 +1,56 @@
+#include "inspect/decomposition.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "core/ops.h"
+#include "tests/support/numbers.h"
+
+using namespace qkv;
+
+TEST_CASE("singular values of a product of a rotation and a scaling are the scales") {
+  const double c = std::cos(0.7), s = std::sin(0.7);
+  const Tensor rotation = Tensor::from({c, -s, s, c}, {2, 2}, DType::float64);
+  const Tensor scaling = Tensor::from({2, 0, 0, 0, 5, 0}, {2, 3}, DType::float64);
+  const auto values = singular_values(matmul(rotation, scaling));
+  REQUIRE(values.size() == 2);
+  CHECK(values[0] == doctest::Approx(5));
+  CHECK(values[1] == doctest::Approx(2));
+}
+
+TEST_CASE("the first principal component lies along the longest direction") {
+  // Points 3 t (0.6, 0.8) around (10, -4), with a small step across.
+  std::vector<double> points;
+  for (int t = -3; t <= 3; ++t) {
+    const double along = 3 * t, across = t % 2 ? 0.1 : -0.1;
+    points.push_back(10 + 0.6 * along - 0.8 * across);
+    points.push_back(-4 + 0.8 * along + 0.6 * across);
+  }
+  const Tensor x = Tensor::from(points, {7, 2}, DType::float64);
+  const auto found = principal_components(x, 2);
+  const auto values = found.project(x).values();
+  CHECK(values[0] == doctest::Approx(-9).epsilon(0.01));
+  CHECK(values[12] == doctest::Approx(9).epsilon(0.01));
+  CHECK(found.share[0] > 0.99);
+  CHECK(found.share[0] + found.share[1] == doctest::Approx(1));
+}
+
+TEST_CASE("principal components keep all distances when none is left out") {
+  const Tensor points = tests::numbers({5, 3});
+  const Tensor projected = principal_components(points, 3).project(points);
+  const auto distance = [](const Tensor& x, Index a, Index b) {
+    const Tensor d = slice(x, 0, a, a + 1) - slice(x, 0, b, b + 1);
+    return std::sqrt(sum(d * d).item());
+  };
+  for (Index a = 0; a < 5; ++a)
+    for (Index b = 0; b < 5; ++b)
+      CHECK(distance(projected, a, b) == doctest::Approx(distance(points, a, b)).epsilon(1e-5));
+}
+
+TEST_CASE("equal points have no direction and no variance") {
+  const Tensor points = Tensor::full({4, 3}, 2);
+  const auto found = principal_components(points, 2);
+  for (const double v : found.project(points).values()) CHECK(v == doctest::Approx(0));
+  CHECK(found.share == std::vector<double>{0, 0});
+}
