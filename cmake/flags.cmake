@@ -63,3 +63,8 @@ function(qkv_library name)
   target_link_libraries(qkv_${name} PUBLIC $<BUILD_INTERFACE:qkv_flags> ${arg_PUBLIC} PRIVATE ${arg_PRIVATE})
   qkv_use_precompiled_headers(qkv_${name})
 endfunction()
+
+# For what runs once rather than at each step: a third of the time to compile.
+function(qkv_compile_quickly target)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+endfunction()
