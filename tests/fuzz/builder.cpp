@@ -89,7 +89,7 @@ Shape Builder::shape(int least_rank, int most_rank, Index most_elements) {
 std::vector<double> Builder::values(Index count) {
   // The simplest kinds first. All values of ordinary kinds are exact in both types.
   const std::uint32_t kind = extremes_ == 0       ? draw.below(5)
-                             : draw.below(5) == 4 ? 5 + draw.below(7)
+                             : draw.below(5) >= 3 ? 5 + draw.below(9)
                                                   : draw.below(5);
   const Random random(draw.below(1U << 16), Purpose::testing, kind);
   const double specials[] = {0,     -0.0,  inf,    -inf,  NAN,    1e-40, -3e-45, 1e38,
@@ -133,6 +133,13 @@ std::vector<double> Builder::values(Index count) {
         break;
       case 11:
         values[i] = bits % 16 ? small : NAN;
+        break;
+      case 12:  // short rows of one value
+        values[i] =
+            random.bits(i / 8) % 2 ? small : specials[random.bits(i / 8) / 2 % std::size(specials)];
+        break;
+      case 13:  // infinities and NaN beside each other
+        values[i] = bits % 2 ? small : specials[2 + more % 3];
         break;
     }
   }
@@ -193,7 +200,7 @@ std::size_t Builder::any(int least_rank, int most_rank) {
 
 std::size_t Builder::within(const Shape& shape, double low, double high) {
   const Random random(draw.below(1U << 16), Purpose::testing);
-  const bool ends = draw.chance(15);
+  const bool ends = draw.chance(30);
   std::vector<double> values(static_cast<std::size_t>(shape.size()));
   for (std::size_t i = 0; i < values.size(); ++i) {
     const std::uint32_t bits = random.bits(i);

@@ -235,7 +235,10 @@ enum class Answer { no, yes, unsure };
 
 /// Whether a < b, as far as their errors allow an answer.
 inline Answer below(const Number& a, const Number& b) {
-  const bool close = std::fabs(a.value - b.value) <= a.bound() + b.bound();
+  // Values beyond the type's range are infinities there, which tie.
+  const auto huge = [](const Number& x) { return x.over() || std::isinf(x.value); };
+  const bool close = std::fabs(a.value - b.value) <= a.bound() + b.bound() ||
+                     (huge(a) && huge(b) && (a.over() || b.over()) && a.value * b.value > 0);
   if (a.unsure || b.unsure || (close && !(a.exact() && b.exact()))) return Answer::unsure;
   return a.value < b.value ? Answer::yes : Answer::no;
 }

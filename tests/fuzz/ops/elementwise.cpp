@@ -194,7 +194,7 @@ void draw_affine(Builder& b) {
 
 /// x with a number: + - * / on either side.
 void draw_operator(Builder& b) {
-  const double by = b.option({2, 1, -1, 0.5, 0, 0.1, -0.0, 1e-40, 1e-320, 3e38, 1e4});
+  const double by = b.option({2, 1e-40, 1, -1, 0.5, 0, 0.1, -0.0, 1e-320, 3e38, 1e4});
   struct Operator {
     const char* code;
     Tensor (*run)(const Tensor&, double);

@@ -163,9 +163,12 @@ Scalar logit_term(const Scalar& x, const Scalar& t) {
   Number y = linear + rest;
   // max(x, 0) - x t, as it may be computed.
   if (x.number.finite()) y.loosen(times(x.value(), t.value()) + std::fabs(x.value()));
-  const bool infinite = std::isinf(x.value());
-  // 0 inf has no value, and with targets outside [0, 1] differences of infinities appear.
-  y.unsure = y.unsure || (infinite && !(x.value() > 0 && t.value() < 1 && t.value() >= 0));
+  if (std::isinf(x.value())) {
+    // Infinite where the target contradicts the logit, 0 where it does not.
+    const Real wrong = x.value() < 0 ? t.value() : 1 - t.value();
+    y = {wrong == 0 ? 0 : std::numeric_limits<Real>::infinity(), 0, x.dtype(),
+         x.number.unsure || !t.number.exact()};
+  }
   Number by_t = -x.number;
   return function_of(y, {{x, sigmoid(x.number) - t.number}, {t, by_t}});
 }
