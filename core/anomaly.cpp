@@ -21,7 +21,7 @@ bool is_finite(const Tensor& x) {
   });
 }
 
-std::string_view name_of_fault(const Tensor& x) {
+std::string_view kind_of_anomaly(const Tensor& x) {
   return has_nan(x) ? "a NaN" : "an infinity";
 }
 
@@ -35,7 +35,7 @@ bool anomalies_are_detected() {
   return detecting;
 }
 
-void detail::require_sound(std::string_view op, const Tensor& y, std::span<const Tensor> inputs) {
+void detail::require_no_anomaly(std::string_view op, const Tensor& y, std::span<const Tensor> inputs) {
   if (is_finite(y)) return;
   const bool inherited =
       has_nan(y) ? std::ranges::any_of(inputs, has_nan) : !std::ranges::all_of(inputs, is_finite);
@@ -43,14 +43,14 @@ void detail::require_sound(std::string_view op, const Tensor& y, std::span<const
   std::string shapes;
   for (const Tensor& x : inputs) shapes += (shapes.empty() ? "" : ", ") + to_string(x.shape());
   throw AnomalyError(fmt::format("[{}] made {} in its output of shape {}, from inputs of shapes {}",
-                                 op, name_of_fault(y), y.shape(), shapes));
+                                 op, kind_of_anomaly(y), y.shape(), shapes));
 }
 
-void detail::require_sound_gradient(std::string_view op, std::size_t i, const Tensor& dx) {
+void detail::require_finite_gradient(std::string_view op, std::size_t i, const Tensor& dx) {
   if (!is_finite(dx))
     throw AnomalyError(
         fmt::format("[{}] made {} in backward, in the gradient of input {} of shape {}", op,
-                    name_of_fault(dx), i, dx.shape()));
+                    kind_of_anomaly(dx), i, dx.shape()));
 }
 
 }  // namespace qkv

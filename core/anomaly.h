@@ -32,9 +32,9 @@ namespace detail {
 
 /// Throws AnomalyError when `y`, computed by `op`, holds a NaN and no input does, or an infinity
 /// and all inputs are finite.
-void require_sound(std::string_view op, const Tensor& y, std::span<const Tensor> inputs);
+void require_no_anomaly(std::string_view op, const Tensor& y, std::span<const Tensor> inputs);
 /// Throws AnomalyError when the gradient of input `i` of `op` is not finite.
-void require_sound_gradient(std::string_view op, std::size_t i, const Tensor& dx);
+void require_finite_gradient(std::string_view op, std::size_t i, const Tensor& dx);
 
 }  // namespace detail
 }  // namespace qkv

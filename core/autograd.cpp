@@ -26,7 +26,7 @@ void accumulate(Tensor& sum, Tensor term) {
     const T* a = sum.data<T>().data();
     const T* b = term.data<T>().data();
     T* y = result.shared_mutable_data<T>().data();
-    parallel_for(cut(term.size(), 1), [=](Index begin, Index end) {
+    parallel_for(partition(term.size(), 1), [=](Index begin, Index end) {
       for (Index i = begin; i < end; ++i) y[i] = a[i] + b[i];
     });
   });
@@ -36,10 +36,10 @@ void accumulate(Tensor& sum, Tensor term) {
 /// Replaces each number g by f(g), in place when nobody else holds them.
 template <class F>
 void replace(Tensor& gradient, F f) {
-  gradient = own(std::move(gradient));
+  gradient = copy_if_shared(std::move(gradient));
   dispatch(gradient.dtype(), [&](auto zero) {
     auto* g = gradient.mutable_data<decltype(zero)>().data();
-    parallel_for(cut(gradient.size(), 1), [=](Index begin, Index end) {
+    parallel_for(partition(gradient.size(), 1), [=](Index begin, Index end) {
       for (Index i = begin; i < end; ++i) g[i] = f(g[i]);
     });
   });
@@ -83,7 +83,7 @@ class Walk {
 
   static void forget(Node& node) {
     node.visited = false;
-    node.gradient = node.repeated = {};
+    node.gradient = node.recomputed = {};
   }
 
   std::vector<std::shared_ptr<Node>, BlockAllocator<std::shared_ptr<Node>>> nodes_;
@@ -105,18 +105,18 @@ Node::~Node() {
 
 void Node::backward(const Tensor&, InputGradients&) {}
 
-Tensor& InputGradients::so_far(std::size_t i) {
+Tensor& InputGradients::accumulated(std::size_t i) {
   Node& input = *node_.inputs[i];
   return input.inputs.empty() ? gradients_.at(&input) : input.gradient;
 }
 
 void InputGradients::add(std::size_t i, Tensor dx) {
   if (!needs(i)) return;
-  if (anomalies_are_detected()) detail::require_sound_gradient(node_.op, i, dx);
-  accumulate(so_far(i), std::move(dx));
+  if (anomalies_are_detected()) detail::require_finite_gradient(node_.op, i, dx);
+  accumulate(accumulated(i), std::move(dx));
 }
 
-Tensor InputGradients::in_place_of(const Tensor& kept) const {
+Tensor InputGradients::donated_or_new(const Tensor& kept) const {
   return last_ && kept.unshared() ? kept : Tensor::empty(kept.shape(), kept.dtype());
 }
 

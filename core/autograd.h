@@ -32,8 +32,8 @@ struct Node {
   virtual void backward(const Tensor& dy, InputGradients& inputs);
 
   /// Whether the op can compute its value again, bit by bit, from what it keeps for backward.
-  virtual bool repeats() const { return false; }
-  virtual Tensor repeat() const { return {}; }
+  virtual bool recomputable() const { return false; }
+  virtual Tensor recompute() const { return {}; }
 
   std::string_view op;
   std::vector<std::shared_ptr<Node>, BlockAllocator<std::shared_ptr<Node>>>
@@ -44,21 +44,21 @@ struct Node {
 
   // Used while the graph is walked; a graph is walked by one thread at a time.
   bool visited = false;
-  Tensor gradient, repeated;
+  Tensor gradient, recomputed;
 };
 
 /// What an op keeps of an input for its backward: its numbers, or the node if that can compute them
 /// again.
-class Kept {
+class SavedInput {
  public:
-  explicit Kept(const Tensor& x)
-      : node_(x.node() && x.node()->repeats() ? x.node() : nullptr),
+  explicit SavedInput(const Tensor& x)
+      : node_(x.node() && x.node()->recomputable() ? x.node() : nullptr),
         value_(node_ ? Tensor() : x.detach()) {}
 
   Tensor value() const {
     if (!node_) return value_;
-    if (!node_->repeated) node_->repeated = node_->repeat();
-    return node_->repeated;
+    if (!node_->recomputed) node_->recomputed = node_->recompute();
+    return node_->recomputed;
   }
 
  private:
@@ -101,7 +101,7 @@ class InputGradients {
 
   /// A tensor like `kept`, which the op kept for its backward, to be written to when it was read:
   /// `kept` itself when the graph is being freed and nobody else holds it.
-  Tensor in_place_of(const Tensor& kept) const;
+  Tensor donated_or_new(const Tensor& kept) const;
 
   /// Whether input `i` depends on a parameter.
   bool needs(std::size_t i) const { return node_.inputs[i] != nullptr; }
@@ -119,13 +119,13 @@ class InputGradients {
   requires std::is_invocable_r_v<Tensor, F, Tensor>
   void add(std::size_t i, F&& added) {
     if (!needs(i)) return;
-    Tensor& sum = so_far(i);
+    Tensor& sum = accumulated(i);
     sum = added(std::exchange(sum, {}));
-    if (anomalies_are_detected()) detail::require_sound_gradient(node_.op, i, sum);
+    if (anomalies_are_detected()) detail::require_finite_gradient(node_.op, i, sum);
   }
 
  private:
-  Tensor& so_far(std::size_t i);
+  Tensor& accumulated(std::size_t i);
 
   Node& node_;
   Gradients& gradients_;
@@ -152,30 +152,30 @@ class NoGrad {
 bool gradients_are_recorded();
 
 template <class Backward>
-concept Repeatable = requires(const Backward& backward) {
-  { backward.repeat() } -> std::same_as<Tensor>;
+concept Recomputable = requires(const Backward& backward) {
+  { backward.recompute() } -> std::same_as<Tensor>;
 };
 
 /// Gives `y`, computed by `op` from `inputs`, its place in the graph when gradients are recorded
 /// and some input depends on a parameter. `backward(dy, inputs)` may hold detached tensors and what
-/// is `Kept` of inputs only: holding `y` would keep the graph alive. If it has a member `repeat()`,
+/// is `SavedInput` of inputs only: holding `y` would keep the graph alive. If it has a member `recompute()`,
 /// that computes `y` again, bit by bit, so that others need not keep it.
 template <class Inputs, class Backward>
 Tensor record(std::string_view op, Tensor y, const Inputs& inputs, Backward backward) {
   struct OpNode final : Node {
     OpNode(std::string_view op, Backward&& f) : Node(op), f(std::move(f)) {}
     void backward(const Tensor& dy, InputGradients& dx) override { f(dy, dx); }
-    bool repeats() const override { return Repeatable<Backward>; }
-    Tensor repeat() const override {
-      if constexpr (Repeatable<Backward>)
-        return f.repeat();
+    bool recomputable() const override { return Recomputable<Backward>; }
+    Tensor recompute() const override {
+      if constexpr (Recomputable<Backward>)
+        return f.recompute();
       else
         return {};
     }
     Backward f;
   };
   if (anomalies_are_detected())
-    detail::require_sound(op, y, std::vector<Tensor>(inputs.begin(), inputs.end()));
+    detail::require_no_anomaly(op, y, std::vector<Tensor>(inputs.begin(), inputs.end()));
   bool depends = false;
   for (const Tensor& x : inputs) depends = depends || x.node();
   if (!depends || !gradients_are_recorded()) return y;

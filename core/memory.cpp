@@ -119,7 +119,7 @@ void release_block(std::byte* block) noexcept {
   drop_reference(pool);
 }
 
-Buffer make_buffer(std::size_t bytes) {
+Buffer allocate_buffer(std::size_t bytes) {
   return Buffer(acquire_block(bytes), release_block, BlockAllocator<std::byte>());
 }
 

@@ -55,6 +55,6 @@ struct BlockAllocator {
 
 /// Shared ownership of a block.
 using Buffer = std::shared_ptr<std::byte>;
-Buffer make_buffer(std::size_t bytes);
+Buffer allocate_buffer(std::size_t bytes);
 
 }  // namespace qkv

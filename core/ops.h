@@ -89,7 +89,7 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, double value);
 /// The same numbers in another shape; one size may be -1 and is inferred.
 Tensor reshape(const Tensor& x, std::initializer_list<Index> sizes);
 Tensor reshape(const Tensor& x, const Shape& shape);
-/// x repeated along the axes in which `shape` is larger, as broadcasting does.
+/// x recomputed along the axes in which `shape` is larger, as broadcasting does.
 Tensor expand(const Tensor& x, const Shape& shape);
 /// The same; -1 keeps the size of an axis of x.
 Tensor expand(const Tensor& x, std::initializer_list<Index> sizes);
@@ -269,7 +269,7 @@ Tensor layer_norm(const Tensor& x, const Tensor& gain, const Tensor& bias = {},
 /// "RoFormer"; the halves paired as in GPT-NeoX). x [B, T, D], turns [T, D / H] -> [B, T, D].
 Tensor rotary(const Tensor& x, Index heads, const Tensor& turns);
 /// The cosines and sines for `rotary` at positions `first` to `first + time`.
-Tensor rotary_turns(Index time, Index head_width, Index first, DType dtype);
+Tensor rotary_cos_sin(Index time, Index head_width, Index first, DType dtype);
 /// x / sqrt(mean(x^2) + epsilon) gain over the last axis (Zhang & Sennrich 2019, "Root Mean Square
 /// Layer Normalization"); gain [D].
 Tensor rms_norm(const Tensor& x, const Tensor& gain, double epsilon = 1e-5);

@@ -72,7 +72,7 @@ class Team {
     f_ = f;
     done_.store(0, std::memory_order_relaxed);
     ++job_;
-    const Pieces runs{count, static_cast<Index>(shares_.size())};
+    const Chunks runs{count, static_cast<Index>(shares_.size())};
     for (std::size_t i = 0; i < shares_.size(); ++i) {
       const auto run = static_cast<Index>(i);
       shares_[i].offer(job_, runs.begin(run), runs.end(run));
@@ -175,7 +175,7 @@ int threads() {
   return the_threads().count;
 }
 
-Pieces cut(Index length, Index cost, Index most) {
+Chunks partition(Index length, Index cost, Index most) {
   constexpr Index worthwhile = Index{1} << 15;
   const Index work = length * std::max<Index>(cost, 1);
   return {length, std::clamp<Index>(work / worthwhile, 1, std::clamp<Index>(length, 1, most))};

@@ -15,7 +15,7 @@ int threads();
 
 /// `length` cut into `count` runs of almost equal size. The cut depends on the problem alone, never
 /// on the number of threads, so that every sum is taken in the same order on any machine.
-struct Pieces {
+struct Chunks {
   Index length, count;
 
   Index begin(Index piece) const { return length * piece / count; }
@@ -24,7 +24,7 @@ struct Pieces {
 
 /// At most `most` pieces of `length` items of `cost` operations each, large enough to be worth a
 /// thread's while.
-Pieces cut(Index length, Index cost, Index most = 16);
+Chunks partition(Index length, Index cost, Index most = 16);
 
 namespace detail {
 void parallel(Index count, void (*call)(const void*, Index), const void* f);
@@ -40,7 +40,7 @@ void parallel_for(Index count, const F& f) {
 
 /// Calls `f(begin, end)` for each piece, on several threads.
 template <class F>
-void parallel_for(const Pieces& pieces, const F& f) {
+void parallel_for(const Chunks& pieces, const F& f) {
   parallel_for(pieces.count, [&](Index i) { f(pieces.begin(i), pieces.end(i)); });
 }
 

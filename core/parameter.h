@@ -33,12 +33,12 @@ class Parameter {
   /// Access for optimizers. Tensors that still share the numbers keep their own copy.
   template <class T>
   std::span<T> mutable_data() {
-    take_over();
+    make_unshared();
     return value_.mutable_data<T>();
   }
   /// Makes this the only holder of its numbers. After it, several threads may take `mutable_data`.
-  void take_over() {
-    if (!value_.unshared()) assign(own(value_));
+  void make_unshared() {
+    if (!value_.unshared()) assign(copy_if_shared(value_));
   }
   /// A frozen parameter takes part in the computation but receives no gradient.
   void freeze() { value_ = value_.detach(); }

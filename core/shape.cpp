@@ -71,15 +71,4 @@ std::array<bool, Shape::max_rank> Axes::in(std::string_view op, const Shape& sha
   return meant;
 }
 
-AxisView along(const Shape& shape, int axis) {
-  return along(shape, axis, axis + 1);
-}
-
-AxisView along(const Shape& shape, int begin, int end) {
-  AxisView view{1, 1, 1};
-  for (int i = 0; i < shape.rank(); ++i)
-    (i < begin ? view.outer : i < end ? view.length : view.inner) *= shape[i];
-  return view;
-}
-
 }  // namespace qkv

@@ -73,14 +73,6 @@ class Axes {
   std::size_t count_ = 0;  ///< 0: all
 };
 
-/// A shape seen from one of its axes, or from several adjacent ones taken as one: `outer` blocks of
-/// `length` rows of `inner` adjacent numbers.
-struct AxisView {
-  Index outer, length, inner;
-};
-AxisView along(const Shape& shape, int axis);
-AxisView along(const Shape& shape, int begin, int end);
-
 }  // namespace qkv
 
 template <>

@@ -6,7 +6,7 @@ namespace qkv {
 
 Tensor Tensor::empty(const Shape& shape, DType dtype) {
   Tensor result;
-  result.buffer_ = make_buffer(static_cast<std::size_t>(shape.size()) * size_of(dtype));
+  result.buffer_ = allocate_buffer(static_cast<std::size_t>(shape.size()) * size_of(dtype));
   result.shape_ = shape;
   result.dtype_ = dtype;
   return result;
@@ -82,7 +82,7 @@ Tensor Tensor::with_shape(const Shape& shape) const {
   return result;
 }
 
-Tensor own(Tensor x) {
+Tensor copy_if_shared(Tensor x) {
   if (x.unshared()) return x;
   Tensor copy = Tensor::empty(x.shape(), x.dtype());
   dispatch(x.dtype(), [&](auto zero) {
@@ -93,7 +93,7 @@ Tensor own(Tensor x) {
 }
 
 Indices::Indices(std::span<const std::int32_t> values, const Shape& shape)
-    : buffer_(make_buffer(values.size_bytes())), shape_(shape) {
+    : buffer_(allocate_buffer(values.size_bytes())), shape_(shape) {
   require(std::ssize(values) == shape.size(), "[indices] {} values do not fill the shape {}",
           values.size(), shape);
   std::ranges::copy(values, reinterpret_cast<std::int32_t*>(buffer_.get()));

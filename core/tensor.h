@@ -54,7 +54,7 @@ class Tensor {
   template <class T>
   std::span<T> mutable_data() {
     require<ValueError>(
-        unshared(), "[tensor] of shape {} is shared and so cannot be changed; use own()", shape_);
+        unshared(), "[tensor] of shape {} is shared and so cannot be changed; use copy_if_shared()", shape_);
     return shared_mutable_data<T>();
   }
   /// The same for ops that overwrite a saved input which nothing reads any more.
@@ -97,7 +97,7 @@ class Tensor {
 };
 
 /// `x`, or a copy without history when another tensor shares its numbers: they may be changed.
-Tensor own(Tensor x);
+Tensor copy_if_shared(Tensor x);
 
 /// Token ids, labels and positions: integers of a type of their own, so that differentiating one
 /// does not compile.

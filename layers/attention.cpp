@@ -68,7 +68,7 @@ MultiHeadAttention::MultiHeadAttention(const ModelOptions& model, Random& random
 
 Tensor MultiHeadAttention::placed(const Tensor& x, Index heads, const Context& context) const {
   if (!rotary) return x;
-  const Tensor turns = rotary_turns(x.dim(1), x.dim(2) / heads, context.position(), x.dtype());
+  const Tensor turns = rotary_cos_sin(x.dim(1), x.dim(2) / heads, context.position(), x.dtype());
   return qkv::rotary(x, heads, turns);
 }
 

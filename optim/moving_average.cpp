@@ -14,7 +14,7 @@ void approach(Tensor& average, const Tensor& value, double decay) {
     T* to = average.mutable_data<T>().data();
     const T* from = value.data<T>().data();
     const T kept = static_cast<T>(decay), taken = static_cast<T>(1 - decay);
-    parallel_for(cut(value.size(), 1), [=](Index begin, Index end) {
+    parallel_for(partition(value.size(), 1), [=](Index begin, Index end) {
       for (Index i = begin; i < end; ++i) to[i] = kept * to[i] + taken * from[i];
     });
   });

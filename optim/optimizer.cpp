@@ -201,17 +201,17 @@ void Optimizer::step(std::span<const NamedParameter> parameters, const Gradients
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     Parameter& parameter = *parameters[i].parameter;
     if (!gradients.has(parameter)) continue;
-    parameter.take_over();
+    parameter.make_unshared();
     const Entry& own = entry_of(parameters[i], i);
     for (Tensor* slot : own.slots)  // a checkpoint may hold it
-      if (!slot->unshared()) *slot = qkv::own(*slot);
+      if (!slot->unshared()) *slot = qkv::copy_if_shared(*slot);
     const Index size = parameter.value().size();
     sections.push_back(
         {parameter, gradients.of(parameter), own.slots, own.weight_decay, numbers, numbers + size});
     numbers += size;
   }
   // Threads share out the numbers of all parameters as if they stood in one row.
-  parallel_for(cut(numbers, operations_per_number), [&](Index begin, Index end) {
+  parallel_for(partition(numbers, operations_per_number), [&](Index begin, Index end) {
     for (Section section : sections) {
       const Index start = section.begin;
       section.begin = std::max(begin, start) - start;

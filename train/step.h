@@ -39,8 +39,8 @@ class Stepper {
   using Batches = std::vector<std::vector<Index>>;
   /// How each batch of a step is cut.
   struct Cut {
-    Pieces parts;
-    Pieces lanes;  ///< of the parts
+    Chunks parts;
+    Chunks lanes;  ///< of the parts
   };
 
   Batches batches();

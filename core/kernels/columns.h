@@ -79,7 +79,7 @@ void softmax_columns(const Columns<T>& x, T* max, T* sum) {
 /// Softmax backward with recomputed weights w: overwrites the scores `x` by w and `d`, the gradient
 /// of the weights, by the gradient of the scores, w (d - sum(d w)).
 template <class T>
-void softmax_columns_again(const Columns<T>& x, T* d, const T* max, const T* sum) {
+void softmax_columns_backward(const Columns<T>& x, T* d, const T* max, const T* sum) {
   for (Index c = 0; c < x.columns; c += width<T>) {
     const Vector<T> most = load(max + c), total = load(sum + c);
     const Vector<T> factor = total == 0 ? Vector<T>{} : 1 / total;

@@ -328,13 +328,13 @@ void parallel_gemm(Index m, Index n, Index k, T alpha, Matrix<const T> a, Matrix
                    Matrix<T> c) {
   for_each_block<T>(k, n, [&](Index k0, Index depth, Index j0, Index columns) {
     const Panels<T> panels(depth, columns, strided(b).from(k0, j0), b.transposed);
-    parallel_for(cut(panels.parts(), columns * depth / std::max<Index>(panels.parts(), 1)),
+    parallel_for(partition(panels.parts(), columns * depth / std::max<Index>(panels.parts(), 1)),
                  [&](Index begin, Index end) {
                    for (Index part = begin; part < end; ++part) panels.pack(part);
                  });
     // Fewer, taller pieces keep more of B in the cache.
     const Index most = std::max(m / 128, std::clamp<Index>(m / 32, 1, 8));
-    parallel_for(cut(m, columns * depth / 8, most), [&](Index begin, Index end) {
+    parallel_for(partition(m, columns * depth / 8, most), [&](Index begin, Index end) {
       multiply_panels(end - begin, columns, depth, alpha, strided(a).from(begin, k0), panels,
                       k0 ? T{1} : beta, Matrix<T>{c.data + begin * c.stride + j0, c.stride});
     });

@@ -82,6 +82,9 @@ void end_row(T* y, Index i, Index n, const Vector<T>& rest, Index width) {
   std::fill(y + i, y + width, T{0});
 }
 
+/// Estimated operations per element of a softmax.
+inline constexpr Index softmax_cost = 20;
+
 /// y = softmax of the first `n` of `width` elements, then zeros. All zeros if all n are -inf; NaN
 /// and +inf give NaN.
 template <class T>

@@ -55,7 +55,7 @@ inline Vector<float> reciprocal(const Vector<float>& x) {
 }
 
 #if defined(__AVX512F__)
-inline auto first_numbers(Index count) {
+inline auto first_lanes(Index count) {
   return static_cast<unsigned>((1ULL << count) - 1);
 }
 #endif
@@ -65,9 +65,9 @@ template <class T>
 Vector<T> load_part(const T* from, Index count) {
 #if defined(__AVX512F__)
   if constexpr (sizeof(T) == sizeof(float))
-    return _mm512_maskz_loadu_ps(static_cast<__mmask16>(first_numbers(count)), from);
+    return _mm512_maskz_loadu_ps(static_cast<__mmask16>(first_lanes(count)), from);
   else
-    return _mm512_maskz_loadu_pd(static_cast<__mmask8>(first_numbers(count)), from);
+    return _mm512_maskz_loadu_pd(static_cast<__mmask8>(first_lanes(count)), from);
 #else
   Vector<T> v = {};
   for (Index i = 0; i < count; ++i) v[i] = from[i];
@@ -90,9 +90,9 @@ template <class T>
 void store_part(T* to, const Vector<T>& v, Index count) {
 #if defined(__AVX512F__)
   if constexpr (sizeof(T) == sizeof(float))
-    _mm512_mask_storeu_ps(to, static_cast<__mmask16>(first_numbers(count)), v);
+    _mm512_mask_storeu_ps(to, static_cast<__mmask16>(first_lanes(count)), v);
   else
-    _mm512_mask_storeu_pd(to, static_cast<__mmask8>(first_numbers(count)), v);
+    _mm512_mask_storeu_pd(to, static_cast<__mmask8>(first_lanes(count)), v);
 #else
   for (Index i = 0; i < count; ++i) to[i] = v[i];
 #endif

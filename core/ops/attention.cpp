@@ -1,18 +1,24 @@
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <optional>
 
+#include "core/autograd.h"
 #include "core/kernels/columns.h"
 #include "core/kernels/gemm.h"
 #include "core/kernels/rows.h"
 #include "core/kernels/scratch.h"
 #include "core/ops.h"
+#include "core/ops/broadcast.h"
+#include "core/ops/checks.h"
+#include "core/ops/create.h"
 #include "core/ops/dropout.h"
-#include "core/ops/make.h"
+#include "core/parallel.h"
 
 namespace qkv {
 namespace {
 
+using namespace detail;
 using kernels::gemm;
 using kernels::Matrix;
 using kernels::Scratch;
@@ -26,7 +32,7 @@ struct Layout {
 
   Index head_width() const { return width / heads; }
   Index problems() const { return batch * heads; }
-  Pieces pieces() const { return cut(problems(), queries * keys * head_width() / 4); }
+  Chunks pieces() const { return partition(problems(), queries * keys * head_width() / 4); }
   /// Where head `problem % heads` of sequence `problem / heads` starts in an array [B, rows, D].
   Index start(Index problem, Index rows) const {
     return problem / heads * rows * width + problem % heads * head_width();
@@ -209,8 +215,8 @@ void drop_weights(const Layout& at, const Part& part, const Matrix<T>& weights,
                   const Random& random, double probability) {
   for (Index key = 0; key < part.keys; ++key) {
     T* row = weights.data + key * weights.stride;
-    drop(row, row, (part.problem * at.keys + key) * at.queries + part.begin, part.queries(), random,
-         probability);
+    apply_dropout(row, row, (part.problem * at.keys + key) * at.queries + part.begin,
+                  part.queries(), random, probability);
   }
 }
 
@@ -304,14 +310,13 @@ void backward_block(const Layout& at, const Block& block, const Backward<T>& b, 
   const T* by = b.normalisers + at.first_query(block.problem) + block.begin;
   std::copy_n(by, block.columns(), now.max.data());
   std::copy_n(by + at.first_query(at.problems()), block.columns(), now.sum.data());
-  kernels::softmax_columns_again(now.columns(block, weights), ds.data(), now.max.data(),
-                                 now.sum.data());
+  kernels::softmax_columns_backward(now.columns(block, weights), ds.data(), now.max.data(),
+                                    now.sum.data());
   if (dropout > 0) multiply(kept.data(), weights.data(), size);
   const Scores<T>& used = dropout > 0 ? kept : weights;
   if (b.dbias)
-    for_each_part<T>(at, block, [&](const Part& part) {
-      store_bias_gradient(at, part, ds.of(part), b.dbias);
-    });
+    for_each_part<T>(
+        at, block, [&](const Part& part) { store_bias_gradient(at, part, ds.of(part), b.dbias); });
   // Before the products, which may overflow.
   for (T& score : std::span(ds.data(), static_cast<std::size_t>(size))) score *= scale;
   for_each_part<T>(at, block, [&](const Part& part) {
@@ -352,9 +357,9 @@ void backward(const Layout& at, const Backward<T>& b, double dropout, const Rand
 Tensor attention_weights(const Tensor& q, const Tensor& k, const AttentionMask& mask,
                          const AttentionOptions& options) {
   const Layout at = checked_layout(q, k, mask, options);
-  return make({at.batch, at.heads, at.queries, at.keys}, q.dtype(), [&]<class T>(T* weights) {
-    const T *from_q = numbers(q, weights), *from_k = numbers(k, weights);
-    const T* bias = mask.bias ? numbers(mask.bias, weights) : nullptr;
+  return create({at.batch, at.heads, at.queries, at.keys}, q.dtype(), [&]<class T>(T* weights) {
+    const T *from_q = elements(q, weights), *from_k = elements(k, weights);
+    const T* bias = mask.bias ? elements(mask.bias, weights) : nullptr;
     parallel_for(at.pieces(), [&](Index begin, Index end) {
       for (Index p = begin; p < end; ++p) {
         const Head<T> head(at, p);
@@ -379,16 +384,16 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attent
   require(v.shape() == k.shape(), "[attention] values {} do not fit keys {}", v.shape(), k.shape());
   const double dropout = options.dropout;
   Tensor normalisers = Tensor::empty({2, at.batch, at.heads, at.queries}, q.dtype());
-  const Tensor y = make(q.shape(), q.dtype(), [&]<class T>(T* to) {
-    forward(at, numbers(q, to), numbers(k, to), numbers(v, to),
-            mask.bias ? numbers(mask.bias, to) : nullptr, dropout, random, to,
+  const Tensor y = create(q.shape(), q.dtype(), [&]<class T>(T* to) {
+    forward(at, elements(q, to), elements(k, to), elements(v, to),
+            mask.bias ? elements(mask.bias, to) : nullptr, dropout, random, to,
             normalisers.mutable_data<T>().data());
   });
   return record(
       "attention", y, {q, k, v, mask.bias},
       [=, q = q.detach(), k = k.detach(), v = v.detach()](const Tensor& dy,
                                                           InputGradients& inputs) {
-        Tensor dq = inputs.in_place_of(q);
+        Tensor dq = inputs.donated_or_new(q);
         Tensor dk = Tensor::zeros(k.shape(), k.dtype());
         Tensor dv = Tensor::zeros(k.shape(), k.dtype());
         Tensor dbias;

@@ -1,3 +1,5 @@
+#include "core/ops/broadcast.h"
+
 #include <algorithm>
 #include <span>
 #include <vector>
@@ -6,16 +8,16 @@
 #include <xtensor/xnoalias.hpp>
 
 #include "core/ops.h"
-#include "core/ops/make.h"
+#include "core/ops/create.h"
 
-namespace qkv {
+namespace qkv::detail {
 namespace {
 
 std::vector<std::size_t> sizes_of(const Shape& shape) {
   return {shape.begin(), shape.end()};
 }
 
-/// The tensor's numbers as an xtensor expression that does not own them.
+/// `data` as an xtensor expression that does not own it.
 template <class T>
 auto adapt(T* data, const Shape& shape) {
   return xt::adapt(data, static_cast<std::size_t>(shape.size()), xt::no_ownership(),
@@ -26,13 +28,13 @@ auto adapt(T* data, const Shape& shape) {
 
 Tensor broadcast_to(const Tensor& x, const Shape& shape) {
   if (x.shape() == shape) return x.detach();
-  return make(shape, x.dtype(), [&]<class T>(T* y) {
+  return create(shape, x.dtype(), [&]<class T>(T* y) {
     if (x.size() && std::ranges::equal(x.shape(), std::span(shape.end() - x.rank(), shape.end()))) {
       for (Index i = 0; i < shape.size(); i += x.size())
-        y = std::copy_n(numbers(x, y), x.size(), y);
+        y = std::copy_n(elements(x, y), x.size(), y);
       return;
     }
-    const auto from = adapt(numbers(x, y), x.shape());
+    const auto from = adapt(elements(x, y), x.shape());
     auto to = adapt(y, shape);
     xt::noalias(to) = xt::broadcast(from, sizes_of(shape));
   });
@@ -46,4 +48,4 @@ Tensor sum_to(const Tensor& x, const Shape& shape) {
   return result;
 }
 
-}  // namespace qkv
+}  // namespace qkv::detail

@@ -2,13 +2,11 @@
 
 #include <algorithm>
 
-namespace qkv {
+namespace qkv::detail {
 
-Shape with_size(const Shape& shape, int axis, Index size) {
-  std::array<Index, Shape::max_rank> sizes{};
-  std::ranges::copy(shape, sizes.begin());
-  sizes[static_cast<std::size_t>(axis)] = size;
-  return Shape(std::span<const Index>(sizes.data(), static_cast<std::size_t>(shape.rank())));
+void require_same_dtype(std::string_view op, const Tensor& a, const Tensor& b) {
+  require<TypeError>(a.dtype() == b.dtype(), "[{}] dtypes differ: {} and {}; convert one with to()",
+                     op, to_string(a.dtype()), to_string(b.dtype()));
 }
 
 void require_lengths(std::string_view op, const Tensor& x, const Indices& lengths) {
@@ -31,4 +29,4 @@ void require_targets(std::string_view op, const Tensor& logits, const Indices& t
                         op, target, classes);
 }
 
-}  // namespace qkv
+}  // namespace qkv::detail

@@ -4,11 +4,11 @@
 
 #include "core/tensor.h"
 
-/// What several ops ask of their operands; not for users of the library. Each throws "[op] ...".
-namespace qkv {
+/// What several ops require of their operands. Each check throws "[op] ...".
+namespace qkv::detail {
 
-/// `shape` with another size of `axis`.
-Shape with_size(const Shape& shape, int axis, Index size);
+/// Throws TypeError unless a and b have one dtype.
+void require_same_dtype(std::string_view op, const Tensor& a, const Tensor& b);
 
 /// x [B, T, D] and lengths [B], each in [0, T].
 void require_lengths(std::string_view op, const Tensor& x, const Indices& lengths);
@@ -16,4 +16,4 @@ void require_lengths(std::string_view op, const Tensor& x, const Indices& length
 /// logits [..., V] and targets [...] below V.
 void require_targets(std::string_view op, const Tensor& logits, const Indices& targets);
 
-}  // namespace qkv
+}  // namespace qkv::detail

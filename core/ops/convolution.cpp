@@ -1,10 +1,15 @@
 #include <algorithm>
 
+#include "core/autograd.h"
 #include "core/ops.h"
-#include "core/ops/make.h"
+#include "core/ops/checks.h"
+#include "core/ops/create.h"
+#include "core/parallel.h"
 
 namespace qkv {
 namespace {
+
+using namespace detail;
 
 /// Which numbers of a sequence a convolution's kernel meets at each of its places.
 struct Windows {
@@ -29,20 +34,20 @@ struct Windows {
 Tensor windows_of(const Tensor& x, const Windows& windows) {
   const Index columns = windows.columns(), rows = windows.places;
   const auto for_each_sequence = [=](Index cost, auto f) {
-    parallel_for(cut(windows.batch, cost), [=](Index begin, Index end) {
+    parallel_for(partition(windows.batch, cost), [=](Index begin, Index end) {
       for (Index b = begin; b < end; ++b) f(b);
     });
   };
-  const Tensor y = make({windows.batch, rows, columns}, x.dtype(), [&]<class T>(T* to) {
-    const T* from = numbers(x, to);
+  const Tensor y = create({windows.batch, rows, columns}, x.dtype(), [&]<class T>(T* to) {
+    const T* from = elements(x, to);
     for_each_sequence(2 * rows * columns, [=](Index b) {
       std::fill_n(to + b * rows * columns, rows * columns, T{0});
       windows.for_each(b, [=](Index i, Index j) { to[j] = from[i]; });
     });
   });
   return record("conv1d", y, {x}, [=, shape = x.shape()](const Tensor& dy, InputGradients& inputs) {
-    inputs.add(0, make(shape, dy.dtype(), [&]<class T>(T* dx) {
-                 const T* gradient = numbers(dy, dx);
+    inputs.add(0, create(shape, dy.dtype(), [&]<class T>(T* dx) {
+                 const T* gradient = elements(dy, dx);
                  const Index size = shape[1] * shape[2];
                  for_each_sequence(2 * rows * columns, [=](Index b) {
                    std::fill_n(dx + b * size, size, T{0});

@@ -1,17 +1,21 @@
 #include "core/ops/dropout.h"
 
+#include "core/autograd.h"
 #include "core/ops.h"
-#include "core/ops/make.h"
+#include "core/ops/create.h"
+#include "core/parallel.h"
 
 namespace qkv {
 namespace {
 
+using namespace detail;
+
 Tensor dropped(const Tensor& x, double probability, const Random& random) {
   constexpr Index philox = 8;
-  return make(x.shape(), x.dtype(), [&]<class T>(T* y) {
-    const T* from = numbers(x, y);
-    parallel_for(cut(x.size(), philox), [&, from](Index begin, Index end) {
-      drop(from + begin, y + begin, begin, end - begin, random, probability);
+  return create(x.shape(), x.dtype(), [&]<class T>(T* y) {
+    const T* from = elements(x, y);
+    parallel_for(partition(x.size(), philox), [&, from](Index begin, Index end) {
+      apply_dropout(from + begin, y + begin, begin, end - begin, random, probability);
     });
   });
 }

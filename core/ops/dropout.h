@@ -3,15 +3,18 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
+#include <span>
 
 #include "core/random.h"
 
-namespace qkv {
+namespace qkv::detail {
 
-/// Multiplies numbers `first` to `first + n` of a tensor, which `x` points to, by 0 with the given
-/// probability in (0, 1) and by 1 / (1 - probability) else. `y` may be `x`.
+/// y[i] = x[i] mask[first + i] for i in [0, n), where the mask is 0 with the given probability in
+/// (0, 1) and 1 / (1 - probability) elsewhere. `y` may be `x`.
 template <class T>
-void drop(const T* x, T* y, Index first, Index n, const Random& random, double probability) {
+void apply_dropout(const T* x, T* y, Index first, Index n, const Random& random,
+                   double probability) {
   const auto threshold =
       static_cast<std::uint32_t>(std::min(std::ceil(probability * 0x1p32), 0x1p32 - 1));
   const T factor = static_cast<T>(1 / (1 - probability));
@@ -25,4 +28,4 @@ void drop(const T* x, T* y, Index first, Index n, const Random& random, double p
   }
 }
 
-}  // namespace qkv
+}  // namespace qkv::detail

@@ -2,23 +2,42 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 
+#include "core/autograd.h"
 #include "core/kernels/math.h"
-#include "core/ops/make.h"
+#include "core/ops/broadcast.h"
+#include "core/ops/checks.h"
+#include "core/ops/create.h"
+#include "core/parallel.h"
 
-/// Helpers to write ops with that take one number at a time; not for users of the library.
-namespace qkv {
+/// Ops that compute each element from the elements at its position.
+namespace qkv::detail {
 
 /// Estimated operations of one call of exp, tanh or pow.
 inline constexpr Index transcendental = 16;
 
-/// log(1 + exp(x)) for x of any size.
+/// log(1 + exp(x)) without overflow.
 template <class T>
 T softplus_of(T x) {
   return std::max(x, T{0}) + std::log1p(math::exp(-std::fabs(x)));
 }
 
-/// y = f(a, b) with broadcasting. `da(dy, a, b)` and `db(dy, a, b)` give the operands' gradients.
+/// y[i] = f(xs[i]...) for tensors of one shape, on several threads. `cost` estimates the operations
+/// of one f.
+template <class F, class... Tensors>
+Tensor map(Index cost, F f, const Tensor& x, const Tensors&... others) {
+  return create(x.shape(), x.dtype(), [&]<class T>(T* y) {
+    const auto loop = [&](const auto*... inputs) {
+      parallel_for(partition(x.size(), cost), [=](Index begin, Index end) {
+        for (Index i = begin; i < end; ++i) y[i] = f(inputs[i]...);
+      });
+    };
+    loop(elements(x, y), elements(others, y)...);
+  });
+}
+
+/// y = f(a, b) with broadcasting. `da(dy, a, b)` and `db(dy, a, b)` are the operands' gradients.
 template <class F, class DA, class DB>
 Tensor binary(std::string_view op, const Tensor& a, const Tensor& b, F f, DA da, DB db) {
   require_same_dtype(op, a, b);
@@ -49,4 +68,4 @@ Tensor unary_from_output(std::string_view op, const Tensor& x, Index cost, F f, 
   });
 }
 
-}  // namespace qkv
+}  // namespace qkv::detail

@@ -1,12 +1,17 @@
+#include <cmath>
 #include <numbers>
 
 #include "core/kernels/rows.h"
 #include "core/ops.h"
+#include "core/ops/axes.h"
+#include "core/ops/broadcast.h"
 #include "core/ops/elementwise.h"
-#include "core/ops/product.h"
+#include "core/ops/matmul.h"
 
 namespace qkv {
 namespace {
+
+using namespace detail;
 
 constexpr double root = std::numbers::sqrt2 * std::numbers::inv_sqrtpi, cubic = 0.044715;
 
@@ -40,7 +45,7 @@ struct Gelu {
 /// `kernels::for_row` over n numbers, on several threads.
 template <class T, class F>
 void for_each_number(Index n, F f) {
-  parallel_for(cut(n, transcendental), [=](Index begin, Index end) {
+  parallel_for(partition(n, transcendental), [=](Index begin, Index end) {
     kernels::for_row<T>(end - begin, [=](auto at, auto put) {
       f([=](const T* x) { return at(x + begin); },
         [=](T* y, const kernels::Vector<T>& v) { put(y + begin, v); });
@@ -48,21 +53,37 @@ void for_each_number(Index n, F f) {
   });
 }
 
+/// The normal distribution's share below x.
+template <class T>
+T normal_share(T x) {
+  return std::erfc(-x * static_cast<T>(1 / std::numbers::sqrt2)) / 2;
+}
+
 }  // namespace
 
 Tensor gelu(const Tensor& x) {
-  const Tensor y = make(x.shape(), x.dtype(), [&]<class T>(T* to) {
-    const T* from = numbers(x, to);
+  const Tensor y = create(x.shape(), x.dtype(), [&]<class T>(T* to) {
+    const T* from = elements(x, to);
     for_each_number<T>(x.size(), [=](auto at, auto put) { put(to, Gelu(at(from)).value()); });
   });
   return record("gelu", y, {x}, [x = x.detach()](const Tensor& dy, InputGradients& inputs) {
-    inputs.add(0, make(x.shape(), x.dtype(), [&]<class T>(T* dx) {
-                 const T *from = numbers(x, dx), *gradient = numbers(dy, dx);
+    inputs.add(0, create(x.shape(), x.dtype(), [&]<class T>(T* dx) {
+                 const T *from = elements(x, dx), *gradient = elements(dy, dx);
                  for_each_number<T>(x.size(), [=](auto at, auto put) {
                    put(dx, at(gradient) * Gelu(at(from)).slope());
                  });
                }));
   });
+}
+
+Tensor gelu_exact(const Tensor& x) {
+  return unary_from_input(
+      "gelu_exact", x, 2 * transcendental, [](auto v) { return v * normal_share(v); },
+      []<class T>(T dy, T v) {
+        const T density =
+            static_cast<T>(std::numbers::inv_sqrtpi / std::numbers::sqrt2) * math::exp(-v * v / 2);
+        return dy * (normal_share(v) + v * density);
+      });
 }
 
 Tensor gelu_linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
@@ -72,10 +93,10 @@ Tensor gelu_linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   };
   const auto backward = [x = x.detach(), w = weight.detach()](const Tensor& dy,
                                                               InputGradients& inputs) {
-    const Index rows = along(x.shape(), x.rank() - 1).outer;
+    const Index rows = axis_view(x.shape(), x.rank() - 1).outer;
     const Tensor flat_dy = dy.with_shape({rows, w.dim(0)});
     Tensor dx = product(flat_dy, false, w, false);  // by gelu(x), then by x
-    Tensor y = inputs.in_place_of(x);
+    Tensor y = inputs.donated_or_new(x);
     dispatch(x.dtype(), [&](auto zero) {
       using T = decltype(zero);
       const T* from = x.data<T>().data();

@@ -1,16 +1,27 @@
+#include "core/ops/matmul.h"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "core/autograd.h"
 #include "core/kernels/gemm.h"
 #include "core/ops.h"
-#include "core/ops/make.h"
-#include "core/ops/product.h"
+#include "core/ops/axes.h"
+#include "core/ops/broadcast.h"
+#include "core/ops/checks.h"
+#include "core/ops/create.h"
+#include "core/parallel.h"
 
 namespace qkv {
 namespace {
 
+using namespace detail;
 using kernels::Matrix;
 
 /// Rows of [..., K] seen as [rows, K].
 Index rows_of(const Tensor& x) {
-  return along(x.shape(), x.rank() - 1).outer;
+  return axis_view(x.shape(), x.rank() - 1).outer;
 }
 
 /// The leading axes of `x`, then `rows` and `columns`.
@@ -29,19 +40,20 @@ bool one_matrix(const Tensor& x) {
 
 }  // namespace
 
-Tensor product(const Tensor& a, bool transpose_a, const Tensor& b, bool transpose_b, Tensor sum) {
+Tensor detail::product(const Tensor& a, bool transpose_a, const Tensor& b, bool transpose_b,
+                       Tensor sum) {
   const Index m = a.dim(transpose_a ? -1 : -2), k = a.dim(transpose_a ? -2 : -1);
   const Index n = b.dim(transpose_b ? -2 : -1);
   const Shape shape = with_matrix(one_matrix(a) ? b.shape() : a.shape(), m, n);
   const bool adds = static_cast<bool>(sum);
-  Tensor result = adds ? own(std::move(sum)) : Tensor::empty(shape, a.dtype());
+  Tensor result = adds ? copy_if_shared(std::move(sum)) : Tensor::empty(shape, a.dtype());
   dispatch(a.dtype(), [&](auto zero) {
     using T = decltype(zero);
     const T beta = adds ? T{1} : T{0};
     T* y = result.mutable_data<T>().data();
     const Index batch = shape.size() / std::max<Index>(m * n, 1);
     const Index step_a = one_matrix(a) ? 0 : m * k, step_b = one_matrix(b) ? 0 : k * n;
-    const T *from_a = numbers(a, y), *from_b = numbers(b, y);
+    const T *from_a = elements(a, y), *from_b = elements(b, y);
     const Index stride_a = a.dim(-1), stride_b = b.dim(-1);
     const auto multiply = [=](Index i, auto&& gemm) {
       gemm(m, n, k, T{1}, Matrix<const T>{from_a + i * step_a, stride_a, transpose_a},
@@ -49,7 +61,7 @@ Tensor product(const Tensor& a, bool transpose_a, const Tensor& b, bool transpos
            Matrix<T>{y + i * m * n, n});
     };
     if (batch == 1) return multiply(0, kernels::parallel_gemm<T>);
-    parallel_for(cut(batch, m * n * k / 8), [=](Index begin, Index end) {
+    parallel_for(partition(batch, m * n * k / 8), [=](Index begin, Index end) {
       for (Index i = begin; i < end; ++i) multiply(i, kernels::gemm<T>);
     });
   });
@@ -139,19 +151,20 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   const Index rows = rows_of(x), in = weight.dim(1), out = weight.dim(0);
   std::vector<Index> sizes(x.shape().begin(), x.shape().end());
   sizes.back() = out;
-  const Tensor y = make(Shape(sizes), x.dtype(), [&]<class T>(T* to) {
+  const Tensor y = create(Shape(sizes), x.dtype(), [&]<class T>(T* to) {
     if (bias) {
-      const T* b = numbers(bias, to);
-      parallel_for(cut(rows, out), [=](Index begin, Index end) {
+      const T* b = elements(bias, to);
+      parallel_for(partition(rows, out), [=](Index begin, Index end) {
         for (Index row = begin; row < end; ++row) std::copy_n(b, out, to + row * out);
       });
     }
-    kernels::parallel_gemm(rows, out, in, T{1}, {numbers(x, to), in},
-                           {numbers(weight, to), in, true}, bias ? T{1} : T{0}, Matrix<T>{to, out});
+    kernels::parallel_gemm(rows, out, in, T{1}, {elements(x, to), in},
+                           {elements(weight, to), in, true}, bias ? T{1} : T{0},
+                           Matrix<T>{to, out});
   });
   return record(
       "linear", y, {x, weight, bias},
-      [=, kept = Kept(x), w = weight.detach()](const Tensor& dy, InputGradients& inputs) {
+      [=, kept = SavedInput(x), w = weight.detach()](const Tensor& dy, InputGradients& inputs) {
         const Tensor x = kept.value();
         const Tensor flat_dy = dy.with_shape({rows, out}), flat_x = x.with_shape({rows, in});
         inputs.add(0, [&](Tensor sum) {

@@ -1,11 +1,18 @@
+#include <algorithm>
+
+#include "core/autograd.h"
 #include "core/kernels/gemm.h"
 #include "core/kernels/math.h"
 #include "core/ops.h"
-#include "core/ops/make.h"
+#include "core/ops/broadcast.h"
+#include "core/ops/checks.h"
+#include "core/ops/create.h"
+#include "core/parallel.h"
 
 namespace qkv {
 namespace {
 
+using namespace detail;
 using kernels::gemm;
 using kernels::Matrix;
 
@@ -126,7 +133,7 @@ struct Sequences {
   Index last_rows = 0;  ///< rows of the last state that follow each sequence's states in the result
 
   /// Sequences that one thread takes together, so that its matrix products are worth their while.
-  Pieces pieces() const { return {batch, std::max<Index>(batch / 16, 1)}; }
+  Chunks pieces() const { return {batch, std::max<Index>(batch / 16, 1)}; }
   Index position(Index step) const { return reverse ? time - 1 - step : step; }
   Index before(Index t) const { return reverse ? t + 1 : t - 1; }
   /// Whether a state comes in and the last one goes out: padding passes it on.
@@ -277,8 +284,8 @@ Tensor shifted(const Tensor& h, const Tensor& start, const Sequences& s) {
 /// The states with zeros in padding, and the last state after them: [B, T + last rows, H].
 Tensor with_last_state(const Trace& trace, const Sequences& s) {
   const Index n = s.width, last = s.position(s.time - 1);
-  return make({s.batch, s.time + s.last_rows, n}, trace.h.dtype(), [&]<class T>(T* y) {
-    const T *h = numbers(trace.h, y), *memory = numbers(trace.memory, y);
+  return create({s.batch, s.time + s.last_rows, n}, trace.h.dtype(), [&]<class T>(T* y) {
+    const T *h = elements(trace.h, y), *memory = elements(trace.memory, y);
     for (Index b = 0; b < s.batch; ++b) {
       const Index row = b * s.time, length = s.length(b);
       y = std::copy_n(h + row * n, length * n, y);
@@ -293,8 +300,8 @@ Tensor with_last_state(const Trace& trace, const Sequences& s) {
 Tensor without_padding(const Tensor& x, const Sequences& s) {
   if (s.lengths.size() == 0) return x;
   const Index width = x.dim(2);
-  return make(x.shape(), x.dtype(), [&]<class T>(T* y) {
-    const T* from = numbers(x, y);
+  return create(x.shape(), x.dtype(), [&]<class T>(T* y) {
+    const T* from = elements(x, y);
     for (Index b = 0; b < s.batch; ++b, from += s.time * width) {
       y = std::copy_n(from, s.length(b) * width, y);
       y = std::fill_n(y, (s.time - s.length(b)) * width, T{0});

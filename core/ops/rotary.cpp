@@ -1,17 +1,22 @@
 #include <cmath>
 
+#include "core/autograd.h"
 #include "core/ops.h"
-#include "core/ops/make.h"
+#include "core/ops/checks.h"
+#include "core/ops/create.h"
+#include "core/parallel.h"
 
 namespace qkv {
 namespace {
 
+using namespace detail;
+
 /// Turns number i of each head with number i + width / 2, in the direction `sign`.
 Tensor turned(const Tensor& x, Index heads, const Tensor& turns, int sign) {
   const Index time = x.dim(1), half = x.dim(2) / heads / 2, rows = x.dim(0) * time;
-  return make(x.shape(), x.dtype(), [&]<class T>(T* y) {
-    const T *from = numbers(x, y), *turn = numbers(turns, y);
-    parallel_for(cut(rows, x.dim(2)), [=](Index begin, Index end) {
+  return create(x.shape(), x.dtype(), [&]<class T>(T* y) {
+    const T *from = elements(x, y), *turn = elements(turns, y);
+    parallel_for(partition(rows, x.dim(2)), [=](Index begin, Index end) {
       for (Index row = begin; row < end; ++row) {
         const T *cosine = turn + row % time * 2 * half, *sine = cosine + half;
         for (Index head = 0; head < heads; ++head) {
@@ -30,11 +35,11 @@ Tensor turned(const Tensor& x, Index heads, const Tensor& turns, int sign) {
 
 }  // namespace
 
-Tensor rotary_turns(Index time, Index head_width, Index first, DType dtype) {
+Tensor rotary_cos_sin(Index time, Index head_width, Index first, DType dtype) {
   require<ValueError>(head_width % 2 == 0, "[rotary] the width of a head must be even, got {}",
                       head_width);
   const Index half = head_width / 2;
-  return make({time, head_width}, dtype, [&]<class T>(T* turns) {
+  return create({time, head_width}, dtype, [&]<class T>(T* turns) {
     for (Index t = 0; t < time; ++t, turns += head_width)
       for (Index i = 0; i < half; ++i) {
         const double exponent = static_cast<double>(i) / static_cast<double>(half);

@@ -7,7 +7,7 @@
 #include "core/kernels/vector.h"
 #include "core/ops.h"
 #include "core/parameter.h"
-#include "tests/support/numbers.h"
+#include "tests/support/randn.h"
 
 namespace qkv::tests {
 namespace {
@@ -92,13 +92,13 @@ void check_against_definition(const Drawn& d, DType dtype, double tolerance) {
   CAPTURE(d.heads);
   CAPTURE(d.head_width);
   CAPTURE(d.mask.causal);
-  const Parameter q(numbers({d.batch, d.queries, d.width()}, dtype, 1));
-  const Parameter k(numbers({d.batch, d.keys, d.width()}, dtype, 2));
-  const Parameter v(numbers({d.batch, d.keys, d.width()}, dtype, 3));
+  const Parameter q(randn({d.batch, d.queries, d.width()}, dtype, 1));
+  const Parameter k(randn({d.batch, d.keys, d.width()}, dtype, 2));
+  const Parameter v(randn({d.batch, d.keys, d.width()}, dtype, 3));
   const Tensor y = attention(q, k, v, d.mask, d.options(), no_dropout);
   const Tensor expected = by_definition(q, k, v, d);
   CHECK(largest_difference(y, expected) < tolerance);
-  const Tensor weights = numbers(y.shape(), dtype, 4);
+  const Tensor weights = randn(y.shape(), dtype, 4);
   const Gradients gradients = gradients_of(sum(y * weights));
   const Gradients expected_gradients = gradients_of(sum(expected * weights));
   for (const Parameter* x : {&q, &k, &v})
@@ -129,7 +129,7 @@ TEST_CASE("under a causal mask with key lengths a short query does not attend to
 }
 
 TEST_CASE("queries before the first key of a causal mask give zeros and finite gradients") {
-  const Parameter q(numbers({2, 3, 4})), k(numbers({2, 2, 4})), v(numbers({2, 2, 4}));
+  const Parameter q(randn({2, 3, 4})), k(randn({2, 2, 4})), v(randn({2, 2, 4}));
   const Tensor y = attention(q, k, v, {{}, true}, {}, no_dropout);
   for (const double value : slice(y, 1, 0, 1).values()) CHECK(value == 0);
   const Gradients gradients = gradients_of(sum(y * y));
@@ -150,7 +150,7 @@ TEST_CASE("scores of NaN and +inf reach every weight of their query") {
 }
 
 TEST_CASE("attention's scale must be finite") {
-  const Tensor x = numbers({1, 2, 4});
+  const Tensor x = randn({1, 2, 4});
   CHECK_THROWS_WITH_AS(attention(x, x, x, {}, {.scale = std::nan("")}, no_dropout),
                        "[attention] scale must be finite, got nan", ValueError);
 }

@@ -4,7 +4,7 @@
 
 #include "core/ops.h"
 #include "core/parameter.h"
-#include "tests/support/numbers.h"
+#include "tests/support/randn.h"
 
 // Ops partition a large batch; each sequence must come out as it does alone, also with its own
 // length.
@@ -48,15 +48,15 @@ void check_close(const Tensor& a, const Tensor& b, double tolerance) {
 void check_batch(const std::vector<Shape>& weight_shapes, const Op& op) {
   for (const auto& [dtype, tolerance] :
        {std::pair(DType::float64, 1e-10), std::pair(DType::float32, 3e-4)}) {
-    const Parameter x(numbers({batch, time, width}, dtype));
+    const Parameter x(randn({batch, time, width}, dtype));
     std::vector<Parameter> weights;
     for (const Shape& shape : weight_shapes)
-      weights.emplace_back(0.3 * numbers(shape, dtype, weights.size() + 1));
+      weights.emplace_back(0.3 * randn(shape, dtype, weights.size() + 1));
     const auto lengths = some_lengths();
     const Tensor whole = op(x, Indices(lengths, {batch}), weights),
                  alone = one_by_one(op, x, lengths, weights);
     check_close(whole, alone, tolerance);
-    const Tensor factors = numbers(whole.shape(), dtype, 99);
+    const Tensor factors = randn(whole.shape(), dtype, 99);
     const Gradients a = gradients_of(sum(whole * factors)), b = gradients_of(sum(alone * factors));
     check_close(a.of(x), b.of(x), tolerance);
     for (const Parameter& weight : weights) check_close(a.of(weight), b.of(weight), tolerance);

@@ -5,7 +5,7 @@
 
 #include "core/ops.h"
 #include "core/parameter.h"
-#include "tests/support/numbers.h"
+#include "tests/support/randn.h"
 
 namespace qkv::tests {
 namespace {
@@ -78,7 +78,7 @@ TEST_CASE("an op inside another reports under the name that was called") {
 
 TEST_CASE("products over no elements are zeros, or the bias") {
   for (const Index out : {3, 70}) {
-    const Parameter x(Tensor::zeros({2, 5, 0})), w(Tensor::zeros({out, 0})), b(numbers({out}));
+    const Parameter x(Tensor::zeros({2, 5, 0})), w(Tensor::zeros({out, 0})), b(randn({out}));
     for (auto* op : {linear, gelu_linear}) {
       for (const double value : op(x, w, {}).values()) CHECK(value == 0);
       const Tensor y = op(x, w, b);

@@ -83,16 +83,16 @@ TEST_CASE(
 }
 
 TEST_CASE("an op that computes its input again in backward gives the gradients of the kept input") {
-  const In numbers = inputs_of({"", "", {{4, 6}, {6}, {6}, {3, 6}}, {}}, DType::float32);
-  const Parameter x(numbers[0]), gain(numbers[1]), bias(numbers[2]), w(numbers[3]);
+  const In drawn = inputs_of({"", "", {{4, 6}, {6}, {6}, {3, 6}}, {}}, DType::float32);
+  const Parameter x(drawn[0]), gain(drawn[1]), bias(drawn[2]), w(drawn[3]);
   for (const auto& normalised :
        {layer_norm(x, gain, bias), layer_norm(x, gain, Tensor()), rms_norm(x, gain)}) {
     const auto gradients = [&](const Tensor& h) {
       const Gradients all = gradients_of(sum(linear(h, w, Tensor()) * linear(h, w, Tensor())));
       return std::vector{all.of(x).values(), all.of(gain).values(), all.of(w).values()};
     };
-    CHECK(normalised.node()->repeats());
-    CHECK(normalised.node()->repeat().values() == normalised.values());
+    CHECK(normalised.node()->recomputable());
+    CHECK(normalised.node()->recompute().values() == normalised.values());
     // A change of shape hides the op, so that the numbers are kept.
     CHECK(gradients(normalised) == gradients(reshape(normalised, {2, 2, 6})));
   }
@@ -134,7 +134,7 @@ TEST_CASE("every op of core/ops.h has a row in the table of op samples") {
         declared.insert(line.substr(result.size(), line.find('(') - result.size()));
   CHECK(declared.size() > 20);
   declared.erase("attention_weights");  // constants, tested with attention and rotary
-  declared.erase("rotary_turns");
+  declared.erase("rotary_cos_sin");
   std::set<std::string> sampled;
   for (const OpCase& sample : op_cases()) sampled.insert(sample.op);
   for (const std::string& name : declared) {
@@ -145,12 +145,12 @@ TEST_CASE("every op of core/ops.h has a row in the table of op samples") {
 
 TEST_CASE("results do not depend on the number of threads, bit for bit") {
   const int before = threads();
-  const auto numbers = [](const Shape& shape) {
+  const auto uniform = [](const Shape& shape) {
     return inputs_of({"", "", {shape}, {}}, DType::float32)[0];
   };
   const auto run = [&](int count) {
     set_threads(count);
-    const Parameter x(numbers({64, 24, 96})), w(numbers({96, 96})), b(numbers({96}));
+    const Parameter x(uniform({64, 24, 96})), w(uniform({96, 96})), b(uniform({96}));
     const AttentionMask mask{{}, true};
     const Tensor h = gelu(linear(layer_norm(x, b, b), w, b));
     const Tensor y = attention(h, h, h, mask, {.heads = 4, .scale = 0.2, .dropout = 0.1},

@@ -67,9 +67,9 @@ TEST_CASE("arguments outside their domain are named") {
                        "[attention] 3 heads do not divide the width 4", ValueError);
 }
 
-TEST_CASE("number types do not mix silently") {
+TEST_CASE("dtypes do not mix silently") {
   CHECK_THROWS_WITH_AS(ones({2}) + Tensor::zeros({2}, DType::float64),
-                       "[add] number types differ: float32 and float64; convert one with to()",
+                       "[add] dtypes differ: float32 and float64; convert one with to()",
                        TypeError);
 }
 
@@ -124,7 +124,7 @@ TEST_CASE("what stands in the padding reaches neither attention's value nor its 
   const In in = inputs_of({"", "", {{3, 1, 2}, {3, 5, 2}}, {}}, DType::float32);
   const std::array<Index, 3> lengths{5, 2, 0};
   const auto run = [&](float filler) {
-    Tensor padded = own(in[1]);
+    Tensor padded = copy_if_shared(in[1]);
     const auto numbers = padded.mutable_data<float>();
     for (std::size_t b = 0; b < 3; ++b)
       std::fill(numbers.begin() + static_cast<std::ptrdiff_t>(10 * b) + 2 * lengths[b],

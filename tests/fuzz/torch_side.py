@@ -326,7 +326,7 @@ def rms_norm(x, gain, epsilon):
     return x / (x.square().mean(-1, keepdim=True) + epsilon).sqrt() * gain
 
 
-def rotary_turns(time, width, first, dtype):
+def rotary_cos_sin(time, width, first, dtype):
     half = width // 2
     return (first + torch.arange(time).double())[:, None] / 10000**(torch.arange(half).double() / half)
 
@@ -435,7 +435,7 @@ def MultiHeadAttention(inputs, parameters, mask, options, cross=False):
             del rest[:count]
         own = y.shape[-1] // part
         if turns and not cross and options["position"] == "rotary":
-            y = rotary(y, own, rotary_turns(y.shape[1], part, 0, y.dtype))
+            y = rotary(y, own, rotary_cos_sin(y.shape[1], part, 0, y.dtype))
         return y.unflatten(-1, (own, part)).repeat_interleave(heads // own, 2).flatten(2)
 
     q = projected(query, kind == "learned", True)

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "core/ops.h"
-#include "tests/support/numbers.h"
+#include "tests/support/randn.h"
 
 using namespace qkv;
 
@@ -37,7 +37,7 @@ TEST_CASE("the first principal component lies along the longest direction") {
 }
 
 TEST_CASE("principal components keep all distances when none is left out") {
-  const Tensor points = tests::numbers({5, 3});
+  const Tensor points = tests::randn({5, 3});
   const Tensor projected = principal_components(points, 3).project(points);
   const auto distance = [](const Tensor& x, Index a, Index b) {
     const Tensor d = slice(x, 0, a, a + 1) - slice(x, 0, b, b + 1);

@@ -42,7 +42,7 @@ TEST_CASE("parameter-free attention is softmax(X X^T) X") {
   ModelOptions options = small(AttentionKind::parameter_free);
   options.scale = false;
   const MultiHeadAttention attend(options, random);
-  const Tensor x = numbers({1, 3, 6});
+  const Tensor x = randn({1, 3, 6});
   Context context;
   const auto actual = attend(x, x, {}, context).values();
   const auto expected = matmul(softmax(matmul(x, x, Transpose::second)), x).values();
@@ -54,7 +54,7 @@ TEST_CASE("uniform attention gives every key the same weight") {
   MultiHeadAttention attend(small(AttentionKind::uniform), random);
   Recorder recorder(attend);
   Context context(&recorder);
-  const Tensor x = numbers({1, 4, 6});
+  const Tensor x = randn({1, 4, 6});
   attend(x, x, {}, context);
   for (const double weight : recorder.at("weights").values())
     CHECK(weight == doctest::Approx(0.25));
@@ -80,7 +80,7 @@ TEST_CASE("an encoder lists the same paths as its checkpoints") {
 }
 
 TEST_CASE("whole encoders of every form of attention pass the gradient check in float64") {
-  const Tensor x = numbers({2, 4, 6}, DType::float64);
+  const Tensor x = randn({2, 4, 6}, DType::float64);
   const AttentionMask mask{Indices({4, 2}, {2}), false};
   for (const auto kind :
        {AttentionKind::learned, AttentionKind::uniform, AttentionKind::parameter_free}) {
@@ -102,7 +102,7 @@ TEST_CASE("an encoder in training, with dropout, passes the gradient check") {
   options.dropout = 0.3;
   const Surroundings alone;
   Transformer encoder(options, random);
-  const Tensor x = numbers({2, 4, 6}, DType::float64);
+  const Tensor x = randn({2, 4, 6}, DType::float64);
   const GradientCheck check = checked(encoder, [&] {
     Context context(Random(1, Purpose::dropout));
     return encoder(x, alone, context);

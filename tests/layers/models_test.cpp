@@ -102,7 +102,7 @@ TEST_CASE("a convolution keeps the length of its sequence, whatever its kernel")
   for (const Index kernel : {1, 2, 3, 4, 9}) {
     Random random = fresh();
     const Conv1d layer(2, 3, kernel, random);
-    CHECK(layer(numbers({2, 5, 2})).shape() == Shape{2, 5, 3});
+    CHECK(layer(randn({2, 5, 2})).shape() == Shape{2, 5, 3});
   }
 }
 
@@ -184,7 +184,7 @@ TEST_CASE("heads that share keys and values equal full heads with repeated weigh
   repeat(*full.w_k, *shared.w_k);
   repeat(*full.w_v, *shared.w_v);
   Context context;
-  const Tensor x = numbers({2, 3, 8});
+  const Tensor x = randn({2, 3, 8});
   const auto a = shared(x, x, {}, context).values(), b = full(x, x, {}, context).values();
   for (std::size_t i = 0; i < a.size(); ++i) CHECK(a[i] == doctest::Approx(b[i]));
 }
@@ -284,7 +284,7 @@ TEST_CASE("an encoder has no decoder that looks at a memory") {
   const auto model = make_model(transformer, 9, random);
   Context context;
   CHECK_THROWS_WITH_AS(
-      model->decode(Indices({1}, {1, 1}), numbers({1, 2, 8}), Indices({2}, {1}), context),
+      model->decode(Indices({1}, {1, 1}), randn({1, 2, 8}), Indices({2}, {1}), context),
       "[model] this kind of model has no decoder that looks at a memory", ValueError);
 }
 

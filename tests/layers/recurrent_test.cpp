@@ -98,7 +98,7 @@ TEST_CASE("two runs that hand on the state are one run, in either direction") {
     options.layers = 1;
     Recurrent layer(options, random);
     Context context;
-    const Tensor x = numbers({2, 5, 4});
+    const Tensor x = randn({2, 5, 4});
     for (const bool reverse : {false, true}) {
       CAPTURE(reverse);
       layer.layers[0][0].reverse = reverse;
@@ -123,7 +123,7 @@ TEST_CASE("the last state is that after the last step that is not padding") {
     Random random = fresh();
     const Recurrent layer(small(cell, true), random);
     Context context;
-    const Tensor x = numbers({3, 4, 4}), start = numbers({4, 3, 2}, DType::float32, 1);
+    const Tensor x = randn({3, 4, 4}), start = randn({4, 3, 2}, DType::float32, 1);
     const RecurrentState initial{start, cell == CellKind::lstm ? start * 2 : Tensor()};
     const RecurrentOutput padded = layer(x, lengths, initial, context);
     for (Index b = 0; b < 3; ++b) {
@@ -155,7 +155,7 @@ TEST_CASE(
     Recurrent layer(small(cell, true), random);
     Context context;
     const auto run = [&](double filler) {
-      const Tensor x = numbers({1, 3, 4});
+      const Tensor x = randn({1, 3, 4});
       const Tensor padded = concatenate({x, Tensor::full({1, 2, 4}, filler)}, 1);
       const Tensor y = layer(padded, Indices({3}, {1}), context);
       const Gradients gradients = gradients_of(sum(y * y));
@@ -172,20 +172,20 @@ TEST_CASE("an initial state that does not fit is an error with the shape that do
   Random random = fresh();
   const Recurrent layer(small(CellKind::gru, true), random);
   Context context;
-  const Tensor x = numbers({3, 5, 4});
-  CHECK_THROWS_WITH_AS(layer(x, {}, {numbers({2, 3, 2})}, context),
+  const Tensor x = randn({3, 5, 4});
+  CHECK_THROWS_WITH_AS(layer(x, {}, {randn({2, 3, 2})}, context),
                        "[recurrent] an initial state of 4 layers and directions has the shape (4, "
                        "B, H), got (2, 3, 2)",
                        ShapeError);
-  CHECK_THROWS_WITH_AS(layer(x, {}, {numbers({4, 3, 4})}, context),
+  CHECK_THROWS_WITH_AS(layer(x, {}, {randn({4, 3, 4})}, context),
                        "[gru] an initial state of x (3, 5, 4) has the shape (3, 2), got (3, 4)",
                        ShapeError);
-  CHECK_THROWS_WITH_AS(layer(x, {}, {{}, numbers({4, 3, 2})}, context),
+  CHECK_THROWS_WITH_AS(layer(x, {}, {{}, randn({4, 3, 2})}, context),
                        "[gru] has no cell state, but one is given", ShapeError);
 }
 
 TEST_CASE("recurrent layers drop values between them, and neither before nor after") {
-  const Tensor x = numbers({2, 3, 4});
+  const Tensor x = randn({2, 3, 4});
   for (const Index layers : {1, 2}) {
     CAPTURE(layers);
     ModelOptions options = small(CellKind::gru, true);

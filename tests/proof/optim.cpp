@@ -5,7 +5,7 @@
 #include "optim/moving_average.h"
 #include "optim/optimizer.h"
 #include "tests/proof/proof.h"
-#include "tests/support/numbers.h"
+#include "tests/support/randn.h"
 
 namespace qkv::tests {
 namespace {
@@ -24,9 +24,9 @@ struct Variant {
 /// A linear layer with an embedding on top, so that each group of parameters has a member.
 struct Model final : Module {
   explicit Model(DType dtype)
-      : weight(numbers({3, 4}, dtype, 1)),
-        bias(numbers({3}, dtype, 2)),
-        embedding(numbers({5, 3}, dtype, 3)) {}
+      : weight(randn({3, 4}, dtype, 1)),
+        bias(randn({3}, dtype, 2)),
+        embedding(randn({5, 3}, dtype, 3)) {}
 
   Tensor loss(const Tensor& x, const Indices& ids, const Tensor& targets) const {
     return mean_squared_error(linear(x, weight, bias) + qkv::embedding(embedding, ids), targets);
@@ -42,7 +42,7 @@ struct Model final : Module {
 void write_steps(Proof& proof, const std::string& path, const Variant& variant, DType dtype) {
   Model model(dtype);
   const auto named = parameters(model);
-  const Tensor x = numbers({6, 4}, dtype, 4), targets = numbers({6, 3}, dtype, 5);
+  const Tensor x = randn({6, 4}, dtype, 4), targets = randn({6, 3}, dtype, 5);
   proof.write(path + ".x", x);
   proof.write(path + ".targets", targets);
   const auto optimizer = make_optimizer(variant.optimizer);

@@ -3,7 +3,7 @@
 #include "core/gradient_check.h"
 #include "core/ops.h"
 #include "optim/optimizer.h"
-#include "tests/support/numbers.h"
+#include "tests/support/randn.h"
 
 namespace qkv::tests {
 namespace {
@@ -13,12 +13,12 @@ constexpr int row_steps = 10;
 
 /// Writes a row's values, output, gradients and what ten steps make of the values, in one type.
 void write_row(Proof& proof, const std::string& path, const ProofRow& row) {
-  const auto weighted = [&](const Tensor& y) { return sum(y * numbers(y.shape(), y.dtype())); };
+  const auto weighted = [&](const Tensor& y) { return sum(y * randn(y.shape(), y.dtype())); };
   for (const auto& [name, parameter] : row.parameters)
     proof.write(path + ".values." + name, parameter->value());
   const Tensor y = row.output();
   proof.write(path + ".output", y);
-  proof.write(path + ".weights", numbers(y.shape(), y.dtype()));
+  proof.write(path + ".weights", randn(y.shape(), y.dtype()));
   const auto optimizer = make_optimizer(row_optimizer);
   for (int step = 0; step < row_steps; ++step) {
     const Gradients gradients = gradients_of(weighted(row.output()));
@@ -43,7 +43,7 @@ void Proof::add(const std::string& section, const ProofRow& row) {
   const std::string path = add(section, row.label);
   const GradientCheck check = check_gradients(row.parameters, [&] {
     const Tensor y = row.output();
-    return sum(y * numbers(y.shape(), y.dtype()));
+    return sum(y * randn(y.shape(), y.dtype()));
   });
   write(path + ".gradient_check", Tensor::scalar(check.error, DType::float64));
   std::vector<Tensor> start;
@@ -59,7 +59,7 @@ void prove_module(Proof& proof, const std::string& section, const std::string& l
                   Module& module, const std::vector<Shape>& inputs, const ModuleCall& call) {
   std::uint64_t stream = 0;
   std::vector<Parameter> tensors;
-  for (const Shape& shape : inputs) tensors.emplace_back(numbers(shape, DType::float64, ++stream));
+  for (const Shape& shape : inputs) tensors.emplace_back(randn(shape, DType::float64, ++stream));
   ProofRow row{label, {}, [&] {
                  Context context;
                  return call({tensors.begin(), tensors.end()}, context);
@@ -67,7 +67,7 @@ void prove_module(Proof& proof, const std::string& section, const std::string& l
   for (std::size_t i = 0; i < tensors.size(); ++i)
     row.parameters.push_back({fmt::format("inputs.{}", i), &tensors[i]});
   for (const auto& [path, parameter] : parameters(module)) {
-    parameter->assign(numbers(parameter->shape(), DType::float64, ++stream) * 0.3);
+    parameter->assign(randn(parameter->shape(), DType::float64, ++stream) * 0.3);
     row.parameters.push_back({"parameters." + path, parameter});
   }
   proof.add(section, row);

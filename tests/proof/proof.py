@@ -161,7 +161,7 @@ def enumerators(header, name):
 def ops():
     """Every function of core/ops.h that can be differentiated."""
     text = (ROOT / "core/ops.h").read_text()
-    constants = {"attention_weights", "rotary_turns"}
+    constants = {"attention_weights", "rotary_cos_sin"}
     return set(re.findall(r"^(?:Tensor|std::vector<Tensor>|TopK) (\w+)\(", text, re.M)) - constants
 
 

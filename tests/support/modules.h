@@ -8,7 +8,7 @@
 
 #include "core/gradient_check.h"
 #include "layers/model.h"
-#include "tests/support/numbers.h"
+#include "tests/support/randn.h"
 
 namespace qkv::tests {
 
@@ -34,7 +34,7 @@ inline void assign_normal(Module& module) {
   std::uint64_t stream = 0;
   for (const auto& [path, parameter] : parameters(module))
     if (parameter->shape().rank() == 2)
-      parameter->assign(0.7 * numbers(parameter->shape(), DType::float32, stream++));
+      parameter->assign(0.7 * randn(parameter->shape(), DType::float32, stream++));
 }
 
 /// Gradient check of a whole module in float64, with biases and gains moved away from 0 and 1.
@@ -44,10 +44,10 @@ GradientCheck checked(Module& module, Call call) {
   std::uint64_t stream = 0;
   for (const auto& [path, parameter] : parameters(module))
     parameter->assign(parameter->value() +
-                      0.1 * numbers(parameter->shape(), DType::float64, stream++));
+                      0.1 * randn(parameter->shape(), DType::float64, stream++));
   return check_gradients(parameters(module), [&] {
     const Tensor y = call();
-    return sum(y * numbers(y.shape(), DType::float64, 99));
+    return sum(y * randn(y.shape(), DType::float64, 99));
   });
 }
 

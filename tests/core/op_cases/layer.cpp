@@ -151,7 +151,7 @@ const std::vector<OpCase>& layer_cases() {
       {"rotary",
        "two heads",
        {{2, 3, 8}},
-       [](const In& x) { return rotary(x[0], 2, rotary_turns(3, 4, 5, x[0].dtype())); }},
+       [](const In& x) { return rotary(x[0], 2, rotary_cos_sin(3, 4, 5, x[0].dtype())); }},
       {"dropout", "half", {{4, 5}}, [](const In& x) { return dropout(x[0], 0.5, random); }},
       {"matmul", "two vectors", {{4}, {4}}, [](const In& x) { return matmul(x[0], x[1]); }},
       {"matmul",

@@ -513,11 +513,11 @@ void draw_rotary(Builder& b) {
   const Index time = b.size(17);
   const std::size_t x = b.like({b.size(5), time, turn.heads * turn.part});
   b.add("rotary", {x},
-        {fmt::format("rotary($0, {}, rotary_turns({}, {}, {}, dtype))", turn.heads, time, turn.part,
+        {fmt::format("rotary($0, {}, rotary_cos_sin({}, {}, {}, dtype))", turn.heads, time, turn.part,
                      turn.first),
          [=](const In& in) {
            return rotary(in[0], turn.heads,
-                         rotary_turns(time, turn.part, turn.first, in[0].dtype()));
+                         rotary_cos_sin(time, turn.part, turn.first, in[0].dtype()));
          },
          [=](const Arrays& in) { return turn(in[0]); }});
 }
@@ -583,7 +583,7 @@ const std::map<std::string, OpDraw>& layer_draws() {
       {"layer_norm", draw_layer_norm},
       {"rms_norm", draw_rms_norm},
       {"rotary", draw_rotary},
-      {"rotary_turns", draw_rotary},
+      {"rotary_cos_sin", draw_rotary},
       {"conv1d", draw_conv1d},
       {"dropout", draw_dropout},
   };

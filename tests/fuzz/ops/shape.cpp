@@ -1,5 +1,6 @@
 #include <numeric>
 
+#include "core/ops/axes.h"
 #include "tests/fuzz/formulas.h"
 
 namespace qkv::fuzz {
@@ -57,7 +58,8 @@ Array joined(const Arrays& parts, int axis) {
                   [](const auto&) -> Index { return -1; });
   Index begin = 0;
   for (const Array& part : parts) {
-    const AxisView to = along(y.shape, axis), from = along(part.shape, axis);
+    const detail::AxisView to = detail::axis_view(y.shape, axis);
+    const detail::AxisView from = detail::axis_view(part.shape, axis);
     for (Index i = 0; i < part.size(); ++i) {
       const Index outer = i / std::max<Index>(1, from.length * from.inner),
                   rest = i % std::max<Index>(1, from.length * from.inner);

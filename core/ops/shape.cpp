@@ -2,12 +2,18 @@
 
 #include <algorithm>
 
+#include "core/autograd.h"
 #include "core/ops.h"
+#include "core/ops/axes.h"
+#include "core/ops/broadcast.h"
 #include "core/ops/checks.h"
-#include "core/ops/make.h"
+#include "core/ops/create.h"
+#include "core/parallel.h"
 
 namespace qkv {
 namespace {
+
+using namespace detail;
 
 Tensor permuted(const Tensor& x, std::span<const int> axes) {
   const int rank = x.rank();
@@ -21,12 +27,12 @@ Tensor permuted(const Tensor& x, std::span<const int> axes) {
     steps[i] = stride[static_cast<std::size_t>(axes[i])];
   }
   const Shape shape(std::span<const Index>(sizes.data(), axes.size()));
-  return make(shape, x.dtype(), [&]<class T>(T* y) {
-    const T* from = numbers(x, y);
+  return create(shape, x.dtype(), [&]<class T>(T* y) {
+    const T* from = elements(x, y);
     const Index inner = rank ? sizes[static_cast<std::size_t>(rank - 1)] : 1;
     const Index inner_step = rank ? steps[static_cast<std::size_t>(rank - 1)] : 1;
     const Index rows = inner ? shape.size() / inner : 0;
-    parallel_for(cut(rows, 2 * inner), [=](Index begin, Index end) {
+    parallel_for(partition(rows, 2 * inner), [=](Index begin, Index end) {
       for (Index row = begin; row < end; ++row) {
         Index offset = 0, rest = row;
         for (int axis = rank - 2; axis >= 0; --axis) {
@@ -62,9 +68,9 @@ void copy_rows(const T* from, const Rows& source, T* to, const Rows& target, Ind
 Tensor sliced(const Tensor& x, int axis, Index begin, Index end, Index step = 1) {
   const Index length = (end - begin + step - 1) / step;
   const Shape shape = with_size(x.shape(), axis, length);
-  return make(shape, x.dtype(), [&]<class T>(T* y) {
-    copy_rows(numbers(x, y), {along(x.shape(), axis), begin, step}, y, {along(shape, axis)},
-              length);
+  return create(shape, x.dtype(), [&]<class T>(T* y) {
+    copy_rows(elements(x, y), {axis_view(x.shape(), axis), begin, step}, y,
+              {axis_view(shape, axis)}, length);
   });
 }
 
@@ -149,8 +155,8 @@ Tensor slice(const Tensor& x, int axis, Index begin, Index end, Index step) {
                   Tensor dx = Tensor::zeros(shape, dy.dtype());
                   dispatch(dy.dtype(), [&](auto zero) {
                     using T = decltype(zero);
-                    copy_rows(dy.data<T>().data(), {along(dy.shape(), normal)},
-                              dx.mutable_data<T>().data(), {along(shape, normal), first, step},
+                    copy_rows(dy.data<T>().data(), {axis_view(dy.shape(), normal)},
+                              dx.mutable_data<T>().data(), {axis_view(shape, normal), first, step},
                               dy.shape()[normal]);
                   });
                   inputs.add(0, std::move(dx));
@@ -171,10 +177,10 @@ Tensor concatenate(const std::vector<Tensor>& parts, int axis) {
     begins.push_back(begins.back() + part.shape()[normal]);
   }
   const Shape shape = with_size(first.shape(), normal, begins.back());
-  const Tensor y = make(shape, first.dtype(), [&]<class T>(T* joined) {
+  const Tensor y = create(shape, first.dtype(), [&]<class T>(T* joined) {
     for (std::size_t i = 0; i < parts.size(); ++i)
-      copy_rows(numbers(parts[i], joined), {along(parts[i].shape(), normal)}, joined,
-                {along(shape, normal), begins[i]}, begins[i + 1] - begins[i]);
+      copy_rows(elements(parts[i], joined), {axis_view(parts[i].shape(), normal)}, joined,
+                {axis_view(shape, normal), begins[i]}, begins[i + 1] - begins[i]);
   });
   return record("concatenate", y, parts, [=](const Tensor& dy, InputGradients& inputs) {
     for (std::size_t i = 0; i + 1 < begins.size(); ++i)
@@ -234,30 +240,6 @@ Tensor pad(const Tensor& x, int axis, Index before, Index after, double value) {
     return Tensor::full(with_size(x.shape(), normal, size), value, x.dtype());
   };
   return concatenate({filling(before), x, filling(after)}, normal);
-}
-
-Tensor select_rows(const Tensor& x, const Indices& rows) {
-  require(x.rank() == 3 && rows.shape() == Shape{x.dim(0)},
-          "[select_rows] needs x (B, T, D) and rows (B,), got {} and {}", x.shape(), rows.shape());
-  const Index time = x.dim(1), width = x.dim(2);
-  for (const auto row : rows.data())
-    require<IndexError>(row >= 0 && row < time, "[select_rows] row {} is outside [0, {})", row,
-                        time);
-  const auto offset = [=](Index b) {
-    return (b * time + rows.data()[static_cast<std::size_t>(b)]) * width;
-  };
-  const Tensor y = make({x.dim(0), width}, x.dtype(), [&]<class T>(T* selected) {
-    for (Index b = 0; b < x.dim(0); ++b)
-      std::copy_n(numbers(x, selected) + offset(b), width, selected + b * width);
-  });
-  return record("select_rows", y, {x},
-                [=, shape = x.shape()](const Tensor& dy, InputGradients& inputs) {
-                  inputs.add(0, make(shape, dy.dtype(), [&]<class T>(T* dx) {
-                               std::fill_n(dx, shape.size(), T{0});
-                               for (Index b = 0; b < shape[0]; ++b)
-                                 std::copy_n(numbers(dy, dx) + b * width, width, dx + offset(b));
-                             }));
-                });
 }
 
 }  // namespace qkv

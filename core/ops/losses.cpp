@@ -1,12 +1,17 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
+#include "core/kernels/rows.h"
 #include "core/ops.h"
+#include "core/ops/axes.h"
 #include "core/ops/checks.h"
 #include "core/ops/elementwise.h"
 
 namespace qkv {
 namespace {
+
+using namespace detail;
 
 void require_same_shape(std::string_view op, const Tensor& a, const Tensor& b) {
   require(a.shape() == b.shape(), "[{}] predictions {} and targets {} must have one shape", op,
@@ -85,6 +90,52 @@ Tensor reduced(const Tensor& losses, Reduction reduction) {
 }
 
 }  // namespace
+
+Tensor cross_entropy(const Tensor& logits, const Indices& targets) {
+  require_targets("cross_entropy", logits, targets);
+  const Index classes = logits.dim(-1), rows = targets.size();
+  const auto counted = std::ranges::count_if(targets.data(), [](auto t) { return t >= 0; });
+  const double share = counted ? 1.0 / static_cast<double>(counted) : 0.0;
+  const auto target_of = [targets](Index row) {
+    return targets.data()[static_cast<std::size_t>(row)];
+  };
+
+  Tensor losses = Tensor::empty({rows}, DType::float64);
+  const Tensor probabilities = create(logits.shape(), logits.dtype(), [&]<class T>(T* p) {
+    const T* x = elements(logits, p);
+    double* loss = losses.mutable_data<double>().data();
+    parallel_for(partition(rows, classes * kernels::softmax_cost), [=](Index begin, Index end) {
+      for (Index row = begin; row < end; ++row) {
+        const Index target = target_of(row);
+        const T* logit = x + row * classes;
+        T* probability = p + row * classes;
+        const auto normaliser = kernels::softmax_row(logit, probability, classes, classes);
+        if (normaliser.sum == 0)  // all logits are -inf
+          std::fill_n(probability, classes, std::numeric_limits<T>::quiet_NaN());
+        loss[row] = target < 0 ? 0.0 : normaliser.negative_log(logit[target]);
+      }
+    });
+  });
+  const Tensor loss = affine(sum(losses), share, 0).to(logits.dtype());
+  return record("cross_entropy", loss, {logits}, [=](const Tensor& dy, InputGradients& inputs) {
+    // d loss / d logits = (softmax - onehot(target)) / rows that count
+    inputs.add(0, create(probabilities.shape(), probabilities.dtype(), [&]<class T>(T* dx) {
+                 const T* p = elements(probabilities, dx);
+                 const T factor = static_cast<T>(dy.item() * share);
+                 parallel_for(partition(rows, classes), [=](Index begin, Index end) {
+                   for (Index row = begin; row < end; ++row) {
+                     const Index target = target_of(row), first = row * classes;
+                     if (target < 0) {
+                       std::fill_n(dx + first, classes, T{0});
+                       continue;
+                     }
+                     for (Index i = first; i < first + classes; ++i) dx[i] = factor * p[i];
+                     dx[first + target] -= factor;
+                   }
+                 });
+               }));
+  });
+}
 
 Tensor cross_entropy(const Tensor& logits, const Indices& targets,
                      const CrossEntropyOptions& options) {

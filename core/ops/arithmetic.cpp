@@ -3,23 +3,13 @@
 #include <numbers>
 #include <utility>
 
-#include "core/kernels/math.h"
 #include "core/ops.h"
 #include "core/ops/elementwise.h"
 
 namespace qkv {
 namespace {
 
-template <class T>
-T logistic(T x) {
-  return 1 / (1 + math::exp(-x));
-}
-
-/// The normal distribution's share below x.
-template <class T>
-T normal_share(T x) {
-  return std::erfc(-x * static_cast<T>(1 / std::numbers::sqrt2)) / 2;
-}
+using namespace detail;
 
 Tensor negated(const Tensor& x) {
   return map(1, std::negate(), x);
@@ -31,6 +21,19 @@ Tensor recorded_sum(Tensor y, const Tensor& a, const Tensor& b) {
                   inputs.add(0, [&] { return sum_to(dy, to_a); });
                   inputs.add(1, [&] { return sum_to(dy, to_b); });
                 });
+}
+
+/// a where it goes before b or is NaN, else b. Where both are equal each gets half of the gradient.
+template <class Before>
+Tensor first_of(std::string_view op, const Tensor& a, const Tensor& b, Before before) {
+  const auto share = [before]<class T>(T dy, T x, T other) {
+    if (x == other) return dy / 2;
+    return before(other, x) ? T{0} : dy;
+  };
+  return binary(
+      op, a, b, [before](auto x, auto z) { return before(x, z) || std::isnan(x) ? x : z; },
+      [share](auto dy, auto x, auto z) { return share(dy, x, z); },
+      [share](auto dy, auto x, auto z) { return share(dy, z, x); });
 }
 
 }  // namespace
@@ -47,8 +50,8 @@ Tensor add(const Tensor& a, Tensor&& b) {
   Tensor y = b.detach();
   dispatch(y.dtype(), [&](auto zero) {
     auto* sum = y.shared_mutable_data<decltype(zero)>().data();
-    const auto* term = numbers(a, sum);
-    parallel_for(cut(y.size(), 1), [=](Index begin, Index end) {
+    const auto* term = elements(a, sum);
+    parallel_for(partition(y.size(), 1), [=](Index begin, Index end) {
       for (Index i = begin; i < end; ++i) sum[i] = term[i] + sum[i];
     });
   });
@@ -94,6 +97,14 @@ Tensor divide(double dividend, const Tensor& x) {
       [=]<class T>(T dy, T v) { return -dy * ((static_cast<T>(dividend) / v) / v); });
 }
 
+Tensor maximum(const Tensor& a, const Tensor& b) {
+  return first_of("maximum", a, b, std::greater());
+}
+
+Tensor minimum(const Tensor& a, const Tensor& b) {
+  return first_of("minimum", a, b, std::less());
+}
+
 Tensor affine(const Tensor& x, double scale, double shift) {
   const Tensor y = map(
       1, [=]<class T>(T v) { return static_cast<T>(scale) * v + static_cast<T>(shift); }, x);
@@ -111,18 +122,6 @@ Tensor power(const Tensor& x, double exponent) {
         if (exponent == 0) return T{0};  // 0 v^-1 is NaN at v = 0
         return dy * (static_cast<T>(exponent) * std::pow(v, static_cast<T>(exponent - 1)));
       });
-}
-
-Tensor exp(const Tensor& x) {
-  return unary_from_output(
-      "exp", x, transcendental, [](auto v) { return math::exp(v); },
-      [](auto dy, auto y) { return dy * y; });
-}
-
-Tensor log(const Tensor& x) {
-  return unary_from_input(
-      "log", x, transcendental, [](auto v) { return std::log(v); },
-      [](auto dy, auto v) { return dy / v; });
 }
 
 Tensor sqrt(const Tensor& x) {
@@ -153,49 +152,16 @@ Tensor clamp(const Tensor& x, double low, double high) {
       });
 }
 
-Tensor sigmoid(const Tensor& x) {
+Tensor exp(const Tensor& x) {
   return unary_from_output(
-      "sigmoid", x, transcendental, [](auto v) { return logistic(v); },
-      [](auto dy, auto y) { return dy * y * (1 - y); });
+      "exp", x, transcendental, [](auto v) { return math::exp(v); },
+      [](auto dy, auto y) { return dy * y; });
 }
 
-Tensor silu(const Tensor& x) {
+Tensor log(const Tensor& x) {
   return unary_from_input(
-      "silu", x, transcendental, [](auto v) { return v * logistic(v); },
-      [](auto dy, auto v) {
-        const auto share = logistic(v);
-        return dy * share * (1 + v * (1 - share));
-      });
-}
-
-Tensor tanh(const Tensor& x) {
-  return unary_from_output(
-      "tanh", x, transcendental, [](auto v) { return math::tanh(v); },
-      [](auto dy, auto y) { return dy * (1 - y * y); });
-}
-
-Tensor relu(const Tensor& x) {
-  return unary_from_output(
-      "relu", x, 1, []<class T>(T v) { return v < 0 ? T{0} : v; },  // keeps NaN
-      []<class T>(T dy, T y) { return y <= 0 ? T{0} : dy; });
-}
-
-Tensor gelu_exact(const Tensor& x) {
-  return unary_from_input(
-      "gelu_exact", x, 2 * transcendental, [](auto v) { return v * normal_share(v); },
-      []<class T>(T dy, T v) {
-        const T density =
-            static_cast<T>(std::numbers::inv_sqrtpi / std::numbers::sqrt2) * math::exp(-v * v / 2);
-        return dy * (normal_share(v) + v * density);
-      });
-}
-
-Tensor erf(const Tensor& x) {
-  return unary_from_input(
-      "erf", x, 2 * transcendental, [](auto v) { return std::erf(v); },
-      []<class T>(T dy, T v) {
-        return dy * static_cast<T>(2 * std::numbers::inv_sqrtpi) * math::exp(-v * v);
-      });
+      "log", x, transcendental, [](auto v) { return std::log(v); },
+      [](auto dy, auto v) { return dy / v; });
 }
 
 Tensor sin(const Tensor& x) {
@@ -210,10 +176,12 @@ Tensor cos(const Tensor& x) {
       [](auto dy, auto v) { return -dy * std::sin(v); });
 }
 
-Tensor softplus(const Tensor& x) {
+Tensor erf(const Tensor& x) {
   return unary_from_input(
-      "softplus", x, 2 * transcendental, [](auto v) { return softplus_of(v); },
-      [](auto dy, auto v) { return dy * logistic(v); });
+      "erf", x, 2 * transcendental, [](auto v) { return std::erf(v); },
+      []<class T>(T dy, T v) {
+        return dy * static_cast<T>(2 * std::numbers::inv_sqrtpi) * math::exp(-v * v);
+      });
 }
 
 }  // namespace qkv

@@ -1,0 +1,51 @@
+#include "core/memory.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "core/ops.h"
+
+namespace qkv::tests {
+
+TEST_CASE("a warm pool serves equal steps without asking the system") {
+  MemoryPool pool;
+  const MemoryPool::Use use(pool);
+  const auto step = [] {
+    Tensor x = Tensor::full({100, 7}, 2);
+    for (int i = 0; i < 5; ++i) x = tanh(x * x);
+    return sum(x).item();
+  };
+  const double first = step();
+  const std::size_t before = pool.system_allocations();
+  CHECK(before > 0);
+  CHECK(step() == first);
+  CHECK(pool.system_allocations() == before);
+}
+
+TEST_CASE("a pool's block is large enough for every size and stays its owner's until released") {
+  MemoryPool pool;
+  const MemoryPool::Use use(pool);
+  std::vector<Tensor> tensors;
+  for (Index size = 0; size < 3000; size += 7)
+    tensors.push_back(Tensor::full({size}, static_cast<double>(size)));
+  for (const Tensor& x : tensors)
+    CHECK(std::ranges::all_of(x.data<float>(),
+                              [&](float v) { return v == static_cast<float>(x.size()); }));
+}
+
+TEST_CASE("tensors outlive the pool they came from and may be freed on another thread") {
+  Tensor kept;
+  {
+    MemoryPool pool;
+    const MemoryPool::Use use(pool);
+    kept = Tensor::full({1000}, 3);
+  }
+  CHECK(sum(kept).item() == 3000);
+  std::thread([tensor = std::move(kept)]() mutable { tensor = {}; }).join();
+}
+
+}  // namespace qkv::tests
