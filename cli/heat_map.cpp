@@ -81,8 +81,8 @@ std::string blank(int width) {
   return std::string(static_cast<std::size_t>(std::max(width, 0)), ' ');
 }
 
-std::vector<std::string> abbreviated(std::vector<std::string> labels, int width) {
-  for (std::string& label : labels) label = qkv::abbreviated(label, width);
+std::vector<std::string> abbreviated_labels(std::vector<std::string> labels, int width) {
+  for (std::string& label : labels) label = abbreviated(label, width);
   return labels;
 }
 
@@ -143,10 +143,10 @@ std::string numbered_map(const HeatMap& map, std::size_t begin, std::size_t end,
 std::string heat_map(const HeatMap& whole, Colours colours, int width) {
   constexpr int longest_row = 16;
   HeatMap map = whole;
-  if (named_width(map) > width) map.rows = abbreviated(whole.rows, longest_row);
+  if (named_width(map) > width) map.rows = abbreviated_labels(whole.rows, longest_row);
   for (const int longest : {16, 12, 10, 8, 6, 5}) {
     if (named_width(map) <= width) return named_map(map, colours);
-    map.columns = abbreviated(whole.columns, longest);
+    map.columns = abbreviated_labels(whole.columns, longest);
   }
   const int count = static_cast<int>(map.columns.size());
   const int margin = widest(map.rows) + static_cast<int>(std::to_string(count).size()) + 2;

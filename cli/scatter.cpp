@@ -8,7 +8,7 @@
 namespace qkv {
 namespace {
 
-bool is_number(const std::string& label) {
+bool is_numbered(const std::string& label) {
   return label.size() >= 3 && label.front() == '(' && label.back() == ')';
 }
 
@@ -24,7 +24,7 @@ std::string scatter_plot(const std::vector<std::array<double, 2>>& points,
                          const std::vector<std::string>& labels, int width, int height) {
   std::map<std::string, char> marks;
   for (const std::string& label : labels)
-    if (!is_number(label) && !marks.contains(label) && marks.size() < 26)
+    if (!is_numbered(label) && !marks.contains(label) && marks.size() < 26)
       marks.emplace(label, static_cast<char>('a' + marks.size()));
   std::array<double, 2> low = points.at(0), high = low;
   for (const auto& point : points)
@@ -36,7 +36,7 @@ std::string scatter_plot(const std::vector<std::array<double, 2>>& points,
                                 std::string(static_cast<std::size_t>(width), ' '));
   for (const bool numbers : {false, true})
     for (std::size_t i = 0; i < points.size(); ++i) {
-      if (is_number(labels[i]) != numbers) continue;
+      if (is_numbered(labels[i]) != numbers) continue;
       const std::size_t x = cell(points[i][0], low[0], high[0], width),
                         y = cell(-points[i][1], -high[1], -low[1], height);
       const auto mark = marks.find(labels[i]);

@@ -49,8 +49,6 @@ std::string in_one_line(const std::string& text) {
   return with_signs(text, {{'\n', "↵"}, {'\t', "⇥"}, {'\r', "␍"}});
 }
 
-using Rows = std::vector<std::vector<std::string>>;
-
 /// "0.5", "-inf", "12%", "3.2 ms", or what stands for a missing value.
 bool is_number(const std::string& text) {
   static constexpr std::array<std::string_view, 4> units = {"", "%", " ms", " MiB"};

@@ -5,6 +5,8 @@
 
 namespace qkv {
 
+using Rows = std::vector<std::vector<std::string>>;
+
 /// Columns of the terminal behind a file descriptor; 80 when there is none.
 int terminal_width(int descriptor);
 
@@ -34,6 +36,6 @@ std::string visible(const std::string& token);
 /// A table with a line under its head; columns of numbers are flush right, the others flush left.
 /// Where `width` is too small, long texts are abbreviated, or the columns go into several tables
 /// that all begin with the first one.
-std::string table(const std::vector<std::vector<std::string>>& rows, int width = output_width());
+std::string table(const Rows& rows, int width = output_width());
 
 }  // namespace qkv

@@ -6,14 +6,13 @@
 namespace qkv::commands {
 namespace {
 
-struct Options {
+struct AttendOptions {
   std::string model;
   std::string sentence;
   std::string data;
   Index layer = -1;
   Index head = -1;
   bool untrained = false;
-  bool json = false;
 };
 
 constexpr std::string_view nothing_to_show = "the model has no attention to show";
@@ -24,7 +23,7 @@ LayerWeights attention_of(Trained& trained, const Sentence& sentence) {
   return layers;
 }
 
-bool is_chosen(const Options& options, std::size_t layer, std::size_t head) {
+bool is_chosen(const AttendOptions& options, std::size_t layer, std::size_t head) {
   const auto fits = [](Index option, std::size_t i) {
     return option < 0 || option == static_cast<Index>(i);
   };
@@ -33,7 +32,7 @@ bool is_chosen(const Options& options, std::size_t layer, std::size_t head) {
 
 /// Calls `f(layer, head)` for those that the user asked for.
 template <class F>
-void for_each_head(const Options& options, const LayerWeights& layers, F f) {
+void for_each_head(const AttendOptions& options, const LayerWeights& layers, F f) {
   require_in_range(options.layer, layers.size(), "--layer");
   require_in_range(options.head, layers[0].size(), "--head");
   for (std::size_t l = 0; l < layers.size(); ++l)
@@ -48,40 +47,38 @@ Json to_json(const HeadHabits& h) {
           {"distance", h.distance}, {"score_variance", h.score_variance}};
 }
 
-int show_sentence(Trained& trained, const Options& options) {
+Document attend_in_sentence(Trained& trained, const AttendOptions& options) {
   const Sentence sentence = read_sentence(*trained.task, options.sentence);
   const LayerWeights layers = attention_of(trained, sentence);
   const bool all = options.layer < 0 && options.head < 0;
-  Json document = {{"tokens", sentence.words}, {"layers", Json::array()}};
+  Document document;
+  document.data = {{"tokens", sentence.words}, {"layers", Json::array()}};
   for (const auto& heads : layers) {
     Json entropies = Json::array();
     for (const Matrix& head : heads) entropies.push_back(entropy(head));
-    document["layers"].push_back({{"heads", heads}, {"entropy", entropies}});
+    document.data["layers"].push_back({{"heads", heads}, {"entropy", entropies}});
   }
-  document["rollout"] = rollout(layers);
-  std::string text;
+  const Matrix flow = rollout(layers);
+  document.data["rollout"] = flow;
+  note_unknown_words(document, {&sentence, 1});
   const auto words = marked(sentence, sentence.targets);
   const auto draw = [&](const std::string& title, const Matrix& weights) {
-    text += title + "\n" + heat_map({weights, words, words}, colours(), output_width()) + "\n";
+    document.add_text("{}\n", title);
+    document.add_picture([map = HeatMap{weights, words, words}](Colours colours, int width) {
+      return heat_map(map, colours, width) + "\n";
+    });
   };
   for_each_head(options, layers, [&](std::size_t l, std::size_t h) {
     draw(fmt::format("layer {}, head {}: how much a row attends to a column; entropy {:.2f} bits",
                      l, h, entropy(layers[l][h])),
          layers[l][h]);
   });
-  if (all)
-    draw("attention rollout: fraction of a column's input in a row after all layers",
-         rollout(layers));
-  say_unknown_words({&sentence, 1});
-  if (options.json)
-    print(document);
-  else
-    fmt::print("{}", text);
-  return 0;
+  if (all) draw("attention rollout: fraction of a column's input in a row after all layers", flow);
+  return document;
 }
 
-HeadHabits habits(const AttentionSteps& module, std::size_t head, const LabelledText& text) {
-  HeadHabits result = qkv::habits(module, head);
+HeadHabits habits_of(const AttentionSteps& module, std::size_t head, const LabelledText& text) {
+  HeadHabits result = habits(module, head);
   const Tensor& weights = module.heads[head].weights;
   if (text.answer >= 0)
     result.answer =
@@ -104,7 +101,7 @@ std::vector<std::vector<HeadHabits>> habits_over(Trained& trained,
     for (std::size_t l = 0; l < layers.size(); ++l) {
       found[l].resize(layers[l].heads.size());
       for (std::size_t h = 0; h < layers[l].heads.size(); ++h)
-        found[l][h].push_back(habits(layers[l], h, text));
+        found[l][h].push_back(habits_of(layers[l], h, text));
     }
   }
   std::vector<std::vector<HeadHabits>> result;
@@ -115,26 +112,21 @@ std::vector<std::vector<HeadHabits>> habits_over(Trained& trained,
   return result;
 }
 
-int show_data(Trained& trained, const Options& options) {
+Document attend_over_data(Trained& trained, const AttendOptions& options) {
   const auto texts = read_labelled_texts(trained, options.data);
   const auto layers = habits_over(trained, texts);
   require_in_range(options.layer, layers.size(), "--layer");
   require_in_range(options.head, layers[0].size(), "--head");
-  if (options.json) {
-    Json list = Json::array();
-    for (const auto& heads : layers) {
-      list.push_back({{"heads", Json::array()}});
-      for (const HeadHabits& h : heads) {
-        list.back()["heads"].push_back(to_json(h));
-        if (have_answers(texts)) list.back()["heads"].back()["answer"] = h.answer;
-      }
+  Json list = Json::array();
+  for (const auto& heads : layers) {
+    list.push_back({{"heads", Json::array()}});
+    for (const HeadHabits& h : heads) {
+      list.back()["heads"].push_back(to_json(h));
+      if (have_answers(texts)) list.back()["heads"].back()["answer"] = h.answer;
     }
-    print({{"sentences", texts.size()}, {"layers", list}});
-    return 0;
   }
-  std::vector<std::vector<std::string>> rows = {{"head", "entropy (bits)", "self", "previous",
-                                                 "next", "first", "last", "distance (words)",
-                                                 "variance of scores"}};
+  Rows rows = {{"head", "entropy (bits)", "self", "previous", "next", "first", "last",
+                "distance (words)", "variance of scores"}};
   if (have_answers(texts)) rows[0].push_back("to the answer");
   for (std::size_t l = 0; l < layers.size(); ++l)
     for (std::size_t h = 0; h < layers[l].size(); ++h) {
@@ -146,33 +138,36 @@ int show_data(Trained& trained, const Options& options) {
         rows.back().push_back(fmt::format("{:.3f}", v));
       if (have_answers(texts)) rows.back().push_back(fmt::format("{:.3f}", at.answer));
     }
-  fmt::print("where each head looks, on average over the words of {} sentences\n{}", texts.size(),
-             table(rows));
-  return 0;
+  Document document;
+  document.data = {{"sentences", texts.size()}, {"layers", list}};
+  document.add_text("where each head looks, on average over the words of {} sentences\n",
+                    texts.size());
+  document.add_table(rows);
+  return document;
 }
 
-int run(const Options& options) {
+Document attend(const AttendOptions& options) {
   require<UserError>(options.sentence.empty() != options.data.empty(),
                      "give a sentence or --data, one of the two");
   Trained trained = load_model(options.model, options.untrained);
-  return options.data.empty() ? show_sentence(trained, options) : show_data(trained, options);
+  return options.data.empty() ? attend_in_sentence(trained, options)
+                              : attend_over_data(trained, options);
 }
 
 }  // namespace
 
 void add_attend(CommandLine& program) {
-  add_command<Options>(
+  add_command<AttendOptions>(
       program, "attend", "Show which words each word attends to",
-      [](Command& command, Options& options) {
+      [](Command& command, AttendOptions& options) {
         add_model_argument(command, options.model);
         command.add_option("SENTENCE", options.sentence, "A sentence");
         command.add_option("--data", options.data,
                            "Average over the sentences of a file in the task's format");
         add_head_options(command, options.layer, options.head);
         add_untrained_flag(command, options.untrained);
-        add_json_flag(command, options.json);
       },
-      run);
+      attend);
 }
 
 }  // namespace qkv::commands

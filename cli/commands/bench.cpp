@@ -1,58 +1,54 @@
 #include "cli/step_benchmark.h"
 
 #include "cli/commands/shared.h"
-#include "cli/terminal.h"
 
 namespace qkv::commands {
 namespace {
 
-struct Options {
+struct BenchOptions {
   std::string config;
   std::vector<std::string> set;
   double seconds = 3;
-  bool json = false;
 };
 
-int run(const Options& options) {
+Document bench(const BenchOptions& options) {
   Run run = start_run(read_config(options.config, options.set).base);
   const Benchmark b = benchmark(run, options.seconds);
   const double share = b.gflops / b.sgemm_gflops;
-  if (options.json) {
-    print({{"step_ms", b.step_ms},
-           {"forward_ms", b.data_and_forward_ms},
-           {"backward_ms", b.backward_ms},
-           {"optimizer_ms", b.optimizer_ms},
-           {"tokens_per_second", b.tokens_per_second},
-           {"gflops", b.gflops},
-           {"sgemm_gflops", b.sgemm_gflops},
-           {"share_of_sgemm", share},
-           {"peak_memory_mib", b.peak_memory_mib},
-           {"parameters", b.parameters},
-           {"threads", b.threads}});
-    return 0;
-  }
+  Document document;
+  document.data = {{"step_ms", b.step_ms},
+                   {"forward_ms", b.data_and_forward_ms},
+                   {"backward_ms", b.backward_ms},
+                   {"optimizer_ms", b.optimizer_ms},
+                   {"tokens_per_second", b.tokens_per_second},
+                   {"gflops", b.gflops},
+                   {"sgemm_gflops", b.sgemm_gflops},
+                   {"share_of_sgemm", share},
+                   {"peak_memory_mib", b.peak_memory_mib},
+                   {"parameters", b.parameters},
+                   {"threads", b.threads}};
   const auto ms = [](double value) { return fmt::format("{:.3f} ms", value); };
-  fmt::print("{}", table({{"a training step", "median"},
-                          {"data and forward", ms(b.data_and_forward_ms)},
-                          {"backward", ms(b.backward_ms)},
-                          {"clipping and optimizer", ms(b.optimizer_ms)},
-                          {"whole", ms(b.step_ms)},
-                          {"tokens a second", fmt::format("{:.0f}", b.tokens_per_second)},
-                          {"GFLOP/s", fmt::format("{:.1f}", b.gflops)},
-                          {"share of sgemm's " + fmt::format("{:.1f}", b.sgemm_gflops),
-                           fmt::format("{:.3f}", share)},
-                          {"peak memory", fmt::format("{:.1f} MiB", b.peak_memory_mib)},
-                          {"parameters", fmt::format("{}", b.parameters)},
-                          {"threads", fmt::format("{}", b.threads)}}));
-  return 0;
+  document.add_table(
+      {{"a training step", "median"},
+       {"data and forward", ms(b.data_and_forward_ms)},
+       {"backward", ms(b.backward_ms)},
+       {"clipping and optimizer", ms(b.optimizer_ms)},
+       {"whole", ms(b.step_ms)},
+       {"tokens a second", fmt::format("{:.0f}", b.tokens_per_second)},
+       {"GFLOP/s", fmt::format("{:.1f}", b.gflops)},
+       {"share of sgemm's " + fmt::format("{:.1f}", b.sgemm_gflops), fmt::format("{:.3f}", share)},
+       {"peak memory", fmt::format("{:.1f} MiB", b.peak_memory_mib)},
+       {"parameters", fmt::format("{}", b.parameters)},
+       {"threads", fmt::format("{}", b.threads)}});
+  return document;
 }
 
 }  // namespace
 
 void add_bench(CommandLine& program) {
-  add_command<Options>(
+  add_command<BenchOptions>(
       program, "bench", "Measure time and memory of a config's training step",
-      [](Command& command, Options& options) {
+      [](Command& command, BenchOptions& options) {
         command.add_option("CONFIG", options.config, "TOML file, such as configs/bench/baby.toml")
             .required();
         command.add_option("--set", options.set, "Change an option: --set train.batch=8")
@@ -60,9 +56,8 @@ void add_bench(CommandLine& program) {
         command.add_option("--seconds", options.seconds, "How long to measure [3]")
             .between(0.0, 3600.0);
         add_threads_option(command);
-        add_json_flag(command, options.json);
       },
-      run);
+      bench);
 }
 
 }  // namespace qkv::commands

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/document.h"
 #include "core/error.h"
 #include "core/shape.h"
 
@@ -66,11 +67,17 @@ CommandLine::CommandLine(const std::string& name, const std::string& summary,
 
 CommandLine::~CommandLine() = default;
 
-Command CommandLine::add(const std::string& name, const std::string& summary,
-                         std::function<int()> action) {
-  CLI::App* command = app_->add_subcommand(name, summary);
-  command->callback([this, action = std::move(action)] { chosen_ = action; });
-  return Command(command);
+void CommandLine::add(const std::string& name, const std::string& summary,
+                      const std::function<void(Command&)>& declare,
+                      std::function<Document(const Stream&)> action) {
+  CLI::App* app = app_->add_subcommand(name, summary);
+  app->callback([this, action = std::move(action)] { chosen_ = action; });
+  Command command(app);
+  declare(command);
+  for (const OutputFormat& format : output_formats())
+    if (format.flag)
+      app->add_flag_callback(
+          format.flag, [this, &format] { format_ = &format; }, format.help);
 }
 
 int CommandLine::run(int argc, const char* const* argv) {
@@ -83,7 +90,9 @@ int CommandLine::run(int argc, const char* const* argv) {
           fmt::format("there is no command {}; see {} --help", argv[1], app_->get_name()));
     throw UserError(error.what());
   }
-  return chosen_();
+  const Document document = chosen_(format_->stream);
+  format_->print(document);
+  return document.exit_code;
 }
 
 }  // namespace qkv::commands

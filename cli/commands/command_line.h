@@ -3,6 +3,10 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "cli/output_format.h"
 
 namespace CLI {
 class App;
@@ -47,30 +51,44 @@ class Command {
   CLI::App* app_;
 };
 
+/// Shows text while a command generates it, where the output format has such a thing.
+using Stream = std::function<void(std::string_view)>;
+
 /// The program's subcommands, of which the user names one.
 class CommandLine {
  public:
   CommandLine(const std::string& name, const std::string& summary, const std::string& version);
   ~CommandLine();
 
-  /// Adds a subcommand; `action` carries it out and returns the exit code.
-  Command add(const std::string& name, const std::string& summary, std::function<int()> action);
-  /// Carries out what the user asked for and returns the exit code. Throws UserError for wrong use.
+  /// Adds a subcommand with the options that `declare` adds to it, and a flag for each output
+  /// format; `action` carries it out.
+  void add(const std::string& name, const std::string& summary,
+           const std::function<void(Command&)>& declare,
+           std::function<Document(const Stream&)> action);
+  /// Carries out what the user asked for, prints what was found and returns the exit code. Throws
+  /// UserError for wrong use.
   int run(int argc, const char* const* argv);
 
  private:
   std::unique_ptr<CLI::App> app_;
-  std::function<int()> chosen_;
+  std::function<Document(const Stream&)> chosen_;
+  const OutputFormat* format_ = &output_formats().front();
 };
 
 /// Adds a subcommand whose options live in an `Options`, filled by `declare(Command&, Options&)`,
-/// and which `run(const Options&)` carries out.
-template <class Options, class Declare>
+/// and which `run(const Options&)` or `run(const Options&, const Stream&)` carries out.
+template <class Options, class Declare, class Run>
 void add_command(CommandLine& program, const std::string& name, const std::string& summary,
-                 Declare declare, int (*run)(const Options&)) {
+                 Declare declare, Run run) {
   const auto options = std::make_shared<Options>();
-  Command command = program.add(name, summary, [options, run] { return run(*options); });
-  declare(command, *options);
+  program.add(
+      name, summary, [&](Command& command) { declare(command, *options); },
+      [options, run](const Stream& stream) {
+        if constexpr (std::is_invocable_v<Run, const Options&>)
+          return run(*options);
+        else
+          return run(*options, stream);
+      });
 }
 
 }  // namespace qkv::commands

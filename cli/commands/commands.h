@@ -4,21 +4,16 @@
 namespace qkv::commands {
 
 class CommandLine;
+using AddCommand = void(CommandLine& program);
 
-void add_bench(CommandLine& program);
-void add_train(CommandLine& program);
-void add_resume(CommandLine& program);
-void add_compare(CommandLine& program);
-void add_eval(CommandLine& program);
-void add_predict(CommandLine& program);
-void add_embed(CommandLine& program);
-void add_attend(CommandLine& program);
-void add_probe(CommandLine& program);
-void add_inspect(CommandLine& program);
-void add_gradients(CommandLine& program);
-void add_generate(CommandLine& program);
-void add_explain(CommandLine& program);
-void add_report(CommandLine& program);
-void add_verify(CommandLine& program);
+AddCommand add_train, add_resume, add_compare, add_eval, add_generate, add_predict, add_embed,
+    add_attend, add_explain, add_gradients, add_inspect, add_report, add_verify, add_probe,
+    add_bench;
+
+/// In the order of the program's help.
+inline constexpr AddCommand* all_commands[] = {add_train,    add_resume,    add_compare, add_eval,
+                                               add_generate, add_predict,   add_embed,   add_attend,
+                                               add_explain,  add_gradients, add_inspect, add_report,
+                                               add_verify,   add_probe,     add_bench};
 
 }  // namespace qkv::commands

@@ -1,17 +1,16 @@
 #include "cli/commands/training.h"
-#include "cli/terminal.h"
 
 namespace qkv::commands {
 namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct CompareOptions {
   std::string config;
   std::vector<std::string> only;
   std::vector<std::string> set;
   bool restart = false;
-  Reporting reporting;
+  bool check = false;
 };
 
 /// A variant and where its run is.
@@ -21,14 +20,14 @@ struct Job {
   std::optional<fs::path> checkpoint;  ///< to continue from
 };
 
-struct Result {
+struct VariantResult {
   std::string name;
   Index parameters;
   Outcome outcome;
   std::vector<VariantProbe> probes;
 };
 
-std::vector<Variant> chosen(const ConfigFile& file, const std::vector<std::string>& only) {
+std::vector<Variant> chosen_variants(const ConfigFile& file, const std::vector<std::string>& only) {
   if (only.empty()) return file.variants;
   std::vector<Variant> variants;
   for (const std::string& name : only) {
@@ -57,10 +56,10 @@ std::string folder_name(const std::string& name) {
 
 /// What is to be done. All that can be wrong with a variant's data or with an earlier run is found
 /// here, before hours of training. Throws UserError.
-std::vector<Job> jobs_of(const Options& options, const ConfigFile& file, const fs::path& parent,
-                         Callback& callback) {
+std::vector<Job> jobs_of(const CompareOptions& options, const ConfigFile& file,
+                         const fs::path& parent, Callback& callback) {
   std::vector<Job> jobs;
-  for (const Variant& variant : chosen(file, options.only)) {
+  for (const Variant& variant : chosen_variants(file, options.only)) {
     const RunFolder folder(parent / folder_name(variant.name));
     jobs.push_back({variant, folder, std::nullopt});
     if (options.restart || !folder.holds_checkpoints()) {
@@ -91,27 +90,27 @@ Outcome outcome_of(const Job& job, Run& run, Callback& callback) {
   return start(run, job.folder, callback);
 }
 
-Result carried_out(const Job& job, Callback& callback) {
+VariantResult carried_out(const Job& job, Callback& callback) {
   const Config& config = job.variant.config;
   Run run = job.checkpoint ? restore_run(config, read_checkpoint(*job.checkpoint), *job.checkpoint)
                            : start_run(config);
   const Outcome outcome = outcome_of(job, run, callback);
-  Result result{job.variant.name, parameter_count(*run.network), outcome, {}};
+  VariantResult result{job.variant.name, parameter_count(*run.network), outcome, {}};
   if (!outcome.signal) result.probes = probed(job.folder, config.probes, job.variant.name);
   return result;
 }
 
 /// The command that continues this one.
-std::string continuation(const Options& options) {
+std::string continuation(const CompareOptions& options) {
   std::string command = "qkv compare " + shell_word(options.config);
   for (const std::string& name : options.only) command += " --only " + shell_word(name);
   for (const std::string& change : options.set) command += " --set " + shell_word(change);
   return command;
 }
 
-Json to_json(const std::vector<Result>& results) {
+Json to_json(const std::vector<VariantResult>& results) {
   Json variants = Json::array();
-  for (const Result& result : results) {
+  for (const VariantResult& result : results) {
     Json variant = {{"name", result.name},
                     {"parameters", result.parameters},
                     {"seconds", result.outcome.seconds}};
@@ -123,9 +122,9 @@ Json to_json(const std::vector<Result>& results) {
 }
 
 /// The metrics that any of the variants was measured by, in order.
-std::vector<std::string> metrics_of(const std::vector<Result>& results) {
+std::vector<std::string> metrics_of(const std::vector<VariantResult>& results) {
   std::vector<std::string> names;
-  for (const Result& result : results) {
+  for (const VariantResult& result : results) {
     if (!result.outcome.test) continue;
     for (const auto& [name, value] : result.outcome.test->metrics)
       if (std::ranges::find(names, name) == names.end()) names.push_back(name);
@@ -134,9 +133,9 @@ std::vector<std::string> metrics_of(const std::vector<Result>& results) {
 }
 
 /// A variant without test data has dashes for its results.
-std::string to_table(const std::vector<Result>& results) {
+Rows to_table(const std::vector<VariantResult>& results) {
   const std::vector<std::string> metrics = metrics_of(results);
-  std::vector<std::vector<std::string>> rows = {{"variant", "parameters", "seconds", "test loss"}};
+  Rows rows = {{"variant", "parameters", "seconds", "test loss"}};
   for (const std::string& metric : metrics) rows.front().push_back("test " + metric);
   for (const auto& [name, parameters, outcome, probes] : results) {
     const auto& test = outcome.test;
@@ -147,17 +146,17 @@ std::string to_table(const std::vector<Result>& results) {
       rows.back().push_back(value ? fmt::format("{:.4f}", *value) : "-");
     }
   }
-  return table(rows);
+  return rows;
 }
 
-std::vector<VariantProbe> probes_of(const std::vector<Result>& results) {
+std::vector<VariantProbe> probes_of(const std::vector<VariantResult>& results) {
   std::vector<VariantProbe> probes;
-  for (const Result& result : results)
+  for (const VariantResult& result : results)
     probes.insert(probes.end(), result.probes.begin(), result.probes.end());
   return probes;
 }
 
-int run(const Options& options) {
+Document compare(const CompareOptions& options) {
   StopSignal stop;
   Progress progress(stop);
   const ConfigFile file = read_config(options.config, options.set);
@@ -166,29 +165,35 @@ int run(const Options& options) {
   const auto jobs = jobs_of(options, file, parent, progress);
   if (options.restart)
     for (const Job& job : jobs) job.folder.clear();
-  std::vector<Result> results;
+  std::vector<VariantResult> results;
   for (const Job& job : jobs) {
     results.push_back(carried_out(job, progress));
     const Outcome& outcome = results.back().outcome;
-    if (outcome.signal) return stopped(outcome, continuation(options));
+    if (!outcome.signal) continue;
+    Document document;
+    note_stopped(document, outcome, continuation(options));
+    return document;
   }
   const auto probes = probes_of(results);
-  if (options.reporting.json)
-    print(to_json(results));
-  else
-    fmt::print("{}{}", to_table(results),
-               probes.empty() ? "" : fmt::format("\n{}", commands::to_table(probes)));
-  say_written(parent);
-  return judged(probes, options.reporting);
+  Document document;
+  document.data = to_json(results);
+  document.add_table(to_table(results));
+  if (!probes.empty()) {
+    document.add_text("\n");
+    document.add_table(commands::to_table(probes));
+  }
+  note_written(document, parent);
+  judge(document, probes, options.check);
+  return document;
 }
 
 }  // namespace
 
 void add_compare(CommandLine& program) {
-  add_command<Options>(
+  add_command<CompareOptions>(
       program, "compare",
       "Train every [[variant]] of a config and print one table; again, it continues",
-      [](Command& command, Options& options) {
+      [](Command& command, CompareOptions& options) {
         command.add_option("CONFIG", options.config, "TOML file with variants").required();
         command.add_option("--only", options.only, "Name of a variant; may be given several times")
             .repeated();
@@ -196,9 +201,9 @@ void add_compare(CommandLine& program) {
         command.add_flag("--restart", options.restart,
                          "Train anew what an earlier comparison trained");
         add_threads_option(command);
-        add_reporting_flags(command, options.reporting);
+        add_check_flag(command, options.check);
       },
-      run);
+      compare);
 }
 
 }  // namespace qkv::commands

@@ -12,7 +12,7 @@
 namespace qkv::commands {
 namespace {
 
-struct Options {
+struct EmbedOptions {
   std::string model;
   std::vector<std::string> sentences;
   std::string word;
@@ -22,11 +22,9 @@ struct Options {
   bool pca = false;
   std::string tsv;
   std::string word2vec;
-  bool json = false;
 };
 
 using Vector = std::vector<double>;
-using Rows = std::vector<std::vector<std::string>>;
 
 /// The asked word in each sentence of the command line, and what a data file adds.
 struct Embeddings {
@@ -35,7 +33,12 @@ struct Embeddings {
   std::vector<WordVector> occurrences;  ///< of the asked word in the data file
 };
 
-WordVector embedded(Trained& trained, const Options& options, const std::string& text) {
+/// The nearest words of the data file to an asked word.
+struct Nearest {
+  std::vector<Neighbour> by_static, by_contextual;
+};
+
+WordVector embedded(Trained& trained, const EmbedOptions& options, const std::string& text) {
   const Sentence sentence = read_sentence(*trained.task, text);
   const Index index = position_of(sentence, options.word, text);
   WordVector word = word_vectors(trained, sentence, options.layer)[static_cast<std::size_t>(index)];
@@ -57,7 +60,7 @@ bool is_asked(const WordVector& word, const LabelledText& line, const std::strin
   return line.index < 0 || word.index == line.index;
 }
 
-Embeddings embeddings(Trained& trained, const Options& options) {
+Embeddings embeddings(Trained& trained, const EmbedOptions& options) {
   Embeddings result;
   for (const std::string& text : options.sentences)
     result.asked.push_back(embedded(trained, options, text));
@@ -84,8 +87,8 @@ std::vector<Vector> cosines(const std::vector<WordVector>& all, Vector WordVecto
   return matrix;
 }
 
-std::string cosine_table(const std::vector<WordVector>& all, Vector WordVector::*vector,
-                         const std::string& title) {
+Rows cosine_table(const std::vector<WordVector>& all, Vector WordVector::*vector,
+                  const std::string& title) {
   Rows rows(1, {title});
   const auto matrix = cosines(all, vector);
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -93,7 +96,7 @@ std::string cosine_table(const std::vector<WordVector>& all, Vector WordVector::
     rows.push_back({fmt::format("({}) {}", i + 1, all[i].text)});
     for (const double value : matrix[i]) rows.back().push_back(fmt::format("{:.4f}", value));
   }
-  return table(rows);
+  return rows;
 }
 
 Json to_json(const std::vector<Neighbour>& found) {
@@ -107,8 +110,8 @@ Json to_json(const std::vector<Neighbour>& found) {
   return list;
 }
 
-std::string neighbour_table(const std::vector<Neighbour>& found, const std::string& title,
-                            bool in_context) {
+Rows neighbour_table(const std::vector<Neighbour>& found, const std::string& title,
+                     bool in_context) {
   Rows rows = {{title, "cosine"}};
   if (in_context) rows[0].push_back("label");
   for (const auto& [cosine, word] : found) {
@@ -118,7 +121,7 @@ std::string neighbour_table(const std::vector<Neighbour>& found, const std::stri
                     fmt::format("{:.4f}", cosine)});
     if (in_context) rows.back().push_back(word->label);
   }
-  return fmt::format("\n{}", table(rows));
+  return rows;
 }
 
 Json to_json(const PlanarView& view, const std::vector<WordVector>& words) {
@@ -131,32 +134,38 @@ Json to_json(const PlanarView& view, const std::vector<WordVector>& words) {
   return {{"variance_share", view.share}, {"points", points}};
 }
 
-Json to_json(const Embeddings& embeddings, const Options& options) {
+/// Of each asked word; nothing without a data file.
+std::vector<Nearest> nearest_words(const Embeddings& embeddings, const EmbedOptions& options) {
+  std::vector<Nearest> nearest;
+  if (options.data.empty()) return nearest;
+  const auto to = [&](const WordVector& word, Vector WordVector::*vector) {
+    return neighbours(word, embeddings.all_words, vector, options.nearest);
+  };
+  for (const WordVector& word : embeddings.asked)
+    nearest.push_back({to(word, &WordVector::static_vector), to(word, &WordVector::contextual)});
+  return nearest;
+}
+
+Json to_json(const Embeddings& embeddings, const std::vector<Nearest>& nearest) {
   Json sentences = Json::array();
-  for (const WordVector& word : embeddings.asked) {
+  for (std::size_t i = 0; i < embeddings.asked.size(); ++i) {
+    const WordVector& word = embeddings.asked[i];
     sentences.push_back({{"tokens", word.sentence.words},
                          {"index", word.index},
                          {"static", word.static_vector},
                          {"contextual", word.contextual}});
-    if (options.data.empty()) continue;
-    for (const auto& [name, vector] : {std::pair{"static_neighbours", &WordVector::static_vector},
-                                       std::pair{"neighbours", &WordVector::contextual}})
-      sentences.back()[name] =
-          to_json(neighbours(word, embeddings.all_words, vector, options.nearest));
+    if (nearest.empty()) continue;
+    sentences.back()["static_neighbours"] = to_json(nearest[i].by_static);
+    sentences.back()["neighbours"] = to_json(nearest[i].by_contextual);
   }
-  Json document = {{"sentences", sentences},
-                   {"static_cosine", cosines(embeddings.asked, &WordVector::static_vector)},
-                   {"contextual_cosine", cosines(embeddings.asked, &WordVector::contextual)}};
-  if (options.pca && !pictured(embeddings).empty()) {
-    const auto words = pictured(embeddings);
-    document["pca"] = {{"static", to_json(planar_view(words, &WordVector::static_vector), words)},
-                       {"contextual", to_json(planar_view(words, &WordVector::contextual), words)}};
-  }
-  return document;
+  return {{"sentences", sentences},
+          {"static_cosine", cosines(embeddings.asked, &WordVector::static_vector)},
+          {"contextual_cosine", cosines(embeddings.asked, &WordVector::contextual)}};
 }
 
 /// Vectors and their description for the TensorBoard embedding projector: a word a line.
-void write_tsv(const Embeddings& embeddings, const std::filesystem::path& file) {
+void write_tsv(Document& document, const Embeddings& embeddings,
+               const std::filesystem::path& file) {
   std::string vectors, metadata = "word\tvector\tlabel\tsentence\n";
   for (const WordVector& word : pictured(embeddings))
     for (const auto& [kind, values] :
@@ -168,74 +177,81 @@ void write_tsv(const Embeddings& embeddings, const std::filesystem::path& file) 
   std::filesystem::path beside = file;
   beside.replace_extension(".metadata" + file.extension().string());
   write_durably(file, vectors);
-  say_written(file);
+  note_written(document, file);
   write_durably(beside, metadata);
-  say_written(beside);
+  note_written(document, beside);
 }
 
-void show_asked(const Embeddings& embeddings, const Options& options) {
-  const std::string& word = embeddings.asked[0].word();
-  fmt::print("{}\n{}",
-             cosine_table(embeddings.asked, &WordVector::static_vector,
-                          fmt::format("cosine of static \"{}\"", word)),
-             cosine_table(embeddings.asked, &WordVector::contextual,
-                          fmt::format("cosine of contextual \"{}\"", word)));
-  if (options.data.empty()) return;
-  const auto nearest = [&](const WordVector& to, Vector WordVector::*vector) {
-    return neighbours(to, embeddings.all_words, vector, options.nearest);
-  };
-  fmt::print("{}", neighbour_table(nearest(embeddings.asked[0], &WordVector::static_vector),
-                                   fmt::format("nearest to static \"{}\"", word), false));
-  for (const WordVector& asked : embeddings.asked)
-    fmt::print("{}", neighbour_table(nearest(asked, &WordVector::contextual),
-                                     "nearest to it in: " + asked.text, true));
+void add_asked(Document& document, const Embeddings& embeddings,
+               const std::vector<Nearest>& nearest) {
+  const auto& asked = embeddings.asked;
+  const std::string& word = asked[0].word();
+  document.add_table(cosine_table(asked, &WordVector::static_vector,
+                                  fmt::format("cosine of static \"{}\"", word)));
+  document.add_text("\n");
+  document.add_table(cosine_table(asked, &WordVector::contextual,
+                                  fmt::format("cosine of contextual \"{}\"", word)));
+  if (nearest.empty()) return;
+  document.add_text("\n");
+  document.add_table(
+      neighbour_table(nearest[0].by_static, fmt::format("nearest to static \"{}\"", word), false));
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    document.add_text("\n");
+    document.add_table(
+        neighbour_table(nearest[i].by_contextual, "nearest to it in: " + asked[i].text, true));
+  }
 }
 
-void show_components(const Embeddings& embeddings) {
+void add_components(Document& document, const Embeddings& embeddings) {
   const auto words = pictured(embeddings);
+  if (words.empty()) return;
+  const PlanarView of_static = planar_view(words, &WordVector::static_vector),
+                   view = planar_view(words, &WordVector::contextual);
+  document.data["pca"] = {{"static", to_json(of_static, words)},
+                          {"contextual", to_json(view, words)}};
   std::vector<std::string> labels;
   for (std::size_t i = 0; i < words.size(); ++i)
     labels.push_back(i < embeddings.asked.size() ? fmt::format("({})", i + 1) : words[i].label);
-  const PlanarView view = planar_view(words, &WordVector::contextual);
-  fmt::print("\nprincipal components of contextual \"{}\": {:.0f}% and {:.0f}% of the variance\n{}",
-             words[0].word(), 100 * view.share.at(0),
-             100 * (view.share.size() > 1 ? view.share[1] : 0),
-             scatter_plot(view.points, labels, std::min(output_width(), 78), 20));
+  document.add_text(
+      "\nprincipal components of contextual \"{}\": {:.0f}% and {:.0f}% of the variance\n",
+      words[0].word(), 100 * view.share.at(0), 100 * (view.share.size() > 1 ? view.share[1] : 0));
+  document.add_picture([points = view.points, labels](Colours, int width) {
+    return scatter_plot(points, labels, std::min(width, 78), 20);
+  });
 }
 
-int run(const Options& options) {
+Document embed(const EmbedOptions& options) {
   const bool of_data = !options.data.empty() && (options.pca || !options.tsv.empty());
   require<UserError>(
       !options.sentences.empty() || of_data || !options.word2vec.empty(),
       "give a sentence, --data FILE with --tsv FILE or --pca, or --word2vec FILE for the static "
       "vectors alone");
   Trained trained = load_trained(options.model);
+  const bool asked = !options.sentences.empty() || of_data;
+  const Embeddings all = asked ? embeddings(trained, options) : Embeddings();
+  Document document;
   if (!options.word2vec.empty()) {
     write_durably(options.word2vec, word2vec_text(trained.task->vocabulary(),
                                                   trained.network->model->embedding_table()));
-    say_written(options.word2vec);
+    note_written(document, options.word2vec);
   }
-  const bool asked = !options.sentences.empty() || of_data;
-  const Embeddings all = asked ? embeddings(trained, options) : Embeddings();
   std::vector<Sentence> sentences;
   for (const WordVector& word : all.asked) sentences.push_back(word.sentence);
-  say_unknown_words(sentences);
-  if (asked && !options.tsv.empty()) write_tsv(all, options.tsv);
-  if (options.json) {
-    print(to_json(all, options));
-    return 0;
-  }
-  if (!sentences.empty()) show_asked(all, options);
-  if (asked && options.pca) show_components(all);
-  return 0;
+  note_unknown_words(document, sentences);
+  if (asked && !options.tsv.empty()) write_tsv(document, all, options.tsv);
+  const auto nearest = nearest_words(all, options);
+  document.data = to_json(all, nearest);
+  if (!all.asked.empty()) add_asked(document, all, nearest);
+  if (options.pca) add_components(document, all);
+  return document;
 }
 
 }  // namespace
 
 void add_embed(CommandLine& program) {
-  add_command<Options>(
+  add_command<EmbedOptions>(
       program, "embed", "Show a word's static and contextual vectors and their cosines",
-      [](Command& command, Options& options) {
+      [](Command& command, EmbedOptions& options) {
         add_model_argument(command, options.model);
         command.add_option("SENTENCE", options.sentences, "Sentences that contain the word");
         command.add_option("--word", options.word, "The word [the one the model was trained on]");
@@ -254,9 +270,8 @@ void add_embed(CommandLine& program) {
         command.add_option("--word2vec", options.word2vec,
                            "Write every word's static vector as word2vec text, which "
                            "model.embedding_file reads");
-        add_json_flag(command, options.json);
       },
-      run);
+      embed);
 }
 
 }  // namespace qkv::commands

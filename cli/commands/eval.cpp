@@ -1,13 +1,11 @@
 #include "cli/commands/shared.h"
-#include "cli/terminal.h"
 
 namespace qkv::commands {
 namespace {
 
-struct Options {
+struct EvalOptions {
   std::string model;
   std::string data;
-  bool json = false;
 };
 
 /// What is measured and what it is called.
@@ -17,7 +15,7 @@ struct Measured {
 };
 
 /// A split with a file of its own: nothing else is read.
-Measured of_file(const Trained& trained, const Options& options) {
+Measured of_file(const Trained& trained, const EvalOptions& options) {
   const TaskOptions& task = trained.config.task;
   const bool has_test = !task.test.empty();
   const std::string& file = has_test ? task.test : task.valid;
@@ -31,7 +29,7 @@ Measured of_file(const Trained& trained, const Options& options) {
 }
 
 /// A split that is drawn from all of the data.
-Measured of_drawn(const Trained& trained, const Options& options) {
+Measured of_drawn(const Trained& trained, const EvalOptions& options) {
   require_data(trained.config, options.model, "--data FILE");
   const auto task = make_task(trained.config);
   require<UserError>(
@@ -44,7 +42,7 @@ Measured of_drawn(const Trained& trained, const Options& options) {
   return {fmt::format("{} split", to_string(split)), task->evaluate(*trained.network, split)};
 }
 
-Measured measured(const Options& options) {
+Measured measured(const EvalOptions& options) {
   const Trained trained = load_trained(options.model);
   if (!options.data.empty())
     return {options.data,
@@ -55,35 +53,32 @@ Measured measured(const Options& options) {
   return has_files ? of_file(trained, options) : of_drawn(trained, options);
 }
 
-int run(const Options& options) {
+Document evaluate(const EvalOptions& options) {
   const auto [name, evaluation] = measured(options);
-  if (options.json) {
-    print(to_json(evaluation));
-    return 0;
-  }
-  fmt::print("{}: {}\n", name, to_text(evaluation));
-  if (evaluation.recall.empty()) return 0;
-  std::vector<std::vector<std::string>> rows = {{"label", "recall"}};
+  Document document;
+  document.data = commands::to_json(evaluation);
+  document.add_text("{}: {}\n", name, to_text(evaluation));
+  if (evaluation.recall.empty()) return document;
+  Rows rows = {{"label", "recall"}};
   for (const auto& [label, recall] : evaluation.recall)
     rows.push_back({label, fmt::format("{:.4f}", recall)});
-  fmt::print("{}", table(rows));
-  return 0;
+  document.add_table(rows);
+  return document;
 }
 
 }  // namespace
 
 void add_eval(CommandLine& program) {
-  add_command<Options>(
+  add_command<EvalOptions>(
       program, "eval",
       "Measure a model on its test split, without one on its valid split, or on a file",
-      [](Command& command, Options& options) {
+      [](Command& command, EvalOptions& options) {
         add_model_argument(command, options.model);
         command.add_option("--data", options.data,
                            "File in the task's format [the config's test split]");
         add_threads_option(command);
-        add_json_flag(command, options.json);
       },
-      run);
+      evaluate);
 }
 
 }  // namespace qkv::commands

@@ -8,17 +8,16 @@
 namespace qkv::commands {
 namespace {
 
-struct Options {
+struct ExplainOptions {
   std::string model;
   std::string sentence;
   std::string word;
   Index layer = -1;
   Index head = -1;
-  bool json = false;
 };
 
-constexpr Index whole = 8;                // vectors up to this width are printed whole
-constexpr Index shortened = 6;            // of longer ones so many numbers
+constexpr Index printed_whole = 8;        // vectors up to this width are printed whole
+constexpr Index printed_of_longer = 6;    // of longer ones so many numbers
 constexpr std::size_t most_choices = 10;  // of the prediction are shown
 
 Json to_json(const HeadSteps& head) {
@@ -68,7 +67,7 @@ Json to_json(const Explanation& explanation, Trained& trained) {
 }
 
 /// Row `i` of a matrix.
-std::vector<double> row(const Tensor& matrix, Index i) {
+std::vector<double> matrix_row(const Tensor& matrix, Index i) {
   return slice(matrix, 0, i, i + 1).values();
 }
 
@@ -78,8 +77,9 @@ constexpr int indent = 6;
 std::string vector_text(const std::vector<double>& values, int before = indent) {
   constexpr int cell = 8, brackets = 3, ending = 32;
   const int room = output_width() - before;
-  const bool long_one = std::ssize(values) > whole || std::ssize(values) * cell + brackets > room;
-  const Index shown = std::clamp<Index>((room - ending) / cell, 1, shortened);
+  const bool long_one =
+      std::ssize(values) > printed_whole || std::ssize(values) * cell + brackets > room;
+  const Index shown = std::clamp<Index>((room - ending) / cell, 1, printed_of_longer);
   std::string text = "(";
   for (Index i = 0; i < (long_one ? std::min(shown, std::ssize(values)) : std::ssize(values)); ++i)
     text += fmt::format("{:8.4f}", values[static_cast<std::size_t>(i)]);
@@ -96,12 +96,13 @@ std::string with_index(std::string text, Index index) {
   return text;
 }
 
-/// Prints the steps of one word.
-class Story {
+/// Writes the steps of one word.
+class StepsWriter {
  public:
   /// Of every layer and head, or with an option from 0 of that one.
-  Story(const Explanation& explanation, const Options& options)
-      : at_(explanation),
+  StepsWriter(const Explanation& explanation, const ExplainOptions& options, Document& document)
+      : document_(document),
+        at_(explanation),
         index_(explanation.index),
         words_(marked(explanation.sentence, std::span(&explanation.index, 1))),
         layer_(options.layer < 0 ? "" : fmt::format("layers.{}.", options.layer)),
@@ -109,25 +110,25 @@ class Story {
     for (const std::string& word : words_) widest_ = std::max(widest_, display_width(word));
   }
 
-  void print() {
-    fmt::print(
+  void write() {
+    document_.add_text(
         "The steps of {}, word i = {} counted from 0, to 4 decimals; --json has every value of "
         "every word\n",
         word(index_), index_);
-    fmt::print("\ntokens\n ");
-    for (Index j = 0; j < words(); ++j) fmt::print("  {} {}", j, word(j));
-    fmt::print("\n");
+    document_.add_text("\ntokens\n ");
+    for (Index j = 0; j < words(); ++j) document_.add_text("  {} {}", j, word(j));
+    document_.add_text("\n");
     const auto attention = attention_steps(at_.recorder);
     for (const auto& [path, value] : at_.recorder.all()) {
       if (!is_shown(path)) continue;
       const auto module =
           std::ranges::find(attention, path.substr(0, path.rfind('.')), &AttentionSteps::path);
       if (module == attention.end() || path.ends_with(".output"))
-        print_step(path, value);
+        write_step(path, value);
       else if (path.ends_with(".q"))
-        print_attention(*module);
+        write_attention(*module);
     }
-    if (layer_.empty() && head_ < 0) print_prediction();
+    if (layer_.empty() && head_ < 0) write_prediction();
   }
 
  private:
@@ -146,40 +147,41 @@ class Story {
     const auto end = layer == path.npos ? path.npos : path.find('.', layer + 7);
     const std::string part = end == path.npos ? "" : path.substr(0, end);
     if (part == part_ && entered_) return;
-    fmt::print("\n{}\n", !part.empty() ? part : entered_ ? "result" : "input");
+    document_.add_text("\n{}\n", !part.empty() ? part : entered_ ? "result" : "input");
     part_ = part;
     entered_ = true;
   }
 
-  void print_step(const std::string& path, const Tensor& value) {
-    const auto values = row(slice(value, 0, 0, 1).with_shape({value.dim(1), value.dim(2)}), index_);
+  void write_step(const std::string& path, const Tensor& value) {
+    const auto values =
+        matrix_row(slice(value, 0, 0, 1).with_shape({value.dim(1), value.dim(2)}), index_);
     const Formula formula = formula_of(at_.recorder, path);
     const std::string before = std::exchange(symbol_, formula.symbol);
     if (values == previous_) {  // recorded by a module and again by the one around it
       if (before == symbol_) return;
       enter(path);
-      fmt::print("{}", with_index(fmt::format("  {} = {}\n", symbol_, before), index_));
+      document_.add_text("{}", with_index(fmt::format("  {} = {}\n", symbol_, before), index_));
       return;
     }
     previous_ = values;
     enter(path);
     std::string text = formula.symbol;
     if (!formula.formula.empty()) text += " = " + without_bias(formula.formula);
-    fmt::print("  {}{}\n      {}\n", with_index(text, index_),
-               formula.meaning.empty() ? "" : "   " + formula.meaning, vector_text(values));
+    document_.add_text("  {}{}\n      {}\n", with_index(text, index_),
+                       formula.meaning.empty() ? "" : "   " + formula.meaning, vector_text(values));
   }
 
-  void print_attention(const AttentionSteps& module) {
+  void write_attention(const AttentionSteps& module) {
     enter(module.path);
     for (std::size_t h = 0; h < module.heads.size(); ++h)
-      if (head_ < 0 || head_ == static_cast<Index>(h)) print_head(module, h);
+      if (head_ < 0 || head_ == static_cast<Index>(h)) write_head(module, h);
     if (head_ >= 0) return;
     const bool several = module.heads.size() > 1;
     previous_ = mixed(module);
     symbol_ = "z_i";
-    fmt::print("  z_{} = {}\n      {}\n", index_,
-               several ? "the heads' sums side by side   concatenation" : "the head's sum",
-               vector_text(previous_));
+    document_.add_text("  z_{} = {}\n      {}\n", index_,
+                       several ? "the heads' sums side by side   concatenation" : "the head's sum",
+                       vector_text(previous_));
   }
 
   /// How q, k or v comes about.
@@ -205,31 +207,32 @@ class Story {
   std::vector<double> mixed(const AttentionSteps& module) const {
     std::vector<double> values;
     for (const HeadSteps& head : module.heads)
-      for (const double v : row(head.mixed, index_)) values.push_back(v);
+      for (const double v : matrix_row(head.mixed, index_)) values.push_back(v);
     return values;
   }
 
-  void print_head(const AttentionSteps& module, std::size_t h) {
+  void write_head(const AttentionSteps& module, std::size_t h) {
     const HeadSteps& head = module.heads[h];
-    fmt::print("  head {} of {}, d_k = {}: {}, {}, {}\n", h, module.heads.size(), head.q.dim(1),
-               projection("q"), projection("k"), projection("v"));
+    document_.add_text("  head {} of {}, d_k = {}: {}, {}, {}\n", h, module.heads.size(),
+                       head.q.dim(1), projection("q"), projection("k"), projection("v"));
     const int before = indent + widest_ + 6;  // "q_2 ", the word and two spaces
-    fmt::print("      q_{} {}  {}\n", index_, name(index_),
-               vector_text(row(head.q, index_), before));
+    document_.add_text("      q_{} {}  {}\n", index_, name(index_),
+                       vector_text(matrix_row(head.q, index_), before));
     for (const auto& [letter, matrix] : {std::pair{"k", head.k}, std::pair{"v", head.v}})
       for (Index j = 0; j < matrix.dim(0); ++j)
-        fmt::print("      {}_{} {}  {}\n", letter, j, name(j), vector_text(row(matrix, j), before));
-    fmt::print("{}", weights_table(module, head));
+        document_.add_text("      {}_{} {}  {}\n", letter, j, name(j),
+                           vector_text(matrix_row(matrix, j), before));
+    document_.add_table(weights_table(module, head));
     std::string sum;
-    const auto weights = row(head.weights, index_);
+    const auto weights = matrix_row(head.weights, index_);
     for (std::size_t j = 0; j < weights.size(); ++j)
-      if (weights.size() <= static_cast<std::size_t>(whole))
+      if (weights.size() <= static_cast<std::size_t>(printed_whole))
         sum += fmt::format("{}{:.4f} v_{}", j ? " + " : "", weights[j], j);
     constexpr int around = 26;  // "      z_2 = " and "   weighted sum"
     if (sum.empty() || display_width(sum) > output_width() - around)
       sum = fmt::format("sum over j of w_{}j v_j", index_);
-    fmt::print("      z_{} = {}   weighted sum\n      {}\n", index_, sum,
-               vector_text(row(head.mixed, index_)));
+    document_.add_text("      z_{} = {}   weighted sum\n      {}\n", index_, sum,
+                       vector_text(matrix_row(head.mixed, index_)));
   }
 
   /// What happens to the scores: "/ sqrt(8)".
@@ -239,18 +242,17 @@ class Story {
     return fmt::format("* {:g}", scale);
   }
 
-  std::string weights_table(const AttentionSteps& module, const HeadSteps& head) const {
-    const auto scores = row(head.scores, index_), scaled = row(head.scaled, index_),
-               weights = row(head.weights, index_), mask = row(module.mask, index_);
-    std::vector<std::vector<std::string>> rows = {{"      key", "score", "q.k",
-                                                   scaling(module.scale, head.q.dim(1)), "mask",
-                                                   "weight", "softmax"}};
+  Rows weights_table(const AttentionSteps& module, const HeadSteps& head) const {
+    const auto scores = matrix_row(head.scores, index_), scaled = matrix_row(head.scaled, index_),
+               weights = matrix_row(head.weights, index_), mask = matrix_row(module.mask, index_);
+    Rows rows = {{"      key", "score", "q.k", scaling(module.scale, head.q.dim(1)), "mask",
+                  "weight", "softmax"}};
     for (std::size_t j = 0; j < weights.size(); ++j)
       rows.push_back({fmt::format("      {} {}", j, word(static_cast<Index>(j))),
                       "s_" + subscript(j), fmt::format("{:.4f}", scores[j]),
                       fmt::format("{:.4f}", scaled[j]), mask[j] == 0 ? "-inf" : "0",
                       "w_" + subscript(j), fmt::format("{:.4f}", weights[j])});
-    return table(rows);
+    return rows;
   }
 
   /// "21" for how much word 2 attends to word 1; with a comma where the digits would run together.
@@ -258,25 +260,29 @@ class Story {
     return fmt::format("{}{}{}", index_, words() <= 10 ? "" : ",", j);
   }
 
-  void print_prediction() const {
+  void write_prediction() {
     const Scores& scores = at_.scores;
     if (scores.choices.empty()) {
-      fmt::print("\nThe task has no answers to choose from: these vectors are the result\n");
+      document_.add_text(
+          "\nThe task has no answers to choose from: these vectors are the result\n");
       return;
     }
     const auto logits = scores.logits.values(), probabilities = at_.probabilities.values();
-    fmt::print("\nprediction\n  logits = {}\n", with_index(without_bias(scores.formula), index_));
+    document_.add_text("\nprediction\n  logits = {}\n",
+                       with_index(without_bias(scores.formula), index_));
     std::vector<std::size_t> order(logits.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
     std::ranges::stable_sort(order, std::greater(), [&](std::size_t i) { return logits[i]; });
     if (order.size() > most_choices) order.resize(most_choices);
-    std::vector<std::vector<std::string>> rows = {{"      choice", "logit", "softmax"}};
+    Rows rows = {{"      choice", "logit", "softmax"}};
     for (const std::size_t i : order)
       rows.push_back({"      " + visible(scores.choices[i]), fmt::format("{:.4f}", logits[i]),
                       fmt::format("{:.4f}", probabilities[i])});
-    fmt::print("{}  {} here: {}\n", table(rows), word(index_), visible(scores.choices[order[0]]));
+    document_.add_table(rows);
+    document_.add_text("  {} here: {}\n", word(index_), visible(scores.choices[order[0]]));
   }
 
+  Document& document_;
   const Explanation& at_;
   Index index_;
   std::vector<std::string> words_;
@@ -290,7 +296,7 @@ class Story {
 };
 
 /// Throws UserError when there is no such layer or head.
-void require_shown(const Explanation& explanation, const Options& options) {
+void require_shown(const Explanation& explanation, const ExplainOptions& options) {
   const auto modules = attention_steps(explanation.recorder);
   require<UserError>(options.head < 0 || !modules.empty(), "--head: the model has no attention");
   for (const AttentionSteps& module : modules)
@@ -304,33 +310,31 @@ void require_shown(const Explanation& explanation, const Options& options) {
       "--layer {}: the model has no such layer; they count from 0", options.layer);
 }
 
-int run(const Options& options) {
+Document explain_word(const ExplainOptions& options) {
   Trained trained = load_trained(options.model);
   const Sentence sentence = read_sentence(*trained.task, options.sentence);
   const Index index = position_of(sentence, options.word, options.sentence);
   const Explanation explanation = explain(trained, sentence, index);
   require_shown(explanation, options);
-  say_unknown_words({&sentence, 1});
-  if (options.json)
-    print(to_json(explanation, trained));
-  else
-    Story(explanation, options).print();
-  return 0;
+  Document document;
+  note_unknown_words(document, {&sentence, 1});
+  document.data = to_json(explanation, trained);
+  StepsWriter(explanation, options, document).write();
+  return document;
 }
 
 }  // namespace
 
 void add_explain(CommandLine& program) {
-  add_command<Options>(
+  add_command<ExplainOptions>(
       program, "explain", "Show every step from a sentence to what a model says of a word",
-      [](Command& command, Options& options) {
+      [](Command& command, ExplainOptions& options) {
         add_model_argument(command, options.model);
         command.add_option("SENTENCE", options.sentence, "A sentence").required();
         command.add_option("--word", options.word, "The word [the one the model was trained on]");
         add_head_options(command, options.layer, options.head);
-        add_json_flag(command, options.json);
       },
-      run);
+      explain_word);
 }
 
 }  // namespace qkv::commands

@@ -7,15 +7,14 @@
 namespace qkv::commands {
 namespace {
 
-struct Options {
+struct GenerateOptions {
   std::string model;
   std::string prompt = "\n";
   Index tokens = 500;
   Sampling sampling;
-  bool json = false;
 };
 
-int run(const Options& options) {
+Document continue_text(const GenerateOptions& options, const Stream& stream) {
   const Trained trained = load_trained(options.model);
   require<UserError>(trained.config.task.kind == TaskKind::language_model &&
                          trained.config.model.kind == ModelKind::decoder,
@@ -23,35 +22,32 @@ int run(const Options& options) {
                      "\"language-model\" and model.kind = \"decoder\"",
                      options.model);
   const Sentence prompt = read_sentence(*trained.task, options.prompt);
-  say_unknown_words(std::span(&prompt, 1));
   std::string text;
-  if (!options.json) fmt::print("{}", options.prompt);
+  stream(options.prompt);
   const auto start = std::chrono::steady_clock::now();
   generate(*trained.network, prompt.ids, options.tokens, trained.config.model.max_length,
            options.sampling, [&](std::int32_t token) {
              const std::string& written = trained.task->vocabulary().token(token);
              text += written;
-             if (options.json) return;
-             fmt::print("{}", written);
-             std::fflush(stdout);
+             stream(written);
            });
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  if (options.json)
-    print({{"prompt", options.prompt},
-           {"text", text},
-           {"tokens", options.tokens},
-           {"seconds", seconds.count()}});
-  else
-    fmt::print("\n");
-  return 0;
+  Document document;
+  document.data = {{"prompt", options.prompt},
+                   {"text", text},
+                   {"tokens", options.tokens},
+                   {"seconds", seconds.count()}};
+  document.add_text("\n");
+  note_unknown_words(document, std::span(&prompt, 1));
+  return document;
 }
 
 }  // namespace
 
 void add_generate(CommandLine& program) {
-  add_command<Options>(
+  add_command<GenerateOptions>(
       program, "generate", "Let a language model continue a text",
-      [](Command& command, Options& options) {
+      [](Command& command, GenerateOptions& options) {
         add_model_argument(command, options.model);
         command.add_option("--prompt", options.prompt, "What the text begins with [a new line]");
         command.add_option("--tokens", options.tokens, "How many tokens to write [500]")
@@ -69,9 +65,8 @@ void add_generate(CommandLine& program) {
             .between(1e-9, 1.0);
         command.add_option("--seed", sampling.seed, "Equal seeds give equal texts [1]");
         add_threads_option(command);
-        add_json_flag(command, options.json);
       },
-      run);
+      continue_text);
 }
 
 }  // namespace qkv::commands

@@ -1,25 +1,23 @@
 #include <bit>
 
 #include "cli/commands/shared.h"
-#include "cli/terminal.h"
 #include "inspect/loss_gradients.h"
 #include "inspect/weight_statistics.h"
 
 namespace qkv::commands {
 namespace {
 
-struct Options {
+struct GradientsOptions {
   std::string model;
   std::string sentence;
   std::string word;
   std::string data;
   bool untrained = false;
-  bool json = false;
 };
 
 using ByPath = std::vector<std::pair<std::string, Tensor>>;
 
-std::string number(double v) {
+std::string significant(double v) {
   return fmt::format("{:.4g}", v);
 }
 
@@ -30,39 +28,40 @@ Json to_json(const ByPath& parameters) {
   return list;
 }
 
-std::string to_table(const ByPath& parameters) {
-  std::vector<std::vector<std::string>> rows = {{"parameter", "shape", "norm of its gradient"}};
+Rows to_table(const ByPath& parameters) {
+  Rows rows = {{"parameter", "shape", "norm of its gradient"}};
   for (const auto& [path, gradient] : parameters)
-    rows.push_back({path, to_string(gradient.shape()), number(statistics(gradient).norm)});
-  return table(rows);
+    rows.push_back({path, to_string(gradient.shape()), significant(statistics(gradient).norm)});
+  return rows;
 }
 
-LabelledText asked(const Trained& trained, const Options& options) {
+LabelledText asked_text(const Trained& trained, const GradientsOptions& options) {
   const Sentence sentence = read_sentence(*trained.task, options.sentence);
   const bool of_a_word = !options.word.empty() || !sentence.targets.empty();
   const Index index = of_a_word ? position_of(sentence, options.word, options.sentence) : -1;
   return {"", options.sentence, sentence, index};
 }
 
-int show_sentence(Trained& trained, const Options& options) {
-  const LabelledText text = asked(trained, options);
+Document gradients_of_sentence(Trained& trained, const GradientsOptions& options) {
+  const LabelledText text = asked_text(trained, options);
   const auto& words = text.sentence.words;
   const LossGradients found = loss_gradients(trained, text);
-  say_unknown_words({&text.sentence, 1});
-  if (options.json) {
-    print({{"tokens", words},
-           {"loss", found.loss},
-           {"words", found.words},
-           {"parameters", to_json(found.parameters)}});
-    return 0;
-  }
-  std::vector<std::vector<std::string>> rows = {{"word", "norm of its vector's gradient"}};
+  Document document;
+  note_unknown_words(document, {&text.sentence, 1});
+  document.data = {{"tokens", words},
+                   {"loss", found.loss},
+                   {"words", found.words},
+                   {"parameters", to_json(found.parameters)}};
+  Rows rows = {{"word", "norm of its vector's gradient"}};
   const auto asked = text.index < 0 ? std::span<const Index>() : std::span(&text.index, 1);
   const auto shown = marked(text.sentence, asked);
-  for (std::size_t i = 0; i < shown.size(); ++i) rows.push_back({shown[i], number(found.words[i])});
-  fmt::print("loss of the model's own answer: {:.4f}\n{}\n{}", found.loss, table(rows),
-             to_table(found.parameters));
-  return 0;
+  for (std::size_t i = 0; i < shown.size(); ++i)
+    rows.push_back({shown[i], significant(found.words[i])});
+  document.add_text("loss of the model's own answer: {:.4f}\n", found.loss);
+  document.add_table(rows);
+  document.add_text("\n");
+  document.add_table(to_table(found.parameters));
+  return document;
 }
 
 /// 0, 1, 2, 4, 8, ... words away in either direction: few enough to read.
@@ -70,43 +69,43 @@ bool is_printed(Index distance) {
   return distance == 0 || std::has_single_bit(static_cast<std::uint64_t>(std::abs(distance)));
 }
 
-int show_data(Trained& trained, const Options& options) {
+Document mean_gradients_of_data(Trained& trained, const GradientsOptions& options) {
   const auto texts = read_labelled_texts(trained, options.data);
   const MeanGradients mean = mean_gradients(trained, texts);
-  if (options.json) {
-    Json distances = Json::array();
-    for (const auto& [distance, count, norm] : mean.distances)
-      distances.push_back({{"distance", distance}, {"texts", count}, {"norm", norm}});
-    print({{"sentences", texts.size()},
-           {"loss", mean.loss},
-           {"distances", distances},
-           {"parameters", to_json(mean.parameters)}});
-    return 0;
-  }
-  std::vector<std::vector<std::string>> rows = {
-      {"words back", "texts", "mean norm of the vector's gradient"}};
+  Json distances = Json::array();
+  for (const auto& [distance, count, norm] : mean.distances)
+    distances.push_back({{"distance", distance}, {"texts", count}, {"norm", norm}});
+  Document document;
+  document.data = {{"sentences", texts.size()},
+                   {"loss", mean.loss},
+                   {"distances", distances},
+                   {"parameters", to_json(mean.parameters)}};
+  Rows rows = {{"words back", "texts", "mean norm of the vector's gradient"}};
   for (const auto& [distance, count, norm] : mean.distances)
     if (is_printed(distance))
-      rows.push_back({fmt::format("{}", distance), fmt::format("{}", count), number(norm)});
-  fmt::print("mean loss of {} texts: {:.4f}\n{}\n{}", texts.size(), mean.loss, table(rows),
-             to_table(mean.parameters));
-  return 0;
+      rows.push_back({fmt::format("{}", distance), fmt::format("{}", count), significant(norm)});
+  document.add_text("mean loss of {} texts: {:.4f}\n", texts.size(), mean.loss);
+  document.add_table(rows);
+  document.add_text("\n");
+  document.add_table(to_table(mean.parameters));
+  return document;
 }
 
-int run(const Options& options) {
+Document gradients(const GradientsOptions& options) {
   require<UserError>(options.sentence.empty() != options.data.empty(),
                      "give a sentence or --data, one of the two");
   Trained trained = load_model(options.model, options.untrained);
-  return options.data.empty() ? show_sentence(trained, options) : show_data(trained, options);
+  return options.data.empty() ? gradients_of_sentence(trained, options)
+                              : mean_gradients_of_data(trained, options);
 }
 
 }  // namespace
 
 void add_gradients(CommandLine& program) {
-  add_command<Options>(
+  add_command<GradientsOptions>(
       program, "gradients",
       "Show how much the loss depends on each word's vector and each parameter",
-      [](Command& command, Options& options) {
+      [](Command& command, GradientsOptions& options) {
         add_model_argument(command, options.model);
         command.add_option("SENTENCE", options.sentence, "A sentence");
         command.add_option("--word", options.word,
@@ -115,9 +114,8 @@ void add_gradients(CommandLine& program) {
                            "Average over the labelled sentences of a file in the task's format, "
                            "by the distance from the word that is asked about");
         add_untrained_flag(command, options.untrained);
-        add_json_flag(command, options.json);
       },
-      run);
+      gradients);
 }
 
 }  // namespace qkv::commands

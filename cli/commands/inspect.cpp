@@ -7,23 +7,28 @@
 namespace qkv::commands {
 namespace {
 
-struct Options {
+struct InspectOptions {
   std::string model;
   std::string parameter;
   std::string diff;
-  bool json = false;
 };
 
-using Rows = std::vector<std::vector<std::string>>;
-
-std::string number(double v) {
+std::string decimal(double v) {
   return fmt::format("{:.4f}", v);
 }
 
-Json to_json(const std::string& path, const Tensor& value) {
-  const Statistics s = statistics(value);
-  return {{"path", path},
-          {"shape", std::vector<Index>(value.shape().begin(), value.shape().end())},
+/// A parameter to show.
+struct Shown {
+  std::string path;
+  Tensor value;
+  Statistics statistics;
+};
+
+Json to_json(const Shown& shown) {
+  const Statistics& s = shown.statistics;
+  const Shape& shape = shown.value.shape();
+  return {{"path", shown.path},
+          {"shape", std::vector<Index>(shape.begin(), shape.end())},
           {"norm", s.norm},
           {"mean", s.mean},
           {"std", s.deviation},
@@ -33,15 +38,13 @@ Json to_json(const std::string& path, const Tensor& value) {
           {"histogram", s.histogram}};
 }
 
-std::string to_table(const std::vector<NamedParameter>& shown) {
+Rows to_table(const std::vector<Shown>& shown) {
   Rows rows = {{"parameter", "shape", "norm", "mean", "std", "min", "max", "zeros", "histogram"}};
-  for (const auto& [path, parameter] : shown) {
-    const Statistics s = statistics(*parameter);
-    rows.push_back({path, to_string(parameter->shape()), number(s.norm), number(s.mean),
-                    number(s.deviation), number(s.min), number(s.max),
+  for (const auto& [path, value, s] : shown)
+    rows.push_back({path, to_string(value.shape()), decimal(s.norm), decimal(s.mean),
+                    decimal(s.deviation), decimal(s.min), decimal(s.max),
                     fmt::format("{:.0f}%", s.zeros * 100), spark_line(s.histogram)});
-  }
-  return table(rows);
+  return rows;
 }
 
 Json to_json(const std::vector<HeadSpectrum>& spectra) {
@@ -54,9 +57,9 @@ Json to_json(const std::vector<HeadSpectrum>& spectra) {
   return heads;
 }
 
-/// The first singular values of one product in each head.
-std::string to_table(const std::vector<HeadSpectrum>& spectra, const std::string& title,
-                     std::vector<double> HeadSpectrum::*values) {
+/// The first singular values of one product in each head, where there are any.
+void add_table(Document& document, const std::vector<HeadSpectrum>& spectra,
+               const std::string& title, std::vector<double> HeadSpectrum::*values) {
   constexpr std::size_t most = 8;
   Rows rows = {{title}};
   for (std::size_t i = 1; i <= most; ++i) rows[0].push_back(std::to_string(i));
@@ -64,15 +67,17 @@ std::string to_table(const std::vector<HeadSpectrum>& spectra, const std::string
     if ((s.*values).empty()) continue;
     rows.push_back({fmt::format("{} head {}", s.path, s.head)});
     for (std::size_t i = 0; i < most; ++i)
-      rows.back().push_back(i < (s.*values).size() ? number((s.*values)[i]) : "");
+      rows.back().push_back(i < (s.*values).size() ? decimal((s.*values)[i]) : "");
   }
-  return rows.size() > 1 ? fmt::format("\n{}", table(rows)) : "";
+  if (rows.size() == 1) return;
+  document.add_text("\n");
+  document.add_table(rows);
 }
 
 /// A matrix or vector in full when it fits a screen, else its first rows and columns.
-std::string numbers(const Tensor& x) {
+std::string values_text(const Tensor& x, int width) {
   constexpr Index most_rows = 16, cell = 9, ellipsis = 5;
-  const Index most_columns = std::clamp<Index>((output_width() - ellipsis) / cell, 1, 10);
+  const Index most_columns = std::clamp<Index>((width - ellipsis) / cell, 1, 10);
   const Index columns = x.rank() ? x.dim(-1) : 1, rows = x.size() / columns;
   const auto values = x.values();
   std::string text;
@@ -94,7 +99,7 @@ bool is_named(const std::string& path, const std::string& name) {
   return ends(path) || (dot != path.npos && ends(path.substr(0, dot)));
 }
 
-std::vector<NamedParameter> chosen(Trained& trained, const Options& options) {
+std::vector<NamedParameter> chosen_parameters(Trained& trained, const InspectOptions& options) {
   auto all = parameters(*trained.network);
   if (options.parameter.empty()) return all;
   std::erase_if(all, [&](const NamedParameter& p) { return !is_named(p.path, options.parameter); });
@@ -103,91 +108,99 @@ std::vector<NamedParameter> chosen(Trained& trained, const Options& options) {
   return all;
 }
 
-std::vector<Change> changes_between(Trained& trained, const Options& options) {
+std::vector<Change> changes_between(Trained& trained, const InspectOptions& options) {
   Trained before = load_trained(options.diff);
   try {
-    return changes(chosen(trained, options), parameters(*before.network));
+    return changes(chosen_parameters(trained, options), parameters(*before.network));
   } catch (const ShapeError& error) {
     throw UserError(fmt::format("--diff {}: {}", options.diff, error.what()));
   }
 }
 
-int show_changes(Trained& trained, const Options& options) {
+Document changes_since(Trained& trained, const InspectOptions& options) {
   const auto all = changes_between(trained, options);
-  if (options.json) {
-    Json list = Json::array();
-    for (const Change& c : all)
-      list.push_back({{"path", c.path},
-                      {"norm", c.norm},
-                      {"norm_before", c.norm_before},
-                      {"distance", c.distance},
-                      {"relative_change", c.relative()},
-                      {"cosine", c.cosine}});
-    print({{"changes", list}});
-    return 0;
-  }
+  Json list = Json::array();
   Rows rows = {{"parameter", "|w|", "|w before|", "|w - w before|", "relative", "cosine"}};
-  for (const Change& c : all)
-    rows.push_back({c.path, number(c.norm), number(c.norm_before), number(c.distance),
-                    number(c.relative()), number(c.cosine)});
-  fmt::print("{}", table(rows));
-  return 0;
+  for (const Change& c : all) {
+    list.push_back({{"path", c.path},
+                    {"norm", c.norm},
+                    {"norm_before", c.norm_before},
+                    {"distance", c.distance},
+                    {"relative_change", c.relative()},
+                    {"cosine", c.cosine}});
+    rows.push_back({c.path, decimal(c.norm), decimal(c.norm_before), decimal(c.distance),
+                    decimal(c.relative()), decimal(c.cosine)});
+  }
+  Document document;
+  document.data = {{"changes", list}};
+  document.add_table(rows);
+  return document;
 }
 
-void show_one(const NamedParameter& shown, bool with_path) {
-  const Tensor& value = shown.parameter->value();
-  fmt::print("\n{}{}", with_path ? shown.path + "\n" : "", numbers(value));
-  const Colours depth = colours();
-  if (depth != Colours::none)
-    fmt::print("\nblue: below 0, red: above\n{}", weight_map(value, depth, output_width()));
+/// All values of the parameters that the user named.
+Document values_of(const std::vector<Shown>& shown) {
+  Document document;
+  Json list = Json::array();
+  document.add_table(to_table(shown));
+  for (const Shown& one : shown) {
+    list.push_back(to_json(one));
+    list.back()["values"] = commands::to_json(one.value);
+    if (shown.size() > 1)
+      document.add_text("\n{}\n", one.path);
+    else
+      document.add_text("\n");
+    document.add_picture([value = one.value](Colours colours, int width) {
+      const std::string map = colours == Colours::none ? ""
+                                                       : "\nblue: below 0, red: above\n" +
+                                                             weight_map(value, colours, width);
+      return values_text(value, width) + map;
+    });
+  }
+  document.data = {{"parameters", list}};
+  if (shown.size() == 1) document.data["values"] = list[0]["values"];
+  return document;
 }
 
-int run(const Options& options) {
+/// A line for each parameter, and what each head can tell apart.
+Document overview(const Trained& trained, const std::vector<Shown>& shown,
+                  const std::vector<HeadSpectrum>& spectra) {
+  Document document;
+  Json list = Json::array();
+  for (const Shown& one : shown) list.push_back(to_json(one));
+  document.data = {{"parameters", list}, {"heads", to_json(spectra)}};
+  document.add_table(to_table(shown));
+  document.add_text("{} numbers, after step {}\n", parameter_count(*trained.network), trained.step);
+  add_table(document, spectra, "singular values of W_q W_k^T", &HeadSpectrum::qk);
+  add_table(document, spectra, "singular values of W_v W_o", &HeadSpectrum::ov);
+  return document;
+}
+
+Document inspect(const InspectOptions& options) {
   Trained trained = load_trained(options.model);
-  if (!options.diff.empty()) return show_changes(trained, options);
-  const auto shown = chosen(trained, options);
-  const auto spectra = options.parameter.empty() ? head_spectra(shown, trained.config.model.heads)
-                                                 : std::vector<HeadSpectrum>();
-  if (options.json) {
-    Json list = Json::array();
-    for (const auto& [path, parameter] : shown) {
-      list.push_back(to_json(path, *parameter));
-      if (!options.parameter.empty()) list.back()["values"] = commands::to_json(parameter->value());
-    }
-    Json document = {{"parameters", list}};
-    if (options.parameter.empty())
-      document["heads"] = to_json(spectra);
-    else if (shown.size() == 1)
-      document["values"] = commands::to_json(shown[0].parameter->value());
-    print(document);
-    return 0;
-  }
-  fmt::print("{}", to_table(shown));
-  if (!options.parameter.empty()) {
-    for (const NamedParameter& parameter : shown) show_one(parameter, shown.size() > 1);
-    return 0;
-  }
-  fmt::print("{} numbers, after step {}\n{}{}", parameter_count(*trained.network), trained.step,
-             to_table(spectra, "singular values of W_q W_k^T", &HeadSpectrum::qk),
-             to_table(spectra, "singular values of W_v W_o", &HeadSpectrum::ov));
-  return 0;
+  if (!options.diff.empty()) return changes_since(trained, options);
+  const auto chosen = chosen_parameters(trained, options);
+  std::vector<Shown> shown;
+  for (const auto& [path, parameter] : chosen)
+    shown.push_back({path, parameter->value(), statistics(parameter->value())});
+  return options.parameter.empty()
+             ? overview(trained, shown, head_spectra(chosen, trained.config.model.heads))
+             : values_of(shown);
 }
 
 }  // namespace
 
 void add_inspect(CommandLine& program) {
-  add_command<Options>(
+  add_command<InspectOptions>(
       program, "inspect", "List a model's parameters, show one, or what training changed",
-      [](Command& command, Options& options) {
+      [](Command& command, InspectOptions& options) {
         add_model_argument(command, options.model);
         command.add_option(
             "PARAMETER", options.parameter,
             "Path of a parameter or layer, or its end: w_q.weight, layers.0.attention, w_q");
         command.add_option("--diff", options.diff,
                            "An earlier model: list what changed since, the most changed first");
-        add_json_flag(command, options.json);
       },
-      run);
+      inspect);
 }
 
 }  // namespace qkv::commands

@@ -5,15 +5,14 @@
 namespace qkv::commands {
 namespace {
 
-struct Options {
+struct PredictOptions {
   std::string model;
   std::vector<std::string> texts;
   std::string file;
-  bool json = false;
 };
 
 /// A text to answer, and where it stands in a file.
-struct Asked {
+struct Question {
   std::string text;
   std::optional<std::size_t> line = {};
 };
@@ -28,7 +27,7 @@ std::vector<std::string> names_of(const std::vector<std::string>& choices) {
   return names;
 }
 
-Json to_json(const Prediction& p, const Asked& asked) {
+Json to_json(const Prediction& p, const Question& asked) {
   Json json = {{"text", p.text},
                {p.is_output ? "output" : "label", p.label},
                {"probability", p.probability}};
@@ -42,16 +41,16 @@ Json to_json(const Prediction& p, const Asked& asked) {
 }
 
 /// The texts of the command line, or the lines of the file that are not blank; the blank ones are
-/// named on stderr.
-std::vector<Asked> texts_of(const Options& options) {
-  std::vector<Asked> texts;
+/// noted.
+std::vector<Question> questions(const PredictOptions& options, Document& document) {
+  std::vector<Question> texts;
   for (const std::string& text : options.texts) texts.push_back({text});
   if (options.file.empty()) return texts;
   const auto filled = read_filled_lines(options.file);
   std::size_t next = 1;
   for (const auto& [number, text] : filled) {
     for (; next < number; ++next)
-      fmt::print(stderr, "{}:{}: blank line skipped\n", options.file, next);
+      document.add_note("{}:{}: blank line skipped", options.file, next);
     next = number + 1;
     texts.push_back({text, number});
   }
@@ -61,10 +60,10 @@ std::vector<Asked> texts_of(const Options& options) {
 /// What a model says of texts, as JSON and as the rows of a table.
 struct Answers {
   Json json = Json::array();
-  std::vector<std::vector<std::string>> rows = {{"text", "word", "answer", "probability"}};
+  Rows rows = {{"text", "word", "answer", "probability"}};
   std::vector<Sentence> sentences;
 
-  void add(const Trained& trained, const Asked& asked) {
+  void add(const Trained& trained, const Question& asked) {
     const Sentence sentence = read_sentence(*trained.task, asked.text);
     for (const Prediction& p : trained.task->predict(*trained.network, asked.text)) {
       json.push_back(to_json(p, asked));
@@ -76,42 +75,39 @@ struct Answers {
   }
 };
 
-int run(const Options& options) {
+Document predict(const PredictOptions& options) {
   require<UserError>(options.texts.empty() != options.file.empty(),
                      "give texts or --file, one of the two");
   const Trained trained = load_trained(options.model);
   Answers answers;
   constexpr int wrong_data = 2;
-  int code = 0;
-  for (const Asked& asked : texts_of(options)) try {
+  Document document;
+  for (const Question& asked : questions(options, document)) try {
       answers.add(trained, asked);
     } catch (const UserError& error) {
       if (!asked.line) throw;
-      fmt::print(stderr, "{}:{}: {}\n", options.file, *asked.line, error.what());
-      code = wrong_data;
+      document.add_note("{}:{}: {}", options.file, *asked.line, error.what());
+      document.exit_code = wrong_data;
     }
-  say_unknown_words(answers.sentences);
-  if (options.json)
-    print({{"predictions", answers.json}});
-  else
-    fmt::print("{}", table(answers.rows));
-  return code;
+  note_unknown_words(document, answers.sentences);
+  document.data = {{"predictions", answers.json}};
+  document.add_table(answers.rows);
+  return document;
 }
 
 }  // namespace
 
 void add_predict(CommandLine& program) {
-  add_command<Options>(
+  add_command<PredictOptions>(
       program, "predict", "Say what a model makes of a text",
-      [](Command& command, Options& options) {
+      [](Command& command, PredictOptions& options) {
         add_model_argument(command, options.model);
         command.add_option("TEXT", options.texts, "Sentences");
         command.add_option("--file", options.file,
                            "File with a sentence a line; a line without an answer is named, and "
                            "the exit code is 2");
-        add_json_flag(command, options.json);
       },
-      run);
+      predict);
 }
 
 }  // namespace qkv::commands

@@ -3,35 +3,31 @@
 namespace qkv::commands {
 namespace {
 
-struct Options {
+struct ProbeOptions {
   std::string model;
-  bool json = false;
 };
 
-int run(const Options& options) {
+Document probe(const ProbeOptions& options) {
   const Trained model = load_trained(options.model);
   require<UserError>(!model.config.probes.empty(),
                      "{}: the config that it was trained with has no [[probe]]", options.model);
   std::vector<VariantProbe> probes;
   for (ProbeResult& result : check_probes(model)) probes.push_back({"", std::move(result)});
-  if (options.json)
-    print({{"probes", to_json(probes)}});
-  else
-    fmt::print("{}", to_table(probes));
-  const auto passes = [](const VariantProbe& probe) { return probe.result.passes(); };
-  return std::ranges::all_of(probes, passes) ? 0 : 1;
+  Document document;
+  document.data = {{"probes", to_json(probes)}};
+  document.add_table(to_table(probes));
+  const auto passes = [](const VariantProbe& checked) { return checked.result.passes(); };
+  document.exit_code = std::ranges::all_of(probes, passes) ? 0 : 1;
+  return document;
 }
 
 }  // namespace
 
 void add_probe(CommandLine& program) {
-  add_command<Options>(
+  add_command<ProbeOptions>(
       program, "probe", "Check each [[probe]] of a model's config, exit code 1 when one fails",
-      [](Command& command, Options& options) {
-        add_model_argument(command, options.model);
-        add_json_flag(command, options.json);
-      },
-      run);
+      [](Command& command, ProbeOptions& options) { add_model_argument(command, options.model); },
+      probe);
 }
 
 }  // namespace qkv::commands

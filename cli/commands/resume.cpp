@@ -3,13 +3,13 @@
 namespace qkv::commands {
 namespace {
 
-struct Options {
+struct ResumeOptions {
   std::string run;
   std::vector<std::string> set;
-  Reporting reporting;
+  bool check = false;
 };
 
-int run(const Options& options) {
+Document continue_run(const ResumeOptions& options) {
   StopSignal stop;
   Progress progress(stop);
   const RunFolder folder(options.run);
@@ -23,22 +23,22 @@ int run(const Options& options) {
   require_data(config, options.run, "--set task.train=FILE or the like");
   Run run = restore_run(config, checkpoint, file);
   const Outcome outcome = resume(run, folder, progress);
-  return conclude(run, folder, outcome, options.reporting);
+  return conclude(run, folder, outcome, options.check);
 }
 
 }  // namespace
 
 void add_resume(CommandLine& program) {
-  add_command<Options>(
+  add_command<ResumeOptions>(
       program, "resume", "Continue from the newest valid checkpoint of a run",
-      [](Command& command, Options& options) {
+      [](Command& command, ResumeOptions& options) {
         command.add_option("RUN", options.run, "Folder of the run, such as runs/bank").required();
         command.add_option("--set", options.set, "Change an option: --set train.steps=1000")
             .repeated();
         add_threads_option(command);
-        add_reporting_flags(command, options.reporting);
+        add_check_flag(command, options.check);
       },
-      run);
+      continue_run);
 }
 
 }  // namespace qkv::commands

@@ -22,10 +22,6 @@ Trained load_model(const std::string& model, bool before_training) {
   return before_training ? untrained(trained) : std::move(trained);
 }
 
-void add_json_flag(Command& command, bool& json) {
-  command.add_flag("--json", json, "Print one JSON document on stdout");
-}
-
 void add_threads_option(Command& command) {
   command.add_option("--threads", set_threads, "Number of threads; results do not depend on it")
       .between(1, 256);
@@ -48,10 +44,6 @@ void require_data(const Config& config, const std::string& model, std::string_vi
                        "{}: the data that it was trained on is gone: there is no {}; name other "
                        "data with {}",
                        model, file, fix);
-}
-
-void print(const Json& document) {
-  fmt::print("{}\n", document.dump(2));
 }
 
 Json to_json(const Evaluation& evaluation) {
@@ -80,10 +72,10 @@ Json to_json(const Tensor& tensor) {
   return nested(nested, 0);
 }
 
-std::string to_table(const std::vector<VariantProbe>& probes) {
+Rows to_table(const std::vector<VariantProbe>& probes) {
   const bool variants =
       std::ranges::any_of(probes, [](const VariantProbe& probe) { return !probe.variant.empty(); });
-  std::vector<std::vector<std::string>> rows;
+  Rows rows;
   const auto add = [&](const std::string& variant, std::vector<std::string> row) {
     if (variants) row.insert(row.begin(), variant);
     rows.push_back(row);
@@ -98,7 +90,7 @@ std::string to_table(const std::vector<VariantProbe>& probes) {
       add(variant, {probe.name, probe.broken_by[i], "not " + probe.expect,
                     result.broken[i].measured, verdict(!result.broken[i].holds)});
   }
-  return table(rows);
+  return rows;
 }
 
 /// What was found: a number, or the answers as a text.
@@ -146,11 +138,11 @@ std::vector<std::string> marked(const Sentence& sentence, std::span<const Index>
   return words;
 }
 
-void say_written(const std::filesystem::path& file) {
-  fmt::print(stderr, "wrote {}\n", file.string());
+void note_written(Document& document, const std::filesystem::path& file) {
+  document.add_note("wrote {}", file.string());
 }
 
-void say_unknown_words(std::span<const Sentence> sentences) {
+void note_unknown_words(Document& document, std::span<const Sentence> sentences) {
   std::vector<std::string> unknown;
   for (const Sentence& sentence : sentences)
     for (std::size_t i = 0; i < sentence.ids.size(); ++i)
@@ -158,7 +150,7 @@ void say_unknown_words(std::span<const Sentence> sentences) {
           std::ranges::find(unknown, sentence.words[i]) == unknown.end())
         unknown.push_back(sentence.words[i]);
   if (!unknown.empty())
-    fmt::print(stderr, "not in the vocabulary, read as <unk>: {}\n", fmt::join(unknown, " "));
+    document.add_note("not in the vocabulary, read as <unk>: {}", fmt::join(unknown, " "));
 }
 
 Index position_of(const Sentence& sentence, const std::string& word, const std::string& text) {

@@ -1,14 +1,12 @@
 #pragma once
 
-#include <fmt/format.h>
-
-#include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "cli/commands/command_line.h"
 #include "cli/commands/commands.h"
+#include "cli/document.h"
 #include "inspect/probe_check.h"
 #include "train/run.h"
 #include "train/storage/run_folder.h"
@@ -16,13 +14,10 @@
 /// What several subcommands have in common.
 namespace qkv::commands {
 
-using Json = nlohmann::ordered_json;
-
 void add_model_argument(Command& command, std::string& model);
 void add_untrained_flag(Command& command, bool& flag);
 /// What the MODEL argument and the --untrained flag name. Throws UserError.
 Trained load_model(const std::string& model, bool before_training);
-void add_json_flag(Command& command, bool& json);
 void add_threads_option(Command& command);
 
 /// The options --layer and --head, which choose one of several.
@@ -34,8 +29,6 @@ void require_in_range(Index value, std::size_t count, std::string_view option);
 /// how the user names another.
 void require_data(const Config& config, const std::string& model, std::string_view fix);
 
-/// The one JSON document that `--json` puts on stdout.
-void print(const Json& document);
 Json to_json(const Evaluation& evaluation);
 /// "400 examples  loss 0.0373  accuracy 0.9925", without the recall of each label.
 std::string to_text(const Evaluation& evaluation);
@@ -47,7 +40,7 @@ struct VariantProbe {
   std::string variant;  ///< empty: there is only one model
   ProbeResult result;
 };
-std::string to_table(const std::vector<VariantProbe>& probes);
+Rows to_table(const std::vector<VariantProbe>& probes);
 Json to_json(const std::vector<VariantProbe>& probes);
 /// Checks probes on the model in a run's folder.
 std::vector<VariantProbe> probed(const RunFolder& folder, const std::vector<Probe>& probes,
@@ -60,11 +53,11 @@ Sentence read_sentence(const Task& task, const std::string& text);
 /// brackets: "[bank]".
 std::vector<std::string> marked(const Sentence& sentence, std::span<const Index> asked);
 
-/// Says on stderr that a file was written.
-void say_written(const std::filesystem::path& file);
+/// Notes that a file was written.
+void note_written(Document& document, const std::filesystem::path& file);
 
-/// Says on stderr which words the model does not know, each once.
-void say_unknown_words(std::span<const Sentence> sentences);
+/// Notes which words the model does not know, each once.
+void note_unknown_words(Document& document, std::span<const Sentence> sentences);
 
 /// The position of `word` in a sentence, or without one of the task's first target word. Throws
 /// UserError when it is not there.

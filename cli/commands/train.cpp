@@ -3,11 +3,11 @@
 namespace qkv::commands {
 namespace {
 
-struct Options {
+struct TrainCommandOptions {
   std::string config;
   std::vector<std::string> set;
   std::string run;
-  Reporting reporting;
+  bool check = false;
 };
 
 std::string footer() {
@@ -22,7 +22,7 @@ std::string footer() {
   return text;
 }
 
-int run(const Options& options) {
+Document train_from_config(const TrainCommandOptions& options) {
   StopSignal stop;
   const Config config = read_config(options.config, options.set).base;
   const RunFolder folder(options.run.empty() ? std::filesystem::path("runs") / config.name
@@ -31,25 +31,25 @@ int run(const Options& options) {
   check_probes(run);  // an untrained model answers, too: what cannot be asked is found now
   Progress progress(stop);
   const Outcome outcome = start(run, folder, progress);
-  return conclude(run, folder, outcome, options.reporting);
+  return conclude(run, folder, outcome, options.check);
 }
 
 }  // namespace
 
 void add_train(CommandLine& program) {
-  add_command<Options>(
+  add_command<TrainCommandOptions>(
       program, "train", "Train a model from a config",
-      [](Command& command, Options& options) {
+      [](Command& command, TrainCommandOptions& options) {
         command.add_option("CONFIG", options.config, "TOML file, such as configs/bank.toml")
             .required();
         command.add_option("--set", options.set, "Change an option: --set train.steps=100")
             .repeated();
         command.add_option("--run", options.run, "Folder of the run [runs/NAME]");
         add_threads_option(command);
-        add_reporting_flags(command, options.reporting);
+        add_check_flag(command, options.check);
         command.footer(footer);
       },
-      run);
+      train_from_config);
 }
 
 }  // namespace qkv::commands

@@ -3,45 +3,45 @@
 #include <algorithm>
 
 namespace qkv::commands {
-void add_reporting_flags(Command& command, Reporting& reporting) {
-  command.add_flag("--check", reporting.check,
+
+void add_check_flag(Command& command, bool& check) {
+  command.add_flag("--check", check,
                    "End with exit code 1 when a [[probe]] fails [0, said on stderr]");
-  add_json_flag(command, reporting.json);
 }
 
-int stopped(const Outcome& outcome, const std::string& command) {
-  fmt::print(stderr, "continue with: {}\n", command);
-  return 128 + outcome.signal;
+void note_stopped(Document& document, const Outcome& outcome, const std::string& command) {
+  document.add_note("continue with: {}", command);
+  document.exit_code = 128 + outcome.signal;
 }
 
-int judged(const std::vector<VariantProbe>& probes, const Reporting& reporting) {
+void judge(Document& document, const std::vector<VariantProbe>& probes, bool check) {
   const auto failed = std::ranges::count_if(
       probes, [](const VariantProbe& probe) { return !probe.result.passes(); });
-  if (failed == 0) return 0;
-  fmt::print(stderr, "{} of {} probes fail{}\n", failed, probes.size(),
-             reporting.check ? "" : "; with --check the exit code is 1 then");
-  return reporting.check ? 1 : 0;
+  if (failed == 0) return;
+  document.add_note("{} of {} probes fail{}", failed, probes.size(),
+                    check ? "" : "; with --check the exit code is 1 then");
+  document.exit_code = check ? 1 : 0;
 }
 
-int conclude(const Run& run, const RunFolder& folder, const Outcome& outcome,
-             const Reporting& reporting) {
+Document conclude(const Run& run, const RunFolder& folder, const Outcome& outcome, bool check) {
   const auto probes =
       outcome.signal ? std::vector<VariantProbe>{} : probed(folder, run.config.probes);
-  if (reporting.json) {
-    Json document = {{"run", folder.path().string()},
-                     {"parameters", parameter_count(*run.network)},
-                     {"step", run.step},
-                     {"seconds", outcome.seconds}};
-    if (outcome.test) document["test"] = to_json(*outcome.test);
-    document["probes"] = to_json(probes);
-    print(document);
-  } else {
-    if (outcome.test) fmt::print("test split: {}\n", to_text(*outcome.test));
-    if (!probes.empty()) fmt::print("{}", to_table(probes));
+  Document document;
+  document.data = {{"run", folder.path().string()},
+                   {"parameters", parameter_count(*run.network)},
+                   {"step", run.step},
+                   {"seconds", outcome.seconds}};
+  if (outcome.test) document.data["test"] = to_json(*outcome.test);
+  document.data["probes"] = to_json(probes);
+  if (outcome.test) document.add_text("test split: {}\n", to_text(*outcome.test));
+  if (!probes.empty()) document.add_table(to_table(probes));
+  if (outcome.signal) {
+    note_stopped(document, outcome, "qkv resume " + shell_word(folder.path().string()));
+    return document;
   }
-  if (outcome.signal) return stopped(outcome, "qkv resume " + shell_word(folder.path().string()));
-  say_written(folder.path());
-  return judged(probes, reporting);
+  note_written(document, folder.path());
+  judge(document, probes, check);
+  return document;
 }
 
 std::string shell_word(const std::string& text) {

@@ -1,7 +1,6 @@
 #include <cmath>
 
 #include "cli/commands/shared.h"
-#include "cli/terminal.h"
 #include "train/storage/run_folder.h"
 
 namespace qkv::commands {
@@ -9,9 +8,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct VerifyOptions {
   std::string model;
-  bool json = false;
 };
 
 struct Verdict {
@@ -53,41 +51,39 @@ Verdict verified(const fs::path& file) {
   }
 }
 
-int run(const Options& options) {
+Document verify(const VerifyOptions& options) {
   std::vector<Verdict> verdicts;
   for (const fs::path& file : files_of(options.model)) verdicts.push_back(verified(file));
   const auto damaged =
       std::ranges::count_if(verdicts, [](const Verdict& v) { return !v.error.empty(); });
-  Json files = Json::array();
+  Document document;
+  Json& files = document.data["files"] = Json::array();
   for (const auto& [file, error, step, numbers] : verdicts) {
-    if (error.empty())
+    if (error.empty()) {
       files.push_back(
           {{"file", file.string()}, {"ok", true}, {"step", step}, {"numbers", numbers}});
-    else
+      document.add_text("{}: sound, step {}, {} numbers\n", file.string(), step, numbers);
+    } else {
       files.push_back({{"file", file.string()}, {"ok", false}, {"error", error}});
-    if (options.json) continue;
-    if (error.empty())
-      fmt::print("{}: sound, step {}, {} numbers\n", file.string(), step, numbers);
-    else
-      fmt::print(stderr, "{}\n", error);
+      document.add_note("{}", error);
+    }
   }
-  if (options.json) print({{"files", files}});
-  return damaged > 0 ? 1 : 0;
+  document.exit_code = damaged > 0 ? 1 : 0;
+  return document;
 }
 
 }  // namespace
 
 void add_verify(CommandLine& program) {
-  add_command<Options>(
+  add_command<VerifyOptions>(
       program, "verify", "Check the checksum and the structure of checkpoints",
-      [](Command& command, Options& options) {
+      [](Command& command, VerifyOptions& options) {
         command
             .add_option("MODEL", options.model,
                         "A checkpoint file, or a run folder: all of its checkpoints")
             .required();
-        add_json_flag(command, options.json);
       },
-      run);
+      verify);
 }
 
 }  // namespace qkv::commands

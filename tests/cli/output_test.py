@@ -20,6 +20,12 @@ ESCAPE = re.compile(r"\x1b\[([0-9;]*)m")
 
 
 class Json(ProgramTest):
+    def test_every_command_has_the_flag(self):
+        commands = re.findall(r"^  ([a-z]+) +[A-Z]", self.run_qkv("--help").stdout.split("Subcommands:")[1], re.M)
+        self.assertIn("generate", commands)
+        for command in commands:
+            self.assertIn("--json", self.run_qkv(command, "--help").stdout, command)
+
     def test_train_and_resume_report_their_test_on_stdout(self):
         test = self.json("eval", "runs/tiny")
         line = f"test split: {test['count']} examples  loss {test['loss']:.4f}  accuracy {test['accuracy']:.4f}"

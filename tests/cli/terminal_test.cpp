@@ -10,8 +10,6 @@ using namespace qkv;
 
 namespace {
 
-using Rows = std::vector<std::vector<std::string>>;
-
 int widest_line(const std::string& text) {
   std::istringstream lines(text);
   int widest = 0;

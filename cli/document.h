@@ -1,0 +1,46 @@
+#pragma once
+
+#include <fmt/format.h>
+
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "cli/terminal.h"
+
+namespace qkv {
+
+using Json = nlohmann::ordered_json;
+
+/// What a command found, in no output format yet: data for programs, blocks for people.
+/// cli/output_format.h prints it.
+struct Document {
+  /// Text drawn for a number of columns, such as a heat map.
+  using Picture = std::function<std::string(Colours colours, int width)>;
+  /// A line for stderr.
+  struct Note {
+    std::string text;
+  };
+  using Block = std::variant<std::string, Rows, Picture, Note>;
+
+  Json data;                  ///< null: nothing to print
+  std::vector<Block> blocks;  ///< in the order of printing
+  int exit_code = 0;
+
+  template <class... Arguments>
+  void add_text(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+    blocks.emplace_back(fmt::format(format, std::forward<Arguments>(arguments)...));
+  }
+  /// The first row is the header.
+  void add_table(Rows rows) { blocks.emplace_back(std::move(rows)); }
+  void add_picture(Picture picture) { blocks.emplace_back(std::move(picture)); }
+  template <class... Arguments>
+  void add_note(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+    blocks.emplace_back(Note{fmt::format(format, std::forward<Arguments>(arguments)...)});
+  }
+};
+
+}  // namespace qkv
