@@ -54,7 +54,8 @@ class Tensor {
   template <class T>
   std::span<T> mutable_data() {
     require<ValueError>(
-        unshared(), "[tensor] of shape {} is shared and so cannot be changed; use copy_if_shared()", shape_);
+        unshared(), "[tensor] of shape {} is shared and so cannot be changed; use copy_if_shared()",
+        shape_);
     return shared_mutable_data<T>();
   }
   /// The same for ops that overwrite a saved input which nothing reads any more.

@@ -135,8 +135,10 @@ std::vector<double> Builder::values(Index count) {
         values[i] = bits % 16 ? small : NAN;
         break;
       case 12:  // short rows of one value
-        values[i] =
-            random.bits(i / 8) % 2 ? small : specials[random.bits(i / 8) / 2 % std::size(specials)];
+        values[i] = random.bits(i / 8) % 2 ? small
+                    : random.bits(i / 8) % 4
+                        ? specials[random.bits(i / 8) / 4 % std::size(specials)]
+                        : -inf;
         break;
       case 13:  // infinities and NaN beside each other
         values[i] = bits % 2 ? small : specials[2 + more % 3];

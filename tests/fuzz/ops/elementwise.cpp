@@ -192,42 +192,46 @@ void draw_affine(Builder& b) {
          }});
 }
 
-/// x with a number: + - * / on either side.
-void draw_operator(Builder& b) {
+/// A tensor and a scalar.
+struct ScalarOperator {
+  const char* code;
+  Tensor (*run)(const Tensor&, double);
+  Scalar (*oracle)(const Scalar&, const Scalar&);
+};
+
+constexpr ScalarOperator affine_operators[] = {
+    {"$0 + {}", [](const Tensor& x, double v) { return x + v; },
+     [](const Scalar& x, const Scalar& v) { return x + v; }},
+    {"{} + $0", [](const Tensor& x, double v) { return v + x; },
+     [](const Scalar& x, const Scalar& v) { return v + x; }},
+    {"$0 - {}", [](const Tensor& x, double v) { return x - v; },
+     [](const Scalar& x, const Scalar& v) { return x - v; }},
+    {"{} - $0", [](const Tensor& x, double v) { return v - x; },
+     [](const Scalar& x, const Scalar& v) { return v - x; }},
+    {"$0 * {}", [](const Tensor& x, double v) { return x * v; },
+     [](const Scalar& x, const Scalar& v) { return x * v; }},
+    {"-$0", [](const Tensor& x, double) { return -x; },
+     [](const Scalar& x, const Scalar&) { return -x; }},
+};
+
+constexpr ScalarOperator quotients[] = {
+    {"$0 / {}", [](const Tensor& x, double v) { return x / v; },
+     [](const Scalar& x, const Scalar& v) { return x / v; }},
+    {"{} / $0", [](const Tensor& x, double v) { return v / x; },
+     [](const Scalar& x, const Scalar& v) { return v / x; }},
+};
+
+void draw_operator(Builder& b, const std::string& name, std::span<const ScalarOperator> operators) {
   const double by = b.option({2, 1e-40, 1, -1, 0.5, 0, 0.1, -0.0, 1e-320, 3e38, 1e4});
-  struct Operator {
-    const char* code;
-    Tensor (*run)(const Tensor&, double);
-    Scalar (*oracle)(const Scalar&, const Scalar&);
-    bool signs;
-  };
-  static const Operator operators[] = {
-      {"$0 + {}", [](const Tensor& x, double v) { return x + v; },
-       [](const Scalar& x, const Scalar& v) { return x + v; }, true},
-      {"{} + $0", [](const Tensor& x, double v) { return v + x; },
-       [](const Scalar& x, const Scalar& v) { return v + x; }, true},
-      {"$0 - {}", [](const Tensor& x, double v) { return x - v; },
-       [](const Scalar& x, const Scalar& v) { return x - v; }, true},
-      {"{} - $0", [](const Tensor& x, double v) { return v - x; },
-       [](const Scalar& x, const Scalar& v) { return v - x; }, true},
-      {"$0 * {}", [](const Tensor& x, double v) { return x * v; },
-       [](const Scalar& x, const Scalar& v) { return x * v; }, true},
-      {"$0 / {}", [](const Tensor& x, double v) { return x / v; },
-       [](const Scalar& x, const Scalar& v) { return x / v; }, true},
-      {"{} / $0", [](const Tensor& x, double v) { return v / x; },
-       [](const Scalar& x, const Scalar& v) { return v / x; }, true},
-      {"-$0", [](const Tensor& x, double) { return -x; },
-       [](const Scalar& x, const Scalar&) { return -x; }, true},
-  };
-  const Operator& op = operators[b.draw.below(std::size(operators))];
+  const ScalarOperator& op = operators[b.draw.below(static_cast<std::uint32_t>(operators.size()))];
   std::string code = op.code;
   if (const auto at = code.find("{}"); at != std::string::npos) code.replace(at, 2, text(by));
-  b.add("affine", {b.any(0)},
+  b.add(name, {b.any(0)},
         {"(" + code + ")", [=](const In& x) { return op.run(x[0], by); },
          [=](const Arrays& x) {
            return map(x[0], [=](const Scalar& s) { return op.oracle(s, constant_like(by, s)); });
          },
-         op.signs});
+         true});
 }
 
 void draw_power(Builder& b) {
@@ -297,9 +301,15 @@ const std::map<std::string, OpDraw>& elementwise_draws() {
                        "multiply", qkv::multiply,
                        [](const Scalar& a, const Scalar& b) { return a * b; }, true)},
       {"divide",
-       binary(
-           "divide", qkv::divide, [](const Scalar& a, const Scalar& b) { return a / b; }, true)},
-      {"affine", [](Builder& b) { b.draw.chance(60) ? draw_operator(b) : draw_affine(b); }},
+       [](Builder& b) {
+         static const OpDraw tensors = binary(
+             "divide", qkv::divide, [](const Scalar& x, const Scalar& z) { return x / z; }, true);
+         b.draw.chance(50) ? draw_operator(b, "divide", quotients) : tensors(b);
+       }},
+      {"affine",
+       [](Builder& b) {
+         b.draw.chance(60) ? draw_operator(b, "affine", affine_operators) : draw_affine(b);
+       }},
       {"power", draw_power},
       {"sqrt", unary(
                    "sqrt", qkv::sqrt, [](const Scalar& x) { return sqrt(x); }, true)},
