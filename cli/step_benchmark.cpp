@@ -7,6 +7,7 @@
 #include <xtensor-blas/xblas.hpp>
 
 #include "core/parallel.h"
+#include "optim/clip.h"
 #include "train/step.h"
 
 /// Of OpenBLAS, which CMake finds without its header.
@@ -55,8 +56,9 @@ double sgemm_gflops() {
 double step_operations(const Run& run, Index batch, Index time) {
   double weights = 0;
   for (const auto& [path, parameter] : run.parameters) {
-    const bool table = path == "embedding.weight" && !run.config.model.tied;
-    if (parameter->shape().rank() == 2 && !table && path != "positions.weight")
+    const Role role = parameter->role();
+    const bool table = role == Role::position || (role == Role::embedding && run.network->head);
+    if (parameter->shape().rank() == 2 && !table)
       weights += static_cast<double>(parameter->shape().size());
   }
   const ModelOptions& model = run.config.model;

@@ -4,8 +4,8 @@
 
 namespace qkv {
 
-Parameter::Parameter(const Tensor& initial)
-    : node_(std::make_shared<Node>("parameter")), value_(initial.with_node(node_)) {}
+Parameter::Parameter(const Tensor& initial, Role role)
+    : node_(std::make_shared<Node>("parameter")), value_(initial.with_node(node_)), role_(role) {}
 
 void Parameter::assign(const Tensor& value) {
   require(value.shape() == shape(), "[parameter] has shape {}, cannot take a value of shape {}",

@@ -11,12 +11,36 @@
 
 namespace qkv {
 
-/// A trainable tensor: the only thing in qkv whose numbers change. Copying makes an independent
-/// parameter.
+/// What a parameter does in its module: the layer that creates it says so. Initialisation, weight
+/// decay and analyses go by it, never by a path.
+enum class Role {
+  weight,  ///< multiplies its input; the role of what has no other
+  bias,
+  norm,       ///< gain of a normalization
+  embedding,  ///< table with a row for each token
+  position,   ///< table with a row for each position
+  query,      ///< W_q of attention
+  key,
+  value,
+  attention_output,  ///< W_o, whose result is added to the residual stream
+  feed_forward_input,
+  feed_forward_output,  ///< W_2, whose result is added to the residual stream
+  head,                 ///< from vectors to logits
+};
+
+/// Whether the layer's result is added to the residual stream of a transformer block.
+constexpr bool writes_to_residual(Role role) {
+  return role == Role::attention_output || role == Role::feed_forward_output;
+}
+
+/// A trainable tensor: the only thing in qkv whose values change. Copying makes an independent
+/// parameter of the same role, frozen where the other is.
 class Parameter {
  public:
-  explicit Parameter(const Tensor& initial);
-  Parameter(const Parameter& other) : Parameter(other.value_) {}
+  explicit Parameter(const Tensor& initial, Role role = Role::weight);
+  Parameter(const Parameter& other) : Parameter(other.value_, other.role_) {
+    if (other.frozen()) freeze();
+  }
   Parameter& operator=(const Parameter& other) { return *this = Parameter(other); }
   Parameter(Parameter&&) noexcept = default;
   Parameter& operator=(Parameter&&) noexcept = default;
@@ -25,6 +49,7 @@ class Parameter {
   const Tensor& value() const noexcept { return value_; }
   operator const Tensor&() const noexcept { return value_; }
   const Shape& shape() const noexcept { return value_.shape(); }
+  Role role() const noexcept { return role_; }
   /// Identifies the parameter in graphs and gradients.
   const Node* node() const noexcept { return node_.get(); }
 
@@ -47,6 +72,7 @@ class Parameter {
  private:
   std::shared_ptr<Node> node_;
   Tensor value_;
+  Role role_;
 };
 
 class Module;
@@ -96,7 +122,21 @@ struct NamedParameter {
 /// The parameters of a module in the order in which it names them. One that is used twice (tied
 /// weights) is listed once.
 std::vector<NamedParameter> parameters(Module& module);
-/// Number of trainable numbers.
+/// The modules of type M below `root`, by path, in the order in which they are named.
+template <class M>
+std::vector<std::pair<std::string, M*>> modules(Module& root) {
+  struct Collector final : ModuleVisitor {
+    std::vector<std::pair<std::string, M*>> found;
+    void parameter(const std::string&, Parameter&) override {}
+    void module(const std::string& path, Module& module) override {
+      if (auto* const match = dynamic_cast<M*>(&module)) found.emplace_back(path, match);
+    }
+  } collector;
+  root.visit(collector);
+  return std::move(collector.found);
+}
+
+/// Number of trainable values.
 Index parameter_count(Module& module);
 /// Converts every parameter to another number type.
 void convert(Module& module, DType dtype);

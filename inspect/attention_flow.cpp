@@ -41,9 +41,7 @@ double score_variance(const Matrix& scores, const Matrix& mask) {
 
 std::vector<AttentionSteps> self_attention_steps(const Recorder& recorder) {
   auto modules = attention_steps(recorder);
-  std::erase_if(modules, [](const AttentionSteps& module) {
-    return module.mask.dim(0) != module.mask.dim(1) || !module.path.ends_with("attention");
-  });
+  std::erase_if(modules, [](const AttentionSteps& module) { return module.cross; });
   return modules;
 }
 

@@ -19,8 +19,9 @@ struct HeadSteps {
 /// What an attention module computes for a sentence.
 struct AttentionSteps {
   std::string path;  ///< "encoder.layers.0.attention"
+  bool cross;        ///< keys and values of another sequence
   double scale;      ///< factor of the scores
-  Tensor mask;       ///< [Tq, Tk], 1 where the query sees the key
+  Tensor mask;       ///< [Tq, Tk], 1 where the key is visible to the query
   std::vector<HeadSteps> heads;
 };
 
@@ -42,16 +43,5 @@ Explanation explain(const Trained& trained, const Sentence& sentence, Index inde
 
 /// The steps of each attention module, in the order of computing.
 std::vector<AttentionSteps> attention_steps(const Recorder& recorder);
-
-/// How a recorded vector comes about, in the field's symbols; "_i" marks what word i has of its
-/// own.
-struct Formula {
-  std::string symbol;   ///< "x_i"
-  std::string formula;  ///< "e_i + p_i"
-  std::string meaning;  ///< "embedding + position"
-};
-
-/// The formula of what was recorded as `path`; a name that is not known is its own symbol.
-Formula formula_of(const Recorder& recorder, const std::string& path);
 
 }  // namespace qkv

@@ -10,7 +10,7 @@ void shuffle_queries(Network& network) {
   bool found = false;
   Random random(0, Purpose::testing);
   for (const auto& [path, parameter] : parameters(network)) {
-    if (!path.ends_with("w_q.weight")) continue;
+    if (parameter->role() != Role::query) continue;
     found = true;
     const auto values = parameter->value().values();
     std::vector<double> shuffled;

@@ -9,8 +9,6 @@
 namespace qkv {
 namespace {
 
-constexpr std::string_view table_path = "embedding.weight";
-
 /// While alive, row i of the network's embedding table [T, D] is the vector of word i of a
 /// sentence, so that a word which occurs twice has two gradients. An output layer that was the
 /// table keeps the whole one.
@@ -21,10 +19,10 @@ class OwnVectors {
     const Indices ids(sentence.ids, {std::ssize(sentence.ids)});
     const Tensor whole = table().value().detach();
     if (tied_) {
-      network.head.emplace(whole.dim(1), whole.dim(0), unused_, false);
+      network.head.emplace(whole.dim(1), whole.dim(0), unused_, false, Role::head);
       network.head->weight.assign(whole);
     }
-    table() = Parameter(embedding(whole, ids));
+    table() = Parameter(embedding(whole, ids), Role::embedding);
   }
   ~OwnVectors() {
     table() = std::move(table_);
@@ -34,10 +32,7 @@ class OwnVectors {
   OwnVectors& operator=(const OwnVectors&) = delete;
 
  private:
-  Parameter& table() {
-    const auto all = parameters(network_);
-    return *std::ranges::find(all, table_path, &NamedParameter::path)->parameter;
-  }
+  Parameter& table() { return network_.model->embedding.weight; }
 
   Network& network_;
   Random unused_{0, Purpose::initialisation};
@@ -104,10 +99,10 @@ LossGradients loss_gradients(Trained& trained, const LabelledText& text) {
   for (const auto& [path, parameter] : parameters(network)) {
     if (!gradients.has(*parameter)) continue;
     const Tensor& gradient = gradients.of(*parameter);
-    if (path == table_path) {
+    if (parameter->role() == Role::embedding) {
       result.words = row_norms(gradient);
       result.parameters.emplace_back(path, table_gradient(gradient, text.sentence, table));
-    } else if (tied && path == "head.weight") {  // the same table, as the output layer
+    } else if (tied && parameter->role() == Role::head) {  // the same table, as the output layer
       result.parameters.front().second = result.parameters.front().second + gradient;
     } else {
       result.parameters.emplace_back(path, gradient);

@@ -5,6 +5,7 @@
 
 #include "core/ops.h"
 #include "inspect/decomposition.h"
+#include "layers/attention.h"
 
 namespace qkv {
 namespace {
@@ -27,20 +28,17 @@ std::vector<double> spectrum(const Tensor& a, const Tensor& b) {
   return values;
 }
 
-HeadSpectrum spectrum_of(const std::vector<NamedParameter>& parameters, const std::string& path,
-                         Index head, Index heads) {
-  const Tensor &w_v = *find(parameters, path + ".w_v.weight"),
-               &w_o = *find(parameters, path + ".w_o.weight");
-  const Index width = w_o.dim(1) / heads;
+HeadSpectrum spectrum_of(const MultiHeadAttention& attention, const std::string& path, Index head) {
+  const Tensor &w_v = attention.w_v->weight, &w_o = attention.w_o->weight;
+  const Index heads = attention.options.heads, width = w_o.dim(1) / heads;
   const auto rows = [&](const Tensor& w, Index of) {
     return slice(w.detach(), 0, of * width, (of + 1) * width);
   };
   // Several query heads may share a key and value head.
-  const Index shared = head * (w_v.dim(0) / width) / heads;
+  const Index shared = head * attention.kv_heads / heads;
   HeadSpectrum result{path, head, {}, {}};
-  const Tensor *w_q = find(parameters, path + ".w_q.weight"),
-               *w_k = find(parameters, path + ".w_k.weight");
-  if (w_q && w_k) result.qk = spectrum(rows(*w_q, head), rows(*w_k, shared));
+  if (attention.w_q)
+    result.qk = spectrum(rows(attention.w_q->weight, head), rows(attention.w_k->weight, shared));
   const Tensor out = permute(slice(w_o.detach(), 1, head * width, (head + 1) * width), {1, 0});
   result.ov = spectrum(rows(w_v, shared), out);
   return result;
@@ -72,15 +70,11 @@ Statistics statistics(const Tensor& x) {
   return result;
 }
 
-std::vector<HeadSpectrum> head_spectra(const std::vector<NamedParameter>& parameters, Index heads) {
-  const std::string ending = ".w_v.weight";
+std::vector<HeadSpectrum> head_spectra(Module& model) {
   std::vector<HeadSpectrum> spectra;
-  for (const auto& [path, parameter] : parameters) {
-    if (!path.ends_with(ending)) continue;
-    const std::string module = path.substr(0, path.size() - ending.size());
-    for (Index head = 0; head < heads; ++head)
-      spectra.push_back(spectrum_of(parameters, module, head, heads));
-  }
+  for (const auto& [path, attention] : modules<MultiHeadAttention>(model))
+    for (Index head = 0; attention->w_v && head < attention->options.heads; ++head)
+      spectra.push_back(spectrum_of(*attention, path, head));
   return spectra;
 }
 

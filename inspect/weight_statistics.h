@@ -24,8 +24,8 @@ struct HeadSpectrum {
   std::vector<double> qk;  ///< of W_q W_k^T, from which scores come; empty when none are learned
   std::vector<double> ov;  ///< of W_v W_o, through which values reach the output
 };
-/// The spectra of every attention module among `parameters`, which has `heads` heads.
-std::vector<HeadSpectrum> head_spectra(const std::vector<NamedParameter>& parameters, Index heads);
+/// The spectra of every head of every attention module of a model that projects values.
+std::vector<HeadSpectrum> head_spectra(Module& model);
 
 /// How far a parameter lies from where it was.
 struct Change {

@@ -15,12 +15,11 @@ std::vector<double> row(const Tensor& states, Index index) {
   return slice(states, 1, index, index + 1).values();
 }
 
-/// Where a recorder keeps what leaves layer `layer`.
+/// Where a recorder keeps the output of layer `layer`.
 std::string layer_path(const Recorder& recorder, Index layer) {
   if (layer < 0) return "contextual";
-  const std::string ending = fmt::format("layers.{}.output", layer);
-  for (const auto& [path, value] : recorder.all())
-    if (path.ends_with(ending)) return path;
+  for (const Recorder::Record& record : recorder.all())
+    if (record.is_output_of_layer() && record.layer->number == layer) return record.path;
   throw UserError(fmt::format("--layer {}: the model has no such layer; they count from 0", layer));
 }
 

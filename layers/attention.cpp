@@ -19,12 +19,12 @@ Tensor projected(const std::optional<Linear>& projection, const Tensor& x) {
   return projection ? (*projection)(x) : x;
 }
 
-/// Each of the G heads of x [B, T, G d_k] as often as it takes to give `heads`: [B, T, H d_k].
-Tensor shared_heads(const Tensor& x, Index own, Index heads) {
-  if (own == heads) return x;
-  const Index batch = x.dim(0), time = x.dim(1), head_width = x.dim(2) / own;
-  const Tensor copies = Tensor::zeros({heads / own, 1}, x.dtype());
-  return reshape(reshape(x, {batch, time, own, 1, head_width}) + copies,
+/// Repeats each of the G = `groups` heads of x [B, T, G d_k] H / G times: [B, T, H d_k].
+Tensor repeated_heads(const Tensor& x, Index groups, Index heads) {
+  if (groups == heads) return x;
+  const Index batch = x.dim(0), time = x.dim(1), head_width = x.dim(2) / groups;
+  const Tensor copies = Tensor::zeros({heads / groups, 1}, x.dtype());
+  return reshape(reshape(x, {batch, time, groups, 1, head_width}) + copies,
                  {batch, time, heads * head_width});
 }
 
@@ -42,57 +42,65 @@ Tensor visible(const AttentionMask& mask, Index batch, Index queries, Index keys
   return Tensor::from(values, {batch, queries, keys});
 }
 
+/// The mask with the score bias of positions, where these have one.
+AttentionMask with_score_bias(AttentionMask mask, const Tensor& bias) {
+  if (bias) mask.bias = mask.bias ? mask.bias + bias : bias;
+  return mask;
+}
+
 }  // namespace
 
 MultiHeadAttention::MultiHeadAttention(const ModelOptions& model, Random& random, bool cross)
     : options(attention_options(model)),
       cross(cross),
-      rotary(model.position == PositionKind::rotary && !cross),
       kv_heads(model.kv_heads && options.heads > 1 ? model.kv_heads : options.heads) {
   require<ValueError>(options.heads % kv_heads == 0,
                       "[attention] {} heads of keys and values do not divide the {} of queries",
                       kv_heads, options.heads);
-  const auto projection = [&](std::optional<Linear>& linear, Index in, Index out) {
-    linear.emplace(in, out, random, model.bias);
+  if (!cross) positions = make_attention_positions(model);
+  const auto project = [&](std::optional<Linear>& linear, Index in, Index out, Role role) {
+    linear.emplace(in, out, random, model.bias, role);
   };
   const Index width = model.width, shared = width / options.heads * kv_heads;
   if (model.attention == AttentionKind::learned) {
-    projection(w_q, width, width);
-    projection(w_k, width, shared);
+    project(w_q, width, width, Role::query);
+    project(w_k, width, shared, Role::key);
   }
   if (model.attention != AttentionKind::parameter_free) {
-    projection(w_v, width, shared);
-    projection(w_o, width, width);
+    project(w_v, width, shared, Role::value);
+    project(w_o, width, width, Role::attention_output);
   }
 }
 
-Tensor MultiHeadAttention::placed(const Tensor& x, Index heads, const Context& context) const {
-  if (!rotary) return x;
-  const Tensor turns = rotary_cos_sin(x.dim(1), x.dim(2) / heads, context.position(), x.dtype());
-  return qkv::rotary(x, heads, turns);
+Tensor MultiHeadAttention::positioned(const Tensor& x, Index heads, const Context& context) const {
+  return positions ? positions->query_key(x, heads, context.position()) : x;
 }
 
-KeysValues MultiHeadAttention::keys_values(const Tensor& memory, const Context& context) const {
+KeysValues MultiHeadAttention::keys_values(const Tensor& source, const Context& context) const {
   KeyValueCache* const cache = context.cache();
   if (cache && cross)
-    if (const KeysValues* known = cache->find(*this)) return *known;
+    if (const KeysValues* cached = cache->find(*this)) return *cached;
   const Index key_heads = w_k ? kv_heads : options.heads,
               value_heads = w_v ? kv_heads : options.heads;
-  const KeysValues now = {
-      shared_heads(placed(projected(w_k, memory), key_heads, context), key_heads, options.heads),
-      shared_heads(projected(w_v, memory), value_heads, options.heads)};
+  const KeysValues now = {repeated_heads(positioned(projected(w_k, source), key_heads, context),
+                                         key_heads, options.heads),
+                          repeated_heads(projected(w_v, source), value_heads, options.heads)};
   return cache ? cache->append(*this, now) : now;
 }
 
-Tensor MultiHeadAttention::operator()(const Tensor& query, const Tensor& memory,
-                                      const AttentionMask& mask, Context& context) const {
-  const Tensor q = placed(projected(w_q, query), options.heads, context);
-  const auto [k, v] = keys_values(memory, context);
+Tensor MultiHeadAttention::operator()(const Tensor& query, const Tensor& source,
+                                      const AttentionMask& visible_keys, Context& context) const {
+  const Tensor q = positioned(projected(w_q, query), options.heads, context);
+  const auto [k, v] = keys_values(source, context);
+  const Tensor bias =
+      positions ? positions->score_bias(options.heads, q.dim(1), k.dim(1), q.dtype()) : Tensor();
+  const AttentionMask mask = with_score_bias(visible_keys, bias);
   if (context.records()) {
     context.record(*this, "q", q);
     context.record(*this, "k", k);
     context.record(*this, "v", v);
     context.record(*this, "scale", Tensor::scalar(options.scale));
+    context.record(*this, "cross", Tensor::scalar(cross ? 1 : 0));
     context.record(*this, "mask", visible(mask, q.dim(0), q.dim(1), k.dim(1)));
     context.record(*this, "weights", attention_weights(q, k, mask, options));
   }
@@ -101,11 +109,15 @@ Tensor MultiHeadAttention::operator()(const Tensor& query, const Tensor& memory,
   const Tensor mixed = attention(q, k, v, mask, now, context.next_random());
   context.record(*this, "mixed", mixed);
   const Tensor output = projected(w_o, mixed);
-  context.record(*this, "output", output);
+  if (w_o)
+    context.record(*this, "output", output, "o_i", "W_o z_i + b_o", "output projection");
+  else
+    context.record(*this, "output", output, "o_i", "z_i", "no output projection");
   return output;
 }
 
 void MultiHeadAttention::visit(ModuleVisitor& visit) {
+  if (positions) visit("positions", *positions);
   if (w_q) visit("w_q", *w_q)("w_k", *w_k);
   if (w_v) visit("w_v", *w_v)("w_o", *w_o);
 }

@@ -5,13 +5,7 @@
 namespace qkv {
 
 Recorder::Recorder(Module& model) {
-  struct Paths final : ModuleVisitor {
-    explicit Paths(std::map<const Module*, std::string>& paths) : paths(paths) {}
-    void parameter(const std::string&, Parameter&) override {}
-    void module(const std::string& path, Module& module) override { paths[&module] = path + "."; }
-    std::map<const Module*, std::string>& paths;
-  } visitor(paths_);
-  model.visit(visitor);
+  for (const auto& [path, module] : modules<Module>(model)) paths_[module] = path;
 }
 
 const Recorder::Record* Recorder::find(const std::string& path) const {
@@ -19,14 +13,27 @@ const Recorder::Record* Recorder::find(const std::string& path) const {
   return found == recorded_.end() ? nullptr : &*found;
 }
 
-void Recorder::record(const Module& module, std::string_view what, const Tensor& value) {
-  const auto prefix = paths_.find(&module);
-  const std::string path = (prefix == paths_.end() ? "" : prefix->second) + std::string(what);
-  const auto found = std::ranges::find(recorded_, path, &Record::path);
-  if (found == recorded_.end())
-    recorded_.push_back({path, value.detach()});
+std::string Recorder::path_of(const Module& module) const {
+  const auto found = paths_.find(&module);
+  return found == paths_.end() ? "" : found->second;
+}
+
+void Recorder::record(const Module& module, std::string_view name, const Tensor& value,
+                      Formula formula) {
+  const std::string owner = path_of(module);
+  const std::string path = owner + (owner.empty() ? "" : ".") + std::string(name);
+  if (formula.symbol.empty()) formula.symbol = std::string(name) + "_i";
+  const auto known = std::ranges::find(recorded_, path, &Record::path);
+  if (known == recorded_.end())
+    recorded_.push_back(
+        {path, owner, std::string(name), layer_, value.detach(), std::move(formula)});
   else
-    found->value = value.detach();
+    known->value = value.detach();
+}
+
+void Recorder::enter_layer(const Module* block, Index number) {
+  layer_.reset();
+  if (block) layer_ = Layer{path_of(*block), number};
 }
 
 const Tensor& Recorder::at(const std::string& path) const {

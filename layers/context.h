@@ -12,20 +12,40 @@
 
 namespace qkv {
 
-/// Keeps what a model computes on the way: attention weights, queries, keys, values and hidden
+/// How a recorded vector comes about, in the field's symbols; "_i" marks what belongs to token i.
+struct Formula {
+  std::string symbol;   ///< "x_i"
+  std::string formula;  ///< "e_i + p_i"
+  std::string meaning;  ///< "embedding + position"
+};
+
+/// Keeps intermediate results of a model: attention weights, queries, keys, values and hidden
 /// states by the path of the module that computed them, such as
 /// "encoder.layers.0.attention.weights".
 class Recorder {
  public:
+  /// A block in a stack.
+  struct Layer {
+    std::string path;  ///< "encoder.layers.0"
+    Index number;      ///< counted from 0
+  };
   struct Record {
-    std::string path;
+    std::string path;            ///< module and name: "encoder.layers.0.attention.weights"
+    std::string module, name;    ///< "encoder.layers.0.attention" and "weights"
+    std::optional<Layer> layer;  ///< that computed it; none outside of stacks
     Tensor value;
+    Formula formula;
+
+    bool is_output_of_layer() const { return layer && module == layer->path && name == "output"; }
   };
 
   explicit Recorder(Module& model);
-  void record(const Module& module, std::string_view what, const Tensor& value);
+  /// A formula without a symbol gets the name as its symbol.
+  void record(const Module& module, std::string_view name, const Tensor& value, Formula formula);
+  /// What is recorded next belongs to block `number` of a stack; with null to none.
+  void enter_layer(const Module* block, Index number);
 
-  /// Throws ValueError listing what was recorded when there is nothing of that name.
+  /// Throws ValueError listing what was recorded when there is nothing of that path.
   const Tensor& at(const std::string& path) const;
   bool has(const std::string& path) const { return find(path) != nullptr; }
   /// In the order in which the model computed them; of a module that ran twice the last.
@@ -33,20 +53,22 @@ class Recorder {
 
  private:
   const Record* find(const std::string& path) const;
+  std::string path_of(const Module& module) const;
 
   std::map<const Module*, std::string> paths_;
   std::vector<Record> recorded_;
+  std::optional<Layer> layer_;
 };
 
-/// What a forward pass needs besides its inputs: whether it is training, its random numbers and who
-/// looks on. Explicit, so that no layer holds a mode, a seed or a hook.
+/// What a forward pass needs besides its inputs: whether it is training, its random stream, an
+/// optional recorder. Explicit, so that no layer holds a mode, a seed or a hook.
 class Context {
  public:
-  /// Evaluation; with a recorder, everything of interest is kept in it.
+  /// Evaluation, optionally with a recorder.
   explicit Context(Recorder* recorder = nullptr) : recorder_(recorder) {}
-  /// Training, with random numbers for this step.
+  /// Training, with the random stream of this step.
   explicit Context(const Random& random) : random_(random) {}
-  /// Generation: a decoder goes on behind the tokens that the cache holds and adds its own.
+  /// Generation: decoding continues after the cached tokens and appends to the cache.
   explicit Context(KeyValueCache& cache) : cache_(&cache) {}
 
   bool training() const { return random_.has_value(); }
@@ -59,12 +81,21 @@ class Context {
   }
 
   KeyValueCache* cache() const { return cache_; }
-  /// Where the tokens of this pass begin in their sequence.
+  /// The position of the first token of this pass in its sequence.
   Index position() const { return cache_ ? cache_->length() : 0; }
 
   bool records() const { return recorder_ != nullptr; }
-  void record(const Module& module, std::string_view what, const Tensor& value) const {
-    if (recorder_) recorder_->record(module, what, value);
+  /// Texts of the formula that have to be built first are worth it only if this `records`.
+  void record(const Module& module, std::string_view name, const Tensor& value,
+              std::string_view symbol = {}, std::string_view formula = {},
+              std::string_view meaning = {}) const {
+    if (recorder_)
+      recorder_->record(module, name, value,
+                        {std::string(symbol), std::string(formula), std::string(meaning)});
+  }
+  /// See `Recorder::enter_layer`.
+  void enter_layer(const Module* block, Index number = 0) const {
+    if (recorder_) recorder_->enter_layer(block, number);
   }
 
  private:

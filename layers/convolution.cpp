@@ -2,7 +2,6 @@
 
 #include <array>
 
-#include "layers/embedding.h"
 #include "layers/initialise.h"
 #include "layers/padding.h"
 
@@ -13,35 +12,31 @@ constexpr std::array<Index, 3> kernel_widths = {3, 4, 5};  // Kim 2014, 3.1
 
 struct ConvolutionModel final : Model {
   ConvolutionModel(const ModelOptions& options, Index vocabulary, Random& random)
-      : dropout(options.dropout),
-        embedding(vocabulary, options.width, embedding_deviation, random) {
+      : Model(options, vocabulary, random), dropout(options.dropout) {
     for (Index i = 0; i < options.layers; ++i) layers.emplace_back(options.width, random);
   }
 
   Tensor operator()(const Indices& ids, const Indices& lengths, Context& context) const override {
-    Tensor x = embedding(ids);
-    context.record(*this, "static", x);
+    Tensor x = embedded(ids, lengths, context);
     for (const ConvolutionLayer& layer : layers) x = layer(context.dropped(x, dropout), lengths);
-    context.record(*this, "contextual", x);
-    return x;
+    return contextual(x, context);
   }
   Tensor sentence(const Tensor& x, const Indices& lengths) const override {
     return masked_max(x, lengths);
   }
-  const Parameter& embedding_table() const override { return embedding.weight; }
   void visit(ModuleVisitor& visit) override {
     visit("embedding", embedding)("convolution.layers", layers);
   }
 
   double dropout;
-  Embedding embedding;
   std::vector<ConvolutionLayer> layers;
 };
 
 }  // namespace
 
 Conv1d::Conv1d(Index in, Index out, Index kernel, Random& random)
-    : weight(kaiming_uniform({out, in, kernel}, random.next())), bias(Tensor::zeros({out})) {}
+    : weight(kaiming_uniform({out, in, kernel}, random.next())),
+      bias(Tensor::zeros({out}), Role::bias) {}
 
 Tensor Conv1d::operator()(const Tensor& x) const {
   const Index kernel = weight.shape()[2];

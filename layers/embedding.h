@@ -7,15 +7,14 @@
 
 namespace qkv {
 
-/// Of the vectors that a model starts with.
-constexpr double embedding_deviation = 0.5;
+/// Initial standard deviation of a model's embeddings.
+constexpr double embedding_std = 0.5;
 
 /// One static vector for each token: row `id` of `weight` [V, D], which starts normal with standard
-/// deviation `deviation` (PyTorch: 1). The row `padding_idx` starts at zeros and receives no
-/// gradient.
+/// deviation `std` (PyTorch: 1). The row `padding_idx` starts at zeros and receives no gradient.
 struct Embedding : Module {
   /// Throws IndexError when padding_idx is outside [0, vocabulary).
-  Embedding(Index vocabulary, Index width, double deviation, Random& random,
+  Embedding(Index vocabulary, Index width, double std, Random& random,
             std::optional<Index> padding_idx = {});
 
   /// ids [B, T] -> [B, T, D]
@@ -25,9 +24,5 @@ struct Embedding : Module {
   Parameter weight;
   std::optional<Index> padding_idx;
 };
-
-/// Adds sines and cosines of each position, the first being `first`, to x [B, T, D]: PE(t, 2i) =
-/// sin(t / 10000^(2i/D)), PE(t, 2i+1) = cos of the same (Vaswani et al. 2017, 3.5).
-Tensor with_sinusoidal_positions(const Tensor& x, Index first = 0);
 
 }  // namespace qkv

@@ -3,6 +3,7 @@
 namespace qkv {
 
 FeedForward::FeedForward(Index width, Index hidden, Random& random, bool with_bias)
-    : w_1(width, hidden, random, with_bias), w_2(hidden, width, random, with_bias) {}
+    : w_1(width, hidden, random, with_bias, Role::feed_forward_input),
+      w_2(hidden, width, random, with_bias, Role::feed_forward_output) {}
 
 }  // namespace qkv

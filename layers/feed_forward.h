@@ -12,6 +12,10 @@ struct FeedForward : Module {
 
   /// x [..., D] -> the same shape
   Tensor operator()(const Tensor& x) const { return w_2.of_gelu(w_1(x)); }
+  /// The formula of the output for an input called `x`.
+  static std::string formula(std::string_view x) {
+    return fmt::format("W_2 gelu(W_1 {} + b_1) + b_2", x);
+  }
   void visit(ModuleVisitor& visit) override { visit("w_1", w_1)("w_2", w_2); }
 
   Linear w_1, w_2;

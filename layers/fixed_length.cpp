@@ -1,6 +1,5 @@
 #include "layers/fixed_length.h"
 
-#include "layers/embedding.h"
 #include "layers/feed_forward.h"
 #include "layers/padding.h"
 
@@ -9,8 +8,8 @@ namespace {
 
 struct FixedLengthModel final : Model {
   FixedLengthModel(const ModelOptions& options, Index vocabulary, Random& random)
-      : options(options),
-        embedding(vocabulary, options.width, embedding_deviation, random),
+      : Model(options, vocabulary, random),
+        options(options),
         feed_forward(options.max_length * options.width, options.feed_forward, random,
                      options.bias) {
     require<ValueError>(options.feed_forward > 0,
@@ -18,26 +17,22 @@ struct FixedLengthModel final : Model {
   }
 
   Tensor operator()(const Indices& ids, const Indices& lengths, Context& context) const override {
+    const Tensor x = embedded(ids, lengths, context);
     const Index batch = ids.dim(0), time = ids.dim(1), longest = options.max_length;
     require<ValueError>(time <= longest,
                         "[feed-forward] {} tokens are more than the model was built for, "
                         "max_length = {}",
                         time, longest);
-    const Tensor x = embedding(ids);
-    context.record(*this, "static", x);
     const Tensor all = pad(without_padding(x, lengths), 1, 0, longest - time);
     const Tensor flat = reshape(context.dropped(all, options.dropout), {batch, -1});
     const Tensor y = slice(reshape(feed_forward(flat), {batch, longest, -1}), 1, 0, time);
-    context.record(*this, "contextual", y);
-    return y;
+    return contextual(y, context);
   }
-  const Parameter& embedding_table() const override { return embedding.weight; }
   void visit(ModuleVisitor& visit) override {
     visit("embedding", embedding)("feed_forward", feed_forward);
   }
 
   ModelOptions options;
-  Embedding embedding;
   FeedForward feed_forward;
 };
 

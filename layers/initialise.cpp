@@ -6,10 +6,10 @@ namespace qkv {
 namespace {
 
 template <class F>
-Tensor generated(const Shape& shape, F number) {
+Tensor generated(const Shape& shape, F element) {
   Tensor values = Tensor::empty(shape, DType::float32);
   std::size_t i = 0;
-  for (float& value : values.mutable_data<float>()) value = static_cast<float>(number(i++));
+  for (float& value : values.mutable_data<float>()) value = static_cast<float>(element(i++));
   return values;
 }
 
@@ -28,17 +28,17 @@ Tensor uniform(const Shape& shape, double bound, const Random& random) {
   return generated(shape, [&](std::size_t i) { return bound * (2 * random.uniform(i) - 1); });
 }
 
-Tensor truncated_normal(const Shape& shape, double deviation, const Random& random) {
+Tensor truncated_normal(const Shape& shape, double std, const Random& random) {
   return generated(shape, [&](std::size_t i) {
     std::uint64_t attempt = i;
     while (std::abs(random.normal(attempt)) > 2)
       attempt += static_cast<std::uint64_t>(shape.size());
-    return deviation * random.normal(attempt);
+    return std * random.normal(attempt);
   });
 }
 
-Tensor normal(const Shape& shape, double deviation, const Random& random) {
-  return generated(shape, [&](std::size_t i) { return deviation * random.normal(i); });
+Tensor normal(const Shape& shape, double std, const Random& random) {
+  return generated(shape, [&](std::size_t i) { return std * random.normal(i); });
 }
 
 }  // namespace qkv

@@ -9,19 +9,19 @@ namespace qkv {
 /// the difficulty of training deep feedforward neural networks").
 Tensor xavier_uniform(Index out, Index in, const Random& random);
 
-/// Uniform over +-sqrt(6 / fan-in) for a weight [out, in...] that a relu follows, the fan-in being
-/// the numbers that an output depends on (He et al. 2015, "Delving Deep into Rectifiers").
+/// Uniform over +-sqrt(6 / fan-in) for a weight [out, in...] followed by a relu; the fan-in is the
+/// number of inputs of an output (He et al. 2015, "Delving Deep into Rectifiers").
 Tensor kaiming_uniform(const Shape& shape, const Random& random);
 
 /// Uniform over +-bound.
 Tensor uniform(const Shape& shape, double bound, const Random& random);
 
-/// Normal with mean 0 and nothing beyond two deviations: such numbers are drawn anew (Devlin et al.
-/// 2019, "BERT", as Abadi et al. 2016, "TensorFlow", name it).
-Tensor truncated_normal(const Shape& shape, double deviation, const Random& random);
+/// Normal with mean 0 and standard deviation `std`, truncated at two of it: values beyond are drawn
+/// anew (Devlin et al. 2019, "BERT", as Abadi et al. 2016, "TensorFlow", name it).
+Tensor truncated_normal(const Shape& shape, double std, const Random& random);
 
-/// Normal with mean 0 (with deviation 0.02 in Radford et al. 2019, "Language Models are
-/// Unsupervised Multitask Learners").
-Tensor normal(const Shape& shape, double deviation, const Random& random);
+/// Normal with mean 0 and standard deviation `std` (0.02 in Radford et al. 2019, "Language Models
+/// are Unsupervised Multitask Learners").
+Tensor normal(const Shape& shape, double std, const Random& random);
 
 }  // namespace qkv

@@ -4,9 +4,9 @@
 
 namespace qkv {
 
-Linear::Linear(Index in, Index out, Random& random, bool with_bias)
-    : weight(xavier_uniform(out, in, random.next())) {
-  if (with_bias) bias.emplace(Tensor::zeros({out}));
+Linear::Linear(Index in, Index out, Random& random, bool with_bias, Role role)
+    : weight(xavier_uniform(out, in, random.next()), role) {
+  if (with_bias) bias.emplace(Tensor::zeros({out}), Role::bias);
 }
 
 Tensor Linear::operator()(const Tensor& x) const {

@@ -10,7 +10,8 @@ namespace qkv {
 /// y = x W^T + b. `weight` [out, in], `bias` [out], as in PyTorch; the weight starts Xavier
 /// uniform, the bias at 0.
 struct Linear : Module {
-  Linear(Index in, Index out, Random& random, bool with_bias = true);
+  /// `role` is the weight's in the module around this one.
+  Linear(Index in, Index out, Random& random, bool with_bias = true, Role role = Role::weight);
 
   /// x [..., in] -> [..., out]
   Tensor operator()(const Tensor& x) const;

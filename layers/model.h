@@ -1,34 +1,57 @@
 #pragma once
 
 #include <memory>
+#include <span>
+#include <string>
 
 #include "layers/context.h"
+#include "layers/embedding.h"
 #include "layers/options.h"
 
 namespace qkv {
 
-/// From token ids to one vector a token: static vectors made contextual, as far as the kind of
-/// model does so.
+/// From token ids to one contextual vector a token.
 struct Model : Module {
-  /// ids [B, T], of which the first lengths[b] of sequence b count -> [B, T, D]. No lengths: all
-  /// count. Records "static", the "input" of the first layer where it differs, and "contextual".
+  /// ids [B, T], of which the first lengths[b] of sequence b are tokens and the rest padding ->
+  /// [B, T, D]. No lengths: no padding. Records "static" (the embeddings), the "position" and
+  /// "input" of the first layer where positions are added, and "contextual" (the result). Throws
+  /// ShapeError when ids or lengths have other shapes.
   virtual Tensor operator()(const Indices& ids, const Indices& lengths, Context& context) const = 0;
   /// The table of static vectors [V, D].
-  virtual const Parameter& embedding_table() const = 0;
-  /// For an encoder-decoder, whose call operator encodes: one vector for each token of the output
-  /// so far, ids [B, T], from what was encoded, memory [B, Tm, D] -> [B, T, D]. Throws ValueError
-  /// for other kinds of models.
-  virtual Tensor decode(const Indices& ids, const Tensor& memory, const Indices& memory_lengths,
+  const Parameter& embedding_table() const { return embedding.weight; }
+  /// For an encoder-decoder, whose call operator encodes: one vector for each output token so far,
+  /// ids [B, T], given the encoder output [B, Ts, D] -> [B, T, D]. Throws ValueError for other
+  /// kinds.
+  virtual Tensor decode(const Indices& ids, const Tensor& encoded, const Indices& encoded_lengths,
                         Context& context) const;
-  /// One vector for each sentence from those of its tokens, x [B, T, D] -> [B, D]: their mean,
-  /// unless the kind of model has its own way.
+  /// One vector for each sequence from those of its tokens, x [B, T, D] -> [B, D]: their mean,
+  /// unless a kind has its own way.
   virtual Tensor sentence(const Tensor& x, const Indices& lengths) const {
     return masked_mean(x, lengths);
   }
+
+  Embedding embedding;
+
+ protected:
+  Model(const ModelOptions& options, Index vocabulary, Random& random)
+      : embedding(vocabulary, options.width, embedding_std, random) {}
+
+  /// Checks the arguments of the call operator; returns and records the embeddings [B, T, D].
+  Tensor embedded(const Indices& ids, const Indices& lengths, const Context& context) const;
+  /// Records and returns the result of the call operator.
+  Tensor contextual(Tensor x, const Context& context) const;
 };
 
-/// Throws ValueError when the options contradict each other. Does not read `embedding_file`: load
-/// the vectors into the embedding table.
+/// A kind of model.
+struct ModelRow {
+  ModelKind value;
+  std::string_view name, help;
+  std::unique_ptr<Model> (*make)(const ModelOptions& options, Index vocabulary, Random& random);
+};
+std::span<const ModelRow> model_kinds();
+
+/// A model as its options describe it, with an embedding table of `vocabulary` rows. Throws
+/// ValueError when the options contradict each other.
 std::unique_ptr<Model> make_model(const ModelOptions& options, Index vocabulary, Random& random);
 
 }  // namespace qkv

@@ -1,11 +1,14 @@
 #pragma once
 
+#include <array>
 #include <string>
 
+#include "core/kinds.h"
 #include "core/shape.h"
 
 namespace qkv {
 
+/// See layers/model.h.
 enum class ModelKind {
   encoder,
   decoder,
@@ -17,45 +20,62 @@ enum class ModelKind {
 };
 
 /// Where the attention weights come from: learned queries and keys, the inputs' own dot products
-/// (softmax(X X^T / sqrt(D)) X with `scale`, as tutorials build it first), or none, so that every
-/// word counts the same. An encoder-decoder's decoder is learned where the encoder is
+/// (softmax(X X^T / sqrt(D)) X with `scale`, as tutorials build it first), or none, so that all
+/// visible keys have equal weights. An encoder-decoder's decoder is learned where the encoder is
 /// parameter-free.
 enum class AttentionKind { learned, parameter_free, uniform };
+inline constexpr std::array<Kind<AttentionKind>, 3> attention_kinds = {{
+    {AttentionKind::learned, "learned", "learned queries and keys"},
+    {AttentionKind::parameter_free, "parameter-free",
+     "softmax(X X^T / sqrt(D)) X with model.scale, in an encoder-decoder's "
+     "encoder alone"},
+    {AttentionKind::uniform, "uniform", "equal weights"},
+}};
+static_assert(lists_every_kind(attention_kinds));
 
-/// Added to the embedding as fixed waves (sinusoidal) or as a table (learned), or turned into the
-/// queries and keys (rotary).
+/// See layers/positions.h.
 enum class PositionKind { sinusoidal, learned, rotary, none };
 
-/// Whether a word's static vector is learned, or 1 at the word's number and 0 elsewhere.
+/// Whether the embedding table is trained, or the identity matrix.
 enum class EmbeddingKind { learned, one_hot };
+inline constexpr std::array<Kind<EmbeddingKind>, 2> embedding_kinds = {{
+    {EmbeddingKind::learned, "learned", "trained vectors"},
+    {EmbeddingKind::one_hot, "one-hot", "1 at the token's id, else 0"},
+}};
+static_assert(lists_every_kind(embedding_kinds));
 
-/// Whether a block normalises before each of its parts or after.
+/// Whether a block normalizes the input of each sub-layer, or the sum after it.
 enum class NormKind { pre, post };
+inline constexpr std::array<Kind<NormKind>, 2> norm_kinds = {{
+    {NormKind::pre, "pre", "before each sub-layer"},
+    {NormKind::post, "post", "after each residual sum"},
+}};
+static_assert(lists_every_kind(norm_kinds));
 
-/// How a recurrent network goes from one state to the next.
+/// The cell of a recurrent network; see layers/recurrent.h.
 enum class CellKind { rnn, gru, lstm };
 
 /// What a model is built from; the configuration file's [model].
 struct ModelOptions {
   ModelKind kind = ModelKind::encoder;
-  Index width = 32;    ///< numbers in a word's vector
-  Index layers = 1;    ///< layers on top of each other
-  Index heads = 4;     ///< attention heads a block; divides width
+  Index width = 32;    ///< embedding dimension (d_model)
+  Index layers = 1;    ///< layers in the stack
+  Index heads = 4;     ///< attention heads of a layer; divides width
   Index kv_heads = 0;  ///< heads of keys and values, shared by those of queries; 0: as many
   AttentionKind attention = AttentionKind::learned;
   bool scale = true;  ///< divide scores by sqrt(width / heads)
   PositionKind position = PositionKind::sinusoidal;
-  Index feed_forward = 128;  ///< hidden width of a block's feed-forward part; 0: none
+  Index feed_forward = 128;  ///< hidden dimension of the feed-forward sub-layer; 0: none
   NormKind norm = NormKind::pre;
-  bool bias = true;   ///< linear layers and norms add one
+  bool bias = true;   ///< of linear layers and norms
   bool tied = false;  ///< the output layer's weight is the embedding table
   EmbeddingKind embedding = EmbeddingKind::learned;
-  std::string embedding_file = {};  ///< word2vec or GloVe text that the static vectors start from
-  bool freeze_embedding = false;    ///< the static vectors stay as they are
+  std::string embedding_file = {};  ///< word2vec or GloVe text that the embedding starts from
+  bool freeze_embedding = false;    ///< the embedding is not trained
   CellKind cell = CellKind::lstm;   ///< of a recurrent model
-  bool bidirectional = false;  ///< a recurrent model reads backwards, too: half of the width each
-  double dropout = 0.0;        ///< in [0, 1)
-  Index max_length = 256;      ///< longest sentence in tokens
+  bool bidirectional = false;  ///< a recurrent model of both directions, half of the width each
+  double dropout = 0.0;        ///< probability in [0, 1)
+  Index max_length = 256;      ///< longest sequence in tokens
 
   friend bool operator==(const ModelOptions&, const ModelOptions&) = default;
 };

@@ -1,46 +1,37 @@
 #include "layers/recurrent.h"
 
+#include <array>
 #include <cmath>
 
-#include "layers/embedding.h"
 #include "layers/initialise.h"
 
 namespace qkv {
 namespace {
 
-Index gates_of(CellKind cell) {
-  return cell == CellKind::lstm ? 4 : cell == CellKind::gru ? 3 : 1;
-}
+constexpr std::array<CellRow, 3> rows = {{
+    {CellKind::rnn, "rnn", "tanh of input and state", 1, rnn, rnn},
+    {CellKind::gru, "gru", "gated recurrent unit", 3, gru, gru},
+    {CellKind::lstm, "lstm", "long short-term memory", 4, lstm, lstm},
+}};
+static_assert(lists_every_kind(rows));
 
 Recurrent::Direction direction(CellKind cell, Index in, Index width, Index layer, bool reverse,
                                Random& random) {
-  const Index rows = gates_of(cell) * width;
+  const Index gate_rows = row_of(rows, cell).gates * width;
   const double bound = 1 / std::sqrt(static_cast<double>(width));
-  const auto parameter = [&](const Shape& shape) {
-    return Parameter(uniform(shape, bound, random.next()));
+  const auto parameter = [&](const Shape& shape, Role role = Role::weight) {
+    return Parameter(uniform(shape, bound, random.next()), role);
   };
   return {fmt::format("_l{}{}", layer, reverse ? "_reverse" : ""),
           reverse,
-          parameter({rows, in}),
-          parameter({rows, width}),
-          parameter({rows}),
-          parameter({rows})};
+          parameter({gate_rows, in}),
+          parameter({gate_rows, width}),
+          parameter({gate_rows}, Role::bias),
+          parameter({gate_rows}, Role::bias)};
 }
 
-/// `cell`'s op with these arguments between the weights and the direction.
-template <class... Arguments>
-auto run(CellKind cell, const Recurrent::Direction& d, const Tensor& x,
-         const Arguments&... arguments) {
-  const RecurrentWeights weights{d.weight_ih, d.weight_hh, d.bias_ih, d.bias_hh};
-  switch (cell) {
-    case CellKind::rnn:
-      return rnn(x, weights, arguments..., d.reverse);
-    case CellKind::gru:
-      return gru(x, weights, arguments..., d.reverse);
-    case CellKind::lstm:
-      break;
-  }
-  return lstm(x, weights, arguments..., d.reverse);
+RecurrentWeights weights_of(const Recurrent::Direction& d) {
+  return {d.weight_ih, d.weight_hh, d.bias_ih, d.bias_hh};
 }
 
 /// Entry `i` of states [layers x directions, B, H].
@@ -55,16 +46,11 @@ Tensor state_at(const Tensor& all, Index i, Index count) {
 
 struct RecurrentModel final : Model {
   RecurrentModel(const ModelOptions& options, Index vocabulary, Random& random)
-      : dropout(options.dropout),
-        embedding(vocabulary, options.width, embedding_deviation, random),
-        recurrent(options, random) {}
+      : Model(options, vocabulary, random), dropout(options.dropout), recurrent(options, random) {}
 
   Tensor operator()(const Indices& ids, const Indices& lengths, Context& context) const override {
-    Tensor x = embedding(ids);
-    context.record(*this, "static", x);
-    x = recurrent(context.dropped(x, dropout), lengths, context);
-    context.record(*this, "contextual", x);
-    return x;
+    const Tensor x = embedded(ids, lengths, context);
+    return contextual(recurrent(context.dropped(x, dropout), lengths, context), context);
   }
   Tensor sentence(const Tensor& x, const Indices& lengths) const override {
     std::vector<std::int32_t> rows(lengths.data().begin(), lengths.data().end());
@@ -75,17 +61,19 @@ struct RecurrentModel final : Model {
     const Tensor first = reshape(slice(x, 1, 0, 1), {x.dim(0), width});
     return concatenate({slice(last, 1, 0, width / 2), slice(first, 1, width / 2, width)}, 1);
   }
-  const Parameter& embedding_table() const override { return embedding.weight; }
   void visit(ModuleVisitor& visit) override {
     visit("embedding", embedding)("recurrent", recurrent);
   }
 
   double dropout;
-  Embedding embedding;
   Recurrent recurrent;
 };
 
 }  // namespace
+
+std::span<const CellRow> cell_kinds() {
+  return rows;
+}
 
 Recurrent::Recurrent(const ModelOptions& options, Random& random)
     : cell(options.cell), dropout(options.dropout) {
@@ -114,7 +102,7 @@ Tensor Recurrent::through_layers(Tensor x, Context& context, States states) cons
 
 Tensor Recurrent::operator()(Tensor x, const Indices& lengths, Context& context) const {
   return through_layers(std::move(x), context, [&](const Direction& d, const Tensor& input) {
-    return run(cell, d, input, lengths);
+    return row_of(rows, cell).states(input, weights_of(d), lengths, d.reverse);
   });
 }
 
@@ -126,7 +114,8 @@ RecurrentOutput Recurrent::operator()(Tensor x, const Indices& lengths,
       through_layers(std::move(x), context, [&](const Direction& d, const Tensor& input) {
         const auto i = std::ssize(h);
         const RecurrentState start{state_at(initial.h, i, count), state_at(initial.c, i, count)};
-        RecurrentOutput output = run(cell, d, input, lengths, start);
+        RecurrentOutput output =
+            row_of(rows, cell).states_from(input, weights_of(d), lengths, start, d.reverse);
         h.push_back(std::move(output.last.h));
         if (output.last.c) c.push_back(std::move(output.last.c));
         return output.states;

@@ -1,6 +1,89 @@
 #include "layers/transformer.h"
 
+#include <cmath>
+
+#include "layers/initialise.h"
+#include "layers/positions.h"
+
 namespace qkv {
+namespace {
+
+/// A decoder that attends to encoder output is learned also where the encoder is parameter-free,
+/// which cannot relate two vocabularies.
+ModelOptions decoder_options(ModelOptions options) {
+  if (options.kind == ModelKind::encoder_decoder &&
+      options.attention == AttentionKind::parameter_free)
+    options.attention = AttentionKind::learned;
+  return options;
+}
+
+struct TransformerModel final : Model {
+  TransformerModel(const ModelOptions& options, Index vocabulary, Random& random)
+      : Model(options, vocabulary, random), dropout(options.dropout) {
+    if (options.kind != ModelKind::decoder) encoder.emplace(options, random);
+    if (options.kind != ModelKind::encoder)
+      decoder.emplace(decoder_options(options), random, encoder.has_value());
+    positions = make_input_positions(options, random);
+    if (!encoder) initialise_as_gpt2(options.layers, random);
+  }
+
+  Tensor operator()(const Indices& ids, const Indices& lengths, Context& context) const override {
+    Tensor x = input(ids, lengths, context);
+    x = encoder
+            ? (*encoder)(std::move(x), {.mask = {.key_lengths = lengths}}, context)
+            : (*decoder)(std::move(x), {.mask = {.key_lengths = lengths, .causal = true}}, context);
+    if (context.cache() && !encoder) context.cache()->advance(ids.dim(1));
+    return contextual(x, context);
+  }
+  Tensor decode(const Indices& ids, const Tensor& encoded, const Indices& encoded_lengths,
+                Context& context) const override {
+    if (!encoder || !decoder) return Model::decode(ids, encoded, encoded_lengths, context);
+    const AttentionInputs inputs{.mask = {.key_lengths = {}, .causal = true},
+                                 .encoded = encoded,
+                                 .encoded_lengths = encoded_lengths};
+    const Tensor x = (*decoder)(input(ids, {}, context), inputs, context);
+    if (context.cache()) context.cache()->advance(ids.dim(1));
+    return x;
+  }
+  void visit(ModuleVisitor& visit) override {
+    visit("embedding", embedding);
+    if (positions) visit("positions", *positions);
+    if (encoder) visit("encoder", *encoder);
+    if (decoder) visit("decoder", *decoder);
+  }
+
+  double dropout;
+  std::unique_ptr<InputPositions> positions;
+  std::optional<Transformer> encoder, decoder;
+
+ private:
+  /// Normal with standard deviation 0.02, and less by sqrt(number of residual additions) for the
+  /// layers that write to the residual stream (Radford et al. 2019, 2.3).
+  void initialise_as_gpt2(Index layers, Random& random) {
+    const double residual_std = 0.02 / std::sqrt(2.0 * static_cast<double>(layers));
+    for (const auto& [path, parameter] : parameters(*this)) {
+      if (parameter->shape().rank() != 2) continue;
+      const double std = writes_to_residual(parameter->role()) ? residual_std : 0.02;
+      parameter->assign(normal(parameter->shape(), std, random.next()));
+    }
+  }
+
+  /// The input of the first block: embeddings and positions.
+  Tensor input(const Indices& ids, const Indices& lengths, Context& context) const {
+    Tensor x = embedded(ids, lengths, context);
+    if (positions) {
+      const Tensor p = positions->encoding(context.position(), ids.dim(1), x.dtype());
+      if (context.records())
+        context.record(*this, "position", reshape(p, {1, p.dim(0), p.dim(1)}), "p_i", "P_i",
+                       "position: row i of the table of positions");
+      x = x + p;
+      context.record(*this, "input", x, "x_i", "e_i + p_i", "embedding + position");
+    }
+    return context.dropped(x, dropout);
+  }
+};
+
+}  // namespace
 
 TransformerBlock::TransformerBlock(const ModelOptions& options, Random& random, bool cross)
     : norm(options.norm), dropout(options.dropout), attention(options, random) {
@@ -15,43 +98,65 @@ TransformerBlock::TransformerBlock(const ModelOptions& options, Random& random, 
   feed_forward.emplace(options.width, options.feed_forward, random, options.bias);
 }
 
-template <class Part>
-Tensor TransformerBlock::added(const Tensor& x, const LayerNorm& layer_norm, Part part,
-                               Context& context) const {
-  const auto normalised = [&](const Tensor& y) {
+template <class Sublayer>
+Tensor TransformerBlock::with_residual(const Tensor& x, const LayerNorm& layer_norm,
+                                       const Symbols& symbols, Sublayer sublayer,
+                                       Context& context) const {
+  const bool post = norm == NormKind::post;
+  const auto normalized = [&](const Tensor& y) {
     Tensor h = layer_norm(y);
-    context.record(layer_norm, "output", h);
+    if (context.records() && post)
+      context.record(layer_norm, "output", h, "x_i", fmt::format("norm(x_i + {})", symbols.output),
+                     "residual and norm");
+    else if (context.records())
+      context.record(layer_norm, "output", h, symbols.normalized, LayerNorm::formula(symbols.input),
+                     "norm");
     return h;
   };
-  // A function of its own lets go of its intermediate values before the addition.
-  const auto change = [&] {
-    return context.dropped(part(norm == NormKind::post ? x : normalised(x)), dropout);
-  };
-  return norm == NormKind::post ? normalised(x + change()) : x + change();
+  // A function of its own frees its intermediate results before the addition.
+  const auto change = [&] { return context.dropped(sublayer(post ? x : normalized(x)), dropout); };
+  return post ? normalized(x + change()) : x + change();
 }
 
-Tensor TransformerBlock::operator()(Tensor x, const Surroundings& around, Context& context) const {
-  const auto attend = [&](const Tensor& h) { return attention(h, h, around.mask, context); };
-  x = norm_1 ? added(x, *norm_1, attend, context) : attend(x);
+Tensor TransformerBlock::operator()(Tensor x, const AttentionInputs& inputs,
+                                    Context& context) const {
+  const auto self_attend = [&](const Tensor& h) { return attention(h, h, inputs.mask, context); };
+  x = norm_1 ? with_residual(x, *norm_1, {"x_i", "h_i", "o_i"}, self_attend, context)
+             : self_attend(x);
   if (cross_attention) {
-    const AttentionMask mask{around.memory_lengths, false};
-    const auto look = [&](const Tensor& h) {
-      return (*cross_attention)(h, around.memory, mask, context);
+    const AttentionMask mask{.key_lengths = inputs.encoded_lengths};
+    const auto cross_attend = [&](const Tensor& h) {
+      return (*cross_attention)(h, inputs.encoded, mask, context);
     };
-    context.record(*this, "attended", x);
-    x = added(x, *norm_cross, look, context);
+    context.record(*this, "attended", x, "x'_i", "x_i + o_i", "residual");
+    x = with_residual(x, *norm_cross, {"x'_i", "h_i", "o_i"}, cross_attend, context);
   }
   if (feed_forward) {
     const auto transform = [&](const Tensor& h) {
       const Tensor f = (*feed_forward)(h);
-      context.record(*feed_forward, "output", f);
+      if (context.records())
+        context.record(*feed_forward, "output", f, "f_i",
+                       FeedForward::formula(norm == NormKind::post ? "x_i" : "h'_i"),
+                       "feed-forward");
       return f;
     };
-    context.record(*this, cross_attention ? "informed" : "attended", x);
-    x = added(x, *norm_2, transform, context);
+    if (cross_attention)
+      context.record(*this, "cross_attended", x, "x'_i", "x'_i + o_i", "residual");
+    else
+      context.record(*this, "attended", x, "x'_i", "x_i + o_i", "residual");
+    x = with_residual(x, *norm_2, {"x'_i", "h'_i", "f_i"}, transform, context);
   }
-  context.record(*this, "output", x);
+  record_output(x, context);
   return x;
+}
+
+void TransformerBlock::record_output(const Tensor& x, const Context& context) const {
+  if (feed_forward)
+    context.record(*this, "output", x, "x_i", "x'_i + f_i", "residual");
+  else if (norm_1)
+    context.record(*this, "output", x, "x_i", "x_i + o_i", "residual");
+  else
+    context.record(*this, "output", x, "x_i", "o_i", "what attention gives");
 }
 
 void TransformerBlock::visit(ModuleVisitor& visit) {
@@ -63,23 +168,33 @@ void TransformerBlock::visit(ModuleVisitor& visit) {
 
 Transformer::Transformer(const ModelOptions& options, Random& random, bool cross) {
   for (Index i = 0; i < options.layers; ++i) layers.emplace_back(options, random, cross);
-  const bool normalises = options.attention != AttentionKind::parameter_free;
-  if (normalises && options.norm == NormKind::pre) norm.emplace(options.width, options.bias);
+  if (options.attention != AttentionKind::parameter_free && options.norm == NormKind::pre)
+    norm.emplace(options.width, options.bias);
 }
 
-Tensor Transformer::operator()(Tensor x, const Surroundings& around, Context& context) const {
-  for (const TransformerBlock& layer : layers) x = layer(std::move(x), around, context);
+Tensor Transformer::operator()(Tensor x, const AttentionInputs& inputs, Context& context) const {
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    context.enter_layer(&layers[i], static_cast<Index>(i));
+    x = layers[i](std::move(x), inputs, context);
+  }
+  context.enter_layer(nullptr);
   if (norm) {
     x = (*norm)(x);
-    context.record(*norm, "output", x);
+    if (context.records())
+      context.record(*norm, "output", x, "y_i", LayerNorm::formula("x_i"), "last norm");
   }
-  context.record(*this, "output", x);
+  context.record(*this, "output", x, "y_i", "", "last vector");
   return x;
 }
 
 void Transformer::visit(ModuleVisitor& visit) {
   visit("layers", layers);
   if (norm) visit("norm", *norm);
+}
+
+std::unique_ptr<Model> make_transformer_model(const ModelOptions& options, Index vocabulary,
+                                              Random& random) {
+  return std::make_unique<TransformerModel>(options, vocabulary, random);
 }
 
 }  // namespace qkv

@@ -1,37 +1,39 @@
 #pragma once
 
+#include <memory>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "layers/attention.h"
 #include "layers/feed_forward.h"
 #include "layers/layer_norm.h"
+#include "layers/model.h"
 
 namespace qkv {
 
-/// What a block works on: the mask of its own tokens, and for cross-attention the vectors
-/// [B, Tm, D] of others, of which the first memory_lengths[b] count.
-struct Surroundings {
-  AttentionMask mask;
-  Tensor memory;
-  Indices memory_lengths;
+/// What the tokens of a block attend to.
+struct AttentionInputs {
+  AttentionMask mask = {};       ///< of self-attention
+  Tensor encoded = {};           ///< encoder output [B, Ts, D], for cross-attention
+  Indices encoded_lengths = {};  ///< [B]; of sequence b the first encoded_lengths[b] are visible
 };
 
-/// A block: self-attention, with `cross` attention to a memory, and a feed-forward part, each added
-/// to what it starts from. NormKind::pre normalises before each part (Xiong et al. 2020, "On Layer
-/// Normalization in the Transformer Architecture"), NormKind::post after each sum (Vaswani et al.
-/// 2017):
+/// A block: self-attention, with `cross` cross-attention, and a feed-forward network, each with a
+/// residual connection. NormKind::pre normalizes the input of each sub-layer (Xiong et al. 2020,
+/// "On Layer Normalization in the Transformer Architecture"), NormKind::post the sum (Vaswani et
+/// al. 2017):
 ///
-///   pre   x = x + dropout(part(norm(x)))
-///   post  x = norm(x + dropout(part(x)))
+///     pre   x = x + dropout(sublayer(norm(x)))
+///     post  x = norm(x + dropout(sublayer(x)))
 ///
 /// With parameter-free attention a block is softmax(x x^T / sqrt(D)) x and nothing else.
 struct TransformerBlock : Module {
   TransformerBlock(const ModelOptions& options, Random& random, bool cross = false);
 
-  /// x [B, T, D] -> the same shape. Records the "output" of each part and norm, x after
-  /// self-attention as "attended", after cross-attention as "informed", and "output".
-  Tensor operator()(Tensor x, const Surroundings& around, Context& context) const;
+  /// x [B, T, D] -> the same shape. Records the "output" of each sub-layer and norm, x after
+  /// self-attention as "attended", after cross-attention as "cross_attended", and "output".
+  Tensor operator()(Tensor x, const AttentionInputs& inputs, Context& context) const;
   void visit(ModuleVisitor& visit) override;
 
   NormKind norm;
@@ -42,22 +44,32 @@ struct TransformerBlock : Module {
   std::optional<LayerNorm> norm_1, norm_cross, norm_2;
 
  private:
-  template <class Part>
-  Tensor added(const Tensor& x, const LayerNorm& norm, Part part, Context& context) const;
+  /// What the vectors around a sub-layer are called in formulas.
+  struct Symbols {
+    std::string_view input, normalized, output;
+  };
+  template <class Sublayer>
+  Tensor with_residual(const Tensor& x, const LayerNorm& norm, const Symbols& symbols,
+                       Sublayer sublayer, Context& context) const;
+  void record_output(const Tensor& x, const Context& context) const;
 };
 
-/// A stack of blocks: an encoder, or with a causal mask a decoder. Blocks that normalise before
-/// their parts are followed by a last normalisation. Records each block's output as
-/// "layers.N.output" and the result as "output".
+/// A stack of blocks: an encoder, or with a causal mask a decoder. With NormKind::pre a last norm
+/// follows. Records each block's output as "layers.N.output" and the result as "output".
 struct Transformer : Module {
   Transformer(const ModelOptions& options, Random& random, bool cross = false);
 
   /// x [B, T, D] -> the same shape
-  Tensor operator()(Tensor x, const Surroundings& around, Context& context) const;
+  Tensor operator()(Tensor x, const AttentionInputs& inputs, Context& context) const;
   void visit(ModuleVisitor& visit) override;
 
   std::vector<TransformerBlock> layers;
   std::optional<LayerNorm> norm;
 };
+
+/// Embedding, positions and stacks of blocks: an encoder, a decoder with causal self-attention, or
+/// both.
+std::unique_ptr<Model> make_transformer_model(const ModelOptions& options, Index vocabulary,
+                                              Random& random);
 
 }  // namespace qkv

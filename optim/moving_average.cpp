@@ -5,7 +5,7 @@
 namespace qkv {
 namespace {
 
-/// average = decay average + (1 - decay) value, number by number.
+/// average = decay average + (1 - decay) value, element by element.
 void approach(Tensor& average, const Tensor& value, double decay) {
   if (!average.unshared())
     average = Tensor::from(average.values(), average.shape(), average.dtype());

@@ -1,9 +1,12 @@
 #pragma once
 
+#include <array>
 #include <map>
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/autograd.h"
@@ -12,7 +15,7 @@
 
 namespace qkv {
 
-/// Changes parameters by their gradients.
+/// Updates parameters by their gradients. A subclass names its slots and updates one section.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
@@ -22,81 +25,71 @@ class Optimizer {
             std::int64_t step) {
     this->step(parameters, gradients, options_.lr, step);
   }
-  /// The same at another rate, as a schedule has it. Throws ValueError when there are gradients of
+  /// The same at another rate, such as a schedule's. Throws ValueError when there are gradients of
   /// parameters that are not listed and, with `require_gradients`, naming every listed parameter
   /// that has none.
   void step(std::span<const NamedParameter> parameters, const Gradients& gradients,
             double learning_rate, std::int64_t step);
 
-  /// What the next update depends on, such as "first_moment.encoder.norm.weight"; checkpoints keep
-  /// it.
-  const std::map<std::string, Tensor>& state() const { return state_; }
+  /// What the next update depends on, by "slot.path", such as "first_moment.encoder.norm.weight":
+  /// what a checkpoint stores.
+  std::map<std::string, Tensor> state() const;
   /// Throws ValueError when a name or shape does not belong to these parameters.
-  void load_state(std::span<const NamedParameter> parameters, std::map<std::string, Tensor> state);
+  void load_state(std::span<const NamedParameter> parameters,
+                  const std::map<std::string, Tensor>& state);
 
  protected:
-  explicit Optimizer(const OptimizerOptions& options) : options_(options) {}
+  /// `slots` names the tensors kept for each parameter, of its shape and starting at 0.
+  Optimizer(const OptimizerOptions& options, std::vector<std::string> slots)
+      : options_(options), slots_(std::move(slots)) {}
 
-  /// The names of the values kept for each parameter, of its shape and starting at 0.
-  virtual std::span<const std::string> slots() const = 0;
-  /// Numbers [begin, end) of a parameter, and what goes with them.
+  /// Elements [begin, end) of a parameter, its gradient and its slots.
   struct Section {
     Parameter& parameter;
     const Tensor& gradient;
-    std::span<Tensor* const> slots;
+    std::span<Tensor> slots;
     double weight_decay;
     Index begin, end;
   };
-  /// Changes these numbers; other threads may change others.
+  /// Updates these elements; other threads may update others.
   virtual void update(const Section& section, double learning_rate, std::int64_t step) const = 0;
+
+  /// f(value, gradient, slot...) for each element of a section with `count` slots.
+  template <class T, std::size_t count, class F>
+  static void for_each_element(const Section& section, F f) {
+    for_each_element<T>(section, std::make_index_sequence<count>(), f);
+  }
 
   OptimizerOptions options_;
 
  private:
-  /// What belongs to a parameter, found once.
-  struct Entry {
-    NamedParameter of;
-    std::vector<Tensor*> slots;
-    double weight_decay;
-  };
-  const Entry& entry_of(const NamedParameter& entry, std::size_t i);
+  template <class T, std::size_t... I, class F>
+  static void for_each_element(const Section& section, std::index_sequence<I...>, F f) {
+    T* const value = section.parameter.mutable_data<T>().data();
+    const T* const g = section.gradient.data<T>().data();
+    const std::array<T*, sizeof...(I)> slot{section.slots[I].template mutable_data<T>().data()...};
+    for (Index i = section.begin; i < section.end; ++i) f(value[i], g[i], slot[I][i]...);
+  }
+  /// Those of a parameter, in the order of their names, writable.
+  std::span<Tensor> slots_of(const NamedParameter& named);
 
-  std::map<std::string, Tensor> state_;
-  std::vector<Entry> entries_;  ///< in the order of the parameters
+  std::vector<std::string> slots_;
+  std::map<std::string, std::vector<Tensor>> state_;  ///< slots by path of the parameter
 };
+
+/// A kind of optimizer.
+struct OptimizerRow {
+  OptimizerKind value;
+  std::string_view name, help;
+  std::unique_ptr<Optimizer> (*make)(const OptimizerOptions& options);
+};
+std::span<const OptimizerRow> optimizer_kinds();
 
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options);
 
-/// Whether weight decay applies to a parameter: to weights that multiply their input, which have
-/// two axes or more. Biases, gains of norms and other vectors are spared, and so are tables of
-/// embeddings, of which a step sees a few rows only and decay would shrink the others: parameters
-/// with "embed" or "position" in their path.
-bool decays(const NamedParameter& parameter);
-
-/// Scales the gradients so that their joint norm is at most `limit` and returns the norm before
-/// (Pascanu et al. 2013, "On the difficulty of training recurrent neural networks"); a limit of 0
-/// changes nothing. The factor is limit / norm, where PyTorch adds 1e-6 to the norm.
-double clip_norm(Gradients& gradients, double limit);
-
-/// Moves every number of every gradient to the nearest in [-limit, limit]; a limit of 0 changes
-/// nothing.
-void clip_value(Gradients& gradients, double limit);
-
-/// The learning rate of update `step` of `steps`: a pure function, so that a resume needs no state.
-/// While step < warmup it rises, lr (step + 1) / warmup. After it, with p = (step - warmup) /
-/// (steps
-/// - warmup):
-///
-///     constant      lr
-///     linear        lr (floor + (1 - floor) (1 - p))
-///     cosine        lr (floor + (1 - floor) (1 + cos(pi p)) / 2)  (Loshchilov & Hutter 2017,
-///     "SGDR") inverse_sqrt  lr sqrt(max(warmup, 1) / (step + 1))  (Vaswani et al. 2017, 5.3: their
-///     rate is
-///                   this one with lr = 1 / sqrt(width warmup))
-///     one_cycle     half a cosine from lr / 25 up to lr at the last step of the warm-up, half a
-///                   cosine down to lr floor at the last step (Smith & Topin 2018,
-///                   "Super-Convergence", in the form of PyTorch's OneCycleLR)
-double learning_rate(const ScheduleOptions& schedule, double lr, std::int64_t step,
-                     std::int64_t steps);
+/// Whether weight decay applies to a parameter: to weights with two axes or more that multiply
+/// their input. Biases, gains of norms and other vectors are spared, and so are tables of
+/// embeddings and positions: a step uses a few rows, and decay would shrink the others.
+bool decays(const Parameter& parameter);
 
 }  // namespace qkv

@@ -2,8 +2,11 @@
 
 #include <cstdint>
 
+#include "core/kinds.h"
+
 namespace qkv {
 
+/// See optim/optimizer.h.
 enum class OptimizerKind { sgd, adam, adamw, rmsprop, adagrad };
 
 /// The configuration file's [optimizer].
@@ -21,19 +24,20 @@ struct OptimizerOptions {
   double weight_decay = 0.0;  ///< adamw: decoupled; the others: added to the gradient (L2). See
                               ///< `decays` for the parameters that it spares; PyTorch's spares
                               ///< none, and its AdamW has 0.01 by default
-  bool require_gradients = false;  ///< an update fails when a parameter received no gradient; else
-                                   ///< the parameter stays as it is
+  bool require_gradients = false;  ///< a parameter without a gradient is an error; else it stays
+                                   ///< as it is
 
   friend bool operator==(const OptimizerOptions&, const OptimizerOptions&) = default;
 };
 
+/// See optim/schedule.h.
 enum class ScheduleKind { constant, linear, cosine, inverse_sqrt, one_cycle };
 
 /// How the learning rate changes over the steps; the configuration file's [schedule].
 struct ScheduleOptions {
   ScheduleKind kind = ScheduleKind::constant;
   std::int64_t warmup = 0;  ///< steps over which the rate rises to optimizer.lr
-  double floor = 0.0;       ///< linear, cosine and one_cycle end at this share of optimizer.lr
+  double floor = 0.0;       ///< final fraction of optimizer.lr: linear, cosine and one_cycle
 
   friend bool operator==(const ScheduleOptions&, const ScheduleOptions&) = default;
 };

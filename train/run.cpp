@@ -1,18 +1,10 @@
 #include "train/run.h"
 
-#include <algorithm>
-
 #include "train/storage/pretrained.h"
 #include "train/storage/run_folder.h"
 
 namespace qkv {
 namespace {
-
-/// The table of static vectors.
-Parameter& embedding_of(Network& network) {
-  const auto all = parameters(network);
-  return *std::ranges::find(all, "embedding.weight", &NamedParameter::path)->parameter;
-}
 
 std::unique_ptr<Network> fresh_network(const Config& config, const Task& task) {
   const ModelOptions& model = config.model;
@@ -64,7 +56,8 @@ void restore_average(Run& run, std::map<std::string, Tensor>& state) {
 Run start_run(const Config& config) {
   Run run = assembled(config);
   if (!config.model.embedding_file.empty())
-    load_vectors(config.model.embedding_file, run.task->vocabulary(), embedding_of(*run.network));
+    load_vectors(config.model.embedding_file, run.task->vocabulary(),
+                 run.network->model->embedding.weight);
   return run;
 }
 
@@ -154,7 +147,7 @@ Trained untrained(const Trained& model) {
   fresh.network = fresh_network(fresh.config, *fresh.task);
   const std::string& vectors = fresh.config.model.embedding_file;
   if (std::filesystem::is_regular_file(vectors))
-    load_vectors(vectors, fresh.task->vocabulary(), embedding_of(*fresh.network));
+    load_vectors(vectors, fresh.task->vocabulary(), fresh.network->model->embedding.weight);
   return fresh;
 }
 

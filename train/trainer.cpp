@@ -5,6 +5,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "optim/clip.h"
+#include "optim/schedule.h"
 #include "train/step.h"
 #include "train/token_rate.h"
 

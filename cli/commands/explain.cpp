@@ -32,20 +32,19 @@ Json to_json(const HeadSteps& head) {
 Json used_parameters(Network& network) {
   Json result = Json::object();
   for (const auto& [path, parameter] : parameters(network))
-    if (path != "embedding.weight" || !network.head)
+    if (parameter->role() != Role::embedding || !network.head)
       result[path] = commands::to_json(parameter->value());
   return result;
 }
 
 Json to_json(const Explanation& explanation, Trained& trained) {
   Json steps = Json::array(), attention = Json::array();
-  for (const auto& [path, value] : explanation.recorder.all()) {
-    if (value.rank() != 3 || path.ends_with(".mask")) continue;
-    const Formula formula = formula_of(explanation.recorder, path);
-    steps.push_back({{"path", path},
-                     {"symbol", formula.symbol},
-                     {"formula", formula.formula},
-                     {"values", commands::to_json(value)[0]}});
+  for (const Recorder::Record& record : explanation.recorder.all()) {
+    if (record.value.rank() != 3 || record.name == "mask") continue;
+    steps.push_back({{"path", record.path},
+                     {"symbol", record.formula.symbol},
+                     {"formula", record.formula.formula},
+                     {"values", commands::to_json(record.value)[0]}});
   }
   for (const AttentionSteps& module : attention_steps(explanation.recorder)) {
     Json heads = Json::array();
@@ -105,7 +104,7 @@ class StepsWriter {
         at_(explanation),
         index_(explanation.index),
         words_(marked(explanation.sentence, std::span(&explanation.index, 1))),
-        layer_(options.layer < 0 ? "" : fmt::format("layers.{}.", options.layer)),
+        layer_(options.layer),
         head_(options.head) {
     for (const std::string& word : words_) widest_ = std::max(widest_, display_width(word));
   }
@@ -119,16 +118,15 @@ class StepsWriter {
     for (Index j = 0; j < words(); ++j) document_.add_text("  {} {}", j, word(j));
     document_.add_text("\n");
     const auto attention = attention_steps(at_.recorder);
-    for (const auto& [path, value] : at_.recorder.all()) {
-      if (!is_shown(path)) continue;
-      const auto module =
-          std::ranges::find(attention, path.substr(0, path.rfind('.')), &AttentionSteps::path);
-      if (module == attention.end() || path.ends_with(".output"))
-        write_step(path, value);
-      else if (path.ends_with(".q"))
-        write_attention(*module);
+    for (const Recorder::Record& record : at_.recorder.all()) {
+      if (!is_shown(record)) continue;
+      const auto module = std::ranges::find(attention, record.module, &AttentionSteps::path);
+      if (module == attention.end() || record.name == "output")
+        write_step(record);
+      else if (record.name == "q")
+        write_attention(record, *module);
     }
-    if (layer_.empty() && head_ < 0) write_prediction();
+    if (layer_ < 0 && head_ < 0) write_prediction();
   }
 
  private:
@@ -136,43 +134,43 @@ class StepsWriter {
   /// As it is shown; the asked one in brackets.
   const std::string& word(Index i) const { return words_[static_cast<std::size_t>(i)]; }
   /// Whether a recorded value begins something to print: of one head only its queries do.
-  bool is_shown(const std::string& path) const {
-    return path.find(layer_) != path.npos && (head_ < 0 || path.ends_with(".q"));
+  bool is_shown(const Recorder::Record& record) const {
+    return (layer_ < 0 || (record.layer && record.layer->number == layer_)) &&
+           (head_ < 0 || record.name == "q");
   }
   std::string name(Index j) const { return pad_right(word(j), widest_); }
 
   /// A title where another part of the model begins.
-  void enter(const std::string& path) {
-    const auto layer = path.find("layers.");
-    const auto end = layer == path.npos ? path.npos : path.find('.', layer + 7);
-    const std::string part = end == path.npos ? "" : path.substr(0, end);
+  void enter(const Recorder::Record& record) {
+    const std::string part = record.layer ? record.layer->path : "";
     if (part == part_ && entered_) return;
     document_.add_text("\n{}\n", !part.empty() ? part : entered_ ? "result" : "input");
     part_ = part;
     entered_ = true;
   }
 
-  void write_step(const std::string& path, const Tensor& value) {
+  void write_step(const Recorder::Record& record) {
+    const Tensor& value = record.value;
     const auto values =
         matrix_row(slice(value, 0, 0, 1).with_shape({value.dim(1), value.dim(2)}), index_);
-    const Formula formula = formula_of(at_.recorder, path);
+    const Formula& formula = record.formula;
     const std::string before = std::exchange(symbol_, formula.symbol);
     if (values == previous_) {  // recorded by a module and again by the one around it
       if (before == symbol_) return;
-      enter(path);
+      enter(record);
       document_.add_text("{}", with_index(fmt::format("  {} = {}\n", symbol_, before), index_));
       return;
     }
     previous_ = values;
-    enter(path);
+    enter(record);
     std::string text = formula.symbol;
     if (!formula.formula.empty()) text += " = " + without_bias(formula.formula);
     document_.add_text("  {}{}\n      {}\n", with_index(text, index_),
                        formula.meaning.empty() ? "" : "   " + formula.meaning, vector_text(values));
   }
 
-  void write_attention(const AttentionSteps& module) {
-    enter(module.path);
+  void write_attention(const Recorder::Record& record, const AttentionSteps& module) {
+    enter(record);
     for (std::size_t h = 0; h < module.heads.size(); ++h)
       if (head_ < 0 || head_ == static_cast<Index>(h)) write_head(module, h);
     if (head_ >= 0) return;
@@ -286,7 +284,7 @@ class StepsWriter {
   const Explanation& at_;
   Index index_;
   std::vector<std::string> words_;
-  std::string layer_;  ///< part of the paths that are shown
+  Index layer_;
   Index head_;
   int widest_ = 0;
   std::string part_;
@@ -301,13 +299,14 @@ void require_shown(const Explanation& explanation, const ExplainOptions& options
   require<UserError>(options.head < 0 || !modules.empty(), "--head: the model has no attention");
   for (const AttentionSteps& module : modules)
     require_in_range(options.head, module.heads.size(), "--head");
-  const std::string layer = fmt::format("layers.{}.", options.layer);
   const auto& all = explanation.recorder.all();
-  require<UserError>(
-      options.layer < 0 ||
-          std::ranges::any_of(
-              all, [&](const auto& record) { return record.path.find(layer) != record.path.npos; }),
-      "--layer {}: the model has no such layer; they count from 0", options.layer);
+  require<UserError>(options.layer < 0 || std::ranges::any_of(all,
+                                                              [&](const Recorder::Record& record) {
+                                                                return record.layer &&
+                                                                       record.layer->number ==
+                                                                           options.layer;
+                                                              }),
+                     "--layer {}: the model has no such layer; they count from 0", options.layer);
 }
 
 Document explain_word(const ExplainOptions& options) {

@@ -182,9 +182,8 @@ Document inspect(const InspectOptions& options) {
   std::vector<Shown> shown;
   for (const auto& [path, parameter] : chosen)
     shown.push_back({path, parameter->value(), statistics(parameter->value())});
-  return options.parameter.empty()
-             ? overview(trained, shown, head_spectra(chosen, trained.config.model.heads))
-             : values_of(shown);
+  return options.parameter.empty() ? overview(trained, shown, head_spectra(*trained.network))
+                                   : values_of(shown);
 }
 
 }  // namespace

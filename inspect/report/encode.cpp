@@ -1,8 +1,10 @@
 #include "inspect/report/encode.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace qkv::report {
@@ -22,6 +24,10 @@ std::string base64(std::span<const std::uint8_t> bytes) {
   }
   return text;
 }
+
+/// What stands for the characters that HTML reserves.
+constexpr std::array<std::pair<char, std::string_view>, 4> escapes = {
+    {{'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}}};
 
 std::string replaced(std::string_view text, std::string_view from, std::string_view to) {
   std::string result;
@@ -63,22 +69,13 @@ std::string json_for_script(std::string_view json) {
 
 std::string html_text(std::string_view text) {
   std::string result;
-  for (const char c : text) switch (c) {
-      case '&':
-        result += "&amp;";
-        break;
-      case '<':
-        result += "&lt;";
-        break;
-      case '>':
-        result += "&gt;";
-        break;
-      case '"':
-        result += "&quot;";
-        break;
-      default:
-        result += c;
-    }
+  for (const char c : text) {
+    const auto escape = std::ranges::find(escapes, c, &std::pair<char, std::string_view>::first);
+    if (escape == escapes.end())
+      result += c;
+    else
+      result += escape->second;
+  }
   return result;
 }
 

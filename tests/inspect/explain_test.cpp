@@ -62,7 +62,10 @@ TEST_CASE("steps come in the order of computing, each with its formula") {
   const auto& records = explanation.recorder.all();
   CHECK(records.front().path == "static");
   CHECK(records.back().path == "contextual");
-  CHECK(formula_of(explanation.recorder, "input").formula == "e_i + p_i");
-  CHECK(formula_of(explanation.recorder, "encoder.layers.1.output").formula == "x'_i + f_i");
-  CHECK(formula_of(explanation.recorder, "gate").symbol == "gate_i");
+  const auto formula_of = [&](const std::string& path) {
+    return std::ranges::find(records, path, &Recorder::Record::path)->formula;
+  };
+  CHECK(formula_of("input").formula == "e_i + p_i");
+  CHECK(formula_of("encoder.layers.1.output").formula == "x'_i + f_i");
+  CHECK(formula_of("encoder.layers.1.attention.q").symbol == "q_i");
 }

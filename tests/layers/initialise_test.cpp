@@ -9,7 +9,7 @@ namespace qkv::tests {
 namespace {
 
 struct Moments {
-  double mean, deviation, largest;
+  double mean, std, largest;
 };
 
 Moments moments(const Tensor& x) {
@@ -17,26 +17,27 @@ Moments moments(const Tensor& x) {
   const auto values = x.values();
   for (const double v : values) {
     m.mean += v / static_cast<double>(values.size());
-    m.deviation += v * v / static_cast<double>(values.size());
+    m.std += v * v / static_cast<double>(values.size());
     m.largest = std::max(m.largest, std::abs(v));
   }
-  m.deviation = std::sqrt(m.deviation);
+  m.std = std::sqrt(m.std);
   return m;
 }
 
 const Random random(1, Purpose::testing);
 
-void check(const Tensor& x, double deviation, double largest) {
+void check(const Tensor& x, double std, double largest) {
   const Moments m = moments(x);
-  CHECK(std::abs(m.mean) < 0.05 * deviation);
-  CHECK(m.deviation / deviation == doctest::Approx(1).epsilon(0.02));
+  CHECK(std::abs(m.mean) < 0.05 * std);
+  CHECK(m.std / std == doctest::Approx(1).epsilon(0.02));
   CHECK(m.largest <= largest);
 }
 
 }  // namespace
 
-TEST_CASE("initialisers have the deviation and the bounds that their papers give") {
-  const double inside = 1 / std::sqrt(3.0);  // of a uniform distribution, as a share of its bound
+TEST_CASE("initialisers have the standard deviation and the bounds that their papers give") {
+  const double inside =
+      1 / std::sqrt(3.0);  // of a uniform distribution, as a fraction of its bound
   const double xavier = std::sqrt(6.0 / 300), kaiming = std::sqrt(6.0 / 150);
   check(xavier_uniform(100, 200, random), xavier * inside, xavier);
   check(kaiming_uniform({100, 50, 3}, random), kaiming * inside, kaiming);

@@ -1,8 +1,10 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <set>
 
 #include "layers/embedding.h"
+#include "layers/recurrent.h"
 #include "layers/transformer.h"
 #include "tests/support/modules.h"
 
@@ -60,7 +62,7 @@ TEST_CASE("uniform attention gives every key the same weight") {
     CHECK(weight == doctest::Approx(0.25));
 }
 
-TEST_CASE("heads that do not divide the width are an error with both numbers") {
+TEST_CASE("heads that do not divide the width are an error with both values") {
   Random random = fresh();
   ModelOptions options = small(AttentionKind::learned);
   options.heads = 4;
@@ -89,7 +91,7 @@ TEST_CASE("whole encoders of every form of attention pass the gradient check in 
     Transformer encoder(small(kind), random);
     const GradientCheck check = checked(encoder, [&] {
       Context context;
-      return encoder(x, {mask, {}, {}}, context);
+      return encoder(x, {.mask = mask}, context);
     });
     CAPTURE(check.parameter);
     CHECK(check.error < 1e-6);
@@ -100,12 +102,12 @@ TEST_CASE("an encoder in training, with dropout, passes the gradient check") {
   Random random = fresh();
   ModelOptions options = small(AttentionKind::learned);
   options.dropout = 0.3;
-  const Surroundings alone;
+  const AttentionInputs unmasked;
   Transformer encoder(options, random);
   const Tensor x = randn({2, 4, 6}, DType::float64);
   const GradientCheck check = checked(encoder, [&] {
     Context context(Random(1, Purpose::dropout));
-    return encoder(x, alone, context);
+    return encoder(x, unmasked, context);
   });
   CHECK(check.error < 1e-6);
 }
@@ -115,7 +117,7 @@ TEST_CASE("encoder and static models pass the gradient check in float64") {
   check_gradients_of_model({.kind = ModelKind::static_embedding, .width = 3});
 }
 
-TEST_CASE("a padded sentence gives the same numbers as alone") {
+TEST_CASE("padding does not change the vectors of a sentence") {
   check_padding_of_model(small(AttentionKind::learned));
   check_padding_of_model({.kind = ModelKind::static_embedding, .width = 3});
 }
@@ -140,7 +142,7 @@ TEST_CASE("without positions an encoder cannot tell word orders apart; with them
 }
 
 TEST_CASE("sinusoidal positions follow the formula") {
-  const auto y = with_sinusoidal_positions(Tensor::zeros({1, 3, 4}, DType::float64)).values();
+  const auto y = sinusoidal_positions(0, 3, 4, DType::float64).values();
   CHECK(y[0] == 0);
   CHECK(y[1] == 1);
   CHECK(y[8] == doctest::Approx(std::sin(2.0)));
@@ -193,6 +195,190 @@ TEST_CASE("tied parameters are listed once") {
   } tied;
   CHECK(paths_of(tied) == std::vector<std::string>{"input"});
   CHECK(parameter_count(tied) == 6);
+}
+
+TEST_CASE("every parameter has the role that its layer gives it") {
+  Random random = fresh();
+  ModelOptions options = small(AttentionKind::learned);
+  options.kind = ModelKind::encoder_decoder;
+  options.position = PositionKind::learned;
+  const auto model = make_model(options, 7, random);
+  const std::map<std::string, Role> expected = {
+      {"embedding.weight", Role::embedding},
+      {"positions.weight", Role::position},
+      {"encoder.layers.0.norm_1.weight", Role::norm},
+      {"encoder.layers.0.norm_1.bias", Role::bias},
+      {"encoder.layers.1.attention.w_q.weight", Role::query},
+      {"encoder.layers.1.attention.w_q.bias", Role::bias},
+      {"encoder.layers.1.attention.w_k.weight", Role::key},
+      {"encoder.layers.1.attention.w_v.weight", Role::value},
+      {"encoder.layers.1.attention.w_o.weight", Role::attention_output},
+      {"decoder.layers.0.cross_attention.w_q.weight", Role::query},
+      {"decoder.layers.0.feed_forward.w_1.weight", Role::feed_forward_input},
+      {"decoder.layers.0.feed_forward.w_2.weight", Role::feed_forward_output}};
+  std::size_t found = 0;
+  for (const auto& [path, parameter] : parameters(*model)) {
+    const auto row = expected.find(path);
+    if (row == expected.end()) continue;
+    CAPTURE(path);
+    CHECK(parameter->role() == row->second);
+    ++found;
+  }
+  CHECK(found == expected.size());
+}
+
+TEST_CASE("a copy of a frozen parameter is frozen and has its role") {
+  Parameter table(Tensor::zeros({2, 3}), Role::embedding);
+  CHECK_FALSE(Parameter(table).frozen());
+  table.freeze();
+  const Parameter copy = table;
+  CHECK(copy.frozen());
+  CHECK(copy.role() == Role::embedding);
+  Parameter assigned(Tensor::zeros({1}));
+  assigned = table;
+  CHECK(assigned.frozen());
+}
+
+TEST_CASE("modules of a type are found with their paths, in order") {
+  Random random = fresh();
+  ModelOptions options = small(AttentionKind::learned);
+  options.kind = ModelKind::encoder_decoder;
+  const auto model = make_model(options, 7, random);
+  std::vector<std::string> paths;
+  for (const auto& [path, attention] : modules<MultiHeadAttention>(*model))
+    if (attention->cross) paths.push_back(path);
+  CHECK(paths == std::vector<std::string>{"decoder.layers.0.cross_attention",
+                                          "decoder.layers.1.cross_attention"});
+}
+
+TEST_CASE("records say which layer computed them and by which formula") {
+  Random random = fresh();
+  const auto model = make_model(small(AttentionKind::learned), 9, random);
+  Recorder recorder(*model);
+  Context context(&recorder);
+  (*model)(Indices({5, 6, 7}, {1, 3}), Indices({3}, {1}), context);
+  const auto record = [&](const std::string& path) {
+    return *std::ranges::find(recorder.all(), path, &Recorder::Record::path);
+  };
+  CHECK_FALSE(record("static").layer.has_value());
+  const Recorder::Record q = record("encoder.layers.1.attention.q");
+  CHECK(q.module == "encoder.layers.1.attention");
+  CHECK(q.name == "q");
+  CHECK(q.layer->path == "encoder.layers.1");
+  CHECK(q.layer->number == 1);
+  CHECK(q.formula.symbol == "q_i");
+  CHECK_FALSE(q.is_output_of_layer());
+  const Recorder::Record output = record("encoder.layers.0.output");
+  CHECK(output.is_output_of_layer());
+  CHECK(output.formula.formula == "x'_i + f_i");
+  CHECK_FALSE(record("encoder.output").layer.has_value());
+}
+
+TEST_CASE("formulas follow the form of the block") {
+  const auto formula = [](const ModelOptions& options, const std::string& path) {
+    Random random = fresh();
+    const auto model = make_model(options, 9, random);
+    Recorder recorder(*model);
+    Context context(&recorder);
+    (*model)(Indices({5, 6, 7}, {1, 3}), {}, context);
+    const Formula f =
+        std::ranges::find(recorder.all(), "encoder.layers.0." + path, &Recorder::Record::path)
+            ->formula;
+    return f.symbol + " = " + f.formula;
+  };
+  ModelOptions options = small(AttentionKind::learned);
+  CHECK(formula(options, "norm_2.output") ==
+        "h'_i = (x'_i - mean(x'_i)) / sqrt(var(x'_i) + 1e-5) * g + b");
+  CHECK(formula(options, "feed_forward.output") == "f_i = W_2 gelu(W_1 h'_i + b_1) + b_2");
+  options.norm = NormKind::post;
+  CHECK(formula(options, "norm_1.output") == "x_i = norm(x_i + o_i)");
+  CHECK(formula(options, "norm_2.output") == "x_i = norm(x_i + f_i)");
+  CHECK(formula(options, "feed_forward.output") == "f_i = W_2 gelu(W_1 x_i + b_1) + b_2");
+  CHECK(formula(small(AttentionKind::parameter_free), "attention.output") == "o_i = z_i");
+  CHECK(formula(small(AttentionKind::parameter_free), "output") == "x_i = o_i");
+}
+
+TEST_CASE("positions in attention can rotate queries and keys and bias the scores") {
+  // ALiBi (Press et al. 2022): -|distance| times a slope a head.
+  struct Alibi final : AttentionPositions {
+    Tensor score_bias(Index heads, Index queries, Index keys, DType dtype) const override {
+      std::vector<double> values;
+      for (Index h = 0; h < heads; ++h)
+        for (Index q = keys - queries; q < keys; ++q)
+          for (Index k = 0; k < keys; ++k)
+            values.push_back(-static_cast<double>(std::abs(q - k)) / static_cast<double>(h + 1));
+      return Tensor::from(values, {1, heads, queries, keys}, dtype);
+    }
+  };
+  Random random = fresh();
+  MultiHeadAttention attend(small(AttentionKind::learned), random);
+  const Tensor x = randn({2, 4, 6}), given = randn({2, 2, 4, 4});
+  const Tensor slopes = Alibi().score_bias(2, 4, 4, x.dtype());
+  Context context;
+  const auto plain = attend(x, x, {}, context).values();
+  const auto expected = attend(x, x, {.key_lengths = {}, .bias = slopes}, context).values();
+  const auto with_both =
+      attend(x, x, {.key_lengths = {}, .bias = given + slopes}, context).values();
+  attend.positions = std::make_unique<Alibi>();
+  CHECK(attend(x, x, {}, context).values() == expected);
+  CHECK(attend(x, x, {}, context).values() != plain);
+  CHECK(attend(x, x, {.key_lengths = {}, .bias = given}, context).values() == with_both);
+}
+
+TEST_CASE("a sequence longer than the learned positions is an error in the caller's terms") {
+  Random random = fresh();
+  ModelOptions options = small(AttentionKind::learned);
+  options.position = PositionKind::learned;
+  options.max_length = 2;
+  const auto model = make_model(options, 9, random);
+  Context context;
+  CHECK_THROWS_WITH_AS(
+      (*model)(Indices({5, 6, 7}, {1, 3}), {}, context),
+      "[positions] a sequence of 3 tokens is longer than the table of learned positions, "
+      "max_length = 2; cut the sequence or raise max_length",
+      ValueError);
+}
+
+TEST_CASE("ids and lengths of the wrong shape are an error in the caller's terms") {
+  for (const ModelKind kind : {ModelKind::encoder, ModelKind::recurrent, ModelKind::convolution,
+                               ModelKind::fixed_length, ModelKind::static_embedding}) {
+    CAPTURE(static_cast<int>(kind));
+    Random random = fresh();
+    ModelOptions options = small(AttentionKind::learned);
+    options.kind = kind;
+    const auto model = make_model(options, 9, random);
+    Context context;
+    CHECK_THROWS_WITH_AS((*model)(Indices({5, 6, 7}, {3}), {}, context),
+                         "[model] token ids have the shape [batch, time], got (3,); a single "
+                         "sequence of T ids is (1, T)",
+                         ShapeError);
+    CHECK_THROWS_WITH_AS((*model)(Indices({5, 6, 7}, {1, 3}), Indices({3, 3}, {2}), context),
+                         "[model] ids (1, 3) need one length for each sequence, (1,), got (2,)",
+                         ShapeError);
+  }
+}
+
+// A table without a row for each kind, or with rows in another order, does not compile.
+enum class Fruit { apple, pear };
+constexpr Kind<Fruit> apple{Fruit::apple, "apple", "red"}, pear{Fruit::pear, "pear", "green"};
+static_assert(lists_every_kind(std::array{apple, pear}));
+static_assert(!lists_every_kind(std::array{apple}));
+static_assert(!lists_every_kind(std::array{pear, apple}));
+
+TEST_CASE("kinds have names and helps of their own") {
+  const auto check = [](const auto& rows) {
+    std::set<std::string_view> names;
+    for (const auto& row : rows) {
+      CHECK(names.insert(row.name).second);
+      CHECK_FALSE(row.help.empty());
+    }
+  };
+  check(model_kinds());
+  check(position_kinds());
+  check(cell_kinds());
+  check(attention_kinds);
+  check(embedding_kinds);
+  check(norm_kinds);
 }
 
 TEST_CASE("an embedding's padding row starts at zeros and receives no gradient") {

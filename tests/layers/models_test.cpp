@@ -131,7 +131,7 @@ TEST_CASE("a decoder starts as GPT-2, its layers that write to the residual stre
   for (const auto& [path, parameter] : parameters(*model)) {
     if (parameter->shape().rank() != 2) continue;
     CAPTURE(path);
-    const bool writes = path.ends_with(".w_o.weight") || path.ends_with(".w_2.weight");
+    const bool writes = writes_to_residual(parameter->role());
     residual += writes;
     const Tensor& w = *parameter;
     const double std = std::sqrt(mean(w * w).item());
@@ -279,13 +279,15 @@ TEST_CASE("every kind of model has the static vectors that its options ask for")
   }
 }
 
-TEST_CASE("an encoder has no decoder that looks at a memory") {
+TEST_CASE("a model without cross-attention cannot decode") {
   Random random = fresh();
   const auto model = make_model(transformer, 9, random);
   Context context;
   CHECK_THROWS_WITH_AS(
       model->decode(Indices({1}, {1, 1}), randn({1, 2, 8}), Indices({2}, {1}), context),
-      "[model] this kind of model has no decoder that looks at a memory", ValueError);
+      "[model] this kind of model has no decoder with cross-attention; make one of kind "
+      "\"encoder-decoder\"",
+      ValueError);
 }
 
 TEST_CASE("a decoder with a cache sees the same as one that reads everything again") {

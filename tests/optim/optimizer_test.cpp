@@ -6,7 +6,9 @@
 #include <functional>
 
 #include "core/ops.h"
+#include "optim/clip.h"
 #include "optim/moving_average.h"
+#include "optim/schedule.h"
 
 namespace qkv::tests {
 namespace {
@@ -40,7 +42,7 @@ TEST_CASE("without a learning rate a step takes the options'") {
   CHECK(x.value().item() == doctest::Approx(2 - 0.5 * 3));
 }
 
-TEST_CASE("SGD with momentum remembers the last update") {
+TEST_CASE("SGD with momentum adds a fraction of the last update") {
   const auto path = descend({.kind = OptimizerKind::sgd, .lr = 0.1, .momentum = 0.9}, 2);
   CHECK(path[0] == doctest::Approx(0.6));
   CHECK(path[1] == doctest::Approx(0.6 + 0.1 * (0.9 * 6 + 4.8)));
@@ -217,12 +219,15 @@ TEST_CASE(
 }
 
 TEST_CASE("weight decay spares vectors, embeddings and positions") {
-  Parameter vector(Tensor::zeros({2})), matrix(Tensor::zeros({2, 2}));
-  CHECK(decays({"encoder.layers.0.attention.w_q.weight", &matrix}));
-  CHECK_FALSE(decays({"encoder.norm.weight", &vector}));
-  CHECK_FALSE(decays({"head.bias", &vector}));
-  CHECK_FALSE(decays({"embedding.weight", &matrix}));
-  CHECK_FALSE(decays({"decoder.positions.weight", &matrix}));
+  const auto decays_as = [](Role role, const Shape& shape = {2, 2}) {
+    return decays(Parameter(Tensor::zeros(shape), role));
+  };
+  for (const Role role : {Role::weight, Role::query, Role::key, Role::value, Role::attention_output,
+                          Role::feed_forward_input, Role::feed_forward_output, Role::head})
+    CHECK(decays_as(role));
+  for (const Role role : {Role::embedding, Role::position, Role::bias, Role::norm})
+    CHECK_FALSE(decays_as(role));
+  CHECK_FALSE(decays_as(Role::weight, {2}));
 }
 
 TEST_CASE("every optimizer decays the matrices of layers, and nothing else") {
@@ -248,8 +253,9 @@ TEST_CASE("every optimizer decays the matrices of layers, and nothing else") {
       {with(OptimizerKind::rmsprop), rms},
       {rms_momentum, rms}};
   const auto after_a_step = [&](const OptimizerOptions& options) {
-    Parameter weight(Tensor::full({2, 2}, start, DType::float64)), table(weight), positions(weight),
-        bias(Tensor::full({2}, start, DType::float64));
+    const Tensor matrix = Tensor::full({2, 2}, start, DType::float64);
+    Parameter weight(matrix), table(matrix, Role::embedding), positions(matrix, Role::position),
+        bias(Tensor::full({2}, start, DType::float64), Role::bias);
     const std::vector<NamedParameter> parameters = {{"layer.weight", &weight},
                                                     {"layer.bias", &bias},
                                                     {"embedding.weight", &table},
@@ -280,7 +286,7 @@ TEST_CASE("Nesterov takes the gradient's step ahead of the velocity's") {
   CHECK(path[0] == doctest::Approx(0.1 * (6 + 0.9 * 6)));
 }
 
-TEST_CASE("clipping by value moves each number to the limit and no further") {
+TEST_CASE("clipping by value clamps each element to the limit") {
   const Parameter x(Tensor::from({3, -4, 0.5}, {3}));
   Gradients gradients = gradients_of(sum(x * x / 2));
   clip_value(gradients, 0);

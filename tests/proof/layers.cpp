@@ -51,22 +51,26 @@ void prove_attention(Proof& proof, Random& random) {
 }
 
 void prove_transformers(Proof& proof, Random& random) {
-  const Surroundings around{padding, {}, {}};
+  const AttentionInputs inputs{.mask = padding};
   TransformerBlock block(small, random);
   prove(proof, "TransformerBlock: padding", block, {{2, 4, 6}},
-        [&](const In& x, Context& context) { return block(x[0], around, context); });
+        [&](const In& x, Context& context) { return block(x[0], inputs, context); });
   ModelOptions options = small;
   options.norm = NormKind::post;
   TransformerBlock post(options, random);
   prove(proof, "TransformerBlock: normalised after", post, {{2, 4, 6}},
-        [&](const In& x, Context& context) { return post(x[0], around, context); });
+        [&](const In& x, Context& context) { return post(x[0], inputs, context); });
   Transformer encoder(small, random);
   prove(proof, "Transformer: encoder of two blocks, padding", encoder, {{2, 4, 6}},
-        [&](const In& x, Context& context) { return encoder(x[0], around, context); });
+        [&](const In& x, Context& context) { return encoder(x[0], inputs, context); });
   Transformer decoder(small, random, true);
   prove(proof, "Transformer: decoder of two blocks, causal", decoder, {{2, 3, 6}, {2, 4, 6}},
         [&](const In& x, Context& context) {
-          return decoder(x[0], {{{}, true}, x[1], padding.key_lengths}, context);
+          return decoder(x[0],
+                         {.mask = {.key_lengths = {}, .causal = true},
+                          .encoded = x[1],
+                          .encoded_lengths = padding.key_lengths},
+                         context);
         });
 }
 

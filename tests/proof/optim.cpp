@@ -2,8 +2,10 @@
 #include <optional>
 
 #include "core/ops.h"
+#include "optim/clip.h"
 #include "optim/moving_average.h"
 #include "optim/optimizer.h"
+#include "optim/schedule.h"
 #include "tests/proof/proof.h"
 #include "tests/support/randn.h"
 
@@ -25,8 +27,8 @@ struct Variant {
 struct Model final : Module {
   explicit Model(DType dtype)
       : weight(randn({3, 4}, dtype, 1)),
-        bias(randn({3}, dtype, 2)),
-        embedding(randn({5, 3}, dtype, 3)) {}
+        bias(randn({3}, dtype, 2), Role::bias),
+        embedding(randn({5, 3}, dtype, 3), Role::embedding) {}
 
   Tensor loss(const Tensor& x, const Indices& ids, const Tensor& targets) const {
     return mean_squared_error(linear(x, weight, bias) + qkv::embedding(embedding, ids), targets);

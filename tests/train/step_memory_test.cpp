@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include "core/memory.h"
+#include "optim/clip.h"
 #include "train/step.h"
 
 using namespace qkv;

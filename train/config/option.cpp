@@ -53,7 +53,7 @@ Option text_option(std::string_view key, std::string& member, Fault fault, std::
     return std::nullopt;
   };
   return {.key = key,
-          .help = help,
+          .help = std::string(help),
           .type = "text",
           .takes_text = true,
           .assign = assign,
@@ -71,7 +71,7 @@ Option integer_option(std::string_view key, Integer& member, Bounds bounds, std:
     return std::nullopt;
   };
   return {.key = key,
-          .help = help,
+          .help = std::string(help),
           .type = "integer " + bounds.text(),
           .takes_text = false,
           .assign = assign,
@@ -164,7 +164,7 @@ Option option(std::string_view key, TextList& member, std::string_view help) {
     return fmt::format("[{}]", fmt::join(quoted, ", "));
   };
   return {.key = key,
-          .help = help,
+          .help = std::string(help),
           .type = "texts",
           .takes_text = false,
           .assign = assign,
@@ -179,7 +179,7 @@ Option option(std::string_view key, bool& member, std::string_view help) {
     return std::nullopt;
   };
   return {.key = key,
-          .help = help,
+          .help = std::string(help),
           .type = "true | false",
           .takes_text = false,
           .assign = assign,
@@ -198,7 +198,7 @@ Option option(std::string_view key, double& member, Bounds bounds, std::string_v
     return std::nullopt;
   };
   return {.key = key,
-          .help = help,
+          .help = std::string(help),
           .type = "number " + bounds.text(),
           .takes_text = false,
           .assign = assign,
@@ -229,7 +229,7 @@ Option choice_option(std::string_view key, std::vector<std::string_view> names,
   };
   return {
       .key = key,
-      .help = help,
+      .help = std::string(help),
       .type = fmt::format("{}", fmt::join(names, " | ")),
       .takes_text = true,
       .assign = assign,

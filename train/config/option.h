@@ -1,5 +1,7 @@
 #pragma once
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <functional>
@@ -45,10 +47,10 @@ std::string shown(std::string_view text);
 
 /// One option, bound to the member of a particular Config that holds it.
 struct Option {
-  std::string_view key;   ///< "model.width"
-  std::string_view help;  ///< for people; one line
-  std::string type;       ///< what it takes: "integer from 1 to 4096"
-  bool takes_text;        ///< text or a choice, which the command line accepts without quotes
+  std::string_view key;  ///< "model.width"
+  std::string help;      ///< for people; one line
+  std::string type;      ///< what it takes: "integer from 1 to 4096"
+  bool takes_text;       ///< text or a choice, which the command line accepts without quotes
   /// Stores a value, or stores nothing and returns what is wrong: "must be > 0, got -1".
   std::function<std::optional<std::string>(const Value&)> assign;
   /// The stored value in TOML.
@@ -104,6 +106,29 @@ std::optional<std::string> name_fault(std::string_view name);
 Option choice_option(std::string_view key, std::vector<std::string_view> names,
                      std::function<void(std::size_t)> store, std::function<std::size_t()> current,
                      std::string_view help);
+
+/// "`help`; NAME: what it is, ..." of a table of kinds.
+template <class Rows>
+std::string help_of(std::string_view help, const Rows& rows) {
+  std::string text(help);
+  std::string_view separator = "; ";
+  for (const auto& row : rows) {
+    text += fmt::format("{}{}: {}", separator, row.name, row.help);
+    separator = ", ";
+  }
+  return text;
+}
+
+/// An option that takes one of the kinds of a table, whose rows have a value, a name and a help and
+/// stand in the order of the values.
+template <class E, class Rows>
+Option kind_option(std::string_view key, E& member, const Rows& rows, std::string_view help) {
+  std::vector<std::string_view> names;
+  for (const auto& row : rows) names.push_back(row.name);
+  return choice_option(
+      key, std::move(names), [&member](std::size_t i) { member = static_cast<E>(i); },
+      [&member] { return static_cast<std::size_t>(member); }, help_of(help, rows));
+}
 
 /// An option that takes one of the named values of an enumeration.
 template <class E>

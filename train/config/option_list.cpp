@@ -2,6 +2,12 @@
 
 #include <fmt/format.h>
 
+#include "layers/model.h"
+#include "layers/positions.h"
+#include "layers/recurrent.h"
+#include "optim/optimizer.h"
+#include "optim/schedule.h"
+
 namespace qkv {
 namespace {
 
@@ -158,15 +164,7 @@ Options task_options(TaskOptions& task) {
 
 Options model_options(ModelOptions& model) {
   return {
-      option("model.kind", model.kind,
-             {{"encoder", ModelKind::encoder},
-              {"decoder", ModelKind::decoder},
-              {"encoder-decoder", ModelKind::encoder_decoder},
-              {"recurrent", ModelKind::recurrent},
-              {"convolution", ModelKind::convolution},
-              {"feed-forward", ModelKind::fixed_length},
-              {"static", ModelKind::static_embedding}},
-             "decoder: a word sees only the words before it; static: it sees no other word"),
+      kind_option("model.kind", model.kind, model_kinds(), "architecture"),
       option("model.width", model.width, between(1, 4096), "numbers in a word's vector"),
       only_with(layers, option("model.layers", model.layers, between(1, 64),
                                "layers on top of each other")),
@@ -177,42 +175,26 @@ Options model_options(ModelOptions& model) {
           option(
               "model.kv_heads", model.kv_heads, between(0, 256),
               "heads of keys and values, each shared by several of queries; 0: as many as heads")),
-      only_with(attention, option("model.attention", model.attention,
-                                  {{"learned", AttentionKind::learned},
-                                   {"parameter-free", AttentionKind::parameter_free},
-                                   {"uniform", AttentionKind::uniform}},
-                                  "weights from learned queries and keys, from the vectors "
-                                  "themselves, softmax(X X^T / sqrt(D)) with model.scale "
-                                  "(of an encoder-decoder the encoder alone), or all equal")),
+      only_with(attention, kind_option("model.attention", model.attention, attention_kinds,
+                                       "attention weights")),
       only_with(
           scores,
           option(
               "model.scale", model.scale,
               "divide scores by sqrt(width / heads), of parameter-free attention by sqrt(width)")),
-      only_with(attention, option("model.position", model.position,
-                                  {{"sinusoidal", PositionKind::sinusoidal},
-                                   {"learned", PositionKind::learned},
-                                   {"rotary", PositionKind::rotary},
-                                   {"none", PositionKind::none}},
-                                  "how words know their place")),
+      only_with(attention, kind_option("model.position", model.position, position_kinds(),
+                                       "positional encoding")),
       only_with(hidden, option("model.feed_forward", model.feed_forward, between(0, 65536),
                                "hidden width of a block's feed-forward part; 0: none")),
-      only_with(heads,
-                option("model.norm", model.norm, {{"pre", NormKind::pre}, {"post", NormKind::post}},
-                       "normalise before each part of a block, or after")),
+      only_with(heads, kind_option("model.norm", model.norm, norm_kinds, "layer normalization")),
       option("model.bias", model.bias, "linear layers and norms add a bias"),
       option("model.tied", model.tied, "the output layer's weight is the embedding table"),
-      option("model.embedding", model.embedding,
-             {{"learned", EmbeddingKind::learned}, {"one-hot", EmbeddingKind::one_hot}},
-             "static vectors; one-hot: all numbers 0 but the word's own"),
+      kind_option("model.embedding", model.embedding, embedding_kinds, "embedding table"),
       path_option("model.embedding_file", model.embedding_file,
                   "word2vec or GloVe text with the vectors to start from"),
       only_with(learned_table, option("model.freeze_embedding", model.freeze_embedding,
                                       "static vectors are not trained")),
-      only_with(recurrent,
-                option("model.cell", model.cell,
-                       {{"rnn", CellKind::rnn}, {"gru", CellKind::gru}, {"lstm", CellKind::lstm}},
-                       "how a recurrent model goes from one state to the next")),
+      only_with(recurrent, kind_option("model.cell", model.cell, cell_kinds(), "recurrent cell")),
       only_with(recurrent, option("model.bidirectional", model.bidirectional,
                                   "recurrent: read backwards, too, with half of the width each")),
       only_with(activations, option("model.dropout", model.dropout, below_one(),
@@ -223,13 +205,7 @@ Options model_options(ModelOptions& model) {
 
 Options optimizer_options(OptimizerOptions& optimizer) {
   return {
-      option("optimizer.kind", optimizer.kind,
-             {{"sgd", OptimizerKind::sgd},
-              {"adam", OptimizerKind::adam},
-              {"adamw", OptimizerKind::adamw},
-              {"rmsprop", OptimizerKind::rmsprop},
-              {"adagrad", OptimizerKind::adagrad}},
-             "update rule"),
+      kind_option("optimizer.kind", optimizer.kind, optimizer_kinds(), "update rule"),
       option("optimizer.lr", optimizer.lr, above(0), "learning rate"),
       only_with(velocity, option("optimizer.momentum", optimizer.momentum, below_one(),
                                  "sgd and rmsprop: decay of the velocity")),
@@ -252,13 +228,8 @@ Options optimizer_options(OptimizerOptions& optimizer) {
 
 Options schedule_options(ScheduleOptions& schedule) {
   return {
-      option("schedule.kind", schedule.kind,
-             {{"constant", ScheduleKind::constant},
-              {"linear", ScheduleKind::linear},
-              {"cosine", ScheduleKind::cosine},
-              {"inverse-sqrt", ScheduleKind::inverse_sqrt},
-              {"one-cycle", ScheduleKind::one_cycle}},
-             "how the learning rate falls after the warm-up"),
+      kind_option("schedule.kind", schedule.kind, schedule_kinds(),
+                  "learning rate after the warm-up"),
       option("schedule.warmup", schedule.warmup, at_least(0),
              "steps over which the learning rate rises"),
       only_with(falls, option("schedule.floor", schedule.floor, below_one(),

@@ -12,7 +12,7 @@ struct Network : Module {
   /// `outputs` is the number of classes.
   Network(const ModelOptions& options, Index vocabulary, Index outputs, Random random)
       : model(make_model(options, vocabulary, random)) {
-    if (!options.tied) head.emplace(options.width, outputs, random, options.bias);
+    if (!options.tied) head.emplace(options.width, outputs, random, options.bias, Role::head);
   }
 
   /// x [..., D] -> [..., classes]

@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include "optim/schedule.h"
 #include "train/config/option_list.h"
 #include "train/step.h"
 

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "core/ops.h"
+#include "core/parameter.h"
+#include "layers/options.h"
+
+namespace qkv {
+
+/// Positional encoding that is added to the embeddings, once in a model.
+struct InputPositions : Module {
+  /// The encoding of positions [first, first + time): [time, D].
+  virtual Tensor encoding(Index first, Index time, DType dtype) const = 0;
+  void visit(ModuleVisitor&) override {}
+};
+
+/// Positional encoding inside self-attention, in each layer. A kind overrides the hook it needs.
+struct AttentionPositions : Module {
+  /// Queries or keys x [B, T, H d_k] at positions [first, first + T) -> the same shape.
+  virtual Tensor query_key(const Tensor& x, [[maybe_unused]] Index heads,
+                           [[maybe_unused]] Index first) const {
+    return x;
+  }
+  /// Added to the scaled scores; broadcasts to [B, H, Tq, Tk], empty: nothing. The queries are at
+  /// the last of the keys' positions, which count from 0.
+  virtual Tensor score_bias([[maybe_unused]] Index heads, [[maybe_unused]] Index queries,
+                            [[maybe_unused]] Index keys, [[maybe_unused]] DType dtype) const {
+    return {};
+  }
+  void visit(ModuleVisitor&) override {}
+};
+
+/// A kind of positional encoding: where it acts. A null function acts nowhere.
+struct PositionRow {
+  PositionKind value;
+  std::string_view name, help;
+  std::unique_ptr<InputPositions> (*input)(const ModelOptions& options, Random& random);
+  std::unique_ptr<AttentionPositions> (*attention)();
+};
+std::span<const PositionRow> position_kinds();
+
+/// What the options' kind adds to the embeddings; null: nothing.
+std::unique_ptr<InputPositions> make_input_positions(const ModelOptions& options, Random& random);
+/// What the options' kind does in a self-attention layer; null: nothing.
+std::unique_ptr<AttentionPositions> make_attention_positions(const ModelOptions& options);
+
+/// Sines and cosines of positions [first, first + time), [time, width]: PE(t, 2i) =
+/// sin(t / 10000^(2i/D)), PE(t, 2i+1) = cos of the same (Vaswani et al. 2017, 3.5).
+Tensor sinusoidal_positions(Index first, Index time, Index width, DType dtype = DType::float32);
+
+}  // namespace qkv

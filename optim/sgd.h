@@ -1,0 +1,40 @@
+#pragma once
+
+#include "optim/optimizer.h"
+
+namespace qkv {
+
+/// Stochastic gradient descent with momentum (Polyak 1964) and Nesterov's (Sutskever et al. 2013)
+/// as PyTorch writes it:
+///
+///     g = gradient + weight_decay value
+///     m = momentum m + g
+///     value -= lr m
+///     value -= lr (g + momentum m), with Nesterov's
+class Sgd final : public Optimizer {
+ public:
+  explicit Sgd(const OptimizerOptions& options)
+      : Optimizer(options, options.momentum > 0 ? std::vector<std::string>{"momentum"}
+                                                : std::vector<std::string>{}) {}
+
+ private:
+  void update(const Section& section, double learning_rate, std::int64_t) const override {
+    dispatch(section.gradient.dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      const auto decay = static_cast<T>(section.weight_decay),
+                 momentum = static_cast<T>(options_.momentum), rate = static_cast<T>(learning_rate);
+      if (section.slots.empty())
+        return for_each_element<T, 0>(section,
+                                      [=](T& value, T g) { value -= rate * (g + decay * value); });
+      const auto gradient_factor = static_cast<T>(options_.nesterov ? 1 : 0),
+                 momentum_factor = options_.nesterov ? momentum : T{1};
+      for_each_element<T, 1>(section, [=](T& value, T g, T& m) {
+        g += decay * value;
+        m = momentum * m + g;
+        value -= rate * (gradient_factor * g + momentum_factor * m);
+      });
+    });
+  }
+};
+
+}  // namespace qkv
