@@ -2,52 +2,38 @@
 
 #include <algorithm>
 
-#include "datasets/text.h"
-#include "datasets/tsv.h"
-
 namespace qkv {
 
-SentenceExamples read_word_sense_tsv(const std::filesystem::path& path) {
-  SentenceExamples examples;
-  for (const TsvRow& row : read_tsv(path, "label<TAB>index<TAB>sentence")) {
-    row.demand(!row.fields[0].empty(), "the label is empty");
-    const TokenizedWords sentence = row.sentence(2);
-    examples.push_back({row.fields[0], sentence.tokens, row.position(1, sentence), 0, row.place});
-  }
-  return examples;
+SentenceExample parse_labelled(const TsvRow& row) {
+  row.require_labelled_text();
+  const std::size_t last = row.fields.size() - 1;
+  row.demand(last == 0 || !row.fields[0].empty(), "the label is empty");
+  const TokenizedWords sentence = row.sentence(last);
+  return {.label = last > 0 ? row.fields[0] : "",
+          .words = sentence.tokens,
+          .index = last == 2 ? row.position(1, sentence) : -1,
+          .place = row.place};
 }
 
-SentenceExamples read_classify_tsv(const std::filesystem::path& path) {
-  SentenceExamples examples;
-  for (const TsvRow& row : read_tsv(path, "label<TAB>text")) {
-    row.demand(!row.fields[0].empty(), "the label is empty");
-    const auto words = tokenized(row.fields[1]);
-    row.demand(!words.empty(), "the text is empty");
-    examples.push_back({row.fields[0], words, 0, 0, row.place});
-  }
-  return examples;
+SentenceExample parse_coreference(const TsvRow& row) {
+  row.require_labelled_text();
+  const TokenizedWords sentence = row.sentence(row.fields.size() - 1);
+  SentenceExample example{.words = sentence.tokens, .place = row.place};
+  if (row.fields.size() < 3) return example;
+  example.index = row.position(1, sentence);
+  example.antecedent = row.position(0, sentence);
+  row.demand(example.index != example.antecedent,
+             "a word cannot be its own antecedent: both indices are {}", row.fields[0]);
+  return example;
 }
 
-SentenceExamples read_coreference_tsv(const std::filesystem::path& path) {
-  SentenceExamples examples;
-  for (const TsvRow& row : read_tsv(path, "antecedent_index<TAB>pronoun_index<TAB>sentence")) {
-    const TokenizedWords sentence = row.sentence(2);
-    examples.push_back(
-        {"", sentence.tokens, row.position(1, sentence), row.position(0, sentence), row.place});
-    row.demand(examples.back().index != examples.back().antecedent,
-               "a word cannot be its own antecedent: both indices are {}", row.fields[0]);
-  }
-  return examples;
-}
-
-std::vector<SentencePair> read_translate_tsv(const std::filesystem::path& path) {
-  std::vector<SentencePair> pairs;
-  for (const TsvRow& row : read_tsv(path, "source<TAB>target")) {
-    pairs.push_back({tokenized(row.fields[0]), tokenized(row.fields[1]), row.place});
-    row.demand(!pairs.back().source.empty(), "the source is empty");
-    row.demand(!pairs.back().target.empty(), "the target is empty");
-  }
-  return pairs;
+SentencePair parse_translation(const TsvRow& row) {
+  SentencePair pair{tokenized(row.fields[0]), {}, row.place};
+  row.demand(!pair.source.empty(), "the source is empty");
+  if (row.fields.size() == 1) return pair;
+  pair.target = tokenized(row.fields[1]);
+  row.demand(!pair.target.empty(), "the target is empty");
+  return pair;
 }
 
 SentenceExample cropped(const SentenceExample& example, Index max_words) {

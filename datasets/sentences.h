@@ -1,20 +1,19 @@
 #pragma once
 
-#include <cstdint>
-#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "core/shape.h"
+#include "datasets/tsv.h"
 
 namespace qkv {
 
 /// A sentence, a question about it and the answer.
 struct SentenceExample {
-  std::string label;  ///< the answer, where it is a label
-  std::vector<std::string> words;
-  Index index = 0;         ///< the token that is asked about, counted from 0
-  Index antecedent = 0;    ///< the answer, where it is another token of the sentence
+  std::string label = {};  ///< the answer, where it is a label
+  std::vector<std::string> words = {};
+  Index index = -1;        ///< the token that is asked about, counted from 0; -1: none
+  Index antecedent = -1;   ///< the answer, where it is another token of the sentence
   std::string place = {};  ///< where it was read: "train.tsv:3"
 
   friend bool operator==(const SentenceExample& a, const SentenceExample& b) {
@@ -31,18 +30,21 @@ struct SentencePair {
   std::string place;
 };
 
-// Each throws UserError naming file and line, and gives texts as tokens (`tokenized`). Indices in
-// files count the words between white space from 0.
+// Each throws UserError naming the row's place, and gives texts as tokens (`tokenized`). Indices in
+// rows count the words between white space from 0. Rows of data have all columns (`read_tsv`); what
+// a user lets a model read may lack some.
 
-/// Lines `label<TAB>index<TAB>sentence`.
-SentenceExamples read_word_sense_tsv(const std::filesystem::path& path);
-/// Lines `label<TAB>text`.
-SentenceExamples read_classify_tsv(const std::filesystem::path& path);
-/// Lines `antecedent_index<TAB>pronoun_index<TAB>sentence`.
-SentenceExamples read_coreference_tsv(const std::filesystem::path& path);
+constexpr std::string_view word_sense_columns = "label<TAB>index<TAB>sentence";
+constexpr std::string_view classify_columns = "label<TAB>text";
+constexpr std::string_view coreference_columns = "antecedent_index<TAB>pronoun_index<TAB>sentence";
+constexpr std::string_view translate_columns = "source<TAB>target";
 
-/// Lines `source<TAB>target`.
-std::vector<SentencePair> read_translate_tsv(const std::filesystem::path& path);
+/// `label<TAB>index<TAB>sentence`, `label<TAB>sentence` or a sentence.
+SentenceExample parse_labelled(const TsvRow& row);
+/// `antecedent_index<TAB>pronoun_index<TAB>sentence`, else the last column is a sentence.
+SentenceExample parse_coreference(const TsvRow& row);
+/// `source<TAB>target` or a source.
+SentencePair parse_translation(const TsvRow& row);
 
 /// At most `max_words` words around the example's word.
 SentenceExample cropped(const SentenceExample& example, Index max_words);

@@ -40,6 +40,12 @@ bool is_header(const std::vector<TsvRow>& rows) {
 
 }  // namespace
 
+void TsvRow::require_labelled_text() const {
+  demand(fields.size() <= 3,
+         "must be a sentence, label<TAB>sentence or label<TAB>index<TAB>sentence, has {} columns",
+         fields.size());
+}
+
 Index TsvRow::position(std::size_t i, const TokenizedWords& sentence) const {
   const std::string& text = fields[i];
   const Index words = std::ssize(sentence.positions);
@@ -58,16 +64,24 @@ TokenizedWords TsvRow::sentence(std::size_t i) const {
   return found;
 }
 
+TsvRow tsv_row(std::string_view line) {
+  return {"", fields_of(line)};
+}
+
+std::vector<TsvRow> read_rows(const std::filesystem::path& path) {
+  std::vector<TsvRow> rows;
+  for (const auto& [number, line] : read_filled_lines(path))
+    rows.push_back({fmt::format("{}:{}", path.string(), number), fields_of(line)});
+  return rows;
+}
+
 std::vector<TsvRow> read_tsv(const std::filesystem::path& path, std::string_view form) {
   std::size_t count = 1;
   for (auto at = form.find("<TAB>"); at != form.npos; at = form.find("<TAB>", at + 1)) ++count;
-  std::vector<TsvRow> rows;
-  for (const auto& [number, line] : read_filled_lines(path)) {
-    const TsvRow& row =
-        rows.emplace_back(TsvRow{fmt::format("{}:{}", path.string(), number), fields_of(line)});
+  std::vector<TsvRow> rows = read_rows(path);
+  for (const TsvRow& row : rows)
     row.demand(row.fields.size() == count, "must be {}, got {} field{}", form, row.fields.size(),
                row.fields.size() == 1 ? "" : "s");
-  }
   rows[0].demand(!is_header(rows), "is a header, not {}; remove the line", form);
   return rows;
 }

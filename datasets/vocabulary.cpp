@@ -43,4 +43,11 @@ std::int32_t Vocabulary::id(const std::string& token) const {
   return found == ids_.end() ? unknown : found->second;
 }
 
+std::vector<std::int32_t> Vocabulary::ids(std::span<const std::string> tokens) const {
+  std::vector<std::int32_t> ids;
+  ids.reserve(tokens.size());
+  for (const std::string& token : tokens) ids.push_back(id(token));
+  return ids;
+}
+
 }  // namespace qkv

@@ -31,6 +31,8 @@ class Vocabulary {
 
   /// `unknown` when the token is not listed.
   std::int32_t id(const std::string& token) const;
+  /// The id of each token.
+  std::vector<std::int32_t> ids(std::span<const std::string> tokens) const;
   const std::string& token(std::int32_t id) const {
     return tokens_.at(static_cast<std::size_t>(id));
   }

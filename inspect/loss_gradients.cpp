@@ -46,15 +46,12 @@ Sentence numbered(Sentence sentence) {
   return sentence;
 }
 
-/// The place of the text's answer among the choices, or that of the most probable choice.
+/// The text's answer among the choices, or the most probable choice where it has none.
 Index answer(const Scores& scores, const LabelledText& text) {
   if (text.answer >= 0) return text.answer;
+  require<UserError>(text.label.empty(), "the model does not know the label {}", text.label);
   const auto logits = scores.logits.values();
-  if (text.label.empty()) return std::ranges::max_element(logits) - logits.begin();
-  const auto found = std::ranges::find(scores.choices, text.label);
-  require<UserError>(found != scores.choices.end(), "the model does not know the label {}",
-                     text.label);
-  return found - scores.choices.begin();
+  return std::ranges::max_element(logits) - logits.begin();
 }
 
 /// The gradient of the embedding table [V, D] from those of a sentence's vectors [T, D]: a token

@@ -80,14 +80,14 @@ Document attend_in_sentence(Trained& trained, const AttendOptions& options) {
 HeadHabits habits_of(const AttentionSteps& module, std::size_t head, const LabelledText& text) {
   HeadHabits result = habits(module, head);
   const Tensor& weights = module.heads[head].weights;
-  if (text.answer >= 0)
+  if (text.antecedent >= 0)
     result.answer =
-        weights.values()[static_cast<std::size_t>(text.index * weights.dim(1) + text.answer)];
+        weights.values()[static_cast<std::size_t>(text.index * weights.dim(1) + text.antecedent)];
   return result;
 }
 
 bool have_answers(const std::vector<LabelledText>& texts) {
-  return std::ranges::any_of(texts, [](const LabelledText& text) { return text.answer >= 0; });
+  return std::ranges::any_of(texts, [](const LabelledText& text) { return text.antecedent >= 0; });
 }
 
 /// [layer][head] over the sentences of a file.

@@ -8,7 +8,6 @@
 
 #include "datasets/coarsewsd.h"
 #include "datasets/text.h"
-#include "datasets/text_file.h"
 #include "inspect/labelled_text.h"
 #include "inspect/report/encode.h"
 #include "inspect/report/model_views.h"
@@ -32,37 +31,17 @@ struct Examples {
   std::vector<LabelledText> texts;
 };
 
-/// Adds texts as long as they are few enough.
-void add(std::vector<LabelledText>& texts, LabelledText text, std::size_t& tokens) {
-  tokens += text.sentence.words.size();
-  if (tokens <= most_tokens) texts.push_back(std::move(text));
-}
-
-/// Lines that the model can read; what it cannot is of no use here.
-std::vector<LabelledText> readable(const Trained& model, const std::string& file) {
+/// Rows that the model can read, up to `most_tokens`.
+std::vector<LabelledText> readable(const Trained& model, const std::vector<TsvRow>& rows) {
   std::vector<LabelledText> texts;
   std::size_t tokens = 0;
-  for (const std::string& line : read_lines(file)) try {
-      add(texts, labelled_text(model, line), tokens);
+  for (const TsvRow& row : rows) try {
+      LabelledText text = model.task->read_line(row);
+      tokens += text.sentence.words.size();
+      if (tokens <= most_tokens) texts.push_back(std::move(text));
     } catch (const UserError&) {
       continue;
     }
-  return texts;
-}
-
-std::vector<LabelledText> coarsewsd_texts(const Trained& model) {
-  const TaskOptions& task = model.config.task;
-  std::vector<LabelledText> texts;
-  std::size_t tokens = 0;
-  for (const SentenceExample& whole :
-       read_coarsewsd(task.data, task.valid_share, model.config.seed).test) {
-    const SentenceExample example = cropped(whole, model.config.model.max_length);
-    Sentence sentence{example.words, {}, {}};
-    for (const std::string& word : example.words)
-      sentence.ids.push_back(model.task->vocabulary().id(word));
-    const std::string text = fmt::format("{}", fmt::join(example.words, " "));
-    add(texts, {example.label, text, sentence, example.index}, tokens);
-  }
   return texts;
 }
 
@@ -70,11 +49,11 @@ std::vector<LabelledText> coarsewsd_texts(const Trained& model) {
 Examples examples_of(const Trained& model) {
   const TaskOptions& task = model.config.task;
   if (task.format == DataFormat::coarsewsd && fs::is_directory(task.data))
-    return {"test", coarsewsd_texts(model)};
+    return {"test", readable(model, read_coarsewsd(task.data, 0, 0).test)};
   for (const auto& [from, file] :
        {std::pair("test", task.test), std::pair("valid", task.valid),
         std::pair("training", task.train), std::pair("training and test", task.data)})
-    if (!file.empty() && fs::is_regular_file(file)) return {from, readable(model, file)};
+    if (!file.empty() && fs::is_regular_file(file)) return {from, readable(model, read_rows(file))};
   return {};
 }
 

@@ -6,12 +6,24 @@
 #include <set>
 
 #include "core/error.h"
+#include "datasets/sentences.h"
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
 
 using namespace qkv;
 
 namespace {
+
+SentenceExamples read(const std::filesystem::path& file, std::string_view columns,
+                      SentenceExample (*parse)(const TsvRow&)) {
+  SentenceExamples examples;
+  for (const TsvRow& row : read_tsv(file, columns)) examples.push_back(parse(row));
+  return examples;
+}
+
+SentenceExamples read_word_sense_tsv(const std::filesystem::path& file) {
+  return read(file, word_sense_columns, parse_labelled);
+}
 
 std::string tsv_error(std::string_view text) {
   const TempDir dir;
@@ -57,7 +69,8 @@ TEST_CASE("sentences become tokens, and indices count the words between white sp
   CHECK(senses[0] == SentenceExample{"a", {"an", "apple", ",", "red"}, 1});
   CHECK(senses[1] == SentenceExample{"b", {"(", "\"", "apple", "\"", ")", "sells"}, 2});
   CHECK(senses[2] == SentenceExample{"b", {"apple", ".", ",", "x"}, 2});
-  const auto pronouns = read_coreference_tsv(dir.write("g", "1\t3\tWell, Ann said she\n"));
+  const auto pronouns =
+      read(dir.write("g", "1\t3\tWell, Ann said she\n"), coreference_columns, parse_coreference);
   CHECK(pronouns[0].words == std::vector<std::string>{"well", ",", "ann", "said", "she"});
   CHECK(pronouns[0].antecedent == 2);
   CHECK(pronouns[0].index == 4);
@@ -67,15 +80,18 @@ TEST_CASE("a header line is refused, an example of the same words is not") {
   const TempDir dir;
   const auto error = [&](std::string_view text) {
     const auto file = dir.write("f.tsv", text);
-    return error_of<UserError>([&] { read_classify_tsv(file); })
+    return error_of<UserError>([&] { read_tsv(file, classify_columns); })
         .substr(dir.path().string().size() + 1);
   };
   CHECK(error("label\ttext\ngood\tfine\n") ==
         "f.tsv:1: is a header, not label<TAB>text; remove the line");
   CHECK(error("Sentiment\tReview_Text\ngood\tfine\n").starts_with("f.tsv:1: is a header"));
   CHECK(tsv_error("label\tindex\tsentence\na\t0\tb\n").starts_with("f.tsv:1: is a header"));
-  CHECK(read_classify_tsv(dir.write("g", "text\tsentence\nsong\tla\ntext\tword\n")).size() == 3);
-  CHECK(read_classify_tsv(dir.write("g", "class\ta word of mine\nsong\tla\n")).size() == 2);
+  CHECK(
+      read_tsv(dir.write("g", "text\tsentence\nsong\tla\ntext\tword\n"), classify_columns).size() ==
+      3);
+  CHECK(read_tsv(dir.write("g", "class\ta word of mine\nsong\tla\n"), classify_columns).size() ==
+        2);
 }
 
 TEST_CASE("a malformed word-sense line is named by file and line") {
@@ -95,13 +111,14 @@ TEST_CASE("a malformed word-sense line is named by file and line") {
 TEST_CASE("a part of each sense's training sentences validates") {
   const TempDir dir;
   write_coarsewsd(dir);
-  const SentenceSplits splits = read_coarsewsd(dir.path(), 0.2, 1);
+  const CoarseWsd splits = read_coarsewsd(dir.path(), 0.2, 1);
   CHECK(splits.train.size() == 16);
-  CHECK(std::ranges::count(splits.valid, "money", &SentenceExample::label) == 2);
-  CHECK(std::ranges::count(splits.valid, "river", &SentenceExample::label) == 2);
-  for (const auto& example : splits.valid)
-    CHECK(std::ranges::find(splits.train, example) == splits.train.end());
-  CHECK(splits.test[0] == SentenceExample{"money", {"bank", "of", "england"}, 0});
+  const auto label = [](const TsvRow& row) { return row.fields[0]; };
+  CHECK(std::ranges::count(splits.valid, "money", label) == 2);
+  CHECK(std::ranges::count(splits.valid, "river", label) == 2);
+  for (const TsvRow& row : splits.valid)
+    CHECK(std::ranges::find(splits.train, row.place, &TsvRow::place) == splits.train.end());
+  CHECK(parse_labelled(splits.test[0]) == SentenceExample{"money", {"bank", "of", "england"}, 0});
 }
 
 TEST_CASE("a damaged CoarseWSD folder is refused with the file to blame") {

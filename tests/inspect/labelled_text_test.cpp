@@ -30,10 +30,13 @@ TEST_CASE("the last column is the sentence, the columns before it label and inde
   REQUIRE(texts.size() == 4);
   CHECK(texts[0].label == "money");
   CHECK(texts[0].index == 2);
+  CHECK(texts[0].answer == 0);
   CHECK(texts[1].label == "river");
   CHECK(texts[1].index == 2);
+  CHECK(texts[1].answer == 1);
   CHECK(texts[2].label.empty());
   CHECK(texts[2].index == 1);
+  CHECK(texts[2].answer == -1);
   CHECK(texts[3].index == -1);
 }
 
@@ -45,8 +48,8 @@ TEST_CASE("a line that is no sentence is named with what is wrong") {
     return error_of<UserError>([&] { read_labelled_texts(run, file); });
   };
   CHECK(error("money\t7\tthe bank\n")
-            .ends_with("d.tsv:2: the word's index must be from 0 to 1, got 7"));
-  CHECK(error("money\t-1\tthe bank\n").find("got -1") != std::string::npos);
+            .ends_with("d.tsv:2: the index must be less than the sentence's 2 words, got 7"));
+  CHECK(error("money\t-1\tthe bank\n").find("got \"-1\"") != std::string::npos);
   CHECK(error("a\tb\tc\tthe bank\n").find("has 4 columns") != std::string::npos);
 }
 
@@ -61,6 +64,7 @@ TEST_CASE("a coreference line names the word that is the answer") {
   const LabelledText text = labelled_text(run, "1\t4\tthe fox ran because it was late");
   CHECK(text.label.empty());
   CHECK(text.index == 4);
+  CHECK(text.antecedent == 1);
   CHECK(text.answer == 1);
   CHECK(labelled_text(run, "the fox ran because it was late").answer == -1);
 }

@@ -6,7 +6,7 @@
 namespace qkv {
 namespace {
 
-/// -inf where a word cannot be the answer, being padding or the pronoun itself, else 0: [B, T].
+/// -inf at padding and at the pronoun itself, which cannot be the answer, else 0: [B, T].
 Tensor excluded(const Indices& lengths, const Indices& pronouns, Index time, DType dtype) {
   std::vector<double> values;
   for (std::size_t b = 0; b < lengths.data().size(); ++b)
@@ -19,29 +19,27 @@ Tensor excluded(const Indices& lengths, const Indices& pronouns, Index time, DTy
 
 }  // namespace
 
-Coreference::Coreference(const Config& config) : SentenceTask(config), width_(config.model.width) {
-  learn(config);
-}
+const SentenceTask::Question Coreference::question = {.columns = coreference_columns,
+                                                      .parse = parse_coreference,
+                                                      .has_labels = false,
+                                                      .about_a_word = true,
+                                                      .formula = "y_j . (W y_i + b) / sqrt(D)"};
+
+Coreference::Coreference(const Config& config)
+    : SentenceTask(config, question), width_(config.model.width) {}
 
 Coreference::Coreference(const Config& config, const Vocabularies& vocabularies)
-    : SentenceTask(config), width_(config.model.width) {
-  restore(vocabularies);
-}
+    : SentenceTask(config, vocabularies, question), width_(config.model.width) {}
 
 Tensor Coreference::logits(const Network& network, const Batch& batch, Context& context) const {
   const Tensor x = (*network.model)(batch.ids, batch.lengths, context);
   const Index sentences = x.dim(0), time = x.dim(1);
-  const Tensor query = reshape(network.logits(select_rows(x, batch.rows)), {sentences, width_, 1});
+  require<UserError>(time > 1, "the sentence has no other word that the pronoun could refer to");
+  const Tensor query =
+      reshape(network.logits(select_rows(x, batch.indices)), {sentences, width_, 1});
   const Tensor scores = reshape(matmul(x, query), {sentences, time});
   return scores / std::sqrt(static_cast<double>(width_)) +
-         excluded(batch.lengths, batch.rows, time, x.dtype());
-}
-
-std::vector<Prediction> Coreference::predict(const Network& network, std::string_view text) const {
-  const Sentence sentence = read(text);
-  require<UserError>(sentence.words.size() > 1 || sentence.targets.empty(),
-                     "\"{}\" has no word that \"{}\" could stand for", text, sentence.words[0]);
-  return predictions(network, text);
+         excluded(batch.lengths, batch.indices, time, x.dtype());
 }
 
 }  // namespace qkv

@@ -10,9 +10,14 @@
 
 namespace qkv {
 
-/// Train, valid and test examples: each from its file. Of `task.data`, shares chosen by the seed
+/// The file that training examples come from, for errors.
+inline const std::string& source_of(const Config& config) {
+  return config.task.data.empty() ? config.task.train : config.task.data;
+}
+
+/// Train, valid and test examples: each from its file. Of `task.data`, fractions drawn by the seed
 /// become valid and test where these have no file, and the rest train. `read` gives the examples of
-/// a file.
+/// a file. Throws UserError when no training example is left.
 template <class Read>
 auto read_splits(const Config& config, Read read) {
   const TaskOptions& task = config.task;
@@ -26,18 +31,21 @@ auto read_splits(const Config& config, Read read) {
     return splits;
   }
   const Examples all = read(task.data);
-  const auto share = [&](double part, const std::string& file) {
+  const auto count = [&](double fraction, const std::string& file) {
     return file.empty()
-               ? static_cast<std::size_t>(std::lround(part * static_cast<double>(all.size())))
+               ? static_cast<std::size_t>(std::lround(fraction * static_cast<double>(all.size())))
                : 0;
   };
-  const std::size_t valid = share(task.valid_share, task.valid),
-                    test = valid + share(task.test_share, task.test);
+  const std::size_t valid = count(task.valid_share, task.valid),
+                    test = valid + count(task.test_share, task.test);
   std::size_t next = 0;
   for (const Index i : Random(config.seed, Purpose::shuffling).permutation(std::ssize(all))) {
     splits[next < valid ? 1 : next < test ? 2 : 0].push_back(all[static_cast<std::size_t>(i)]);
     ++next;
   }
+  require<UserError>(!splits[0].empty(),
+                     "{}: task.valid_share and task.test_share leave no example to learn from",
+                     task.data);
   return splits;
 }
 

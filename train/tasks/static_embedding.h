@@ -1,83 +1,95 @@
 #pragma once
 
-#include "train/tasks/task.h"
+#include "train/tasks/example_task.h"
 
 namespace qkv {
 
-/// What does a word stand next to? Learns one vector a word from plain text, with a static model
-/// whose output layer holds the words' vectors as neighbours. Rare words are left out, and windows
-/// end with the line. Of a line with tabs the text behind the last counts.
+/// Word contexts of a plain text: the words that have neighbours or, for GloVe, the pairs of words
+/// that occur together.
+struct WordContexts {
+  /// Two words that occur together `count` times.
+  struct Pair {
+    std::int32_t word, neighbour;
+    double count;
+  };
+
+  Index size() const { return std::ssize(words) + std::ssize(pairs); }
+
+  std::vector<std::vector<std::int32_t>> lines;
+  std::vector<std::pair<Index, Index>> words;  ///< line and position; empty for GloVe
+  std::vector<Pair> pairs;                     ///< empty but for GloVe
+};
+
+/// The fraction of targets that score above all their negatives ("accuracy"); for GloVe the root of
+/// the loss ("error").
+class EmbeddingMetrics {
+ public:
+  explicit EmbeddingMetrics(Objective objective) : objective_(objective) {}
+
+  /// scores [N, 1 + negatives], each target before its negatives
+  void update(const Tensor& scores);
+  void report(Evaluation& evaluation) const;
+
+ private:
+  Objective objective_;
+  double right_ = 0, targets_ = 0;
+};
+
+/// What does a word occur next to? Learns one vector a word from plain text, with a static model
+/// whose output layer holds the context vectors. Rare words are left out, and windows end with the
+/// line. Of a line with tabs the last column is the text.
 ///
-///   skip-gram, cbow   each word foretells its neighbours, or their mean foretells it, among
-///                     `negatives` words drawn by count^0.75 (Mikolov et al. 2013, "Distributed
-///                     Representations of Words and Phrases"); a window is 1 to `window` words to
-///                     either side. Training draws both anew each time, evaluation for each word
-///                     the same each time
-///   glove             f(x) (w_i . c_j + b_i + b_j - log x)^2 with f(x) = min(1, (x / 100)^0.75), x
-///                     being how often i and j meet within the window, each time weighted by 1 /
-///                     distance (Pennington et al. 2014); the counts being symmetric, words and
-///                     neighbours share b, the output layer's bias
-class StaticEmbedding final : public Task {
+///   skip-gram, cbow   each word predicts its neighbours, or their mean predicts it, with negative
+///                     sampling from count^0.75 (Mikolov et al. 2013, "Distributed Representations
+///                     of Words and Phrases"); a window is 1 to `window` words to either side.
+///                     Training draws both anew each time, evaluation for each word the same each
+///                     time
+///   glove             f(x) (w_i . c_j + b_i + b_j - log x)^2 with f(x) = min(1, (x / 100)^0.75),
+///                     where x is the co-occurrence count of i and j within the window, weighted
+///                     by 1 / distance (Pennington et al. 2014); the counts being symmetric, words
+///                     and contexts share b, the output layer's bias
+class StaticEmbedding final : public ExampleTask<WordContexts, EmbeddingMetrics> {
  public:
   explicit StaticEmbedding(const Config& config);
   StaticEmbedding(const Config& config, const Vocabularies& vocabularies);
 
-  Index outputs() const override { return vocabulary_->size(); }
-  const Vocabulary& vocabulary() const override { return *vocabulary_; }
   Vocabularies vocabularies() const override;
-  /// Words that have neighbours; for GloVe pairs of words.
-  Index size(Split split) const override { return size_of(text(split)); }
   Index tokens(Index) const override { return 1; }
-  BatchLoss loss(const Network& network, std::span<const Index> examples,
-                 Context& context) const override;
-  /// The share of words told from their negatives ("accuracy"); for GloVe the root of the loss
-  /// ("error").
-  Evaluation evaluate(const Network& network, Split split) const override;
-  Evaluation evaluate(const Network& network, const std::filesystem::path& file) const override;
-  Sentence read(std::string_view text) const override;
-  /// Throws UserError: vectors say nothing of a text.
+  /// Throws UserError: static vectors predict nothing.
   std::vector<Prediction> predict(const Network& network, std::string_view text) const override;
 
  private:
   using Ids = std::vector<std::int32_t>;
   using Words = std::vector<std::vector<std::string>>;
-  /// Two words that meet `count` times.
-  struct Pair {
-    std::int32_t word, neighbour;
-    double count;
-  };
-  struct Text {
-    std::vector<Ids> lines;
-    std::vector<std::pair<Index, Index>> places;  ///< line and word
-    std::vector<Pair> pairs;                      ///< for GloVe
-  };
-  /// A batch's loss and how many of its targets scored higher than all their negatives.
-  struct Result {
-    BatchLoss loss;
-    double right = 0;
+  /// (input, target) pairs of some words, with negatives.
+  struct Samples {
+    std::vector<Ids> inputs;  ///< [N] words, whose mean predicts
+    Ids candidates;           ///< [N, 1 + negatives], each target before its negatives
   };
 
-  const Text& text(Split split) const { return splits_[static_cast<std::size_t>(split)]; }
-  Index size_of(const Text& text) const;
-  Text encoded(const Words& lines) const;
-  std::vector<Pair> pairs_of(const std::vector<Ids>& lines) const;
-  /// The word that number `index` of a random stream draws by count^0.75.
+  WordContexts read_examples(const std::filesystem::path& file) const override;
+  BatchLoss batch_loss(const Network& network, const WordContexts& contexts,
+                       std::span<const Index> chosen, Context& context,
+                       EmbeddingMetrics* metrics) const override;
+  EmbeddingMetrics metrics() const override { return EmbeddingMetrics(options_.objective); }
+
+  WordContexts encoded(const Words& lines) const;
+  std::vector<WordContexts::Pair> co_occurrences(const std::vector<Ids>& lines) const;
+  /// The word that draw `index` of a random stream gives, with probability ~ count^0.75.
   std::int32_t negative(const Random& random, std::uint64_t index) const;
-  Result window_loss(const Network& network, const Text& text, std::span<const Index> places,
-                     Context& context) const;
-  Result glove_loss(const Network& network, const Text& text, std::span<const Index> pairs) const;
-  Result loss(const Network& network, const Text& text, std::span<const Index> examples,
-              Context& context) const;
-  Evaluation evaluate(const Network& network, const Text& text) const;
+  /// Adds the samples of the word at `position` of `line`.
+  void add_samples(Samples& samples, const Ids& line, Index position, const Random& random) const;
+  BatchLoss window_loss(const Network& network, const WordContexts& contexts,
+                        std::span<const Index> chosen, Context& context,
+                        EmbeddingMetrics* metrics) const;
+  static BatchLoss glove_loss(const Network& network, const WordContexts& contexts,
+                              std::span<const Index> chosen);
   /// Prepares the drawing of negatives.
-  void count_up();
+  void set_cumulative();
 
   TaskOptions options_;
-  Index max_length_;
-  std::optional<Vocabulary> vocabulary_;
   std::vector<Index> counts_;       ///< of each word in training
-  std::vector<double> cumulative_;  ///< shares of count^0.75 up to each word
-  std::array<Text, 3> splits_;
+  std::vector<double> cumulative_;  ///< probability ~ count^0.75 of all words up to each
 };
 
 }  // namespace qkv

@@ -1,7 +1,6 @@
 #include "train/tasks/task.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "datasets/batch.h"
 #include "datasets/text.h"
@@ -33,6 +32,27 @@ std::string Evaluation::headline() const {
   return fmt::format("{} {:.4f}", metrics.front().first, metrics.front().second);
 }
 
+Sentence Task::read(std::string_view text) const {
+  Sentence sentence{tokenized(text), {}, {}};
+  require<UserError>(!sentence.words.empty(), "the sentence is empty; give at least one word");
+  require<UserError>(
+      std::ssize(sentence.words) <= max_length(),
+      "the sentence has {} words, more than the model's longest, model.max_length = {}",
+      sentence.words.size(), max_length());
+  sentence.ids = vocabulary().ids(sentence.words);
+  return sentence;
+}
+
+LabelledText Task::read_line(const TsvRow& row) const {
+  row.require_labelled_text();
+  LabelledText line{.text = row.fields.back(), .sentence = read(row.fields.back())};
+  if (row.fields.size() == 3)
+    line.index = row.position(1, row.sentence(2));
+  else if (!line.sentence.targets.empty())
+    line.index = line.sentence.targets.front();
+  return line;
+}
+
 Scores Task::scores(const Network& network, const Sentence& sentence, Index,
                     Context& context) const {
   const std::vector<std::int32_t> ids[] = {sentence.ids};
@@ -41,19 +61,20 @@ Scores Task::scores(const Network& network, const Sentence& sentence, Index,
   return {};
 }
 
-double Task::mean_loss(Index count, Index batch, const Measure& measure) {
+std::vector<Prediction> Task::predict(const Network& network, std::string_view text) const {
+  return answers(network, text, read(text));
+}
+
+std::vector<Prediction> Task::answers(const Network& network, std::string_view text,
+                                      const Sentence& sentence) const {
   const NoGrad no_grad;
   Context context;
-  double sum = 0;
-  Index targets = 0;
-  for (Index begin = 0; begin < count; begin += batch) {
-    std::vector<Index> examples(static_cast<std::size_t>(std::min(batch, count - begin)));
-    std::iota(examples.begin(), examples.end(), begin);
-    const BatchLoss part = measure(examples, context);
-    sum += part.value.item() * static_cast<double>(part.targets);
-    targets += part.targets;
-  }
-  return targets ? sum / static_cast<double>(targets) : 0;
+  if (sentence.targets.empty())
+    return {prediction_of(text, std::nullopt, scores(network, sentence, 0, context))};
+  std::vector<Prediction> predictions;
+  for (const Index target : sentence.targets)
+    predictions.push_back(prediction_of(text, target, scores(network, sentence, target, context)));
+  return predictions;
 }
 
 Prediction prediction_of(std::string_view text, std::optional<Index> index, const Scores& scores) {
@@ -66,17 +87,6 @@ Prediction prediction_of(std::string_view text, std::optional<Index> index, cons
   prediction.logits = scores.logits.values();
   prediction.probabilities = probabilities;
   return prediction;
-}
-
-Sentence read_sentence(std::string_view text, const Vocabulary& vocabulary, Index max_length) {
-  Sentence sentence{tokenized(text), {}, {}};
-  require<UserError>(!sentence.words.empty(), "the sentence is empty; give at least one word");
-  require<UserError>(
-      std::ssize(sentence.words) <= max_length,
-      "the sentence has {} words, more than the model's longest, model.max_length = {}",
-      sentence.words.size(), max_length);
-  for (const std::string& word : sentence.words) sentence.ids.push_back(vocabulary.id(word));
-  return sentence;
 }
 
 const std::vector<std::string>& token_list(const Task::Vocabularies& vocabularies,

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <filesystem>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "datasets/tsv.h"
 #include "datasets/vocabulary.h"
 #include "train/config/config.h"
 #include "train/tasks/network.h"
@@ -23,37 +23,47 @@ std::string_view to_string(Split split);
 struct Evaluation {
   Index count = 0;
   double loss = 0;  ///< mean over all targets, as in training
-  /// What the task measures, such as {"accuracy", 0.98}; the first is the one that matters most.
+  /// What the task measures, such as {"accuracy", 0.98}; the first is the headline metric.
   std::vector<std::pair<std::string, double>> metrics;
-  std::map<std::string, double> recall;  ///< share of right answers among each label's examples
-  double score = 0;  ///< the higher, the better the checkpoint; equal ones are told apart by loss
+  std::map<std::string, double> recall;  ///< of each label
+  double score = 0;  ///< the higher, the better the checkpoint; ties are broken by the loss
 
   std::optional<double> find(std::string_view name) const;
   /// Throws ValueError when there is no such metric.
   double metric(std::string_view name) const;
-  /// The metric that matters most as "accuracy 0.9800".
+  /// The headline metric as "accuracy 0.9800".
   std::string headline() const;
 };
 
-/// What a model says of a text.
+/// What a model predicts for a text.
 struct Prediction {
   std::string text;
   std::optional<Index> index;  ///< the word it is about, counted from 0; none: the whole text
-  std::string label;           ///< a class, a word, or the text that the model wrote
+  std::string label;           ///< a class, a word, or the generated text
   double probability;
-  bool is_output = false;                 ///< whether the label is a text that the model wrote
-  std::vector<std::string> choices = {};  ///< of which the label is one; none: it wrote
+  bool is_output = false;                 ///< whether the label is a generated text
+  std::vector<std::string> choices = {};  ///< of which the label is one; none for generated text
   std::vector<double> logits = {}, probabilities = {};  ///< of each choice
 };
 
-/// A text as the model reads it.
+/// A tokenized text.
 struct Sentence {
   std::vector<std::string> words;
   std::vector<std::int32_t> ids;
   std::vector<Index> targets;  ///< the words that the task asks about
 };
 
-/// The scores of the answers that a model can give.
+/// A line of a data file, tokenized, with the answer that it gives.
+struct LabelledText {
+  std::string label = {};  ///< empty when the line has none
+  std::string text = {};
+  Sentence sentence = {};
+  Index index = -1;       ///< the word that the line is about, else the first target, else -1
+  Index answer = -1;      ///< the right one of `Scores::choices`; -1: not given or unknown
+  Index antecedent = -1;  ///< the word that is the answer, where answers are words
+};
+
+/// The logits of the answers that a model can give.
 struct Scores {
   Tensor logits;                     ///< [C]
   std::vector<std::string> choices;  ///< C labels, tokens or words
@@ -66,21 +76,23 @@ struct BatchLoss {
   Index targets;  ///< of which the loss is the mean
 };
 
-/// One kind of problem: its data, output layer, loss and metric. To add one, see CONTRIBUTING.md.
+/// One kind of problem: its data, output layer, loss and metrics. Tasks derive from `ExampleTask`;
+/// to add one, see CONTRIBUTING.md.
 class Task {
  public:
   using Vocabularies = std::map<std::string, std::vector<std::string>>;
   virtual ~Task() = default;
 
-  /// Number of classes that the output layer tells apart.
-  virtual Index outputs() const = 0;
-  virtual const Vocabulary& vocabulary() const = 0;
-  /// The token lists without which the parameters mean nothing; `restore_task` takes them back.
-  virtual Vocabularies vocabularies() const = 0;
+  const Vocabulary& vocabulary() const { return *vocabulary_; }
+  /// Width of the output layer; by default a logit for each token.
+  virtual Index outputs() const { return vocabulary().size(); }
+  /// The token lists that a checkpoint needs besides the parameters; `restore_task` takes them
+  /// back. By default the vocabulary's "tokens".
+  virtual Vocabularies vocabularies() const { return {{"tokens", vocabulary().tokens()}}; }
 
   /// Number of examples; 0 when the task was restored without data.
   virtual Index size(Split split) const = 0;
-  /// How many tokens the model reads of a training example, without padding.
+  /// Number of tokens of a training example that the model reads, without padding.
   virtual Index tokens(Index example) const = 0;
   /// Mean loss of some training examples, over their targets.
   virtual BatchLoss loss(const Network& network, std::span<const Index> examples,
@@ -90,28 +102,36 @@ class Task {
   virtual Evaluation evaluate(const Network& network, const std::filesystem::path& file) const = 0;
 
   /// Throws UserError when the text is empty or longer than the model allows.
-  virtual Sentence read(std::string_view text) const = 0;
-  /// Runs a model on a sentence, watched by `context`, and scores the answers about word `index`; a
-  /// task without answers to choose from gives no scores.
+  virtual Sentence read(std::string_view text) const;
+  /// A line of the task's data or, for looking at a model, fewer columns: by default `text`,
+  /// `label<TAB>text` or `label<TAB>index<TAB>text`, whose label means nothing to the task. Throws
+  /// UserError.
+  virtual LabelledText read_line(const TsvRow& row) const;
+  /// Runs a model on a sentence, recorded by `context`, and scores the answers about word `index`;
+  /// no scores where there are no answers to choose from.
   virtual Scores scores(const Network& network, const Sentence& sentence, Index index,
                         Context& context) const;
-  /// One prediction for each target word of a text. Throws UserError when there is none.
-  virtual std::vector<Prediction> predict(const Network& network, std::string_view text) const = 0;
+  /// One prediction for each target word of a text, or for the text as a whole. Throws UserError
+  /// when the text has no target word and the task needs one.
+  virtual std::vector<Prediction> predict(const Network& network, std::string_view text) const;
 
  protected:
-  using Measure = std::function<BatchLoss(std::span<const Index> examples, Context& context)>;
-  /// The one evaluation loop: the mean loss over all targets of examples 0 to `count` - 1, of which
-  /// `measure` gets `batch` at a time; it also collects what the task's metrics need. 0 without
-  /// targets.
-  static double mean_loss(Index count, Index batch, const Measure& measure);
+  explicit Task(Index max_length) : max_length_(max_length) {}
+
+  Index max_length() const { return max_length_; }  ///< of a text, in tokens
+  /// The most probable choice for each target word of a sentence or, without targets, for the
+  /// whole.
+  std::vector<Prediction> answers(const Network& network, std::string_view text,
+                                  const Sentence& sentence) const;
+
+  std::optional<Vocabulary> vocabulary_;  ///< set by the constructors
+
+ private:
+  Index max_length_;
 };
 
-/// What a model says when these are the scores: the most probable choice.
+/// The most probable choice.
 Prediction prediction_of(std::string_view text, std::optional<Index> index, const Scores& scores);
-
-/// The words of a text, without targets. Throws UserError when there is none or more than
-/// `max_length`.
-Sentence read_sentence(std::string_view text, const Vocabulary& vocabulary, Index max_length);
 
 /// One of the lists that `Task::vocabularies` gave. Throws FileError when it is missing or empty.
 const std::vector<std::string>& token_list(const Task::Vocabularies& vocabularies,

@@ -8,17 +8,12 @@ namespace qkv {
 /// output layer.
 class WordSense final : public SentenceTask {
  public:
-  explicit WordSense(const Config& config) : SentenceTask(config) { learn(config); }
-  WordSense(const Config& config, const Vocabularies& vocabularies) : SentenceTask(config) {
-    restore(vocabularies);
-  }
-
-  std::vector<Prediction> predict(const Network& network, std::string_view text) const override;
+  explicit WordSense(const Config& config);
+  WordSense(const Config& config, const Vocabularies& vocabularies);
 
  private:
-  SentenceExamples read_file(const std::filesystem::path& file) const override {
-    return read_word_sense_tsv(file);
-  }
+  static const Question question;
+
   Tensor logits(const Network& network, const Batch& batch, Context& context) const override;
 };
 

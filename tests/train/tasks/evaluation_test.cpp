@@ -97,7 +97,7 @@ TEST_CASE("a language model is evaluated on windows side by side, the last one s
     const double side_by_side = mean_loss(run, starts, 10);
     CHECK(run.task->evaluate(*run.network, whole).loss ==
           doctest::Approx(side_by_side).epsilon(1e-5));
-    const Evaluation all = run.task->evaluate(*run.network, Split::train);
+    const Evaluation all = run.task->evaluate(*run.network, longer);
     CHECK(all.count == 100 * 32 + 10);
     const auto rest = dir.write("rest", "\nand a bit");
     const Evaluation end = run.task->evaluate(*run.network, rest);

@@ -45,7 +45,7 @@ TEST_CASE("classify refuses unsound data and names file and line") {
   const auto error = [](std::string_view text) { return data_error(TaskKind::classify, text); };
   CHECK(error("good\tfine\nbad\n") == "f.tsv:2: must be label<TAB>text, got 1 field");
   CHECK(error("\tfine\n") == "f.tsv:1: the label is empty");
-  CHECK(error("good\t \n") == "f.tsv:1: the text is empty");
+  CHECK(error("good\t \n") == "f.tsv:1: the sentence is empty");
   CHECK(error("good\ta\ngood\tb\n") == "f.tsv: there is only the label good; there must be two");
   CHECK(error("good\ta\nbad\ta b c d e f g\n") ==
         "f.tsv:2: the sentence has 7 words, more than model.max_length = 6");

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <utility>
+
+#include "train/tasks/task.h"
+
+namespace qkv {
+
+/// A task whose splits are sets of examples: batches, the loss of a batch and evaluation, written
+/// once. `Examples` is a container with `size()`; `Metrics` collects what an evaluation measures
+/// besides the loss and has `void report(Evaluation&) const`.
+///
+/// A subclass says how a file becomes examples, the loss of a batch and its metrics. Its
+/// constructors set the vocabulary and the splits (`set_splits`).
+template <class Examples, class Metrics>
+class ExampleTask : public Task {
+ public:
+  Index size(Split split) const final { return std::ssize(examples(split)); }
+  BatchLoss loss(const Network& network, std::span<const Index> chosen,
+                 Context& context) const final {
+    return batch_loss(network, examples(Split::train), chosen, context, nullptr);
+  }
+  Evaluation evaluate(const Network& network, Split split) const final {
+    return evaluation_of(network, examples(split));
+  }
+  Evaluation evaluate(const Network& network, const std::filesystem::path& file) const final {
+    return evaluation_of(network, read_examples(file));
+  }
+
+ protected:
+  /// `evaluation_batch`: examples that evaluation takes at once.
+  ExampleTask(Index max_length, Index evaluation_batch)
+      : Task(max_length), evaluation_batch_(evaluation_batch) {}
+
+  void set_splits(std::array<Examples, 3> splits) { splits_ = std::move(splits); }
+  const Examples& examples(Split split) const { return splits_[static_cast<std::size_t>(split)]; }
+
+  /// Reads a file in the task's format. Throws UserError naming file and line.
+  virtual Examples read_examples(const std::filesystem::path& file) const = 0;
+  /// Mean loss of the chosen examples, over their targets; adds them to `metrics` unless null,
+  /// which it is in training.
+  virtual BatchLoss batch_loss(const Network& network, const Examples& examples,
+                               std::span<const Index> chosen, Context& context,
+                               Metrics* metrics) const = 0;
+  /// Metrics of no example yet.
+  virtual Metrics metrics() const = 0;
+
+ private:
+  Evaluation evaluation_of(const Network& network, const Examples& examples) const {
+    const NoGrad no_grad;
+    Context context;
+    Metrics measured = metrics();
+    Evaluation evaluation;
+    evaluation.count = std::ssize(examples);
+    double sum = 0;
+    Index targets = 0;
+    for (Index begin = 0; begin < evaluation.count; begin += evaluation_batch_) {
+      const Index size = std::min(evaluation_batch_, evaluation.count - begin);
+      std::vector<Index> chosen(static_cast<std::size_t>(size));
+      std::iota(chosen.begin(), chosen.end(), begin);
+      const BatchLoss batch = batch_loss(network, examples, chosen, context, &measured);
+      sum += batch.value.item() * static_cast<double>(batch.targets);
+      targets += batch.targets;
+    }
+    evaluation.loss = targets ? sum / static_cast<double>(targets) : 0;
+    measured.report(evaluation);
+    return evaluation;
+  }
+
+  Index evaluation_batch_;
+  std::array<Examples, 3> splits_;
+};
+
+}  // namespace qkv
