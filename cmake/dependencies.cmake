@@ -1,18 +1,20 @@
 # All packages come from the system; script/bootstrap installs them.
-set(BLA_VENDOR OpenBLAS)
-find_package(BLAS REQUIRED)
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
-find_package(xtensor REQUIRED)
-find_package(xtensor-blas REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_path(RANDOM123_INCLUDE_DIR Random123/philox.h REQUIRED)  # has no CMake package
 
-# System headers are spared our warnings.
-add_library(qkv_xtensor INTERFACE)
-target_include_directories(qkv_xtensor SYSTEM INTERFACE ${xtensor_INCLUDE_DIRS} ${xtensor_blas_INCLUDE_DIRS})
-target_compile_definitions(qkv_xtensor INTERFACE XTENSOR_USE_XSIMD)
-target_link_libraries(qkv_xtensor INTERFACE ${BLAS_LIBRARIES})
+# Of the library, only the engine of OpenBLAS needs it; users of core/xtensor.h find xtensor themselves.
+if(QKV_PROGRAM OR QKV_GEMM STREQUAL blas)
+  set(BLA_VENDOR OpenBLAS)
+  find_package(BLAS REQUIRED)
+  find_package(xtensor REQUIRED)
+  find_package(xtensor-blas REQUIRED)
+  # System headers are spared our warnings. Without xsimd, whose intrinsics g++ 12 warns of where they are inlined.
+  add_library(qkv_xtensor INTERFACE)
+  target_include_directories(qkv_xtensor SYSTEM INTERFACE ${xtensor_INCLUDE_DIRS} ${xtensor_blas_INCLUDE_DIRS})
+  target_link_libraries(qkv_xtensor INTERFACE ${BLAS_LIBRARIES})
+endif()
 
 # What only the program needs.
 if(QKV_PROGRAM)

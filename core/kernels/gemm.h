@@ -1,11 +1,19 @@
 #pragma once
 
+#include <algorithm>
+
+#include "core/parallel.h"
 #include "core/shape.h"
 
-/// Plain loops over numbers; nothing here knows of graphs.
+/// The seam between the library and what multiplies matrices. Two engines stand behind it, of which
+/// `cmake -DQKV_GEMM=own|blas` compiles one: ours (gemm_own.cpp), and OpenBLAS through xtensor-blas
+/// (gemm_blas.cpp). docs/performance.md compares them.
+///
+/// Both give the same bits for any number of threads: work is partitioned by the problem, and BLAS
+/// computes each part on one thread. What only ours promises is `product_rows_are_independent`.
 namespace qkv::kernels {
 
-/// A row-major matrix whose rows start `stride` numbers apart; `transposed` when it is to be read
+/// A row-major matrix whose rows start `stride` elements apart; `transposed` when it is to be read
 /// so.
 template <class T>
 struct Matrix {
@@ -14,10 +22,13 @@ struct Matrix {
   bool transposed = false;
 };
 
+/// Whether the engine sums each element of a product in an order that depends on k alone: then rows
+/// may be shared out among threads, or computed one by one as in decoding with a cache, without a
+/// change in any bit. BLAS chooses its kernel by all three sizes.
+extern const bool product_rows_are_independent;
+
 /// C = alpha A B + beta C on the calling thread, where A is m x k, B k x n and C m x n after
-/// transposition. C is not read when beta is 0. Each element is summed in an order that depends on
-/// k alone, so that rows may be shared out among threads, or computed one by one, without a change
-/// in any bit.
+/// transposition. C is not read when beta is 0.
 template <class T>
 void gemm(Index m, Index n, Index k, T alpha, Matrix<const T> a, Matrix<const T> b, T beta,
           Matrix<T> c);
@@ -26,5 +37,11 @@ void gemm(Index m, Index n, Index k, T alpha, Matrix<const T> a, Matrix<const T>
 template <class T>
 void parallel_gemm(Index m, Index n, Index k, T alpha, Matrix<const T> a, Matrix<const T> b, T beta,
                    Matrix<T> c);
+
+/// The m rows of a product in parts for threads to share. Fewer, taller parts keep more of B in the
+/// cache.
+inline Chunks row_chunks(Index m, Index cost) {
+  return partition(m, cost, std::max(m / 128, std::clamp<Index>(m / 32, 1, 8)));
+}
 
 }  // namespace qkv::kernels

@@ -28,7 +28,7 @@ struct Layout {
   Index batch, queries, keys, width, heads;
   double scale;
   AttentionMask mask;
-  std::array<Index, 4> bias_steps;  ///< of [B, H, Tq, Tk] in the bias; 0 where it broadcasts
+  Steps bias_steps;  ///< of [B, H, Tq, Tk] in the bias; 0 where it broadcasts
 
   Index head_width() const { return width / heads; }
   Index problems() const { return batch * heads; }
@@ -109,17 +109,6 @@ void for_each_part(const Layout& at, const Block& block, F f) {
       more = part.keys;
     }
   }
-}
-
-/// The steps of each axis of `to` in a contiguous tensor that broadcasts to it, aligned at the end.
-std::array<Index, 4> broadcast_steps(const Shape& from, const Shape& to) {
-  std::array<Index, 4> steps{};
-  Index step = 1;
-  for (int i = from.rank() - 1; i >= 0; --i) {
-    if (from[i] > 1) steps[static_cast<std::size_t>(i + to.rank() - from.rank())] = step;
-    step *= from[i];
-  }
-  return steps;
 }
 
 Layout checked_layout(const Tensor& q, const Tensor& k, const AttentionMask& mask,

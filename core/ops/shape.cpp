@@ -16,34 +16,17 @@ namespace {
 using namespace detail;
 
 Tensor permuted(const Tensor& x, std::span<const int> axes) {
-  const int rank = x.rank();
-  std::array<Index, Shape::max_rank> sizes{}, steps{}, stride{};
-  for (Index axis = rank - 1, step = 1; axis >= 0; --axis) {
+  std::array<Index, Shape::max_rank> sizes{}, stride{};
+  for (Index axis = x.rank() - 1, step = 1; axis >= 0; --axis) {
     stride[static_cast<std::size_t>(axis)] = step;
     step *= x.shape()[static_cast<int>(axis)];
   }
+  Steps steps{};
   for (std::size_t i = 0; i < axes.size(); ++i) {
     sizes[i] = x.shape()[axes[i]];
     steps[i] = stride[static_cast<std::size_t>(axes[i])];
   }
-  const Shape shape(std::span<const Index>(sizes.data(), axes.size()));
-  return create(shape, x.dtype(), [&]<class T>(T* y) {
-    const T* from = elements(x, y);
-    const Index inner = rank ? sizes[static_cast<std::size_t>(rank - 1)] : 1;
-    const Index inner_step = rank ? steps[static_cast<std::size_t>(rank - 1)] : 1;
-    const Index rows = inner ? shape.size() / inner : 0;
-    parallel_for(partition(rows, 2 * inner), [=](Index begin, Index end) {
-      for (Index row = begin; row < end; ++row) {
-        Index offset = 0, rest = row;
-        for (int axis = rank - 2; axis >= 0; --axis) {
-          const auto a = static_cast<std::size_t>(axis);
-          offset += rest % sizes[a] * steps[a];
-          rest /= sizes[a];
-        }
-        for (Index i = 0; i < inner; ++i) y[row * inner + i] = from[offset + i * inner_step];
-      }
-    });
-  });
+  return strided_copy(x, Shape(std::span<const Index>(sizes.data(), axes.size())), steps);
 }
 
 /// Rows begin, begin + step, ... along the middle axis of `view`.

@@ -310,6 +310,8 @@ void for_each_block(Index k, Index n, F f) {
 
 }  // namespace
 
+const bool product_rows_are_independent = true;
+
 template <class T>
 void gemm(Index m, Index n, Index k, T alpha, Matrix<const T> a, Matrix<const T> b, T beta,
           Matrix<T> c) {
@@ -332,9 +334,7 @@ void parallel_gemm(Index m, Index n, Index k, T alpha, Matrix<const T> a, Matrix
                  [&](Index begin, Index end) {
                    for (Index part = begin; part < end; ++part) panels.pack(part);
                  });
-    // Fewer, taller pieces keep more of B in the cache.
-    const Index most = std::max(m / 128, std::clamp<Index>(m / 32, 1, 8));
-    parallel_for(partition(m, columns * depth / 8, most), [&](Index begin, Index end) {
+    parallel_for(row_chunks(m, columns * depth / 8), [&](Index begin, Index end) {
       multiply_panels(end - begin, columns, depth, alpha, strided(a).from(begin, k0), panels,
                       k0 ? T{1} : beta, Matrix<T>{c.data + begin * c.stride + j0, c.stride});
     });
