@@ -2,11 +2,11 @@
 
 #include "core/shape.h"
 
-/// Plain loops over numbers; nothing here knows of graphs.
+/// Loops over plain arrays, without graphs.
 namespace qkv::kernels {
 
-/// A row-major matrix whose rows start `stride` numbers apart; `transposed` when it is to be read
-/// so.
+/// A row-major matrix whose rows start `stride` elements apart; `transposed`: read as its
+/// transpose.
 template <class T>
 struct Matrix {
   T* data;
@@ -16,8 +16,7 @@ struct Matrix {
 
 /// C = alpha A B + beta C on the calling thread, where A is m x k, B k x n and C m x n after
 /// transposition. C is not read when beta is 0. Each element is summed in an order that depends on
-/// k alone, so that rows may be shared out among threads, or computed one by one, without a change
-/// in any bit.
+/// k alone, so that rows divided among threads, or computed one by one, have the same bits.
 template <class T>
 void gemm(Index m, Index n, Index k, T alpha, Matrix<const T> a, Matrix<const T> b, T beta,
           Matrix<T> c);
