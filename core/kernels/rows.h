@@ -14,15 +14,15 @@ namespace qkv::kernels {
 /// Reduces f(x[i], ...) over i by `join`, whose neutral element is `start`.
 template <class T, class F, class Join>
 T reduce_row(Index n, T start, F f, Join join) {
-  Vector<T> parts = broadcast(start);
+  Vector<T> lanes = broadcast(start);
   Index i = 0;
   for (; i + width<T> <= n; i += width<T>)
-    parts = join(parts, f([i](const T* x) { return load(x + i); }));
+    lanes = join(lanes, f([i](const T* x) { return load(x + i); }));
   if (i < n) {
     const Vector<T> rest = f([i, n](const T* x) { return load_part(x + i, n - i); });
-    parts = join(parts, keep_part<T>(rest, n - i, start));
+    lanes = join(lanes, keep_part<T>(rest, n - i, start));
   }
-  return fold<T>(parts, join);
+  return fold<T>(lanes, join);
 }
 
 template <class T, class F>
