@@ -2,12 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 namespace qkv {
 namespace {
-
-thread_local bool detecting = false;
 
 bool has_nan(const Tensor& x) {
   return dispatch(x.dtype(), [&](auto zero) {
@@ -27,29 +24,23 @@ std::string_view kind_of_anomaly(const Tensor& x) {
 
 }  // namespace
 
-DetectAnomaly::DetectAnomaly() : previous_(std::exchange(detecting, true)) {}
-DetectAnomaly::~DetectAnomaly() {
-  detecting = previous_;
-}
-bool anomalies_are_detected() {
-  return detecting;
-}
-
-void detail::require_no_anomaly(std::string_view op, const Tensor& y, std::span<const Tensor> inputs) {
+void detail::require_no_anomaly(std::string_view op, const Tensor& y,
+                                std::span<const Tensor> inputs) {
   if (is_finite(y)) return;
   const bool inherited =
       has_nan(y) ? std::ranges::any_of(inputs, has_nan) : !std::ranges::all_of(inputs, is_finite);
   if (inherited) return;
   std::string shapes;
   for (const Tensor& x : inputs) shapes += (shapes.empty() ? "" : ", ") + to_string(x.shape());
-  throw AnomalyError(fmt::format("[{}] made {} in its output of shape {}, from inputs of shapes {}",
-                                 op, kind_of_anomaly(y), y.shape(), shapes));
+  throw AnomalyError(
+      fmt::format("[{}] produced {} in its output of shape {}, from inputs of shapes {}", op,
+                  kind_of_anomaly(y), y.shape(), shapes));
 }
 
 void detail::require_finite_gradient(std::string_view op, std::size_t i, const Tensor& dx) {
   if (!is_finite(dx))
     throw AnomalyError(
-        fmt::format("[{}] made {} in backward, in the gradient of input {} of shape {}", op,
+        fmt::format("[{}] produced {} in backward, in the gradient of input {} of shape {}", op,
                     kind_of_anomaly(dx), i, dx.shape()));
 }
 

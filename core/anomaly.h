@@ -4,29 +4,26 @@
 #include <string_view>
 
 #include "core/error.h"
+#include "core/execution.h"
 #include "core/tensor.h"
 
 namespace qkv {
 
-/// An op made a NaN or an infinity out of numbers without.
+/// An op produced NaN or Inf from finite inputs.
 struct AnomalyError : Error {
   using Error::Error;
 };
 
-/// While alive, each op on this thread looks at what it computed, forward and backward, and the
-/// first one to make a NaN or an infinity throws AnomalyError, which names it. For finding a fault:
-/// every number is read once more.
+/// While alive, each op on this thread checks its result, forward and backward, and the first one
+/// to produce NaN or Inf throws AnomalyError, which names it. For debugging: every element is read
+/// once more.
 class DetectAnomaly {
  public:
-  DetectAnomaly();
-  ~DetectAnomaly();
-  DetectAnomaly(const DetectAnomaly&) = delete;
-  DetectAnomaly& operator=(const DetectAnomaly&) = delete;
+  DetectAnomaly() : scope_(Execution::current().with_anomaly_detection(true)) {}
 
  private:
-  bool previous_;
+  ExecutionScope scope_;
 };
-bool anomalies_are_detected();
 
 namespace detail {
 

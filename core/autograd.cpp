@@ -10,9 +10,7 @@
 namespace qkv {
 namespace {
 
-thread_local bool recording = true;
-
-/// sum += term, in place when nobody else holds the sum.
+/// sum += term, in place when no other tensor shares its buffer.
 void accumulate(Tensor& sum, Tensor term) {
   if (!sum) {
     sum = std::move(term);
@@ -33,7 +31,7 @@ void accumulate(Tensor& sum, Tensor term) {
   sum = std::move(result);
 }
 
-/// Replaces each number g by f(g), in place when nobody else holds them.
+/// Replaces each element g by f(g), in place when no other tensor shares the buffer.
 template <class F>
 void replace(Tensor& gradient, F f) {
   gradient = copy_if_shared(std::move(gradient));
@@ -56,21 +54,22 @@ class Walk {
     }
     std::ranges::sort(nodes_, std::ranges::greater(), [](const auto& node) { return node->rank; });
   }
-  /// Leaves no trace of an unfinished walk, so that a graph can be walked again after an exception.
+  /// Resets the nodes of an unfinished walk, so that a graph can be walked again after an
+  /// exception.
   ~Walk() {
     for (const auto& node : nodes_)
-      if (node) forget(*node);
+      if (node) reset(*node);
   }
   Walk(const Walk&) = delete;
   Walk& operator=(const Walk&) = delete;
 
-  /// Pulls the gradients back and lets go of each node as soon as it is done.
+  /// Runs backward from node to node and releases each as soon as it is done.
   void run(Gradients& gradients) {
     for (auto& node : nodes_) {
       const Tensor dy = std::exchange(node->gradient, {});
       InputGradients inputs(*node, gradients, node.use_count() == 1);
       if (dy) node->backward(dy, inputs);
-      forget(*node);
+      reset(*node);
       node.reset();
     }
   }
@@ -81,7 +80,7 @@ class Walk {
     nodes_.push_back(std::move(node));
   }
 
-  static void forget(Node& node) {
+  static void reset(Node& node) {
     node.visited = false;
     node.gradient = node.recomputed = {};
   }
@@ -112,12 +111,12 @@ Tensor& InputGradients::accumulated(std::size_t i) {
 
 void InputGradients::add(std::size_t i, Tensor dx) {
   if (!needs(i)) return;
-  if (anomalies_are_detected()) detail::require_finite_gradient(node_.op, i, dx);
+  if (Execution::current().detects_anomaly) detail::require_finite_gradient(node_.op, i, dx);
   accumulate(accumulated(i), std::move(dx));
 }
 
-Tensor InputGradients::donated_or_new(const Tensor& kept) const {
-  return last_ && kept.unshared() ? kept : Tensor::empty(kept.shape(), kept.dtype());
+Tensor InputGradients::donated_or_new(const Tensor& saved) const {
+  return last_ && saved.unshared() ? saved : Tensor::empty(saved.shape(), saved.dtype());
 }
 
 Gradients gradients_of(Tensor loss, Gradients sum) {
@@ -178,28 +177,20 @@ double Gradients::norm() const {
   double squares = 0;
   for (const auto& entry : entries_)
     dispatch(entry.second.dtype(), [&](auto zero) {
-      const auto numbers = entry.second.data<decltype(zero)>();
-      // Side by side, sums do not wait for each other.
+      const auto elements = entry.second.data<decltype(zero)>();
+      // Independent accumulators hide addition latency.
       std::array<double, 16> sums = {};
-      const std::size_t whole = numbers.size() / sums.size() * sums.size();
+      const std::size_t whole = elements.size() / sums.size() * sums.size();
       for (std::size_t i = 0; i < whole; i += sums.size())
         for (std::size_t lane = 0; lane < sums.size(); ++lane) {
-          const auto g = static_cast<double>(numbers[i + lane]);
+          const auto g = static_cast<double>(elements[i + lane]);
           sums[lane] += g * g;
         }
-      for (std::size_t i = whole; i < numbers.size(); ++i)
-        sums[i - whole] += static_cast<double>(numbers[i]) * static_cast<double>(numbers[i]);
+      for (std::size_t i = whole; i < elements.size(); ++i)
+        sums[i - whole] += static_cast<double>(elements[i]) * static_cast<double>(elements[i]);
       for (const double sum : sums) squares += sum;
     });
   return std::sqrt(squares);
-}
-
-NoGrad::NoGrad() : previous_(std::exchange(recording, false)) {}
-NoGrad::~NoGrad() {
-  recording = previous_;
-}
-bool gradients_are_recorded() {
-  return recording;
 }
 
 }  // namespace qkv

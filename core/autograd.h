@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/anomaly.h"
+#include "core/execution.h"
 #include "core/memory.h"
 #include "core/tensor.h"
 
@@ -19,36 +20,37 @@ class Parameter;
 class Gradients;
 class InputGradients;
 
-/// One application of an op: where its inputs came from and how to pull a gradient back to them. A
-/// node without inputs is a parameter.
+/// One application of an op in the graph: the nodes of its inputs and its backward. A node without
+/// inputs is a parameter.
 struct Node {
   explicit Node(std::string_view op) : op(op) {}
   virtual ~Node();
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 
-  /// Adds the share of `dy`, the gradient with respect to this node's value, to the inputs'
-  /// gradients.
+  /// Adds to the inputs' gradients what follows from `dy`, the gradient with respect to this node's
+  /// value (vector-Jacobian product).
   virtual void backward(const Tensor& dy, InputGradients& inputs);
 
-  /// Whether the op can compute its value again, bit by bit, from what it keeps for backward.
+  /// Whether the op can recompute its value, bit by bit, from what it saves for backward.
   virtual bool recomputable() const { return false; }
   virtual Tensor recompute() const { return {}; }
 
   std::string_view op;
   std::vector<std::shared_ptr<Node>, BlockAllocator<std::shared_ptr<Node>>>
-      inputs;  ///< null: constant
+      inputs;  ///< null: a constant
 
-  int rank = 0;  ///< 1 + the largest rank among the inputs: falling ranks are an order to walk
-                 ///< backwards in
+  /// 1 + the largest rank among the inputs: descending ranks are a topological order.
+  int rank = 0;
 
   // Used while the graph is walked; a graph is walked by one thread at a time.
   bool visited = false;
   Tensor gradient, recomputed;
 };
 
-/// What an op keeps of an input for its backward: its numbers, or the node if that can compute them
-/// again.
+/// An input that an op saves for its backward: its value, or its node if that can recompute the
+/// value (activation recomputation; Chen et al. 2016, "Training Deep Nets with Sublinear Memory
+/// Cost").
 class SavedInput {
  public:
   explicit SavedInput(const Tensor& x)
@@ -78,7 +80,7 @@ class Gradients {
   /// Micro-batches accumulate by addition.
   Gradients& operator+=(Gradients other);
   Gradients& operator*=(double factor);
-  /// Moves every number to the nearest in [-limit, limit].
+  /// Clamps every element to [-limit, limit].
   Gradients& clamp(double limit);
   /// sqrt(sum of squares) over all gradients, summed in float64. The order is that of the walk, so
   /// equal runs give equal bits.
@@ -93,15 +95,16 @@ class Gradients {
   std::vector<Entry, BlockAllocator<Entry>> entries_;
 };
 
-/// What an op's backward writes to.
+/// The gradients of an op's inputs, to which its backward adds.
 class InputGradients {
  public:
   InputGradients(Node& node, Gradients& gradients, bool last = false)
       : node_(node), gradients_(gradients), last_(last) {}
 
-  /// A tensor like `kept`, which the op kept for its backward, to be written to when it was read:
-  /// `kept` itself when the graph is being freed and nobody else holds it.
-  Tensor donated_or_new(const Tensor& kept) const;
+  /// A tensor of the shape of `saved`, which the op saved for its backward, for a gradient to be
+  /// written to. It may be `saved` itself (buffer donation, when the graph is being freed and no
+  /// other tensor shares the buffer), so each element of `saved` must be read before it is written.
+  Tensor donated_or_new(const Tensor& saved) const;
 
   /// Whether input `i` depends on a parameter.
   bool needs(std::size_t i) const { return node_.inputs[i] != nullptr; }
@@ -113,15 +116,15 @@ class InputGradients {
   void add(std::size_t i, F&& dx) {
     if (needs(i)) add(i, Tensor(dx()));
   }
-  /// The same, where `added(sum)` adds to the gradient so far, which is empty at first, and may do
-  /// so in its memory.
+  /// The same, where `accumulate(sum)` adds to the gradient accumulated so far, which is empty at
+  /// first, and may do so in its buffer.
   template <class F>
   requires std::is_invocable_r_v<Tensor, F, Tensor>
-  void add(std::size_t i, F&& added) {
+  void add(std::size_t i, F&& accumulate) {
     if (!needs(i)) return;
     Tensor& sum = accumulated(i);
-    sum = added(std::exchange(sum, {}));
-    if (anomalies_are_detected()) detail::require_finite_gradient(node_.op, i, sum);
+    sum = accumulate(std::exchange(sum, {}));
+    if (Execution::current().detects_anomaly) detail::require_finite_gradient(node_.op, i, sum);
   }
 
  private:
@@ -137,29 +140,24 @@ class InputGradients {
 /// moved in, the graph is freed while it is walked. Throws ShapeError when `loss` is not a scalar.
 Gradients gradients_of(Tensor loss, Gradients sum = {});
 
-/// While alive, ops on this thread record nothing. Together with the memory pool in use
-/// (core/memory.h) this is the library's only state outside objects; both belong to the thread.
+/// While alive, ops on this thread record no graph.
 class NoGrad {
  public:
-  NoGrad();
-  ~NoGrad();
-  NoGrad(const NoGrad&) = delete;
-  NoGrad& operator=(const NoGrad&) = delete;
+  NoGrad() : scope_(Execution::current().with_graph(false)) {}
 
  private:
-  bool previous_;
+  ExecutionScope scope_;
 };
-bool gradients_are_recorded();
 
 template <class Backward>
 concept Recomputable = requires(const Backward& backward) {
   { backward.recompute() } -> std::same_as<Tensor>;
 };
 
-/// Gives `y`, computed by `op` from `inputs`, its place in the graph when gradients are recorded
-/// and some input depends on a parameter. `backward(dy, inputs)` may hold detached tensors and what
-/// is `SavedInput` of inputs only: holding `y` would keep the graph alive. If it has a member `recompute()`,
-/// that computes `y` again, bit by bit, so that others need not keep it.
+/// `y`, computed by `op` from `inputs`, with its node in the graph when graphs are recorded and
+/// some input depends on a parameter. `backward(dy, inputs)` may hold detached tensors and
+/// SavedInputs only: holding `y` would keep the graph alive. A member `recompute()` of it computes
+/// `y` again, bit by bit, so that other ops need not save it.
 template <class Inputs, class Backward>
 Tensor record(std::string_view op, Tensor y, const Inputs& inputs, Backward backward) {
   struct OpNode final : Node {
@@ -174,11 +172,11 @@ Tensor record(std::string_view op, Tensor y, const Inputs& inputs, Backward back
     }
     Backward f;
   };
-  if (anomalies_are_detected())
+  if (Execution::current().detects_anomaly)
     detail::require_no_anomaly(op, y, std::vector<Tensor>(inputs.begin(), inputs.end()));
   bool depends = false;
   for (const Tensor& x : inputs) depends = depends || x.node();
-  if (!depends || !gradients_are_recorded()) return y;
+  if (!depends || !Execution::current().records_graph) return y;
   auto node = std::allocate_shared<OpNode>(BlockAllocator<OpNode>(), op, std::move(backward));
   node->inputs.reserve(inputs.size());
   for (const Tensor& x : inputs) {

@@ -6,7 +6,7 @@
 
 namespace qkv {
 
-/// The number type of a tensor: float32 in use, float64 for gradient checks.
+/// The type of a tensor's elements: float32 for training, float64 for gradient checks.
 enum class DType : std::uint8_t { float32, float64 };
 
 template <class T>
@@ -20,7 +20,7 @@ constexpr std::string_view to_string(DType dtype) {
   return dtype == DType::float32 ? "float32" : "float64";
 }
 
-/// Calls `f` with a zero of the C++ type of `dtype`; `decltype` of it names the type.
+/// Calls `f` with a zero of the C++ type of `dtype`, which `decltype` of it names.
 template <class F>
 decltype(auto) dispatch(DType dtype, F&& f) {
   return dtype == DType::float32 ? f(float{}) : f(double{});

@@ -7,13 +7,13 @@
 
 namespace qkv {
 
-/// Base of every exception that qkv throws. The message names the cause and, where there is one,
-/// the cure.
+/// Base of every exception that qkv throws. The message says what, where, got and
+/// expected and, where there is one, a fix.
 struct Error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Operands whose shapes do not fit together.
+/// Operands of incompatible shapes.
 struct ShapeError : Error {
   using Error::Error;
 };
@@ -28,19 +28,18 @@ struct ValueError : Error {
   using Error::Error;
 };
 
-/// Operands of different or unsupported number types.
+/// Operands of different or unsupported dtypes.
 struct TypeError : Error {
   using Error::Error;
 };
 
-/// Something a person can put right: an option, a config, a data file or a checkpoint. The program
+/// Invalid input of the user: an option, a config, a data file or a checkpoint. The program
 /// exits with code 2.
 struct UserError : Error {
   using Error::Error;
 };
 
-/// A file that is damaged, or that the system cannot read to its end or write. The program exits
-/// with code 1.
+/// A corrupt file, or one that the system fails to read or write. The program exits with code 1.
 struct FileError : Error {
   using Error::Error;
 };

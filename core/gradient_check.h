@@ -8,11 +8,11 @@
 
 namespace qkv {
 
-/// The worst disagreement that a gradient check found.
+/// The largest error that a gradient check found.
 struct GradientCheck {
   double error = 0;       ///< |analytic - numeric| / max(1, |analytic|, |numeric|)
-  std::string parameter;  ///< path of the parameter it was found in
-  Index element = 0;      ///< and the position within it
+  std::string parameter;  ///< path of its parameter
+  Index element = 0;      ///< and the index of the element
   double analytic = 0;
   double numeric = 0;
 };
@@ -23,8 +23,8 @@ struct GradientCheck {
 GradientCheck check_gradients(const std::vector<NamedParameter>& parameters,
                               const std::function<Tensor()>& loss);
 
-/// The same for an op: its inputs become parameters, its output is weighted with fixed random
-/// numbers and summed.
+/// The same for an op: its inputs become parameters, its output is weighted by fixed random
+/// values and summed.
 GradientCheck check_gradients(const std::vector<Tensor>& inputs,
                               const std::function<Tensor(const std::vector<Tensor>&)>& op);
 

@@ -33,9 +33,10 @@ std::size_t class_bytes(std::size_t index) {
 }  // namespace
 
 struct MemoryPool::State {
-  std::atomic<std::size_t> references = 1;  // the pool and every block that is out
+  std::atomic<std::size_t> references = 1;  // the pool and every block in use
   std::mutex mutex;
-  std::array<std::byte*, size_classes> free{};  // lists linked through the blocks' first bytes
+  std::array<std::byte*, size_classes>
+      free{};  // free lists, linked through the blocks' first bytes
   std::size_t system_allocations = 0;
 
   ~State();
@@ -43,18 +44,16 @@ struct MemoryPool::State {
 
 namespace {
 
-/// Stands in front of every block.
+/// Precedes every block.
 struct alignas(alignment) Header {
   MemoryPool::State* pool;
   std::size_t size_class;
 };
 
-thread_local MemoryPool::State* current_pool = nullptr;
-
 std::byte* system_block(std::size_t bytes, Header header) {
-  auto* memory =
+  auto* storage =
       static_cast<std::byte*>(::operator new (bytes + sizeof(Header), std::align_val_t{alignment}));
-  return reinterpret_cast<std::byte*>(new (memory) Header(header) + 1);
+  return reinterpret_cast<std::byte*>(new (storage) Header(header) + 1);
 }
 
 void free_to_system(std::byte* block) {
@@ -86,14 +85,10 @@ std::size_t MemoryPool::system_allocations() const {
   return state_->system_allocations;
 }
 
-MemoryPool::Use::Use(MemoryPool& pool) : previous_(std::exchange(current_pool, pool.state_)) {}
-MemoryPool::Use::~Use() {
-  current_pool = previous_;
-}
-
 std::byte* acquire_block(std::size_t bytes) {
-  MemoryPool::State* pool = current_pool;
-  if (!pool) return system_block(bytes, {nullptr, 0});
+  const MemoryPool* memory = Execution::current().memory;
+  if (!memory) return system_block(bytes, {nullptr, 0});
+  MemoryPool::State* pool = memory->state_;
   const std::size_t index = size_class(bytes);
   {
     const std::lock_guard lock(pool->mutex);

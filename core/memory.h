@@ -3,11 +3,13 @@
 #include <cstddef>
 #include <memory>
 
+#include "core/execution.h"
+
 namespace qkv {
 
-/// Recycles the memory of tensors and graph nodes. A training step needs the same blocks as the
-/// step before it, so that, once warm, it asks the system for none. Blocks may be released on any
-/// thread and may outlive the pool.
+/// Recycles the blocks of tensors and graph nodes. A training step needs the same blocks as the
+/// step before it, so that, once warm, it allocates none from the system. Blocks may be released on
+/// any thread and may outlive the pool.
 class MemoryPool {
  public:
   struct State;
@@ -17,22 +19,21 @@ class MemoryPool {
   MemoryPool(const MemoryPool&) = delete;
   MemoryPool& operator=(const MemoryPool&) = delete;
 
-  /// How often a block had to be taken from the system because none could be reused.
+  /// How often a block was allocated from the system because none could be reused.
   std::size_t system_allocations() const;
 
   /// While alive, this thread takes new blocks from `pool`; without one they come from the system.
   class Use {
    public:
-    explicit Use(MemoryPool& pool);
-    ~Use();
-    Use(const Use&) = delete;
-    Use& operator=(const Use&) = delete;
+    explicit Use(MemoryPool& pool) : scope_(Execution::current().with_memory(pool)) {}
 
    private:
-    State* previous_;
+    ExecutionScope scope_;
   };
 
  private:
+  friend std::byte* acquire_block(std::size_t bytes);
+
   State* state_;
 };
 
@@ -53,7 +54,7 @@ struct BlockAllocator {
   friend bool operator==(const BlockAllocator&, const BlockAllocator&) { return true; }
 };
 
-/// Shared ownership of a block.
+/// A block with shared ownership.
 using Buffer = std::shared_ptr<std::byte>;
 Buffer allocate_buffer(std::size_t bytes);
 

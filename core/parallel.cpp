@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdint>
 #include <optional>
 #include <thread>
 #include <vector>
@@ -20,20 +21,21 @@ void pause() {
 #endif
 }
 
-/// A run of pieces [next, end) of a job that threads take one by one.
-class alignas(64) Share {
+/// A range of chunks [next, end) of a job, which threads claim one by one. Job, end and next share
+/// one word, so that a claim is one compare-and-swap and cannot hit the range of another job.
+class alignas(64) ChunkRange {
   static constexpr int end_shift = 20, job_shift = 40;
   static constexpr std::uint64_t mask = (std::uint64_t{1} << end_shift) - 1;
 
  public:
-  static constexpr auto most_pieces = static_cast<Index>(mask);
+  static constexpr auto max_chunks = static_cast<Index>(mask);
 
-  void offer(std::uint64_t job, Index begin, Index end) {
+  void assign(std::uint64_t job, Index begin, Index end) {
     state_.store(job << job_shift | static_cast<std::uint64_t>(end) << end_shift |
                  static_cast<std::uint64_t>(begin));
   }
-  /// The next piece, or -1 when all are taken. A piece that is taken keeps its job going.
-  Index take() {
+  /// The next chunk, or -1 when all are claimed. A job does not end while a claimed chunk runs.
+  Index claim() {
     std::uint64_t state = state_.load(std::memory_order_acquire);
     do {
       if (is_empty(state)) return -1;
@@ -50,20 +52,20 @@ class alignas(64) Share {
   std::atomic<std::uint64_t> state_ = 0;
 };
 
-/// Threads that do the pieces of one job at a time. Each begins with a share of its own, the same
-/// rows of every matrix, which it then finds in its cache. Whoever is done helps the others, the
-/// caller among them, so that a thread that the system has put aside holds nobody up.
-class Team {
+/// A thread pool that runs one job at a time. Each thread begins with a range of its own, the same
+/// rows of every matrix, which it then finds in its cache. Idle threads, including the caller,
+/// steal chunks, so a preempted worker does not stall the job.
+class ThreadPool {
  public:
-  explicit Team(int size) : shares_(static_cast<std::size_t>(size)) {
-    for (std::size_t i = 1; i < shares_.size(); ++i) workers_.emplace_back([this, i] { work(i); });
+  explicit ThreadPool(int size) : ranges_(static_cast<std::size_t>(size)) {
+    for (std::size_t i = 1; i < ranges_.size(); ++i) workers_.emplace_back([this, i] { work(i); });
   }
-  ~Team() {
+  ~ThreadPool() {
     stopping_ = true;
-    ring();
+    wake_all();
   }
-  Team(const Team&) = delete;
-  Team& operator=(const Team&) = delete;
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
 
   int size() const { return static_cast<int>(workers_.size()) + 1; }
 
@@ -72,27 +74,27 @@ class Team {
     f_ = f;
     done_.store(0, std::memory_order_relaxed);
     ++job_;
-    const Chunks runs{count, static_cast<Index>(shares_.size())};
-    for (std::size_t i = 0; i < shares_.size(); ++i) {
-      const auto run = static_cast<Index>(i);
-      shares_[i].offer(job_, runs.begin(run), runs.end(run));
+    const Chunks split{count, static_cast<Index>(ranges_.size())};
+    for (std::size_t i = 0; i < ranges_.size(); ++i) {
+      const auto range = static_cast<Index>(i);
+      ranges_[i].assign(job_, split.begin(range), split.end(range));
     }
-    if (sleepers_.load() > 0) ring();
-    while (do_piece(0)) {
+    if (sleepers_.load() > 0) wake_all();
+    while (run_chunk(0)) {
     }
     for (int i = 0; done_.load(std::memory_order_acquire) < count; ++i)
-      i < patience ? pause() : std::this_thread::yield();
+      i < spin_limit ? pause() : std::this_thread::yield();
   }
 
  private:
-  static constexpr int patience = 4096;  ///< rounds of waiting before a thread gives way
+  static constexpr int spin_limit = 4096;  ///< rounds of polling before a thread yields or sleeps
 
-  /// Does one piece, of the thread's own share if there is one left; false when all are taken.
-  bool do_piece(std::size_t thread) {
-    for (std::size_t i = 0; i < shares_.size(); ++i) {
-      const Index piece = shares_[(thread + i) % shares_.size()].take();
-      if (piece < 0) continue;
-      call_(f_, piece);
+  /// Runs one chunk, of the thread's own range if one is left there; false when all are claimed.
+  bool run_chunk(std::size_t thread) {
+    for (std::size_t i = 0; i < ranges_.size(); ++i) {
+      const Index chunk = ranges_[(thread + i) % ranges_.size()].claim();
+      if (chunk < 0) continue;
+      call_(f_, chunk);
       done_.fetch_add(1, std::memory_order_release);
       return true;
     }
@@ -100,11 +102,11 @@ class Team {
   }
 
   void work(std::size_t thread) {
-    MemoryPool pool;  // of the kernels' scratch memory
+    MemoryPool pool;  // of the kernels' scratch buffers
     const MemoryPool::Use use(pool);
     for (int idle = 0; !stopping_; ++idle) {
-      if (do_piece(thread)) idle = 0;
-      if (idle < patience)
+      if (run_chunk(thread)) idle = 0;
+      if (idle < spin_limit)
         pause();
       else
         sleep();
@@ -112,23 +114,23 @@ class Team {
   }
 
   void sleep() {
-    const std::uint32_t heard = bell_.load();
+    const std::uint32_t seen = wake_event_.load();
     ++sleepers_;
-    if (std::ranges::all_of(shares_, &Share::empty) && !stopping_) bell_.wait(heard);
+    if (std::ranges::all_of(ranges_, &ChunkRange::empty) && !stopping_) wake_event_.wait(seen);
     --sleepers_;
   }
 
-  void ring() {
-    ++bell_;
-    bell_.notify_all();
+  void wake_all() {
+    ++wake_event_;
+    wake_event_.notify_all();
   }
 
   Call call_ = nullptr;
   const void* f_ = nullptr;
   std::uint64_t job_ = 0;
-  std::vector<Share> shares_;
+  std::vector<ChunkRange> ranges_;
   alignas(64) std::atomic<Index> done_ = 0;
-  alignas(64) std::atomic<std::uint32_t> bell_ = 0;
+  alignas(64) std::atomic<std::uint32_t> wake_event_ = 0;  ///< incremented to wake sleepers
   std::atomic<int> sleepers_ = 0;
   std::atomic<bool> stopping_ = false;
   std::vector<std::jthread> workers_;
@@ -136,30 +138,29 @@ class Team {
 
 struct Threads {
   std::atomic_flag busy;  ///< while a job runs
-  std::optional<Team> team;
+  std::optional<ThreadPool> pool;
   std::atomic<int> count = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 };
 
-/// Sets a flag, unless somebody else did, and clears it at its end. Unlike a mutex, the flag may be
-/// asked for by the thread that set it.
-class Turn {
+/// Try-lock on a flag; re-entry from the owner fails instead of being undefined as with std::mutex.
+class TryLock {
  public:
-  explicit Turn(std::atomic_flag& busy) : busy_(busy), mine_(!busy.test_and_set()) {}
-  ~Turn() {
-    if (mine_) busy_.clear();
+  explicit TryLock(std::atomic_flag& busy) : busy_(busy), owned_(!busy.test_and_set()) {}
+  ~TryLock() {
+    if (owned_) busy_.clear();
   }
-  Turn(const Turn&) = delete;
-  Turn& operator=(const Turn&) = delete;
+  TryLock(const TryLock&) = delete;
+  TryLock& operator=(const TryLock&) = delete;
 
-  bool mine() const { return mine_; }
+  bool owned() const { return owned_; }
 
  private:
   std::atomic_flag& busy_;
-  bool mine_;
+  bool owned_;
 };
 
 /// The process's threads, started when first needed.
-Threads& the_threads() {
+Threads& process_threads() {
   static Threads threads;
   return threads;
 }
@@ -168,30 +169,30 @@ Threads& the_threads() {
 
 void set_threads(int count) {
   require<ValueError>(count >= 1, "[set_threads] needs at least 1 thread, got {}", count);
-  the_threads().count = count;
+  process_threads().count = count;
 }
 
 int threads() {
-  return the_threads().count;
+  return process_threads().count;
 }
 
 Chunks partition(Index length, Index cost, Index most) {
-  constexpr Index worthwhile = Index{1} << 15;
+  constexpr Index min_work = Index{1} << 15;  // operations that amortise scheduling
   const Index work = length * std::max<Index>(cost, 1);
-  return {length, std::clamp<Index>(work / worthwhile, 1, std::clamp<Index>(length, 1, most))};
+  return {length, std::clamp<Index>(work / min_work, 1, std::clamp<Index>(length, 1, most))};
 }
 
 void detail::parallel(Index count, Call call, const void* f) {
-  Threads& all = the_threads();
+  Threads& all = process_threads();
   const int wanted = all.count;
-  // A job inside a job, or of another thread, is done by whoever brings it.
-  const Turn turn(all.busy);
-  if (wanted == 1 || count > Share::most_pieces || !turn.mine()) {
+  // Nested and concurrent calls run serially on the calling thread.
+  const TryLock lock(all.busy);
+  if (wanted == 1 || count > ChunkRange::max_chunks || !lock.owned()) {
     for (Index i = 0; i < count; ++i) call(f, i);
     return;
   }
-  if (!all.team || all.team->size() != wanted) all.team.emplace(wanted);
-  all.team->run(count, call, f);
+  if (!all.pool || all.pool->size() != wanted) all.pool.emplace(wanted);
+  all.pool->run(count, call, f);
 }
 
 }  // namespace qkv

@@ -8,29 +8,32 @@
 namespace qkv {
 
 /// Sets how many threads `parallel_for` may use; the default is one for each core. Results do not
-/// depend on it. The threads belong to the process, as the cores do: they are shared by all
-/// callers.
+/// depend on it. The threads belong to the process, as the cores do: all callers share them. With
+/// the thread-local `Execution` (core/execution.h) this is the library's only global state.
 void set_threads(int count);
 int threads();
 
-/// `length` cut into `count` runs of almost equal size. The cut depends on the problem alone, never
-/// on the number of threads, so that every sum is taken in the same order on any machine.
+/// [0, length) divided into `count` chunks of almost equal size. The partition depends on the
+/// problem alone, never on the number of threads, so that every sum is taken in the same order on
+/// any machine.
 struct Chunks {
   Index length, count;
 
-  Index begin(Index piece) const { return length * piece / count; }
-  Index end(Index piece) const { return begin(piece + 1); }
+  Index begin(Index chunk) const { return length * chunk / count; }
+  Index end(Index chunk) const { return begin(chunk + 1); }
 };
 
-/// At most `most` pieces of `length` items of `cost` operations each, large enough to be worth a
-/// thread's while.
+/// At most `most` chunks of `length` items of `cost` operations each, large enough to amortise
+/// scheduling.
 Chunks partition(Index length, Index cost, Index most = 16);
 
 namespace detail {
 void parallel(Index count, void (*call)(const void*, Index), const void* f);
 }
 
-/// Calls `f(i)` once for each i in [0, count), on several threads. `f` must not throw.
+/// Calls `f(i)` once for each i in [0, count), on several threads. `f` must not throw. Nested and
+/// concurrent calls run serially on the calling thread. A thread's `Execution` is its own: work
+/// that records graphs or allocates tensors inherits the caller's by an `ExecutionScope` in `f`.
 template <class F>
 void parallel_for(Index count, const F& f) {
   if (count == 1) return f(0);
@@ -38,10 +41,10 @@ void parallel_for(Index count, const F& f) {
       count, [](const void* g, Index i) { (*static_cast<const F*>(g))(i); }, std::addressof(f));
 }
 
-/// Calls `f(begin, end)` for each piece, on several threads.
+/// Calls `f(begin, end)` for each chunk, on several threads.
 template <class F>
-void parallel_for(const Chunks& pieces, const F& f) {
-  parallel_for(pieces.count, [&](Index i) { f(pieces.begin(i), pieces.end(i)); });
+void parallel_for(const Chunks& chunks, const F& f) {
+  parallel_for(chunks.count, [&](Index i) { f(chunks.begin(i), chunks.end(i)); });
 }
 
 }  // namespace qkv

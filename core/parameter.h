@@ -33,7 +33,7 @@ constexpr bool writes_to_residual(Role role) {
   return role == Role::attention_output || role == Role::feed_forward_output;
 }
 
-/// A trainable tensor: the only thing in qkv whose values change. Copying makes an independent
+/// A trainable tensor: the only object in qkv whose elements change. A copy is an independent
 /// parameter of the same role, frozen where the other is.
 class Parameter {
  public:
@@ -45,7 +45,7 @@ class Parameter {
   Parameter(Parameter&&) noexcept = default;
   Parameter& operator=(Parameter&&) noexcept = default;
 
-  /// The current numbers, as a leaf of the graph.
+  /// The current value, a leaf of the graph.
   const Tensor& value() const noexcept { return value_; }
   operator const Tensor&() const noexcept { return value_; }
   const Shape& shape() const noexcept { return value_.shape(); }
@@ -53,15 +53,16 @@ class Parameter {
   /// Identifies the parameter in graphs and gradients.
   const Node* node() const noexcept { return node_.get(); }
 
-  /// Replaces the numbers; the type may change. Throws ShapeError when the shape does.
+  /// Replaces the value; the dtype may change. Throws ShapeError when the shape does.
   void assign(const Tensor& value);
-  /// Access for optimizers. Tensors that still share the numbers keep their own copy.
+  /// Write access for optimizers. Tensors that share the buffer keep the old elements
+  /// (copy-on-write).
   template <class T>
   std::span<T> mutable_data() {
     make_unshared();
     return value_.mutable_data<T>();
   }
-  /// Makes this the only holder of its numbers. After it, several threads may take `mutable_data`.
+  /// Copies the buffer if a tensor shares it. After it, several threads may call `mutable_data`.
   void make_unshared() {
     if (!value_.unshared()) assign(copy_if_shared(value_));
   }
@@ -77,8 +78,8 @@ class Parameter {
 
 class Module;
 
-/// Walks a module and its sub-modules. Each module names its members once, in `visit`; everything
-/// that goes over parameters (optimizers, checkpoints, inspection, gradient checks) follows that
+/// Visits a module and its sub-modules. Each module names its members once, in `visit`; everything
+/// that iterates over parameters (optimizers, checkpoints, inspection, gradient checks) uses that
 /// list.
 class ModuleVisitor {
  public:
@@ -96,15 +97,15 @@ class ModuleVisitor {
  protected:
   /// `path` is dotted: "encoder.layers.0.attention.w_q.weight".
   virtual void parameter(const std::string& path, Parameter& parameter) = 0;
-  /// Called before a sub-module's own members.
+  /// Called before the members of a sub-module.
   virtual void module(const std::string& path, Module& module);
 
  private:
   std::string prefix_;
 };
 
-/// Something with parameters and sub-modules. Layers are plain structs derived from it; each has a
-/// call operator of its own signature.
+/// Parameters and sub-modules. Layers are plain structs derived from it, each with a call operator
+/// of its own signature.
 class Module {
  public:
   virtual ~Module() = default;
@@ -119,8 +120,8 @@ struct NamedParameter {
   bool operator==(const NamedParameter&) const = default;
 };
 
-/// The parameters of a module in the order in which it names them. One that is used twice (tied
-/// weights) is listed once.
+/// The parameters of a module in the order in which it names them. Tied weights are
+/// listed once.
 std::vector<NamedParameter> parameters(Module& module);
 /// The modules of type M below `root`, by path, in the order in which they are named.
 template <class M>
@@ -136,9 +137,9 @@ std::vector<std::pair<std::string, M*>> modules(Module& root) {
   return std::move(collector.found);
 }
 
-/// Number of trainable values.
+/// Number of trainable elements.
 Index parameter_count(Module& module);
-/// Converts every parameter to another number type.
+/// Converts every parameter to another dtype.
 void convert(Module& module, DType dtype);
 
 }  // namespace qkv

@@ -8,11 +8,11 @@
 
 namespace qkv {
 
-/// What random numbers are used for; numbers of different purposes are independent.
+/// What a random stream is used for; streams of different purposes are independent.
 enum class Purpose : std::uint32_t { initialisation, shuffling, dropout, sampling, testing };
 
-/// Random numbers as a pure function of (seed, purpose, step, stream, index): nothing to save in a
-/// checkpoint and nothing to race for. Generator: Philox4x32-10 (Salmon et al. 2011, "Parallel
+/// Random values as a pure function of (seed, purpose, step, stream, index): no state to save in a
+/// checkpoint or to synchronise. Generator: Philox4x32-10 (Salmon et al. 2011, "Parallel
 /// random numbers: as easy as 1, 2, 3").
 class Random {
  public:
@@ -27,9 +27,9 @@ class Random {
   void bits(std::uint64_t first, std::span<std::uint32_t> to) const;
   /// Uniform over [0, 1).
   double uniform(std::uint64_t index) const;
-  /// Normal with mean 0 and deviation 1, by Box and Muller's transform.
+  /// Normal with mean 0 and standard deviation 1, by the Box-Muller transform.
   double normal(std::uint64_t index) const;
-  /// The numbers 0 to n - 1 in random order (Fisher and Yates).
+  /// 0, ..., n - 1 in random order (Fisher-Yates shuffle).
   std::vector<Index> permutation(Index n) const;
 
  private:

@@ -14,8 +14,7 @@ namespace qkv {
 /// Sizes, positions and counts.
 using Index = std::int64_t;
 
-/// The sizes of an array's axes, outermost first. A scalar has rank 0 and size 1. Lives without the
-/// heap.
+/// The sizes of an array's axes, outermost first. A scalar has rank 0 and size 1. No heap memory.
 class Shape {
  public:
   static constexpr int max_rank = 6;

@@ -46,8 +46,8 @@ Tensor Tensor::from(std::initializer_list<double> values, const Shape& shape, DT
 
 std::vector<double> Tensor::values() const {
   return dispatch(dtype_, [&](auto zero) {
-    const auto numbers = data<decltype(zero)>();
-    return std::vector<double>(numbers.begin(), numbers.end());
+    const auto elements = data<decltype(zero)>();
+    return std::vector<double>(elements.begin(), elements.end());
   });
 }
 
@@ -74,7 +74,7 @@ Tensor Tensor::with_shape(const Shape& shape) const {
   require(shape.size() == size(), "[reshape] {} has {} elements, {} has {}", shape_, size(), shape,
           shape.size());
   require<ValueError>(!node_,
-                      "[with_shape] a tensor of shape {} has history, whose gradient keeps that "
+                      "[with_shape] a tensor of shape {} has a node, whose gradient keeps that "
                       "shape; use reshape()",
                       shape_);
   Tensor result = *this;

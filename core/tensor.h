@@ -15,26 +15,25 @@ namespace qkv {
 
 struct Node;
 
-/// An array of float32 or float64 numbers, row-major and contiguous.
+/// An array of float32 or float64 elements, row-major and contiguous.
 ///
-/// A cheap value: copies share the numbers, and no operation changes its operands. A tensor
-/// computed from parameters also holds the node of the graph that tells how, from which
-/// `gradients_of` (core/autograd.h) works backwards.
+/// A cheap value: copies share the buffer, and no operation changes its operands (copy-on-write). A
+/// tensor computed from parameters also holds its node in the graph, from which `gradients_of`
+/// (core/autograd.h) runs backward.
 class Tensor {
  public:
   /// A tensor without elements, of shape (0,); false in conditions.
   Tensor() = default;
-  /// A scalar constant, so that numbers mix with tensors: `2 * x + 1`.
+  /// A scalar constant, [].
   static Tensor scalar(double value, DType dtype = DType::float32);
   static Tensor zeros(const Shape& shape, DType dtype = DType::float32);
   static Tensor full(const Shape& shape, double value, DType dtype = DType::float32);
-  /// Throws ShapeError when the number of values differs from the shape's.
+  /// Throws ShapeError when the number of values is not the size of the shape.
   static Tensor from(std::span<const double> values, const Shape& shape,
                      DType dtype = DType::float32);
   static Tensor from(std::initializer_list<double> values, const Shape& shape,
                      DType dtype = DType::float32);
-  /// A tensor with undefined contents, to be filled through `mutable_data` before anyone else holds
-  /// it.
+  /// A tensor with undefined elements, to be written through `mutable_data` before it is copied.
   static Tensor empty(const Shape& shape, DType dtype);
 
   explicit operator bool() const noexcept { return buffer_ != nullptr; }
@@ -45,42 +44,45 @@ class Tensor {
   Index dim(int axis) const { return shape_.dim(axis); }
   DType dtype() const noexcept { return dtype_; }
 
-  /// The numbers, row-major. Throws TypeError when T is not the tensor's type.
+  /// The elements, row-major. Throws TypeError when T is not the tensor's dtype.
   template <class T>
   std::span<const T> data() const {
     return {typed<T>(), static_cast<std::size_t>(size())};
   }
-  /// The same to write to. Throws ValueError when another tensor shares them: `own` copies.
+  /// The same for writing. Throws ValueError when another tensor shares the buffer;
+  /// `copy_if_shared` copies it.
   template <class T>
   std::span<T> mutable_data() {
     require<ValueError>(
-        unshared(), "[tensor] of shape {} is shared and so cannot be changed; use copy_if_shared()",
+        unshared(),
+        "[tensor] of shape {} shares its buffer and cannot be written; use copy_if_shared()",
         shape_);
     return shared_mutable_data<T>();
   }
-  /// The same for ops that overwrite a saved input which nothing reads any more.
+  /// The same for ops that overwrite a donated buffer (InputGradients::donated_or_new), which no
+  /// op reads any more.
   template <class T>
   std::span<T> shared_mutable_data() {
     return {typed<T>(), static_cast<std::size_t>(size())};
   }
-  /// A copy of the numbers as float64.
+  /// A copy of the elements as float64.
   std::vector<double> values() const;
   /// The only element. Throws ShapeError when there are more or fewer.
   double item() const;
 
-  /// The same numbers in another type, without history.
+  /// The same elements in another dtype, without a node.
   Tensor to(DType dtype) const;
-  /// The same numbers without history.
+  /// The same elements without a node: a constant.
   Tensor detach() const;
   /// The same elements in another shape of equal size. Throws ShapeError when the sizes differ, and
-  /// ValueError for a tensor with history: `reshape` (core/ops.h) reshapes its gradient, too.
+  /// ValueError for a tensor with a node: `reshape` (core/ops.h) also reshapes its gradient.
   Tensor with_shape(const Shape& shape) const;
-  /// The same numbers, made part of a graph by `node`.
+  /// The same elements as the value of `node`.
   Tensor with_node(std::shared_ptr<Node> node) const;
 
-  /// How the tensor was computed; null for constants.
+  /// The node that computed the tensor; null for constants.
   const std::shared_ptr<Node>& node() const noexcept { return node_; }
-  /// True when no other tensor shares the numbers.
+  /// Whether no other tensor shares the buffer.
   bool unshared() const noexcept { return buffer_.use_count() <= 1; }
 
  private:
@@ -97,15 +99,16 @@ class Tensor {
   DType dtype_ = DType::float32;
 };
 
-/// `x`, or a copy without history when another tensor shares its numbers: they may be changed.
+/// Copy-on-write: `x`, or a copy without a node when another tensor shares its buffer. The result
+/// may be written.
 Tensor copy_if_shared(Tensor x);
 
-/// Token ids, labels and positions: integers of a type of their own, so that differentiating one
-/// does not compile.
+/// Token ids, labels and positions: int32, in a type that has no gradient, so that differentiating
+/// one does not compile.
 class Indices {
  public:
   Indices() = default;
-  /// Throws ShapeError when the number of values differs from the shape's.
+  /// Throws ShapeError when the number of values is not the size of the shape.
   Indices(std::span<const std::int32_t> values, const Shape& shape);
   Indices(std::initializer_list<std::int32_t> values, const Shape& shape);
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
-#include <optional>
 #include <utility>
 
 #include "core/parallel.h"
@@ -83,12 +82,9 @@ StepGradients Stepper::gradients() {
 
   std::array<StepGradients, most_lanes> lanes;
   std::array<std::exception_ptr, most_lanes> errors;
-  const bool detect = anomalies_are_detected();
-  const auto compute = [&](Index i) {
+  const auto compute = [&, execution = Execution::current()](Index i) {
     const auto lane = static_cast<std::size_t>(i);
-    const MemoryPool::Use use(pools_[lane]);
-    std::optional<DetectAnomaly> detecting;
-    if (detect) detecting.emplace();
+    const ExecutionScope scope(execution.with_memory(pools_[lane]));
     try {
       lanes[lane] = lane_gradients(i, cut, batches);
     } catch (...) {

@@ -6,37 +6,37 @@
 #include "core/kernels/math.h"
 #include "core/kernels/vector.h"
 
-/// Softmax down the columns of a matrix whose rows hold whole vectors: side by side, columns need
-/// no sums across a vector, and each is summed in the order of its rows.
+/// Softmax down the columns of a matrix, a vector of columns at a time: no sums across the lanes of
+/// a vector, and each column is summed in the order of its rows.
 namespace qkv::kernels {
 
-/// A matrix [rows x columns] whose rows start `stride` elements apart and have room for whole
-/// vectors. Column c is only as long as `lengths[c]`; those beyond the last have the length 0.
+/// A matrix [rows x columns] whose rows start `stride` elements apart and are padded to whole
+/// vectors. Column c has `lengths[c]` elements, padding columns have none.
 template <class T>
 struct Columns {
   T* data;
   Index rows, stride, columns;
   const T* lengths;
 
-  /// Calls `f(row, visible)` for each row's elements in the vector of columns from `c` on, up to
-  /// the end of the longest of them, where `visible(v, rest)` replaces what lies beyond a column's
-  /// end by `rest`.
+  /// For the vector of columns that starts at `c`, calls `f(row, visible)` for each row up to the
+  /// longest column's end. `row` points to the vector, and `visible(v, rest)` replaces by `rest`
+  /// the lanes of v whose column ends before this row (a masked load).
   template <class F>
   void for_each(Index c, F f) const {
     const Vector<T> ends = load(lengths + c);
-    const Index all = least(ends), any = longest(c);
+    const Index shortest = least(ends), longest = this->longest(c);
     T* at = data + c;
     Index row = 0;
-    for (; row < std::min(all, any); ++row, at += stride)
+    for (; row < std::min(shortest, longest); ++row, at += stride)
       f(at, [](const Vector<T>& v, T) { return v; });
-    for (; row < any; ++row, at += stride)
+    for (; row < longest; ++row, at += stride)
       f(at, [&](const Vector<T>& v, T rest) {
         return static_cast<T>(row) < ends ? v : broadcast(rest);
       });
   }
 
-  /// Zeros the rows beyond the longest of the vector of columns from `c` on. A matrix product may
-  /// read them: it takes all rows of a problem whose columns straddle two vectors.
+  /// Zeros the rows beyond the longest column of the vector that starts at `c`. A matrix product
+  /// reads them for a problem whose columns straddle two vectors.
   void clear_rest(Index c, T* matrix) const {
     T* at = matrix + c;
     for (Index row = longest(c); row < rows; ++row) store<T>(at + row * stride, Vector<T>{});
@@ -52,8 +52,9 @@ struct Columns {
   }
 };
 
-/// Replaces each column by its softmax: zeros beyond its end, and everywhere if all of it is -inf.
-/// Writes each column's `max` and `sum`: softmax(x) = exp(x - max) / sum. NaN and +inf give NaN.
+/// Overwrites each column by its softmax: zeros beyond its end, and everywhere if all of it is
+/// -inf. Writes each column's `max` and `sum`: softmax(x) = exp(x - max) / sum. NaN and +inf give
+/// NaN.
 template <class T>
 void softmax_columns(const Columns<T>& x, T* max, T* sum) {
   for (Index c = 0; c < x.columns; c += width<T>) {

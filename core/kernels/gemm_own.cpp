@@ -10,9 +10,9 @@
 #include "core/parallel.h"
 
 // The product is computed in tiles of C that stay in registers (Goto & van de Geijn 2008, "Anatomy
-// of High-Performance Matrix Multiplication"): B is copied block by block into panels of adjacent
-// numbers, A is read where it lies. For the matrices of small models, where a library's general
-// path spends much of its time on packing, this is faster.
+// of High-Performance Matrix Multiplication"): B is packed block by block into panels of adjacent
+// elements, A is read in place. For the matrices of small models, where a library's general path
+// spends much of its time on packing, this is faster.
 namespace qkv::kernels {
 namespace {
 
@@ -25,23 +25,23 @@ constexpr int tile_rows = 6, tile_vectors = 2;
 template <class T>
 constexpr int panel_width = tile_vectors* width<T>;
 
-/// How much of k is summed in registers before C is touched again: equal blocks of at most 448.
+/// Depth of k that is summed in registers before C is read again: equal blocks of at most 448.
 constexpr Index most_depth = 448;
 Index depth_of(Index k) {
   if (k <= most_depth) return std::max<Index>(k, 1);
   const Index blocks = (k + most_depth - 1) / most_depth;
   return (k + blocks - 1) / blocks;
 }
-/// Numbers of B that are packed at once.
+/// Elements of B that are packed at once.
 constexpr Index most_packed = Index{1} << 17;
-/// A matrix B of at most so many numbers is read where it lies.
+/// A matrix B of at most so many elements is read in place.
 constexpr Index in_cache = Index{1} << 16;
-/// Columns of A at most so many numbers apart are read where they lie.
+/// Columns of A at most so many elements apart are read in place.
 constexpr Index near = 64;
-/// Rows of A that stay in the second-level cache while all of B passes by.
+/// Rows of A that stay in the L2 cache while all of B is read.
 constexpr Index block_rows = Index{6} * tile_rows;
 
-/// Where element (i, j) of an operand lies: data + i row + j column.
+/// Element (i, j) of an operand is at data + i row + j column.
 template <class T>
 struct Strided {
   const T* data;
@@ -70,7 +70,7 @@ struct Block {
   Index columns;
 };
 
-/// Calls f(0), ..., f(N - 1) with constants, so that what they index stays in registers.
+/// Calls f(0), ..., f(N - 1) with compile-time constants, so that indexed arrays stay in registers.
 template <int N, class F>
 void unrolled(F f) {
   [&]<int... I>(std::integer_sequence<int, I...>) {
@@ -79,12 +79,12 @@ void unrolled(F f) {
   (std::make_integer_sequence<int, N>());
 }
 
-/// A tile of `Rows` rows and `Vectors` vectors; the last vector may reach beyond the columns of C.
+/// A tile of `Rows` rows and `Vectors` vectors; the last vector may extend beyond the columns of C.
 template <class T, int Rows, int Vectors>
 [[gnu::flatten]] void tile(const Block<T>& block) {
   Vector<T> sums[Rows][Vectors];
   unrolled<Rows>([&](auto r) { unrolled<Vectors>([&](auto v) { sums[r][v] = Vector<T>{}; }); });
-  // Numbers in the last vector of a row.
+  // Elements in the last vector of a row.
   const Index last = block.columns - (Vectors - 1) * width<T>;
   const T *a = block.a, *b = block.b;
   for (Index k = 0; k < block.k; ++k, a += block.a_column, b += block.b_row) {
@@ -101,7 +101,7 @@ template <class T, int Rows, int Vectors>
     unrolled<Rows>([&, alpha = block.alpha](auto r) {
       unrolled<Vectors>([&](auto v) { sums[r][v] *= alpha; });
     });
-  // Replaces what stands in C by f(sum, old), where `old()` reads it.
+  // Stores f(sum, old) to C, where `old()` loads the previous elements.
   const auto put = [&, first = block.c, step = block.c_row](auto f) {
     unrolled<Rows>([&](auto r) {
       unrolled<Vectors>([&](auto v) {
@@ -133,8 +133,8 @@ constexpr auto tiles = []<int... R>(std::integer_sequence<int, R...>) {
 }
 (std::make_integer_sequence<int, tile_rows>());
 
-/// Exchanges the blocks of `Size` numbers off the diagonal in each square of 2 Size rows. `Lane`
-/// counts the lanes of a vector.
+/// Swaps the off-diagonal blocks of `Size` elements in each square of 2 Size rows. `Lane`: indices
+/// of the lanes of a vector.
 template <class T, int Size, int... Lane>
 void swap_blocks(Vector<T> (&rows)[width<T>], std::integer_sequence<int, Lane...>) {
   for (int i = 0; i < width<T>; ++i) {
@@ -146,8 +146,8 @@ void swap_blocks(Vector<T> (&rows)[width<T>], std::integer_sequence<int, Lane...
   }
 }
 
-/// Transposes k columns of n rows, each at most as many as a vector has numbers: x[j stride + i]
-/// to y[i panel_width + j], with zeros for the rows that are missing.
+/// Transposes k columns of n rows, each at most the width of a vector: x[j stride + i] to
+/// y[i panel_width + j], with zeros for the missing rows.
 template <class T>
 void transpose_block(Index k, Index n, const T* x, Index stride, T* y) {
   constexpr int most = width<T>;
@@ -165,7 +165,7 @@ void transpose_block(Index k, Index n, const T* x, Index stride, T* y) {
     if (i < k) store<T>(y + i * panel_width<T>, rows[i]);
 }
 
-/// Copies n numbers of a row, filled up with zeros to whole vectors.
+/// Copies n elements of a row, padded with zeros to whole vectors.
 template <class T>
 void copy_row(Index n, const T* from, T* to) {
   Index j = 0;
@@ -173,8 +173,8 @@ void copy_row(Index n, const T* from, T* to) {
   if (j < n) store<T>(to + j, load_part(from + j, n - j));
 }
 
-/// Copies n columns, at most panel_width, of k rows of a transposed B, whose columns are adjacent
-/// numbers `stride` apart.
+/// Copies n columns, at most panel_width, of k rows of a transposed B, whose columns are contiguous
+/// and start `stride` apart.
 template <class T>
 void transpose_panel(Index k, Index n, const T* from, Index stride, T* to) {
   for (Index j = 0; j < n; j += width<T>)
@@ -195,21 +195,21 @@ class Panels {
         in_place_(!transposed && k * n <= in_cache),
         data_(in_place_ ? 0 : std::max(most_packed, count() * panel_width<T> * k)) {}
 
-  /// Parts that threads may pack side by side: panels of a transposed B, else runs of rows, so that
-  /// memory is read in its order.
-  Index parts() const {
+  /// Chunks that threads may pack in parallel: panels of a transposed B, else runs of rows, so that
+  /// B is read sequentially.
+  Index chunks() const {
     if (in_place_) return 0;
     return transposed_ ? count() : (k_ + run_rows - 1) / run_rows;
   }
-  void pack(Index part) const {
+  void pack(Index chunk) const {
     if (transposed_)
-      transpose(part * panel_width<T>);
+      transpose(chunk * panel_width<T>);
     else
-      copy_rows(part * run_rows, std::min(k_, (part + 1) * run_rows));
+      copy_rows(chunk * run_rows, std::min(k_, (chunk + 1) * run_rows));
   }
   /// The panel that starts at `column`.
   const T* at(Index column) const { return in_place_ ? b_.at(0, column) : packed(column); }
-  /// Numbers from one row of a panel to the next.
+  /// Elements from one row of a panel to the next.
   Index step() const { return in_place_ ? b_.row : panel_width<T>; }
 
  private:
@@ -240,7 +240,7 @@ class Panels {
   Scratch<T> data_;
 };
 
-/// Copies A[m x k], whose columns are adjacent numbers, tile by tile: k rows of tile_rows numbers.
+/// Packs A[m x k], whose columns are contiguous, tile by tile: k rows of tile_rows elements.
 template <class T>
 void pack_tiles(Index m, Index k, const Strided<T>& a, T* to) {
   for (Index p = 0; p < k; ++p, to += tile_rows) {
@@ -251,7 +251,7 @@ void pack_tiles(Index m, Index k, const Strided<T>& a, T* to) {
   }
 }
 
-/// Multiplies `rows` rows of A, tiles of which stand `a_step` numbers apart, by one panel.
+/// Multiplies `rows` rows of A, whose tiles start `a_step` elements apart, by one panel.
 template <class T>
 void multiply_panel(Block<T> block, Index rows, Index a_step) {
   const auto vectors = static_cast<std::size_t>((block.columns + width<T> - 1) / width<T>);
@@ -284,7 +284,7 @@ void multiply_panels(Index m, Index n, Index k, T alpha, const Strided<T>& a, co
   }
 }
 
-/// The same where B is one panel and A can be read where it lies.
+/// The same where B is one panel and A is read in place.
 template <class T>
 void one_panel(Index m, Index n, Index k, T alpha, const Strided<T>& a, const Matrix<const T>& b,
                T beta, const Matrix<T>& c) {
@@ -319,7 +319,7 @@ void gemm(Index m, Index n, Index k, T alpha, Matrix<const T> a, Matrix<const T>
     return one_panel(m, n, k, alpha, strided(a), b, beta, c);
   for_each_block<T>(k, n, [&](Index k0, Index depth, Index j0, Index columns) {
     const Panels<T> panels(depth, columns, strided(b).from(k0, j0), b.transposed);
-    for (Index part = 0; part < panels.parts(); ++part) panels.pack(part);
+    for (Index chunk = 0; chunk < panels.chunks(); ++chunk) panels.pack(chunk);
     multiply_panels(m, columns, depth, alpha, strided(a).from(0, k0), panels, k0 ? T{1} : beta,
                     Matrix<T>{c.data + j0, c.stride});
   });
@@ -330,9 +330,9 @@ void parallel_gemm(Index m, Index n, Index k, T alpha, Matrix<const T> a, Matrix
                    Matrix<T> c) {
   for_each_block<T>(k, n, [&](Index k0, Index depth, Index j0, Index columns) {
     const Panels<T> panels(depth, columns, strided(b).from(k0, j0), b.transposed);
-    parallel_for(partition(panels.parts(), columns * depth / std::max<Index>(panels.parts(), 1)),
+    parallel_for(partition(panels.chunks(), columns * depth / std::max<Index>(panels.chunks(), 1)),
                  [&](Index begin, Index end) {
-                   for (Index part = begin; part < end; ++part) panels.pack(part);
+                   for (Index chunk = begin; chunk < end; ++chunk) panels.pack(chunk);
                  });
     parallel_for(row_chunks(m, columns * depth / 8), [&](Index begin, Index end) {
       multiply_panels(end - begin, columns, depth, alpha, strided(a).from(begin, k0), panels,

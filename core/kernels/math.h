@@ -16,13 +16,13 @@ inline double exp(double x) {
   return std::exp(x);
 }
 
-/// exp(x) = factor 2^exponent, for a float or a vector of them, with a whole number as exponent.
+/// exp(x) = factor 2^exponent, for a float or a vector of them, with an integral exponent.
 template <class Float>
 struct Power {
   Float factor, exponent;
 };
 
-/// Adding it rounds a float to a whole number, which then stands in its last bits.
+/// Adding it rounds a float to an integer, which is then in its low bits.
 constexpr float rounding = 0x1.8p23f;
 
 template <class Float>
@@ -37,8 +37,8 @@ template <class Float>
   return {(p * r + 1.0f) * r + 1.0f, exponent};
 }
 
-/// factor 2^exponent for exponents in [-150, 129], in two steps, so that denormal numbers and
-/// infinity come out right; `Int` is an int32 or as many as the float has.
+/// factor 2^exponent for exponents in [-150, 129], in two steps, so that subnormals and
+/// infinity are exact; `Int` is an int32 or a vector of as many as `Float` has.
 template <class Int, class Float>
 [[gnu::always_inline]] inline Float scaled(const Power<Float>& x) {
   const auto power_of_two = [](Int exponent) {
@@ -62,7 +62,7 @@ template <class Int, class Float>
 #endif
 }
 
-/// The nearest number in [low, high], for each number of a vector as well.
+/// min(max(x, low), high), of a float or of each element of a vector.
 template <class Float, class Bound>
 [[gnu::always_inline]] inline Float limited(Float x, Bound low, Bound high) {
   const Float least = Float{} + low, most = Float{} + high;
@@ -88,7 +88,15 @@ inline kernels::Vector<double> exp(kernels::Vector<double> x) {
   return x;
 }
 
-/// 1 / (1 + exp(-x)), where x is in [-87, 87].
+/// 1 / (1 + exp(-x)); vectors of float32 need x in [-87, 87].
+inline float logistic(float x) {
+  return 1 / (1 + exp(-x));
+}
+
+inline double logistic(double x) {
+  return 1 / (1 + exp(-x));
+}
+
 [[gnu::always_inline]] inline kernels::Vector<float> logistic(const kernels::Vector<float>& x) {
   return kernels::reciprocal(value(reduced_exp(-x)) + 1.0f);
 }

@@ -6,24 +6,23 @@
 #include "core/kernels/math.h"
 #include "core/kernels/vector.h"
 
-/// Loops over rows of adjacent numbers, a vector at a time. What is done with them is a function of
-/// `at`, which takes from any array what stands at the loop's place: `at(x) * at(y)`. Sums are
-/// taken in as many interleaved parts as a vector has numbers, which are joined at the end: the
-/// order is fixed.
+/// Loops over rows of adjacent elements, a vector at a time. Their body is a function of `at`:
+/// `at(x)` loads the current vector of the row x, as in `at(x) * at(y)`. Sums have one accumulator
+/// for each lane of a vector, and these are combined at the end: the order is fixed.
 namespace qkv::kernels {
 
-/// join over i of f(x[i], ...), starting from `start`, the join's neutral number.
+/// Reduces f(x[i], ...) over i by `join`, whose neutral element is `start`.
 template <class T, class F, class Join>
 T reduce_row(Index n, T start, F f, Join join) {
-  Vector<T> parts = broadcast(start);
+  Vector<T> lanes = broadcast(start);
   Index i = 0;
   for (; i + width<T> <= n; i += width<T>)
-    parts = join(parts, f([i](const T* x) { return load(x + i); }));
+    lanes = join(lanes, f([i](const T* x) { return load(x + i); }));
   if (i < n) {
     const Vector<T> rest = f([i, n](const T* x) { return load_part(x + i, n - i); });
-    parts = join(parts, keep_part<T>(rest, n - i, start));
+    lanes = join(lanes, keep_part<T>(rest, n - i, start));
   }
-  return fold<T>(parts, join);
+  return fold<T>(lanes, join);
 }
 
 template <class T, class F>
@@ -38,7 +37,7 @@ T max_row(const T* x, Index n) {
       [](const auto& a, const auto& b) { return a < b ? b : a; });
 }
 
-/// f(at, put), where `put(y, v)` writes v to what stands at the loop's place in y.
+/// Calls f(at, put) for each vector, where `put(y, v)` stores v to the current vector of the row y.
 template <class T, class F>
 void for_row(Index n, F f) {
   Index i = 0;
@@ -56,8 +55,7 @@ void map_row(Index n, T* y, F f) {
   for_row<T>(n, [=](auto at, auto put) { put(y, f(at)); });
 }
 
-/// What normalises a row's exponentials: exp(x - max) / sum is its softmax. max is 0 where no
-/// element exceeds -inf.
+/// Normaliser of a row: its softmax is exp(x - max) / sum. max is 0 where no element exceeds -inf.
 template <class T>
 struct Normaliser {
   T max, sum;
@@ -68,8 +66,7 @@ struct Normaliser {
   }
 };
 
-/// Ends a row of `width` numbers from number `i` on: with the first of `rest`, of which those from
-/// number `n` on are zeros, and then with zeros.
+/// Writes elements [i, width) of a row: `rest`, which is zero from element `n` on, then zeros.
 template <class T>
 void end_row(T* y, Index i, Index n, const Vector<T>& rest, Index width) {
   if (i < n && i + kernels::width<T> <= width) {
@@ -109,7 +106,7 @@ Normaliser<T> softmax_row(const T* x, T* y, Index n, Index width) {
   return {max, sum};
 }
 
-/// dx = y (dy - sum(dy y)), the derivative of y = softmax(x), for the first `n` numbers.
+/// dx = y (dy - sum(dy y)), the derivative of y = softmax(x), for the first `n` elements.
 template <class T>
 void softmax_row_backward(const T* y, const T* dy, T* dx, Index n) {
   const T dot = sum_row<T>(n, [=](auto at) { return at(dy) * at(y); });

@@ -7,8 +7,7 @@
 
 namespace qkv::kernels {
 
-/// Memory for a kernel's intermediate numbers, with undefined contents: a little is taken from the
-/// stack, more from the pool.
+/// A kernel's scratch buffer, with undefined elements: on the stack when small, else from the pool.
 template <class T>
 class Scratch {
  public:

@@ -8,8 +8,8 @@
 
 #include "core/shape.h"
 
-/// The processor's vectors, as the compilers' vector extension has them: arithmetic, comparisons
-/// and ?: work on all numbers at once.
+/// SIMD vectors by the compilers' vector extension: arithmetic, comparisons and ?: work on all
+/// lanes at once.
 namespace qkv::kernels {
 
 #if defined(__AVX512F__)
@@ -22,7 +22,7 @@ constexpr int vector_bytes = 16;
 
 template <class T>
 using Vector [[gnu::vector_size(vector_bytes)]] = T;
-/// How many numbers a vector has.
+/// Lanes of a vector.
 template <class T>
 constexpr int width = vector_bytes / static_cast<int>(sizeof(T));
 
@@ -43,10 +43,10 @@ Vector<T> broadcast(T value) {
   return Vector<T>{} + value;
 }
 
-/// 1 / x of normal numbers, to 1 or 2 units in the last place.
+/// 1 / x for normal x, to 1 or 2 units in the last place.
 inline Vector<float> reciprocal(const Vector<float>& x) {
 #if defined(__AVX512F__)
-  // Of 14 bits, which a step of Newton's doubles.
+  // 14 bits, which one Newton step doubles.
   const Vector<float> guess = _mm512_maskz_rcp14_ps(0xffff, x);
   return guess + guess * (1 - x * guess);
 #else
@@ -60,7 +60,7 @@ inline auto first_lanes(Index count) {
 }
 #endif
 
-/// The first `count` numbers, fewer than a vector has, filled up with zeros.
+/// Loads the first `count` elements, fewer than the width, padded with zeros.
 template <class T>
 Vector<T> load_part(const T* from, Index count) {
 #if defined(__AVX512F__)
@@ -75,7 +75,7 @@ Vector<T> load_part(const T* from, Index count) {
 #endif
 }
 
-/// The same for up to as many numbers as a vector has.
+/// The same for a `count` up to the width.
 template <class T>
 Vector<T> load_most(const T* from, Index count) {
 #if defined(__AVX512F__)
@@ -85,7 +85,7 @@ Vector<T> load_most(const T* from, Index count) {
 #endif
 }
 
-/// Stores the first `count` numbers, fewer than a vector has.
+/// Stores the first `count` lanes, fewer than the width.
 template <class T>
 void store_part(T* to, const Vector<T>& v, Index count) {
 #if defined(__AVX512F__)
@@ -98,7 +98,7 @@ void store_part(T* to, const Vector<T>& v, Index count) {
 #endif
 }
 
-/// The first `count` numbers of `v`, and `rest` in place of the others.
+/// The first `count` lanes of `v`, and `rest` in the others.
 template <class T>
 Vector<T> keep_part(const Vector<T>& v, Index count, T rest) {
   const auto lanes = []<int... Lane>(std::integer_sequence<int, Lane...>) {
@@ -108,7 +108,7 @@ Vector<T> keep_part(const Vector<T>& v, Index count, T rest) {
   return lanes < static_cast<T>(count) ? v : broadcast(rest);
 }
 
-/// Joins the numbers of a vector, halves first.
+/// Reduces the lanes of a vector by `join`, halves first.
 template <class T, class Join>
 T fold(Vector<T> v, Join join) {
   const auto halves = [&]<int Half, int... Lane>(std::integer_sequence<int, Half>,

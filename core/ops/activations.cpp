@@ -3,16 +3,8 @@
 #include "core/ops/elementwise.h"
 
 namespace qkv {
-namespace {
 
 using namespace detail;
-
-template <class T>
-T logistic(T x) {
-  return 1 / (1 + math::exp(-x));
-}
-
-}  // namespace
 
 Tensor tanh(const Tensor& x) {
   return unary_from_output(
@@ -22,14 +14,14 @@ Tensor tanh(const Tensor& x) {
 
 Tensor sigmoid(const Tensor& x) {
   return unary_from_output(
-      "sigmoid", x, transcendental, [](auto v) { return logistic(v); },
+      "sigmoid", x, transcendental, [](auto v) { return math::logistic(v); },
       [](auto dy, auto y) { return dy * y * (1 - y); });
 }
 
 Tensor softplus(const Tensor& x) {
   return unary_from_input(
       "softplus", x, 2 * transcendental, [](auto v) { return softplus_of(v); },
-      [](auto dy, auto v) { return dy * logistic(v); });
+      [](auto dy, auto v) { return dy * math::logistic(v); });
 }
 
 Tensor relu(const Tensor& x) {
@@ -40,10 +32,10 @@ Tensor relu(const Tensor& x) {
 
 Tensor silu(const Tensor& x) {
   return unary_from_input(
-      "silu", x, transcendental, [](auto v) { return v * logistic(v); },
+      "silu", x, transcendental, [](auto v) { return v * math::logistic(v); },
       [](auto dy, auto v) {
-        const auto share = logistic(v);
-        return dy * share * (1 + v * (1 - share));
+        const auto s = math::logistic(v);
+        return dy * s * (1 + v * (1 - s));
       });
 }
 

@@ -23,17 +23,17 @@ Tensor recorded_sum(Tensor y, const Tensor& a, const Tensor& b) {
                 });
 }
 
-/// a where it goes before b or is NaN, else b. Where both are equal each gets half of the gradient.
+/// a where before(a, b) or a is NaN, else b. Where both are equal each gets half of the gradient.
 template <class Before>
 Tensor first_of(std::string_view op, const Tensor& a, const Tensor& b, Before before) {
-  const auto share = [before]<class T>(T dy, T x, T other) {
+  const auto gradient = [before]<class T>(T dy, T x, T other) {
     if (x == other) return dy / 2;
     return before(other, x) ? T{0} : dy;
   };
   return binary(
       op, a, b, [before](auto x, auto z) { return before(x, z) || std::isnan(x) ? x : z; },
-      [share](auto dy, auto x, auto z) { return share(dy, x, z); },
-      [share](auto dy, auto x, auto z) { return share(dy, z, x); });
+      [gradient](auto dy, auto x, auto z) { return gradient(dy, x, z); },
+      [gradient](auto dy, auto x, auto z) { return gradient(dy, z, x); });
 }
 
 }  // namespace
@@ -45,7 +45,8 @@ Tensor add(const Tensor& a, const Tensor& b) {
 }
 
 Tensor add(const Tensor& a, Tensor&& b) {
-  if (a.shape() != b.shape() || a.dtype() != b.dtype() || !b.unshared() || anomalies_are_detected())
+  if (a.shape() != b.shape() || a.dtype() != b.dtype() || !b.unshared() ||
+      Execution::current().detects_anomaly)
     return add(a, std::as_const(b));
   Tensor y = b.detach();
   dispatch(y.dtype(), [&](auto zero) {

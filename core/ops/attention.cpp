@@ -23,43 +23,53 @@ using kernels::gemm;
 using kernels::Matrix;
 using kernels::Scratch;
 
-/// Sizes of one call, and where each head's matrices lie.
+/// Sizes of one call, and the offsets of each head's matrices.
 struct Layout {
   Index batch, queries, keys, width, heads;
   double scale;
   AttentionMask mask;
-  Steps bias_steps;  ///< of [B, H, Tq, Tk] in the bias; 0 where it broadcasts
+  Steps bias_steps;  ///< strides of [B, H, Tq, Tk] in the bias; 0 where it broadcasts
 
   Index head_width() const { return width / heads; }
   Index problems() const { return batch * heads; }
-  Chunks pieces() const { return partition(problems(), queries * keys * head_width() / 4); }
-  /// Where head `problem % heads` of sequence `problem / heads` starts in an array [B, rows, D].
+  Chunks chunks() const { return partition(problems(), queries * keys * head_width() / 4); }
+  /// Offset of head `problem % heads` of sequence `problem / heads` in an array [B, rows, D].
   Index start(Index problem, Index rows) const {
     return problem / heads * rows * width + problem % heads * head_width();
   }
-  /// Queries of the problems before.
+  /// Number of queries of the problems before `problem`.
   Index first_query(Index problem) const { return problem * queries; }
-  /// Keys that belong to the sequence of a problem.
+  /// Keys of a problem's sequence that are not padding.
   Index length(Index problem) const {
     return mask.key_lengths.size()
                ? mask.key_lengths.data()[static_cast<std::size_t>(problem / heads)]
                : keys;
   }
-  /// Where the bias of query `t` of a problem starts.
+  /// Offset of the bias of query `t` of a problem.
   Index bias_start(Index problem, Index t) const {
     return problem / heads * bias_steps[0] + problem % heads * bias_steps[1] + t * bias_steps[2];
   }
-  /// Query `t` may attend to the first so many of `length` keys, never fewer than the query before.
+  /// Query `t` attends to the first so many of `length` keys, never fewer than query `t - 1`.
   Index visible(Index length, Index t) const {
     return mask.causal ? std::clamp<Index>(t + 1 + keys - queries, 0, length) : length;
   }
 };
 
-/// Queries whose scores are computed together, and only for keys that one of them sees: memory
+/// Queries whose scores are computed together, and only for keys that one of them attends to: RAM
 /// grows with the number of keys, not with its square, and most of what a causal mask hides is
-/// skipped (as in Dao 2023, "FlashAttention-2", but with whole rows). They are queries [begin, end)
-/// of one problem, or all of several short ones. Scores and weights have a row for each key and a
-/// column for each query, problem by problem.
+/// skipped (as in Dao 2023, "FlashAttention-2", but with whole rows). A block has queries [begin,
+/// end) of one problem (a head of a sequence), or all queries of several short ones, and consists
+/// of tiles of at most a vector of queries of one problem. Scores and weights have a row for each
+/// key and a column for each query:
+///
+///                    tile 0   tile 1
+///     key 0          x x x x  x x x x
+///     key 1            x x x  x x x x
+///     ...              . . .  x x x x
+///     key n - 1                     x
+///
+/// Under a causal mask a tile attends to keys [0, keys), of which those from `first_new_key` on are
+/// hidden from the tiles before it.
 struct Block {
   Index problem, problems, begin, end, keys;
 
@@ -67,24 +77,22 @@ struct Block {
   Index columns() const { return problems * queries(); }
 };
 
-/// At most a vector of a block's queries, of one problem, the first of them in column `column`.
-/// They see keys [0, keys), of which those from `more` on are hidden from the block's earlier
-/// queries.
-struct Part {
-  Index problem, begin, end, column, more, keys;
+/// Queries [begin, end) of a problem, the first of them in column `column` of the block.
+struct Tile {
+  Index problem, begin, end, column, first_new_key, keys;
 
   Index queries() const { return end - begin; }
 };
 
 template <class T>
-constexpr Index part_queries = kernels::width<T>;
+constexpr Index tile_queries = kernels::width<T>;
 template <class T>
-constexpr Index block_columns = 2 * part_queries<T>;
+constexpr Index block_columns = 2 * tile_queries<T>;
 
 template <class T, class F>
 void for_each_block(const Layout& at, Index first, Index last, F f) {
   const Index queries = std::max<Index>(at.queries, 1);
-  const Index together = queries > part_queries<T> ? 1 : block_columns<T> / queries;
+  const Index together = queries > tile_queries<T> ? 1 : block_columns<T> / queries;
   for (Index p = first; p < last; p += together) {
     const Index problems = std::min(together, last - p);
     Index longest = 0;
@@ -97,16 +105,16 @@ void for_each_block(const Layout& at, Index first, Index last, F f) {
 }
 
 template <class T, class F>
-void for_each_part(const Layout& at, const Block& block, F f) {
+void for_each_tile(const Layout& at, const Block& block, F f) {
   Index column = 0;
   for (Index p = block.problem; p < block.problem + block.problems; ++p) {
-    Index more = 0;
-    for (Index t = block.begin; t < block.end; t += part_queries<T>) {
-      const Index end = std::min(t + part_queries<T>, block.end);
-      const Part part{p, t, end, column, more, at.visible(at.length(p), end - 1)};
-      f(part);
-      column += part.queries();
-      more = part.keys;
+    Index first_new_key = 0;
+    for (Index t = block.begin; t < block.end; t += tile_queries<T>) {
+      const Index end = std::min(t + tile_queries<T>, block.end);
+      const Tile tile{p, t, end, column, first_new_key, at.visible(at.length(p), end - 1)};
+      f(tile);
+      column += tile.queries();
+      first_new_key = tile.keys;
     }
   }
 }
@@ -143,7 +151,7 @@ Layout checked_layout(const Tensor& q, const Tensor& k, const AttentionMask& mas
   return at;
 }
 
-/// One head's numbers in q, k, v and whatever has their shapes.
+/// The matrices of one head in q, k, v and tensors of their shapes.
 template <class T>
 class Head {
  public:
@@ -165,24 +173,24 @@ class Head {
   Index width_, queries_, keys_;
 };
 
-/// Scratch memory of a block: a matrix with a row for each key and a column for each query.
+/// Scratch buffer of a block: a matrix with a row for each key and a column for each query.
 template <class T>
 class Scores {
  public:
   explicit Scores(const Layout& at) : data_(at.keys * block_columns<T>) {}
 
   T* data() const { return data_.data(); }
-  Matrix<T> of(const Part& part) const { return {data() + part.column, block_columns<T>}; }
+  Matrix<T> of(const Tile& tile) const { return {data() + tile.column, block_columns<T>}; }
   /// The same, with a row for each query.
-  Matrix<const T> transposed(const Part& part) const {
-    return {data() + part.column, block_columns<T>, true};
+  Matrix<const T> transposed(const Tile& tile) const {
+    return {data() + tile.column, block_columns<T>, true};
   }
 
  private:
   Scratch<T> data_;
 };
 
-/// How many keys each query of a block sees, and what its weights were divided by.
+/// The number of keys that each query of a block attends to, and its softmax normaliser.
 template <class T>
 struct Statistics {
   alignas(64) std::array<T, block_columns<T>> lengths{}, max, sum;
@@ -198,14 +206,14 @@ struct Statistics {
   }
 };
 
-/// Multiplies each weight of a block by 0 or by 1 / (1 - probability).
+/// Multiplies each weight of a tile by 0 or by 1 / (1 - probability).
 template <class T>
-void drop_weights(const Layout& at, const Part& part, const Matrix<T>& weights,
+void drop_weights(const Layout& at, const Tile& tile, const Matrix<T>& weights,
                   const Random& random, double probability) {
-  for (Index key = 0; key < part.keys; ++key) {
+  for (Index key = 0; key < tile.keys; ++key) {
     T* row = weights.data + key * weights.stride;
-    apply_dropout(row, row, (part.problem * at.keys + key) * at.queries + part.begin,
-                  part.queries(), random, probability);
+    apply_dropout(row, row, (tile.problem * at.keys + key) * at.queries + tile.begin,
+                  tile.queries(), random, probability);
   }
 }
 
@@ -214,64 +222,64 @@ void multiply(T* x, const T* by, Index count) {
   kernels::map_row(count, x, [=](auto at) { return at(x) * at(by); });
 }
 
-/// factor K Q^T, or the same of other matrices like them, for the queries of a part.
+/// factor K Q^T for the queries of a tile, or the same of V and dY.
 template <class T>
-void scores_of(const Layout& at, const Part& part, double factor, const T* keys, const T* queries,
+void scores_of(const Layout& at, const Tile& tile, double factor, const T* keys, const T* queries,
                const Scores<T>& scores) {
-  const Head<T> head(at, part.problem);
-  gemm(part.keys, part.queries(), at.head_width(), static_cast<T>(factor), head.of_keys(keys),
-       head.of_queries(queries, part.begin, true), T{0}, scores.of(part));
+  const Head<T> head(at, tile.problem);
+  gemm(tile.keys, tile.queries(), at.head_width(), static_cast<T>(factor), head.of_keys(keys),
+       head.of_queries(queries, tile.begin, true), T{0}, scores.of(tile));
 }
 
-/// Adds the bias to the scores of a part.
+/// Adds the bias to the scores of a tile.
 template <class T>
-void add_bias(const Layout& at, const Part& part, const T* bias, const Matrix<T>& scores) {
-  bias += at.bias_start(part.problem, part.begin);
-  const Index queries = part.queries(), query_step = at.bias_steps[2], key_step = at.bias_steps[3];
-  for (Index key = 0; key < part.keys; ++key) {
+void add_bias(const Layout& at, const Tile& tile, const T* bias, const Matrix<T>& scores) {
+  bias += at.bias_start(tile.problem, tile.begin);
+  const Index queries = tile.queries(), query_step = at.bias_steps[2], key_step = at.bias_steps[3];
+  for (Index key = 0; key < tile.keys; ++key) {
     T* row = scores.data + key * scores.stride;
     for (Index i = 0; i < queries; ++i) row[i] += bias[key * key_step + i * query_step];
   }
 }
 
-/// Writes what the queries of a part give a bias of shape [B, H, Tq, Tk], as far as they see keys.
+/// Writes the gradient of a bias [B, H, Tq, Tk] for the queries of a tile and their visible keys.
 template <class T>
-void store_bias_gradient(const Layout& at, const Part& part, const Matrix<T>& ds, T* dbias) {
-  for (Index t = part.begin; t < part.end; ++t) {
-    T* row = dbias + (at.first_query(part.problem) + t) * at.keys;
-    for (Index key = 0; key < at.visible(at.length(part.problem), t); ++key)
-      row[key] = ds.data[key * ds.stride + t - part.begin];
+void store_bias_gradient(const Layout& at, const Tile& tile, const Matrix<T>& ds, T* dbias) {
+  for (Index t = tile.begin; t < tile.end; ++t) {
+    T* row = dbias + (at.first_query(tile.problem) + t) * at.keys;
+    for (Index key = 0; key < at.visible(at.length(tile.problem), t); ++key)
+      row[key] = ds.data[key * ds.stride + t - tile.begin];
   }
 }
 
-/// softmax(scale Q K^T + mask) V, and what the exponentials were divided by: for each query of each
-/// problem the maximum, then for each the sum.
+/// softmax(scale Q K^T + mask) V, and the softmax normalisers: the maximum of each query of each
+/// problem, then the sum of each.
 template <class T>
 void forward(const Layout& at, const T* q, const T* k, const T* v, const T* bias, double dropout,
              const Random& random, T* y, T* normalisers) {
-  parallel_for(at.pieces(), [&](Index first, Index last) {
+  parallel_for(at.chunks(), [&](Index first, Index last) {
     const Scores<T> weights(at);
     for_each_block<T>(at, first, last, [&](const Block& block) {
-      for_each_part<T>(at, block, [&](const Part& part) {
-        scores_of(at, part, at.scale, k, q, weights);
-        if (bias) add_bias(at, part, bias, weights.of(part));
+      for_each_tile<T>(at, block, [&](const Tile& tile) {
+        scores_of(at, tile, at.scale, k, q, weights);
+        if (bias) add_bias(at, tile, bias, weights.of(tile));
       });
       Statistics<T> now(at, block);
       kernels::softmax_columns(now.columns(block, weights), now.max.data(), now.sum.data());
-      T* kept = normalisers + at.first_query(block.problem) + block.begin;
-      std::copy_n(now.max.data(), block.columns(), kept);
-      std::copy_n(now.sum.data(), block.columns(), kept + at.first_query(at.problems()));
-      for_each_part<T>(at, block, [&](const Part& part) {
-        if (dropout > 0) drop_weights(at, part, weights.of(part), random, dropout);
-        const Head<T> head(at, part.problem);
-        gemm(part.queries(), at.head_width(), part.keys, T{1}, weights.transposed(part),
-             head.of_keys(v), T{0}, head.to_queries(y, part.begin));
+      T* saved = normalisers + at.first_query(block.problem) + block.begin;
+      std::copy_n(now.max.data(), block.columns(), saved);
+      std::copy_n(now.sum.data(), block.columns(), saved + at.first_query(at.problems()));
+      for_each_tile<T>(at, block, [&](const Tile& tile) {
+        if (dropout > 0) drop_weights(at, tile, weights.of(tile), random, dropout);
+        const Head<T> head(at, tile.problem);
+        gemm(tile.queries(), at.head_width(), tile.keys, T{1}, weights.transposed(tile),
+             head.of_keys(v), T{0}, head.to_queries(y, tile.begin));
       });
     });
   });
 }
 
-/// What goes into backward and comes out of it.
+/// Operands and results of backward.
 template <class T>
 struct Backward {
   const T *q, *k, *v, *bias, *dy, *normalisers;
@@ -279,64 +287,70 @@ struct Backward {
   T* dbias;         ///< [B, H, Tq, Tk], starts at 0; null when it is not needed
 };
 
-/// One block's share of the gradients; the weights are computed again rather than kept. `weights`,
-/// `kept` (those after dropout) and `ds` are scratch memory.
+/// Adds the gradients of one block, with S = scale Q K^T, W = softmax(S) recomputed, W' = W after
+/// dropout by the mask M, and Y = W' V:
+///
+///     dW = M (dY V^T)    dV = W'^T dY
+///     dS = W (dW - sum(dW W))    dQ = scale dS K    dK = scale dS^T Q
+///
+/// `weights` (W), `dropped` (M, then W'; used with dropout alone) and `ds` (dW, then dS) are
+/// scratch buffers.
 template <class T>
 void backward_block(const Layout& at, const Block& block, const Backward<T>& b, double dropout,
-                    const Random& random, const Scores<T>& weights, const Scores<T>& kept,
+                    const Random& random, const Scores<T>& weights, const Scores<T>& dropped,
                     const Scores<T>& ds) {
   const Index size = block.keys * block_columns<T>, width = at.head_width();
   const auto scale = static_cast<T>(at.scale);
-  if (dropout > 0) std::fill_n(kept.data(), size, T{1});
-  for_each_part<T>(at, block, [&](const Part& part) {
-    scores_of(at, part, at.scale, b.k, b.q, weights);
-    if (b.bias) add_bias(at, part, b.bias, weights.of(part));
-    scores_of(at, part, 1, b.v, b.dy, ds);
-    if (dropout > 0) drop_weights(at, part, kept.of(part), random, dropout);
+  if (dropout > 0) std::fill_n(dropped.data(), size, T{1});
+  for_each_tile<T>(at, block, [&](const Tile& tile) {
+    scores_of(at, tile, at.scale, b.k, b.q, weights);
+    if (b.bias) add_bias(at, tile, b.bias, weights.of(tile));
+    scores_of(at, tile, 1, b.v, b.dy, ds);
+    if (dropout > 0) drop_weights(at, tile, dropped.of(tile), random, dropout);
   });
-  if (dropout > 0) multiply(ds.data(), kept.data(), size);
+  if (dropout > 0) multiply(ds.data(), dropped.data(), size);
   Statistics<T> now(at, block);
-  const T* by = b.normalisers + at.first_query(block.problem) + block.begin;
-  std::copy_n(by, block.columns(), now.max.data());
-  std::copy_n(by + at.first_query(at.problems()), block.columns(), now.sum.data());
+  const T* saved = b.normalisers + at.first_query(block.problem) + block.begin;
+  std::copy_n(saved, block.columns(), now.max.data());
+  std::copy_n(saved + at.first_query(at.problems()), block.columns(), now.sum.data());
   kernels::softmax_columns_backward(now.columns(block, weights), ds.data(), now.max.data(),
                                     now.sum.data());
-  if (dropout > 0) multiply(kept.data(), weights.data(), size);
-  const Scores<T>& used = dropout > 0 ? kept : weights;
+  if (dropout > 0) multiply(dropped.data(), weights.data(), size);
+  const Scores<T>& applied = dropout > 0 ? dropped : weights;
   if (b.dbias)
-    for_each_part<T>(
-        at, block, [&](const Part& part) { store_bias_gradient(at, part, ds.of(part), b.dbias); });
-  // Before the products, which may overflow.
+    for_each_tile<T>(
+        at, block, [&](const Tile& tile) { store_bias_gradient(at, tile, ds.of(tile), b.dbias); });
+  // Before the products, which may overflow: scale dS.
   for (T& score : std::span(ds.data(), static_cast<std::size_t>(size))) score *= scale;
-  for_each_part<T>(at, block, [&](const Part& part) {
-    const Head<T> head(at, part.problem);
-    // Keys that the queries before do not see, and all queries that see them.
-    const Index keys = part.keys - part.more, queries = block.end - part.begin;
-    const auto add = [&](const Scores<T>& shares, const T* from, T* to) {
-      const Matrix<const T> rows{shares.of(part).data + part.more * block_columns<T>,
+  for_each_tile<T>(at, block, [&](const Tile& tile) {
+    const Head<T> head(at, tile.problem);
+    // Keys that are hidden from the tiles before, and all queries that attend to them.
+    const Index keys = tile.keys - tile.first_new_key, queries = block.end - tile.begin;
+    const auto add = [&](const Scores<T>& factors, const T* from, T* to) {
+      const Matrix<const T> rows{factors.of(tile).data + tile.first_new_key * block_columns<T>,
                                  block_columns<T>};
       const Matrix<T> sum = head.to_keys(to);
-      gemm(keys, width, queries, T{1}, rows, head.of_queries(from, part.begin), T{1},
-           Matrix<T>{sum.data + part.more * sum.stride, sum.stride});
+      gemm(keys, width, queries, T{1}, rows, head.of_queries(from, tile.begin), T{1},
+           Matrix<T>{sum.data + tile.first_new_key * sum.stride, sum.stride});
     };
-    add(used, b.dy, b.dv);
+    add(applied, b.dy, b.dv);
     add(ds, b.q, b.dk);
   });
-  for_each_part<T>(at, block, [&](const Part& part) {
-    const Head<T> head(at, part.problem);
-    gemm(part.queries(), width, part.keys, T{1}, ds.transposed(part), head.of_keys(b.k), T{0},
-         head.to_queries(b.dq, part.begin));
+  for_each_tile<T>(at, block, [&](const Tile& tile) {
+    const Head<T> head(at, tile.problem);
+    gemm(tile.queries(), width, tile.keys, T{1}, ds.transposed(tile), head.of_keys(b.k), T{0},
+         head.to_queries(b.dq, tile.begin));
   });
 }
 
 template <class T>
 void backward(const Layout& at, const Backward<T>& b, double dropout, const Random& random) {
-  parallel_for(at.pieces(), [&](Index first, Index last) {
+  parallel_for(at.chunks(), [&](Index first, Index last) {
     const Scores<T> weights(at), ds(at);
-    std::optional<Scores<T>> kept;
-    if (dropout > 0) kept.emplace(at);
+    std::optional<Scores<T>> dropped;
+    if (dropout > 0) dropped.emplace(at);
     for_each_block<T>(at, first, last, [&](const Block& block) {
-      backward_block(at, block, b, dropout, random, weights, kept ? *kept : weights, ds);
+      backward_block(at, block, b, dropout, random, weights, dropped ? *dropped : weights, ds);
     });
   });
 }
@@ -349,7 +363,7 @@ Tensor attention_weights(const Tensor& q, const Tensor& k, const AttentionMask& 
   return create({at.batch, at.heads, at.queries, at.keys}, q.dtype(), [&]<class T>(T* weights) {
     const T *from_q = elements(q, weights), *from_k = elements(k, weights);
     const T* bias = mask.bias ? elements(mask.bias, weights) : nullptr;
-    parallel_for(at.pieces(), [&](Index begin, Index end) {
+    parallel_for(at.chunks(), [&](Index begin, Index end) {
       for (Index p = begin; p < end; ++p) {
         const Head<T> head(at, p);
         T* row = weights + p * at.queries * at.keys;

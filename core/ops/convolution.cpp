@@ -11,28 +11,29 @@ namespace {
 
 using namespace detail;
 
-/// Which numbers of a sequence a convolution's kernel meets at each of its places.
+/// The elements of a sequence under a convolution's kernel at each of its positions (im2col).
 struct Windows {
-  Index batch, time, channels, kernel, places;
+  Index batch, time, channels, kernel, positions;
   Conv1dOptions options;
 
   Index columns() const { return channels * kernel; }
-  /// f(position in x, position in the windows) for each number of sequence b that a window meets.
+  /// f(offset in x, offset in the windows) for each element of sequence b that is in a window.
   template <class F>
   void for_each(Index b, F f) const {
-    for (Index place = 0; place < places; ++place)
+    for (Index position = 0; position < positions; ++position)
       for (Index k = 0; k < kernel; ++k) {
-        const Index t = place * options.stride + k * options.dilation - options.padding;
+        const Index t = position * options.stride + k * options.dilation - options.padding;
         if (t < 0 || t >= time) continue;
-        const Index from = (b * time + t) * channels, to = (b * places + place) * columns() + k;
+        const Index from = (b * time + t) * channels,
+                    to = (b * positions + position) * columns() + k;
         for (Index c = 0; c < channels; ++c) f(from + c, to + c * kernel);
       }
   }
 };
 
-/// x [B, T, in] -> [B, T', in K]: what the kernel meets at each place, zeros for the padding.
+/// x [B, T, in] -> [B, T', in K]: the window at each position of the kernel, zeros for the padding.
 Tensor windows_of(const Tensor& x, const Windows& windows) {
-  const Index columns = windows.columns(), rows = windows.places;
+  const Index columns = windows.columns(), rows = windows.positions;
   const auto for_each_sequence = [=](Index cost, auto f) {
     parallel_for(partition(windows.batch, cost), [=](Index begin, Index end) {
       for (Index b = begin; b < end; ++b) f(b);

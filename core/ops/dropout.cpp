@@ -10,7 +10,7 @@ namespace {
 
 using namespace detail;
 
-Tensor dropped(const Tensor& x, double probability, const Random& random) {
+Tensor with_dropout(const Tensor& x, double probability, const Random& random) {
   constexpr Index philox = 8;
   return create(x.shape(), x.dtype(), [&]<class T>(T* y) {
     const T* from = elements(x, y);
@@ -26,9 +26,9 @@ Tensor dropout(const Tensor& x, double probability, const Random& random) {
   require<ValueError>(probability >= 0 && probability < 1,
                       "[dropout] probability must be in [0, 1), got {}", probability);
   if (probability == 0) return x;
-  return record("dropout", dropped(x, probability, random), {x},
+  return record("dropout", with_dropout(x, probability, random), {x},
                 [=](const Tensor& dy, InputGradients& inputs) {
-                  inputs.add(0, dropped(dy, probability, random));
+                  inputs.add(0, with_dropout(dy, probability, random));
                 });
 }
 

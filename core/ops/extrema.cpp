@@ -15,8 +15,8 @@ namespace {
 
 using namespace detail;
 
-/// Where in each column of `view` the number lies that no other beats, the first among equals.
-/// `length(column)` elements of a column take part; where these are none the answer is -1.
+/// The offset of the best element in each column of `view`, of equal ones the first. Only the first
+/// `length(column)` elements count; -1 where there are none.
 template <class Length, class Better>
 Offsets best(const Tensor& x, const AxisView& view, Length length, Better better) {
   Offsets offsets(static_cast<std::size_t>(view.outer * view.inner), -1);
@@ -36,11 +36,11 @@ Offsets best(const Tensor& x, const AxisView& view, Length length, Better better
   return offsets;
 }
 
-// NaN beats all others: at the first the search ends.
+// NaN is better than all others: the search ends at the first.
 constexpr auto above = [](auto a, auto b) { return !(a <= b); };
 constexpr auto below = [](auto a, auto b) { return !(a >= b); };
 
-/// `best` of whole columns, of which none may be empty.
+/// `best` of whole columns. Throws ValueError when they are empty.
 template <class Better>
 Offsets best(std::string_view op, const Tensor& x, const AxisView& view, Better better) {
   require<ValueError>(view.length > 0 || view.outer * view.inner == 0,
@@ -58,7 +58,7 @@ Tensor extreme(std::string_view op, const Tensor& x, const Axes& axes, bool keep
   return gather_elements(op, operand, result, best(op, operand, view, better));
 }
 
-/// The index along the middle axis of `view` of each offset.
+/// The index of each offset along the middle axis of `view`.
 Indices along_axis(const Offsets& offsets, const AxisView& view, const Shape& shape) {
   std::vector<std::int32_t> indices(offsets.size());
   std::ranges::transform(offsets, indices.begin(), [&](Index offset) {

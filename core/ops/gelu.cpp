@@ -16,35 +16,35 @@ using namespace detail;
 constexpr double root = std::numbers::sqrt2 * std::numbers::inv_sqrtpi, cubic = 0.044715;
 
 template <class T>
-using Number = std::remove_cvref_t<decltype(T{}[0])>;
+using Element = std::remove_cvref_t<decltype(T{}[0])>;
 
-/// Gelu of each number x of a vector: x (1 + tanh(u)) / 2 = x logistic(2 u), where
-/// u = root (x + cubic x^3). Beyond 20 it is x, below -20 nothing, and powers might overflow.
+/// GELU of each element x of a vector: x (1 + tanh(u)) / 2 = x logistic(2 u), where
+/// u = root (x + cubic x^3). Beyond 20 it is x, below -20 it is 0, and powers might overflow.
 template <class Vector>
 struct Gelu {
-  using T = Number<Vector>;
+  using T = Element<Vector>;
 
   [[gnu::always_inline]] explicit Gelu(const Vector& x)
       : x(x),
         near(math::limited(x, -far, far)),
-        share(math::logistic(static_cast<T>(2 * root) * near *
-                             (1 + static_cast<T>(cubic) * near * near))) {}
+        gate(math::logistic(static_cast<T>(2 * root) * near *
+                            (1 + static_cast<T>(cubic) * near * near))) {}
 
-  [[gnu::always_inline]] Vector value() const { return (x < near ? near : x) * share; }
+  [[gnu::always_inline]] Vector value() const { return (x < near ? near : x) * gate; }
   [[gnu::always_inline]] Vector slope() const {
     const Vector twice =
         static_cast<T>(2 * root) * near * (1 + static_cast<T>(3 * cubic) * near * near);
-    return share * (1 + twice * (1 - share));
+    return gate * (1 + twice * (1 - gate));
   }
 
   static constexpr T far{9.9F};  ///< there 2 u is 85
 
-  Vector x, near, share;
+  Vector x, near, gate;
 };
 
-/// `kernels::for_row` over n numbers, on several threads.
+/// `kernels::for_row` over n elements, on several threads.
 template <class T, class F>
-void for_each_number(Index n, F f) {
+void for_each_element(Index n, F f) {
   parallel_for(partition(n, transcendental), [=](Index begin, Index end) {
     kernels::for_row<T>(end - begin, [=](auto at, auto put) {
       f([=](const T* x) { return at(x + begin); },
@@ -53,9 +53,9 @@ void for_each_number(Index n, F f) {
   });
 }
 
-/// The normal distribution's share below x.
+/// The cumulative distribution function of the normal distribution, Phi(x).
 template <class T>
-T normal_share(T x) {
+T normal_cdf(T x) {
   return std::erfc(-x * static_cast<T>(1 / std::numbers::sqrt2)) / 2;
 }
 
@@ -64,12 +64,12 @@ T normal_share(T x) {
 Tensor gelu(const Tensor& x) {
   const Tensor y = create(x.shape(), x.dtype(), [&]<class T>(T* to) {
     const T* from = elements(x, to);
-    for_each_number<T>(x.size(), [=](auto at, auto put) { put(to, Gelu(at(from)).value()); });
+    for_each_element<T>(x.size(), [=](auto at, auto put) { put(to, Gelu(at(from)).value()); });
   });
   return record("gelu", y, {x}, [x = x.detach()](const Tensor& dy, InputGradients& inputs) {
     inputs.add(0, create(x.shape(), x.dtype(), [&]<class T>(T* dx) {
                  const T *from = elements(x, dx), *gradient = elements(dy, dx);
-                 for_each_number<T>(x.size(), [=](auto at, auto put) {
+                 for_each_element<T>(x.size(), [=](auto at, auto put) {
                    put(dx, at(gradient) * Gelu(at(from)).slope());
                  });
                }));
@@ -78,11 +78,11 @@ Tensor gelu(const Tensor& x) {
 
 Tensor gelu_exact(const Tensor& x) {
   return unary_from_input(
-      "gelu_exact", x, 2 * transcendental, [](auto v) { return v * normal_share(v); },
+      "gelu_exact", x, 2 * transcendental, [](auto v) { return v * normal_cdf(v); },
       []<class T>(T dy, T v) {
         const T density =
             static_cast<T>(std::numbers::inv_sqrtpi / std::numbers::sqrt2) * math::exp(-v * v / 2);
-        return dy * (normal_share(v) + v * density);
+        return dy * (normal_cdf(v) + v * density);
       });
 }
 
@@ -95,13 +95,13 @@ Tensor gelu_linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
                                                               InputGradients& inputs) {
     const Index rows = axis_view(x.shape(), x.rank() - 1).outer;
     const Tensor flat_dy = dy.with_shape({rows, w.dim(0)});
-    Tensor dx = product(flat_dy, false, w, false);  // by gelu(x), then by x
+    Tensor dx = product(flat_dy, false, w, false);  // with respect to gelu(x), then to x
     Tensor y = inputs.donated_or_new(x);
     dispatch(x.dtype(), [&](auto zero) {
       using T = decltype(zero);
       const T* from = x.data<T>().data();
       T *to = y.shared_mutable_data<T>().data(), *d = dx.mutable_data<T>().data();
-      for_each_number<T>(x.size(), [=](auto at, auto put) {
+      for_each_element<T>(x.size(), [=](auto at, auto put) {
         const Gelu again(at(from));
         put(to, again.value());
         put(d, at(d) * again.slope());

@@ -37,7 +37,7 @@ std::vector<double> class_weights(const Tensor& weights, Index classes) {
   return values;
 }
 
-/// The losses of logits whose positive targets count `pos_weight` times: with p = sigmoid(x), -log
+/// Binary cross entropies with positive targets weighted by `pos_weight`: with p = sigmoid(x), -log
 /// p is softplus(-x) and -log(1 - p) is softplus(x).
 Tensor weighted_binary(const Tensor& logits, const Tensor& targets, const Tensor& pos_weight) {
   constexpr std::string_view op = "binary_cross_entropy_with_logits";
@@ -49,7 +49,7 @@ Tensor weighted_binary(const Tensor& logits, const Tensor& targets, const Tensor
     require<ValueError>(weight >= 0 && std::isfinite(weight),
                         "[{}] pos_weight must be finite and not negative, got {}", op, weight);
   const Tensor weights = broadcast_to(pos_weight, logits.shape());
-  // A share of 0 counts as 0 even where the logarithm is infinite.
+  // A weight of 0 contributes 0 even where the logarithm is infinite.
   const auto loss = []<class T>(T x, T t, T weight) {
     const T positive = weight * t, negative = 1 - t;
     return (positive == 0 ? T{0} : positive * softplus_of(-x)) +
@@ -95,7 +95,7 @@ Tensor cross_entropy(const Tensor& logits, const Indices& targets) {
   require_targets("cross_entropy", logits, targets);
   const Index classes = logits.dim(-1), rows = targets.size();
   const auto counted = std::ranges::count_if(targets.data(), [](auto t) { return t >= 0; });
-  const double share = counted ? 1.0 / static_cast<double>(counted) : 0.0;
+  const double factor_of_row = counted ? 1.0 / static_cast<double>(counted) : 0.0;
   const auto target_of = [targets](Index row) {
     return targets.data()[static_cast<std::size_t>(row)];
   };
@@ -116,12 +116,12 @@ Tensor cross_entropy(const Tensor& logits, const Indices& targets) {
       }
     });
   });
-  const Tensor loss = affine(sum(losses), share, 0).to(logits.dtype());
+  const Tensor loss = affine(sum(losses), factor_of_row, 0).to(logits.dtype());
   return record("cross_entropy", loss, {logits}, [=](const Tensor& dy, InputGradients& inputs) {
     // d loss / d logits = (softmax - onehot(target)) / rows that count
     inputs.add(0, create(probabilities.shape(), probabilities.dtype(), [&]<class T>(T* dx) {
                  const T* p = elements(probabilities, dx);
-                 const T factor = static_cast<T>(dy.item() * share);
+                 const T factor = static_cast<T>(dy.item() * factor_of_row);
                  parallel_for(partition(rows, classes), [=](Index begin, Index end) {
                    for (Index row = begin; row < end; ++row) {
                      const Index target = target_of(row), first = row * classes;
@@ -145,31 +145,30 @@ Tensor cross_entropy(const Tensor& logits, const Indices& targets,
   require_targets("cross_entropy", logits, targets);
   const Index classes = logits.dim(-1);
   const auto weights = class_weights(options.class_weights, classes);
-  // The loss is -sum(shares log softmax(logits)): a row's share of its target and, with smoothing,
-  // of every class.
-  std::vector<double> shares(static_cast<std::size_t>(logits.size()), 0.0);
+  // The loss is -sum(q log softmax(logits)), q being the weighted target distribution of each row.
+  std::vector<double> q(static_cast<std::size_t>(logits.size()), 0.0);
   std::vector<double> counts(static_cast<std::size_t>(targets.size()), 0.0);
   double total = 0;
   for (Index row = 0; row < targets.size(); ++row) {
     const Index target = targets.data()[static_cast<std::size_t>(row)];
     if (target < 0 || target == options.ignore_index) continue;
     counts[static_cast<std::size_t>(row)] = 1;
-    double* share = shares.data() + row * classes;
-    std::ranges::transform(weights, share, [=](double weight) {
+    double* q_row = q.data() + row * classes;
+    std::ranges::transform(weights, q_row, [=](double weight) {
       return weight * smoothing / static_cast<double>(classes);
     });
     const double weight = weights[static_cast<std::size_t>(target)];
-    share[target] += (1 - smoothing) * weight;
+    q_row[target] += (1 - smoothing) * weight;
     total += weight;
   }
   const bool mean = options.reduction == Reduction::mean;
   const double factor = !mean ? -1 : total > 0 ? -1 / total : 0;
-  for (double& share : shares) share *= factor;
-  const Tensor factors = Tensor::from(shares, logits.shape(), logits.dtype());
+  for (double& each : q) each *= factor;
+  const Tensor factors = Tensor::from(q, logits.shape(), logits.dtype());
   const Tensor zero = Tensor::scalar(0, logits.dtype());
   const Tensor counted =
       Tensor::from(counts, with_size(logits.shape(), logits.rank() - 1, 1), logits.dtype());
-  // A share of 0 counts as 0 even where the logarithm is infinite, and a row that does not count
+  // A weight of 0 contributes 0 even where the logarithm is infinite, and a row that does not count
   // has a gradient of 0 even where its logits are.
   const Tensor losses = factors * where(factors, log_softmax(where(counted, logits, zero)), zero);
   return options.reduction == Reduction::none ? sum(losses, -1) : sum(losses);
@@ -181,7 +180,8 @@ Tensor binary_cross_entropy(const Tensor& probabilities, const Tensor& targets,
   require_probabilities("binary_cross_entropy", "probability", probabilities,
                         "; logits need binary_cross_entropy_with_logits");
   require_probabilities("binary_cross_entropy", "target", targets, "");
-  // Logarithms stop at -100 and p (1 - p) at 1e-12, so that certainty has a finite loss and slope.
+  // Logarithms are at least -100 and p (1 - p) at least 1e-12, so that the loss and the gradient of
+  // p = 0 and p = 1 are finite.
   const auto log_of = []<class T>(T v) { return std::max(std::log(v), T{-100}); };
   const Tensor losses = binary(
       "binary_cross_entropy", probabilities, targets,
@@ -201,8 +201,8 @@ Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& targ
   const Tensor losses = binary(
       "binary_cross_entropy_with_logits", logits, targets,
       []<class T>(T x, T t) {
-        // How much the sign of the logit contradicts the target; an infinite logit that does not
-        // loses nothing.
+        // The probability of the class that the sign of the logit contradicts; an infinite logit
+        // that contradicts none has the loss 0.
         const T wrong = x < 0 ? t : 1 - t;
         const T size = std::fabs(x);
         return (wrong == 0 ? T{0} : size * wrong) + std::log1p(std::exp(-size));

@@ -22,20 +22,23 @@ void require_epsilon(std::string_view op, double epsilon) {
                       "[{}] epsilon must be finite and not negative, got {}", op, epsilon);
 }
 
-/// y = gain xhat + bias, where the bias may be null.
+/// y = gain xhat + bias, where the bias may be null. Not inlined: the compiler fuses
+/// multiplications with additions as it sees fit, and a recomputed row must have the bits of the
+/// first.
 template <class T>
-void scale_row(Index width, const T* normalised, const T* gain, const T* bias, T* y) {
+[[gnu::noinline]] void scale_row(Index width, const T* normalised, const T* gain, const T* bias,
+                                 T* y) {
   if (bias)
     kernels::map_row(width, y, [=](auto at) { return at(normalised) * at(gain) + at(bias); });
   else
     kernels::map_row(width, y, [=](auto at) { return at(normalised) * at(gain); });
 }
 
-/// What a normalisation keeps for backward. The normalised rows serve it better than x, and from
-/// them the value can be computed again.
+/// What a normalisation saves for backward: the normalised rows instead of x, from which the value
+/// can be recomputed.
 struct Normalised {
   Tensor rows;      ///< xhat, of x's shape
-  Tensor inverses;  ///< what each row was multiplied by
+  Tensor inverses;  ///< reciprocal standard deviation or root mean square of each row
   Tensor gain, bias;
 
   Index width() const { return gain.size(); }
@@ -53,25 +56,27 @@ struct Normalised {
   }
 };
 
-/// With g = gain dy: dx = (g - mean(g) - xhat mean(g xhat)) / deviation. `sums` becomes the sums
-/// over rows of dy xhat and of dy, the gradients of gain and bias. dx, which may be `normalised`,
-/// is written or, with `adds`, added to.
+/// With g = gain dy: dx = (g - mean(g) - xhat mean(g xhat)) / std. `sums` receives the sums over
+/// rows of dy xhat and of dy, the gradients of gain and bias. dx, which may be `normalised`, is
+/// written or, with `adds`, added to.
 template <class T>
 void backward(Index rows, Index width, const T* dy, const T* gain, const T* normalised,
-              const T* inverse_deviations, bool adds, T* dx, T* sums) {
-  const Chunks pieces = partition(rows, width * layer_norm_cost);
-  const kernels::Scratch<T> parts(pieces.count * 2 * width);
-  parallel_for(pieces.count, [&](Index piece) {
-    T *gain_sum = parts.data() + piece * 2 * width, *bias_sum = gain_sum + width;
+              const T* inverse_stds, bool adds, T* dx, T* sums) {
+  const Chunks chunks = partition(rows, width * layer_norm_cost);
+  const kernels::Scratch<T> partial_sums(chunks.count * 2 * width);
+  parallel_for(chunks.count, [&](Index chunk) {
+    T *gain_sum = partial_sums.data() + chunk * 2 * width, *bias_sum = gain_sum + width;
     std::fill_n(gain_sum, 2 * width, T{0});
-    for (Index row = pieces.begin(piece); row < pieces.end(piece); ++row) {
+    for (Index row = chunks.begin(chunk); row < chunks.end(chunk); ++row) {
       const T *d = dy + row * width, *hat = normalised + row * width;
       T* to = dx + row * width;
-      const T share = 1 / static_cast<T>(width);
-      const T mean = share * kernels::sum_row<T>(width, [=](auto at) { return at(gain) * at(d); });
-      const T mean_hat =
-          share * kernels::sum_row<T>(width, [=](auto at) { return at(gain) * at(d) * at(hat); });
-      const T inverse = inverse_deviations[row];
+      const T inverse_width = 1 / static_cast<T>(width);
+      const T mean =
+          inverse_width * kernels::sum_row<T>(width, [=](auto at) { return at(gain) * at(d); });
+      const T mean_hat = inverse_width * kernels::sum_row<T>(width, [=](auto at) {
+                           return at(gain) * at(d) * at(hat);
+                         });
+      const T inverse = inverse_stds[row];
       kernels::for_row<T>(width, [=](auto at, auto put) {
         const auto slope = at(d), normal = at(hat);
         const auto change = inverse * (at(gain) * slope - mean - normal * mean_hat);
@@ -82,8 +87,8 @@ void backward(Index rows, Index width, const T* dy, const T* gain, const T* norm
     }
   });
   std::fill_n(sums, 2 * width, T{0});
-  for (Index piece = 0; piece < pieces.count; ++piece)
-    for (Index i = 0; i < 2 * width; ++i) sums[i] += parts.data()[piece * 2 * width + i];
+  for (Index chunk = 0; chunk < chunks.count; ++chunk)
+    for (Index i = 0; i < 2 * width; ++i) sums[i] += partial_sums.data()[chunk * 2 * width + i];
 }
 
 struct LayerNormBackward : Normalised {
@@ -116,18 +121,18 @@ struct RmsNormBackward : Normalised {
       return create(dy.shape(), dy.dtype(), [&]<class T>(T* dx) {
         const T *d = elements(dy, dx), *g = elements(gain, dx), *hat = elements(rows, dx);
         const T* inverse = elements(inverses, dx);
-        parallel_for(
-            partition(count(), width() * rms_norm_cost), [=, width = width()](Index begin, Index end) {
-              for (Index row = begin; row < end; ++row) {
-                const Index first = row * width;
-                const T mean =
-                    kernels::sum_row<T>(
-                        width, [=](auto at) { return at(g) * at(d + first) * at(hat + first); }) /
-                    static_cast<T>(width);
-                for (Index i = 0; i < width; ++i)
-                  dx[first + i] = inverse[row] * (g[i] * d[first + i] - hat[first + i] * mean);
-              }
-            });
+        parallel_for(partition(count(), width() * rms_norm_cost), [=, width = width()](Index begin,
+                                                                                       Index end) {
+          for (Index row = begin; row < end; ++row) {
+            const Index first = row * width;
+            const T mean =
+                kernels::sum_row<T>(
+                    width, [=](auto at) { return at(g) * at(d + first) * at(hat + first); }) /
+                static_cast<T>(width);
+            for (Index i = 0; i < width; ++i)
+              dx[first + i] = inverse[row] * (g[i] * d[first + i] - hat[first + i] * mean);
+          }
+        });
       });
     });
     inputs.add(1, [&] { return sum_to(multiply(dy, rows), {width()}); });
@@ -145,12 +150,13 @@ Tensor layer_norm(const Tensor& x, const Tensor& gain, const Tensor& bias, doubl
           "[layer_norm] input {} needs gain and bias of its last size, got {} and {}", x.shape(),
           gain.shape(), bias.shape());
   const Index rows = x.size() / width;
-  LayerNormBackward kept{{Tensor::empty(x.shape(), x.dtype()), Tensor::empty({rows}, x.dtype()),
-                          gain.detach(), bias.detach()}};
+  LayerNormBackward saved{{Tensor::empty(x.shape(), x.dtype()), Tensor::empty({rows}, x.dtype()),
+                           gain.detach(), bias.detach()}};
   const Tensor y = create(x.shape(), x.dtype(), [&]<class T>(T* to) {
     const T *from = elements(x, to), *g = elements(gain, to);
     const T* b = bias ? elements(bias, to) : nullptr;
-    T *hat = kept.rows.mutable_data<T>().data(), *inverse = kept.inverses.mutable_data<T>().data();
+    T *hat = saved.rows.mutable_data<T>().data(),
+      *inverse = saved.inverses.mutable_data<T>().data();
     parallel_for(partition(rows, width * layer_norm_cost), [=](Index begin, Index end) {
       for (Index row = begin; row < end; ++row) {
         const T* in = from + row * width;
@@ -167,7 +173,7 @@ Tensor layer_norm(const Tensor& x, const Tensor& gain, const Tensor& bias, doubl
       }
     });
   });
-  return record("layer_norm", y, {x, gain, bias}, std::move(kept));
+  return record("layer_norm", y, {x, gain, bias}, std::move(saved));
 }
 
 Tensor rms_norm(const Tensor& x, const Tensor& gain, double epsilon) {
@@ -177,11 +183,12 @@ Tensor rms_norm(const Tensor& x, const Tensor& gain, double epsilon) {
   require(width > 0 && gain.shape() == Shape{width},
           "[rms_norm] input {} needs a gain of its last size, got {}", x.shape(), gain.shape());
   const Index rows = x.size() / width;
-  RmsNormBackward kept{
+  RmsNormBackward saved{
       {Tensor::empty(x.shape(), x.dtype()), Tensor::empty({rows}, x.dtype()), gain.detach(), {}}};
   const Tensor y = create(x.shape(), x.dtype(), [&]<class T>(T* to) {
     const T *from = elements(x, to), *g = elements(gain, to);
-    T *hat = kept.rows.mutable_data<T>().data(), *inverse = kept.inverses.mutable_data<T>().data();
+    T *hat = saved.rows.mutable_data<T>().data(),
+      *inverse = saved.inverses.mutable_data<T>().data();
     parallel_for(partition(rows, width * rms_norm_cost), [=](Index begin, Index end) {
       for (Index row = begin; row < end; ++row) {
         const Index first = row * width;
@@ -194,7 +201,7 @@ Tensor rms_norm(const Tensor& x, const Tensor& gain, double epsilon) {
       }
     });
   });
-  return record("rms_norm", y, {x, gain}, std::move(kept));
+  return record("rms_norm", y, {x, gain}, std::move(saved));
 }
 
 }  // namespace qkv

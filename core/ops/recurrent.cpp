@@ -16,44 +16,40 @@ using namespace detail;
 using kernels::gemm;
 using kernels::Matrix;
 
-/// One sequence at one time: gates [G H], and of width H what the cell remembers and puts out, now
-/// and one step before.
+/// One sequence at one time step: gates [G H], the hidden state h [H] and the auxiliary values
+/// [H], now and one step before. The latter are c, the cell state, of an LSTM, and of a GRU's
+/// candidate n the term h' W_hn^T + b_hn, which its reset gate multiplies.
 template <class T>
-struct Moment {
-  T *gates, *memory, *h;
-  const T *memory_before, *h_before;
+struct TimeStep {
+  T *gates, *aux, *h;
+  const T *aux_before, *h_before;
 };
 
-/// Derivatives at one time. `h` and `memory` hold those of this step's state and are replaced by
-/// what the cell hands to the step before, apart from what flows through the hidden weights.
+/// Gradients at one time step. A cell's backward reads in `h` and `aux` those of this step's state
+/// and overwrites them by those of the state before, apart from the term through the hidden
+/// weights.
 template <class T>
-struct MomentGradient {
-  T* gates;         ///< written: by the gates' inputs x W_ih^T + b_ih
-  T* hidden_gates;  ///< written: by h_before W_hh^T + b_hh
-  T *h, *memory;
+struct TimeStepGradient {
+  T* gates;         ///< written: with respect to x W_ih^T + b_ih
+  T* hidden_gates;  ///< written: with respect to h' W_hh^T + b_hh
+  T *h, *aux;
 };
 
-template <class T>
-T sigmoid(T v) {
-  return 1 / (1 + math::exp(-v));
-}
-
-// A cell turns the sums of its gates into what they let through, in place, and computes its state.
-// The last `own_gates` of its gates do not add up the input's and the hidden state's share, but
-// find the latter in `memory`. Between two steps it keeps `state_rows` rows: h and an lstm's cell
-// state.
+// A cell overwrites the sums i + h of its gates by their activations and computes its state. The
+// last `separate_gates` of its gates hold i alone, and h is in `aux`. Its state has `state_rows`
+// rows: h and an LSTM's cell state c.
 
 struct Rnn {
   static constexpr std::string_view name = "rnn";
   static constexpr Index state_rows = 1;
-  static constexpr Index gates = 1, own_gates = 0;
+  static constexpr Index gates = 1, separate_gates = 0;
 
   template <class T>
-  static void forward(Index n, const Moment<T>& at) {
+  static void forward(Index n, const TimeStep<T>& at) {
     for (Index i = 0; i < n; ++i) at.h[i] = math::tanh(at.gates[i]);
   }
   template <class T>
-  static void backward(Index n, const Moment<const T>& at, const MomentGradient<T>& d) {
+  static void backward(Index n, const TimeStep<const T>& at, const TimeStepGradient<T>& d) {
     for (Index i = 0; i < n; ++i) {
       d.gates[i] = d.h[i] * (1 - at.h[i] * at.h[i]);
       d.h[i] = 0;
@@ -64,31 +60,31 @@ struct Rnn {
 struct Lstm {
   static constexpr std::string_view name = "lstm";
   static constexpr Index state_rows = 2;
-  static constexpr Index gates = 4, own_gates = 0;
+  static constexpr Index gates = 4, separate_gates = 0;
 
   template <class T>
-  static void forward(Index n, const Moment<T>& at) {
+  static void forward(Index n, const TimeStep<T>& at) {
     T *in = at.gates, *forget = in + n, *candidate = forget + n, *out = candidate + n;
     for (Index i = 0; i < n; ++i) {
-      in[i] = sigmoid(in[i]);
-      forget[i] = sigmoid(forget[i]);
+      in[i] = math::logistic(in[i]);
+      forget[i] = math::logistic(forget[i]);
       candidate[i] = math::tanh(candidate[i]);
-      out[i] = sigmoid(out[i]);
-      at.memory[i] = forget[i] * at.memory_before[i] + in[i] * candidate[i];
-      at.h[i] = out[i] * math::tanh(at.memory[i]);
+      out[i] = math::logistic(out[i]);
+      at.aux[i] = forget[i] * at.aux_before[i] + in[i] * candidate[i];
+      at.h[i] = out[i] * math::tanh(at.aux[i]);
     }
   }
   template <class T>
-  static void backward(Index n, const Moment<const T>& at, const MomentGradient<T>& d) {
+  static void backward(Index n, const TimeStep<const T>& at, const TimeStepGradient<T>& d) {
     const T *in = at.gates, *forget = in + n, *candidate = forget + n, *out = candidate + n;
     for (Index i = 0; i < n; ++i) {
-      const T bounded = math::tanh(at.memory[i]);
-      const T dc = d.memory[i] + d.h[i] * out[i] * (1 - bounded * bounded);
+      const T bounded = math::tanh(at.aux[i]);
+      const T dc = d.aux[i] + d.h[i] * out[i] * (1 - bounded * bounded);
       d.gates[i] = dc * candidate[i] * in[i] * (1 - in[i]);
-      d.gates[n + i] = dc * at.memory_before[i] * forget[i] * (1 - forget[i]);
+      d.gates[n + i] = dc * at.aux_before[i] * forget[i] * (1 - forget[i]);
       d.gates[2 * n + i] = dc * in[i] * (1 - candidate[i] * candidate[i]);
       d.gates[3 * n + i] = d.h[i] * bounded * out[i] * (1 - out[i]);
-      d.memory[i] = dc * forget[i];
+      d.aux[i] = dc * forget[i];
       d.h[i] = 0;
     }
   }
@@ -97,24 +93,24 @@ struct Lstm {
 struct Gru {
   static constexpr std::string_view name = "gru";
   static constexpr Index state_rows = 1;
-  static constexpr Index gates = 3, own_gates = 1;
+  static constexpr Index gates = 3, separate_gates = 1;
 
   template <class T>
-  static void forward(Index n, const Moment<T>& at) {
+  static void forward(Index n, const TimeStep<T>& at) {
     T *reset = at.gates, *update = reset + n, *candidate = update + n;
     for (Index i = 0; i < n; ++i) {
-      reset[i] = sigmoid(reset[i]);
-      update[i] = sigmoid(update[i]);
-      candidate[i] = math::tanh(candidate[i] + reset[i] * at.memory[i]);
+      reset[i] = math::logistic(reset[i]);
+      update[i] = math::logistic(update[i]);
+      candidate[i] = math::tanh(candidate[i] + reset[i] * at.aux[i]);
       at.h[i] = (1 - update[i]) * candidate[i] + update[i] * at.h_before[i];
     }
   }
   template <class T>
-  static void backward(Index n, const Moment<const T>& at, const MomentGradient<T>& d) {
+  static void backward(Index n, const TimeStep<const T>& at, const TimeStepGradient<T>& d) {
     const T *reset = at.gates, *update = reset + n, *candidate = update + n;
     for (Index i = 0; i < n; ++i) {
       const T dn = d.h[i] * (1 - update[i]) * (1 - candidate[i] * candidate[i]);
-      d.gates[i] = dn * at.memory[i] * reset[i] * (1 - reset[i]);
+      d.gates[i] = dn * at.aux[i] * reset[i] * (1 - reset[i]);
       d.gates[n + i] = d.h[i] * (at.h_before[i] - candidate[i]) * update[i] * (1 - update[i]);
       d.gates[2 * n + i] = dn;
       d.hidden_gates[i] = d.gates[i];
@@ -125,18 +121,18 @@ struct Gru {
   }
 };
 
-/// Sizes of one call, and in which order it goes through time.
+/// Sizes of one call, and its direction in time.
 struct Sequences {
   Index batch, time, width;
   Indices lengths;
   bool reverse;
-  Index last_rows = 0;  ///< rows of the last state that follow each sequence's states in the result
+  Index last_rows = 0;  ///< rows of the last state after each sequence's states in the result
 
-  /// Sequences that one thread takes together, so that its matrix products are worth their while.
-  Chunks pieces() const { return {batch, std::max<Index>(batch / 16, 1)}; }
+  /// Chunks of sequences that are large enough to amortise their matrix products.
+  Chunks chunks() const { return {batch, std::max<Index>(batch / 16, 1)}; }
   Index position(Index step) const { return reverse ? time - 1 - step : step; }
   Index before(Index t) const { return reverse ? t + 1 : t - 1; }
-  /// Whether a state comes in and the last one goes out: padding passes it on.
+  /// Whether there is an initial state and the last one is a result: it is copied through padding.
   bool has_state() const { return last_rows > 0; }
   Index length(Index b) const {
     return lengths.size() ? lengths.data()[static_cast<std::size_t>(b)] : time;
@@ -165,75 +161,74 @@ Sequences checked(const Tensor& x, const RecurrentWeights& w, const Indices& len
   return {x.dim(0), x.dim(1), width, lengths, reverse};
 }
 
-/// What a forward pass leaves for the backward pass.
+/// What forward saves for backward.
 struct Trace {
-  Tensor gates;   ///< [B, T, G H]
-  Tensor memory;  ///< [B, T, H]
-  Tensor h;       ///< [B, T, H]
+  Tensor gates;  ///< [B, T, G H]
+  Tensor aux;    ///< [B, T, H], see TimeStep
+  Tensor h;      ///< [B, T, H]
 };
 
-/// The state before the first step; `stride` 0: zeros, one row for all sequences.
+/// The initial state; `stride` 0: one row of zeros for all sequences.
 template <class T>
 struct Start {
-  const T *h, *memory;
+  const T *h, *c;
   Index stride;
 };
 
 /// The elements of a trace.
 template <class T>
 struct TraceData {
-  T *gates, *memory, *h;
+  T *gates, *aux, *h;
   Index columns, width;
 
-  /// Of row `row` of [B T], with the state one step earlier.
-  Moment<T> at(Index row, const T* memory_before, const T* h_before) const {
-    return {gates + row * columns, memory + row * width, h + row * width, memory_before, h_before};
+  /// Row `row` of [B T], with the state of the step before.
+  TimeStep<T> at(Index row, const T* aux_before, const T* h_before) const {
+    return {gates + row * columns, aux + row * width, h + row * width, aux_before, h_before};
   }
 };
 
 template <class Cell, class T>
 void run_forward(const Sequences& s, const TraceData<T>& trace, const Start<T>& start,
                  const T* hidden, const T* hidden_bias, Index begin, Index end) {
-  const Index n = s.width, columns = trace.columns, own = Cell::own_gates * n,
-              joint = columns - own, rows = end - begin;
+  const Index n = s.width, columns = trace.columns, separate = Cell::separate_gates * n,
+              joint = columns - separate, rows = end - begin;
   for (Index step = 0; step < s.time; ++step) {
     const Index t = s.position(step), first = begin * s.time + t,
                 first_before = begin * s.time + s.before(t);
-    for (Index b = 0; own && b < rows; ++b)
-      std::copy_n(hidden_bias + joint, n, trace.memory + (first + b * s.time) * n);
+    for (Index b = 0; separate && b < rows; ++b)
+      std::copy_n(hidden_bias + joint, n, trace.aux + (first + b * s.time) * n);
     if (step > 0 || start.stride > 0) {
       const Matrix<const T> h = step ? Matrix<const T>{trace.h + first_before * n, s.time * n}
                                      : Matrix<const T>{start.h + begin * n, n};
       gemm(rows, joint, n, T{1}, h, {hidden, n, true}, T{1},
            Matrix<T>{trace.gates + first * columns, s.time * columns});
-      if (own)
-        gemm(rows, own, n, T{1}, h, {hidden + joint * n, n, true}, T{1},
-             Matrix<T>{trace.memory + first * n, s.time * n});
+      if (separate)
+        gemm(rows, separate, n, T{1}, h, {hidden + joint * n, n, true}, T{1},
+             Matrix<T>{trace.aux + first * n, s.time * n});
     }
     for (Index b = 0; b < rows; ++b) {
       const Index row = first + b * s.time, before = first_before + b * s.time;
-      const T* memory =
-          step ? trace.memory + before * n : start.memory + (begin + b) * start.stride;
+      const T* aux = step ? trace.aux + before * n : start.c + (begin + b) * start.stride;
       const T* h = step ? trace.h + before * n : start.h + (begin + b) * start.stride;
       if (!s.is_padding(begin + b, t)) {
-        Cell::forward(n, trace.at(row, memory, h));
+        Cell::forward(n, trace.at(row, aux, h));
       } else if (s.has_state()) {
         std::copy_n(h, n, trace.h + row * n);
-        if (Cell::state_rows > 1) std::copy_n(memory, n, trace.memory + row * n);
+        if (Cell::state_rows > 1) std::copy_n(aux, n, trace.aux + row * n);
       } else {
         std::fill_n(trace.h + row * n, n, T{0});
-        std::fill_n(trace.memory + row * n, n, T{0});
+        std::fill_n(trace.aux + row * n, n, T{0});
       }
     }
   }
 }
 
-/// What goes into backward and comes out of it.
+/// Operands and results of backward.
 template <class T>
 struct SequenceGradient {
-  const T* dy;                ///< [B, T + last rows, H]
-  T *gates, *hidden_gates;    ///< as in `MomentGradient`, [B, T, G H]
-  T *start_h, *start_memory;  ///< of the initial state, [B, H]; both start at 0
+  const T* dy;              ///< [B, T + last rows, H]
+  T *gates, *hidden_gates;  ///< as in `TimeStepGradient`, [B, T, G H]
+  T *start_h, *start_c;     ///< of the initial state, [B, H]; both start at 0
 };
 
 template <class Cell, class T>
@@ -241,19 +236,19 @@ void run_backward(const Sequences& s, const TraceData<const T>& trace, const Sta
                   const T* hidden, const SequenceGradient<T>& d_all, Index begin, Index end) {
   const Index n = s.width, columns = trace.columns, rows = end - begin;
   const Index dy_rows = s.time + s.last_rows;
-  T *dh = d_all.start_h + begin * n, *dmemory = d_all.start_memory + begin * n;
+  T *dh = d_all.start_h + begin * n, *dc_start = d_all.start_c + begin * n;
   for (Index b = 0; b < rows && s.has_state(); ++b) {
     const T* last = d_all.dy + ((begin + b) * dy_rows + s.time) * n;
     std::copy_n(last, n, dh + b * n);
-    if (s.last_rows > 1) std::copy_n(last + n, n, dmemory + b * n);
+    if (s.last_rows > 1) std::copy_n(last + n, n, dc_start + b * n);
   }
   for (Index step = s.time - 1; step >= 0; --step) {
     const Index t = s.position(step), first = begin * s.time + t,
                 first_before = begin * s.time + s.before(t);
     for (Index b = 0; b < rows; ++b) {
       const Index row = first + b * s.time, before = first_before + b * s.time;
-      const MomentGradient<T> d{d_all.gates + row * columns, d_all.hidden_gates + row * columns,
-                                dh + b * n, dmemory + b * n};
+      const TimeStepGradient<T> d{d_all.gates + row * columns, d_all.hidden_gates + row * columns,
+                                  dh + b * n, dc_start + b * n};
       if (s.is_padding(begin + b, t)) {
         std::fill_n(d.gates, columns, T{0});
         std::fill_n(d.hidden_gates, columns, T{0});
@@ -262,7 +257,7 @@ void run_backward(const Sequences& s, const TraceData<const T>& trace, const Sta
         for (Index i = 0; i < n; ++i) d.h[i] += dy[i];
         const Index at_start = (begin + b) * start.stride;
         Cell::backward(n,
-                       trace.at(row, step ? trace.memory + before * n : start.memory + at_start,
+                       trace.at(row, step ? trace.aux + before * n : start.c + at_start,
                                 step ? trace.h + before * n : start.h + at_start),
                        d);
       }
@@ -273,7 +268,7 @@ void run_backward(const Sequences& s, const TraceData<const T>& trace, const Sta
   }
 }
 
-/// h of the step before at every time.
+/// h of the step before at every time step.
 Tensor shifted(const Tensor& h, const Tensor& start, const Sequences& s) {
   const Tensor first = s.has_state() ? start : Tensor::zeros({s.batch, s.width}, h.dtype());
   const Tensor row = first.with_shape({s.batch, 1, s.width});
@@ -285,18 +280,18 @@ Tensor shifted(const Tensor& h, const Tensor& start, const Sequences& s) {
 Tensor with_last_state(const Trace& trace, const Sequences& s) {
   const Index n = s.width, last = s.position(s.time - 1);
   return create({s.batch, s.time + s.last_rows, n}, trace.h.dtype(), [&]<class T>(T* y) {
-    const T *h = elements(trace.h, y), *memory = elements(trace.memory, y);
+    const T *h = elements(trace.h, y), *aux = elements(trace.aux, y);
     for (Index b = 0; b < s.batch; ++b) {
       const Index row = b * s.time, length = s.length(b);
       y = std::copy_n(h + row * n, length * n, y);
       y = std::fill_n(y, (s.time - length) * n, T{0});
       y = std::copy_n(h + (row + last) * n, n, y);
-      if (s.last_rows > 1) y = std::copy_n(memory + (row + last) * n, n, y);
+      if (s.last_rows > 1) y = std::copy_n(aux + (row + last) * n, n, y);
     }
   });
 }
 
-/// x, or the states before each step, with zeros in padding, where they may be infinite or NaN.
+/// x, or the states before each step, with zeros in padding, which may hold Inf or NaN.
 Tensor without_padding(const Tensor& x, const Sequences& s) {
   if (s.lengths.size() == 0) return x;
   const Index width = x.dim(2);
@@ -311,26 +306,26 @@ Tensor without_padding(const Tensor& x, const Sequences& s) {
 
 template <class T>
 TraceData<T> data_of(Trace& trace) {
-  return {trace.gates.mutable_data<T>().data(), trace.memory.mutable_data<T>().data(),
+  return {trace.gates.mutable_data<T>().data(), trace.aux.mutable_data<T>().data(),
           trace.h.mutable_data<T>().data(), trace.gates.dim(2), trace.h.dim(2)};
 }
 
 template <class T>
 TraceData<const T> data_of(const Trace& trace) {
-  return {trace.gates.data<T>().data(), trace.memory.data<T>().data(), trace.h.data<T>().data(),
+  return {trace.gates.data<T>().data(), trace.aux.data<T>().data(), trace.h.data<T>().data(),
           trace.gates.dim(2), trace.h.dim(2)};
 }
 
-/// The hidden bias of the gates that add it to the input's; zeros for the others.
+/// The hidden bias, with zeros for separate gates.
 template <class Cell>
 Tensor joint_bias(const Tensor& bias, Index width) {
-  if (Cell::own_gates == 0) return bias;
+  if (Cell::separate_gates == 0) return bias;
   return concatenate({slice(bias, 0, 0, bias.dim(0) - width), Tensor::zeros({width}, bias.dtype())},
                      0);
 }
 
-/// `initial` as constants, with zeros in place of empty tensors; null where no state comes in: then
-/// one row of zeros serves all sequences.
+/// `initial` as constants, with zeros in place of empty tensors; null: one row of zeros for all
+/// sequences.
 RecurrentState start_of(const Sequences& s, const RecurrentState* initial, DType dtype) {
   const auto given = [&](const Tensor& x) {
     return x ? x.detach() : Tensor::zeros({s.batch, s.width}, dtype);
@@ -358,7 +353,7 @@ void require_state(const Sequences& s, const Tensor& x, const RecurrentState& in
   }
 }
 
-/// The states [B, T, H] or, from an `initial` state, what `with_last_state` makes of them.
+/// The states [B, T, H] or, from an `initial` state, the result of `with_last_state`.
 template <class Cell>
 Tensor recurrent(const Tensor& x, const RecurrentWeights& weights, const Indices& lengths,
                  bool reverse, const RecurrentState* initial = nullptr) {
@@ -380,7 +375,7 @@ Tensor recurrent(const Tensor& x, const RecurrentWeights& weights, const Indices
     const TraceData<T> data = data_of<T>(trace);
     const Start<T> from = data_of<T>(start, s);
     const T *w = hidden.data<T>().data(), *b = bias.data<T>().data();
-    parallel_for(s.pieces(), [&, w, b](Index begin, Index end) {
+    parallel_for(s.chunks(), [&, w, b](Index begin, Index end) {
       run_forward<Cell>(s, data, from, w, b, begin, end);
     });
   });
@@ -392,19 +387,19 @@ Tensor recurrent(const Tensor& x, const RecurrentWeights& weights, const Indices
       [=, x = x.detach()](const Tensor& dy, InputGradients& inputs) {
         const Shape flat{s.batch * s.time, Cell::gates * s.width};
         Tensor dgates = Tensor::empty(flat, dy.dtype());
-        Tensor dhidden = Cell::own_gates ? Tensor::empty(flat, dy.dtype()) : dgates;
+        Tensor dhidden = Cell::separate_gates ? Tensor::empty(flat, dy.dtype()) : dgates;
         Tensor dh = Tensor::zeros({s.batch, s.width}, dy.dtype());
-        Tensor dmemory = Tensor::zeros({s.batch, s.width}, dy.dtype());
+        Tensor dc_start = Tensor::zeros({s.batch, s.width}, dy.dtype());
         dispatch(dy.dtype(), [&](auto zero) {
           using T = decltype(zero);
           const TraceData<const T> data = data_of<T>(trace);
           const Start<T> from = data_of<T>(start, s);
           const T* w = hidden.data<T>().data();
-          // Of some cells dgates and dhidden are the same.
+          // Of cells without separate gates dgates and dhidden share their buffer.
           const auto to = [](Tensor& d) { return d.shared_mutable_data<T>().data(); };
           const SequenceGradient<T> d{dy.data<T>().data(), to(dgates), to(dhidden), to(dh),
-                                      to(dmemory)};
-          parallel_for(s.pieces(), [&, w](Index begin, Index end) {
+                                      to(dc_start)};
+          parallel_for(s.chunks(), [&, w](Index begin, Index end) {
             run_backward<Cell>(s, data, from, w, d, begin, end);
           });
         });
@@ -421,7 +416,7 @@ Tensor recurrent(const Tensor& x, const RecurrentWeights& weights, const Indices
         inputs.add(3, [&] { return sum_to(dgates, {flat[1]}); });
         inputs.add(4, [&] { return sum_to(dhidden, {flat[1]}); });
         inputs.add(5, std::move(dh));
-        inputs.add(6, std::move(dmemory));
+        inputs.add(6, std::move(dc_start));
       });
 }
 

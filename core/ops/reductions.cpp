@@ -16,14 +16,14 @@ using namespace detail;
 /// y[o, i] = scale sum over l of x[o, l, i]; each sum is taken in float64.
 template <class T>
 void sum_rows(const T* x, T* y, const AxisView& view, double scale) {
-  constexpr Index side_by_side = 64;
-  const Index runs = (view.inner + side_by_side - 1) / side_by_side;
-  parallel_for(partition(view.outer * runs, view.length * side_by_side), [=](Index begin,
+  constexpr Index most_columns = 64;
+  const Index runs = (view.inner + most_columns - 1) / most_columns;
+  parallel_for(partition(view.outer * runs, view.length * most_columns), [=](Index begin,
                                                                              Index end) {
     for (Index run = begin; run < end; ++run) {
-      const Index first = run % runs * side_by_side, o = run / runs;
-      const Index count = std::min(side_by_side, view.inner - first);
-      std::array<double, side_by_side> sums{};
+      const Index first = run % runs * most_columns, o = run / runs;
+      const Index count = std::min(most_columns, view.inner - first);
+      std::array<double, most_columns> sums{};
       for (Index l = 0; l < view.length; ++l) {
         const T* row = x + (o * view.length + l) * view.inner + first;
         for (Index i = 0; i < count; ++i)
@@ -35,7 +35,7 @@ void sum_rows(const T* x, T* y, const AxisView& view, double scale) {
   });
 }
 
-/// scale(number of terms) times the sum; the adjoint repeats dy.
+/// scale_of(number of terms) times the sum; the adjoint repeats dy.
 template <class Scale>
 Tensor scaled_sum(std::string_view op, const Tensor& x, const Axes& axes, bool keep,
                   Scale scale_of) {
@@ -102,11 +102,12 @@ Tensor mean(const Tensor& x, const Axes& axes, bool keep) {
 
 Tensor variance(const Tensor& x, const Axes& axes, bool keep, Index correction) {
   const Index terms = reduction_view("variance", x, axes, keep).view.length;
-  require<ValueError>(terms > correction,
-                      "[variance] shape {} has {} numbers along the axes; correction {} needs more",
-                      x.shape(), terms, correction);
-  const Tensor deviation = x - mean(x, axes, true);
-  return sum(deviation * deviation, axes, keep) * reciprocal(terms - correction);
+  require<ValueError>(
+      terms > correction,
+      "[variance] shape {} has {} elements along the axes; correction {} needs more", x.shape(),
+      terms, correction);
+  const Tensor centered = x - mean(x, axes, true);
+  return sum(centered * centered, axes, keep) * reciprocal(terms - correction);
 }
 
 Tensor masked_mean(const Tensor& x, const Indices& lengths) {

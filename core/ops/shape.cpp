@@ -146,58 +146,58 @@ Tensor slice(const Tensor& x, int axis, Index begin, Index end, Index step) {
                 });
 }
 
-Tensor concatenate(const std::vector<Tensor>& parts, int axis) {
-  require(!parts.empty(), "[concatenate] needs at least one tensor");
-  const Tensor& first = parts.front();
+Tensor concatenate(const std::vector<Tensor>& tensors, int axis) {
+  require(!tensors.empty(), "[concatenate] needs at least one tensor");
+  const Tensor& first = tensors.front();
   const int normal = normal_axis("concatenate", axis, first.shape());
   std::vector<Index> begins = {0};
-  for (const Tensor& part : parts) {
-    require_same_dtype("concatenate", first, part);
-    require(part.rank() == first.rank() &&
-                with_size(part.shape(), normal, 0) == with_size(first.shape(), normal, 0),
+  for (const Tensor& tensor : tensors) {
+    require_same_dtype("concatenate", first, tensor);
+    require(tensor.rank() == first.rank() &&
+                with_size(tensor.shape(), normal, 0) == with_size(first.shape(), normal, 0),
             "[concatenate] shapes {} and {} differ in another axis than {}", first.shape(),
-            part.shape(), axis);
-    begins.push_back(begins.back() + part.shape()[normal]);
+            tensor.shape(), axis);
+    begins.push_back(begins.back() + tensor.shape()[normal]);
   }
   const Shape shape = with_size(first.shape(), normal, begins.back());
   const Tensor y = create(shape, first.dtype(), [&]<class T>(T* joined) {
-    for (std::size_t i = 0; i < parts.size(); ++i)
-      copy_rows(elements(parts[i], joined), {axis_view(parts[i].shape(), normal)}, joined,
+    for (std::size_t i = 0; i < tensors.size(); ++i)
+      copy_rows(elements(tensors[i], joined), {axis_view(tensors[i].shape(), normal)}, joined,
                 {axis_view(shape, normal), begins[i]}, begins[i + 1] - begins[i]);
   });
-  return record("concatenate", y, parts, [=](const Tensor& dy, InputGradients& inputs) {
+  return record("concatenate", y, tensors, [=](const Tensor& dy, InputGradients& inputs) {
     for (std::size_t i = 0; i + 1 < begins.size(); ++i)
       inputs.add(i, [&] { return sliced(dy, normal, begins[i], begins[i + 1]); });
   });
 }
 
-Tensor stack(const std::vector<Tensor>& parts, int axis) {
-  require(!parts.empty(), "[stack] needs at least one tensor");
-  const Shape& first = parts.front().shape();
+Tensor stack(const std::vector<Tensor>& tensors, int axis) {
+  require(!tensors.empty(), "[stack] needs at least one tensor");
+  const Shape& first = tensors.front().shape();
   std::vector<Index> sizes(first.begin(), first.end());
   sizes.push_back(1);
-  const int place = normal_axis("stack", axis, Shape(sizes));
-  std::rotate(sizes.begin() + place, sizes.end() - 1, sizes.end());
+  const int normal = normal_axis("stack", axis, Shape(sizes));
+  std::rotate(sizes.begin() + normal, sizes.end() - 1, sizes.end());
   std::vector<Tensor> rows;
-  for (const Tensor& part : parts) {
-    require_same_dtype("stack", parts.front(), part);
-    require(part.shape() == first, "[stack] shapes {} and {} differ", first, part.shape());
-    rows.push_back(reshape(part, Shape(sizes)));
+  for (const Tensor& tensor : tensors) {
+    require_same_dtype("stack", tensors.front(), tensor);
+    require(tensor.shape() == first, "[stack] shapes {} and {} differ", first, tensor.shape());
+    rows.push_back(reshape(tensor, Shape(sizes)));
   }
-  return concatenate(rows, place);
+  return concatenate(rows, normal);
 }
 
-std::vector<Tensor> split(const Tensor& x, int axis, Index parts) {
+std::vector<Tensor> split(const Tensor& x, int axis, Index chunks) {
   const Index length = x.shape()[normal_axis("split", axis, x.shape())];
-  require<ValueError>(parts >= 1, "[split] shape {} cannot be split into {} parts", x.shape(),
-                      parts);
-  if (length == 0) return std::vector<Tensor>(static_cast<std::size_t>(parts), x);
-  return split_by_size(x, axis, (length + parts - 1) / parts);
+  require<ValueError>(chunks >= 1, "[split] shape {} cannot be split into {} chunks", x.shape(),
+                      chunks);
+  if (length == 0) return std::vector<Tensor>(static_cast<std::size_t>(chunks), x);
+  return split_by_size(x, axis, (length + chunks - 1) / chunks);
 }
 
 std::vector<Tensor> split_by_size(const Tensor& x, int axis, Index size) {
   const Index length = x.shape()[normal_axis("split_by_size", axis, x.shape())];
-  require<ValueError>(size >= 1, "[split_by_size] shape {} cannot be split into parts of size {}",
+  require<ValueError>(size >= 1, "[split_by_size] shape {} cannot be split into slices of size {}",
                       x.shape(), size);
   std::vector<Tensor> result;
   Index begin = 0;

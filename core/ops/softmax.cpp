@@ -12,7 +12,7 @@ namespace {
 
 using namespace detail;
 
-/// x with two axes exchanged.
+/// x with two axes transposed.
 Tensor swapped(const Tensor& x, int a, int b) {
   std::array<int, Shape::max_rank> axes{};
   std::iota(axes.begin(), axes.end(), 0);
@@ -20,7 +20,7 @@ Tensor swapped(const Tensor& x, int a, int b) {
   return permute(x, std::span(axes).first(static_cast<std::size_t>(x.rank())));
 }
 
-/// What the exponentials of n elements `step` apart are divided by.
+/// The softmax normaliser of n elements `step` apart.
 template <class T>
 kernels::Normaliser<T> normaliser(const T* x, Index n, Index step) {
   T max = -std::numeric_limits<T>::infinity();
@@ -48,20 +48,21 @@ Tensor softmax(const Tensor& x, int axis) {
     });
   });
   return record("softmax", y, {x}, [=](const Tensor& dy, InputGradients& inputs) {
-    inputs.add(0, create(y.shape(), y.dtype(), [&]<class T>(T* dx) {
-                 const T *from_y = elements(y, dx), *from_dy = elements(dy, dx);
-                 parallel_for(partition(rows, width * kernels::softmax_cost), [=](Index begin, Index end) {
-                   for (Index row = begin * width; row < end * width; row += width)
-                     kernels::softmax_row_backward(from_y + row, from_dy + row, dx + row, width);
-                 });
-               }));
+    inputs.add(
+        0, create(y.shape(), y.dtype(), [&]<class T>(T* dx) {
+          const T *from_y = elements(y, dx), *from_dy = elements(dy, dx);
+          parallel_for(partition(rows, width * kernels::softmax_cost), [=](Index begin, Index end) {
+            for (Index row = begin * width; row < end * width; row += width)
+              kernels::softmax_row_backward(from_y + row, from_dy + row, dx + row, width);
+          });
+        }));
   });
 }
 
 Tensor log_softmax(const Tensor& x, int axis) {
   require(x.rank() >= 1, "[log_softmax] needs at least one axis, got a scalar");
   if (x.shape()[normal_axis("log_softmax", axis, x.shape())] == 0) return x;
-  // A shift changes nothing but the rounding, which is finest near 0.
+  // Softmax does not depend on a shift, and rounding errors are smallest near 0.
   const Tensor shifted = x - max(x.detach(), axis, true);
   return shifted - logsumexp(shifted, axis, true);
 }

@@ -2,11 +2,8 @@
 #include "core/ops/elementwise.h"
 
 namespace qkv {
-namespace {
 
 using namespace detail;
-
-}  // namespace
 
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
   require_same_dtype("where", condition, a);

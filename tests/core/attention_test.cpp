@@ -27,7 +27,7 @@ struct Drawn {
   AttentionOptions options() const { return {.heads = heads, .scale = 0.7}; }
 };
 
-/// Sizes around a vector of `width` elements, where blocks and parts of blocks begin and end.
+/// Sizes around a vector of `width` elements, where blocks and tiles begin and end.
 Drawn drawn_case(std::uint64_t number, Index width) {
   const Random random(3, Purpose::testing, number);
   Drawn d{drawn(random, 0, 1, 9),

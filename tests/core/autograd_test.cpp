@@ -55,14 +55,14 @@ TEST_CASE("a chain of 100,000 ops overflows the stack neither in backward nor wh
   CHECK(gradients_of(kept).of(a).item() == 1);
 }
 
-TEST_CASE("a graph that somebody still holds can be walked again") {
+TEST_CASE("a graph that is still held can be walked again") {
   const Parameter a = number(3);
   const Tensor y = a * a;
   CHECK(gradients_of(y).of(a).item() == 6);
   CHECK(gradients_of(y).of(a).item() == 6);
 }
 
-TEST_CASE("a walk that ends in an exception leaves the graph sound") {
+TEST_CASE("a walk that ends in an exception leaves the graph valid") {
   const Parameter a = number(3);
   bool fail = true;
   const Tensor b = record("fails once", Tensor::scalar(1, DType::float64), {a},

@@ -11,7 +11,7 @@
 
 namespace qkv::tests {
 
-TEST_CASE("a warm pool serves equal steps without asking the system") {
+TEST_CASE("a warm pool serves equal steps without system allocations") {
   MemoryPool pool;
   const MemoryPool::Use use(pool);
   const auto step = [] {
@@ -26,7 +26,7 @@ TEST_CASE("a warm pool serves equal steps without asking the system") {
   CHECK(pool.system_allocations() == before);
 }
 
-TEST_CASE("a pool's block is large enough for every size and stays its owner's until released") {
+TEST_CASE("a pool's block is large enough for every size and is not reused until released") {
   MemoryPool pool;
   const MemoryPool::Use use(pool);
   std::vector<Tensor> tensors;

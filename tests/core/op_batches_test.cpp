@@ -28,11 +28,11 @@ std::vector<std::int32_t> some_lengths() {
 
 Tensor one_by_one(const Op& op, const Tensor& x, const std::vector<std::int32_t>& lengths,
                   const std::vector<Parameter>& weights) {
-  std::vector<Tensor> parts;
+  std::vector<Tensor> outputs;
   for (Index b = 0; b < batch; ++b)
-    parts.push_back(
+    outputs.push_back(
         op(slice(x, 0, b, b + 1), Indices({lengths[static_cast<std::size_t>(b)]}, {1}), weights));
-  return concatenate(parts, 0);
+  return concatenate(outputs, 0);
 }
 
 void check_close(const Tensor& a, const Tensor& b, double tolerance) {
@@ -89,7 +89,7 @@ TEST_CASE("recurrent ops give each of 40 sequences of different lengths what the
   }
 }
 
-TEST_CASE("recurrent ops go on from each of 40 initial states, and give each last state") {
+TEST_CASE("recurrent ops start from each of 40 initial states, and give each last state") {
   // The first 5 values of a sequence are its initial state, the next 5 that of an lstm's cell.
   const auto values = [](const Tensor& x, Index begin) {
     return reshape(slice(slice(x, 1, 0, 1), 2, begin, begin + 5), {-1, 5});

@@ -65,15 +65,15 @@ TEST_CASE("an op inside another reports under the name that was called") {
                        "[conv1d] bias (3,) does not fit weight (2, 3, 3)", ShapeError);
   const Tensor other = Tensor::zeros({3}, DType::float64);
   CHECK_THROWS_WITH_AS(conv1d(ones({1, 4, 3}), ones({3, 3, 3}), other),
-                       doctest::Contains("[conv1d] number types differ"), TypeError);
+                       doctest::Contains("[conv1d] dtypes differ"), TypeError);
   CHECK_THROWS_WITH_AS(masked_fill(ones({3}), other, 0),
-                       doctest::Contains("[masked_fill] number types differ"), TypeError);
-  CHECK_THROWS_WITH_AS(stack({ones({3}), other}, 0),
-                       doctest::Contains("[stack] number types differ"), TypeError);
+                       doctest::Contains("[masked_fill] dtypes differ"), TypeError);
+  CHECK_THROWS_WITH_AS(stack({ones({3}), other}, 0), doctest::Contains("[stack] dtypes differ"),
+                       TypeError);
   CHECK_THROWS_WITH_AS(subtract(ones({2}), ones({3})), doctest::Contains("[subtract] shapes"),
                        ShapeError);
   CHECK_THROWS_WITH_AS(linear(ones({2, 3}), ones({3, 3}), other),
-                       doctest::Contains("[linear] number types differ"), TypeError);
+                       doctest::Contains("[linear] dtypes differ"), TypeError);
 }
 
 TEST_CASE("products over no elements are zeros, or the bias") {
@@ -109,7 +109,7 @@ TEST_CASE("axes given twice, and ids outside their axis, are named") {
   CHECK_THROWS_AS(masked_max(ones({1, 2, 3}), Indices({3}, {1})), IndexError);
 }
 
-TEST_CASE("numbers outside an op's domain are named") {
+TEST_CASE("values outside an op's domain are named") {
   CHECK_THROWS_WITH_AS(clamp(ones({2}), 1, 0),
                        "[clamp] the lower bound 1 exceeds the upper bound 0", ValueError);
   CHECK_THROWS_AS(max(ones({2, 0}), 1), ValueError);
@@ -141,7 +141,7 @@ TEST_CASE("numbers outside an op's domain are named") {
         doctest::Contains("[binary_cross_entropy_with_logits] target"), ValueError);
   }
   CHECK_THROWS_WITH_AS(split(ones({2, 5}), 1, 0),
-                       "[split] shape (2, 5) cannot be split into 0 parts", ValueError);
+                       "[split] shape (2, 5) cannot be split into 0 chunks", ValueError);
   CHECK_THROWS_AS(split_by_size(ones({2, 5}), 1, 0), ValueError);
   CHECK_THROWS_WITH_AS(slice(ones({5}), 0, 1, 3, 0), "[slice] step 0 must be at least 1",
                        ValueError);
@@ -171,7 +171,7 @@ TEST_CASE("numbers outside an op's domain are named") {
       ValueError);
 }
 
-TEST_CASE("infinite and missing numbers give what the formulas' limits say") {
+TEST_CASE("Inf and NaN give what the formulas' limits say") {
   const Tensor x = Tensor::from({-inf, -inf, 0, inf}, {2, 2}, DType::float64);
   CHECK(logsumexp(x, -1).values() == std::vector<double>{-inf, inf});
   CHECK(logsumexp(Tensor::zeros({2, 0}), 1).values() == std::vector<double>{-inf, -inf});
@@ -240,12 +240,12 @@ TEST_CASE("clamp passes the gradient within its bounds and at them") {
   CHECK(gradients_of(sum(clamp(x, -1, 1))).of(x).values() == std::vector<double>{0, 1, 1, 1, 0});
 }
 
-TEST_CASE("equal numbers pass the gradient of max to the first") {
+TEST_CASE("equal elements pass the gradient of max to the first") {
   const Parameter x(Tensor::from({1, 3, 3}, {3}));
   CHECK(gradients_of(max(x)).of(x).values() == std::vector<double>{0, 1, 0});
 }
 
-TEST_CASE("equal elements share the gradient of maximum and of minimum") {
+TEST_CASE("equal elements get half of the gradient of maximum and of minimum each") {
   for (Tensor (*const op)(const Tensor&, const Tensor&) : {maximum, minimum}) {
     const Parameter a(Tensor::from({1, 2}, {2})), b(Tensor::from({1, 2}, {2}));
     const Gradients gradients = gradients_of(sum(op(a, b)));
@@ -273,10 +273,10 @@ TEST_CASE("argmax and topk name the first of equal elements, and NaN before all 
   CHECK(list(rows.indices) == std::vector<std::int32_t>{2, 2, 1, 0});
 }
 
-TEST_CASE("a split leaves the rest in a smaller last part, and may need fewer parts") {
-  const auto sizes = [](const std::vector<Tensor>& parts) {
+TEST_CASE("a split leaves the rest in a smaller last chunk, and may need fewer chunks") {
+  const auto sizes = [](const std::vector<Tensor>& chunks) {
     std::vector<Index> result;
-    for (const Tensor& part : parts) result.push_back(part.dim(1));
+    for (const Tensor& chunk : chunks) result.push_back(chunk.dim(1));
     return result;
   };
   CHECK(sizes(split(ones({2, 7}), 1, 3)) == std::vector<Index>{3, 3, 1});

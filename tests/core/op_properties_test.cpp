@@ -67,7 +67,7 @@ TEST_CASE(
     CAPTURE(sample.label());
     const In inputs = inputs_of(sample, DType::float32);
     const std::vector<Parameter> parameters(inputs.begin(), inputs.end());
-    // Of numbers that a graph alone holds, an op may keep the memory and write over it.
+    // An op may overwrite a buffer that the graph alone holds (buffer donation).
     const auto loss = [&] {
       In computed;
       for (const Parameter& parameter : parameters) computed.push_back(parameter * 1);
@@ -82,7 +82,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("an op that computes its input again in backward gives the gradients of the kept input") {
+TEST_CASE("an op that recomputes its input in backward gives the gradients of the saved input") {
   const In drawn = inputs_of({"", "", {{4, 6}, {6}, {6}, {3, 6}}, {}}, DType::float32);
   const Parameter x(drawn[0]), gain(drawn[1]), bias(drawn[2]), w(drawn[3]);
   for (const auto& normalised :
@@ -93,7 +93,7 @@ TEST_CASE("an op that computes its input again in backward gives the gradients o
     };
     CHECK(normalised.node()->recomputable());
     CHECK(normalised.node()->recompute().values() == normalised.values());
-    // A change of shape hides the op, so that the numbers are kept.
+    // A change of shape hides the op, so that its value is saved.
     CHECK(gradients(normalised) == gradients(reshape(normalised, {2, 2, 6})));
   }
 }

@@ -125,10 +125,10 @@ TEST_CASE("what stands in the padding reaches neither attention's value nor its 
   const std::array<Index, 3> lengths{5, 2, 0};
   const auto run = [&](float filler) {
     Tensor padded = copy_if_shared(in[1]);
-    const auto numbers = padded.mutable_data<float>();
+    const auto elements = padded.mutable_data<float>();
     for (std::size_t b = 0; b < 3; ++b)
-      std::fill(numbers.begin() + static_cast<std::ptrdiff_t>(10 * b) + 2 * lengths[b],
-                numbers.begin() + static_cast<std::ptrdiff_t>(10 * (b + 1)), filler);
+      std::fill(elements.begin() + static_cast<std::ptrdiff_t>(10 * b) + 2 * lengths[b],
+                elements.begin() + static_cast<std::ptrdiff_t>(10 * (b + 1)), filler);
     const Parameter q(in[0]), k(padded), v(padded);
     const AttentionMask mask{Indices({5, 2, 0}, {3}), false};
     const Tensor y = attention(q, k, v, mask, {.heads = 2}, Random(1, Purpose::dropout));
@@ -215,7 +215,7 @@ TEST_CASE("attention without queries is empty, and without keys 0") {
         std::vector<double>(4, 0.0));
 }
 
-TEST_CASE("a sum takes the memory of a value that nobody else holds, and no other") {
+TEST_CASE("a sum reuses the buffer of an unshared value, and no other") {
   const auto memory = [](const Tensor& x) { return x.data<float>().data(); };
   Tensor alone = ones({3});
   const auto* const taken = memory(alone);
@@ -229,13 +229,13 @@ TEST_CASE("a sum takes the memory of a value that nobody else holds, and no othe
   CHECK(holder.values() == std::vector<double>{1, 1, 1});
 
   const Parameter x(ones({3}));
-  Tensor kept = exp(x.value());  // whose backward needs it
-  const double e = kept.values()[0];
-  const Tensor loss = sum(ones({3}) + std::move(kept));
+  Tensor saved = exp(x.value());  // whose backward needs it
+  const double e = saved.values()[0];
+  const Tensor loss = sum(ones({3}) + std::move(saved));
   CHECK(gradients_of(loss).of(x).values() == std::vector<double>{e, e, e});
 }
 
-TEST_CASE("dropout keeps the mean, and the same stream drops the same numbers") {
+TEST_CASE("dropout keeps the mean, and the same stream drops the same elements") {
   const Random random(5, Purpose::dropout);
   const auto y = dropout(ones({10'000}), 0.3, random).values();
   double total = 0;

@@ -7,7 +7,7 @@
 
 namespace qkv::tests {
 
-TEST_CASE("random numbers are a pure function of seed, purpose, step, stream and index") {
+TEST_CASE("random values are a pure function of seed, purpose, step, stream and index") {
   const Random a(1, Purpose::dropout, 5);
   CHECK(a.bits(10) == Random(1, Purpose::dropout, 5).bits(10));
   CHECK(a.bits(10) != a.bits(11));
@@ -20,7 +20,7 @@ TEST_CASE("random numbers are a pure function of seed, purpose, step, stream and
   CHECK(b.next().bits(10) != a.bits(10));
 }
 
-TEST_CASE("random numbers have the moments of their distributions") {
+TEST_CASE("random values have the moments of their distributions") {
   const Random random(3, Purpose::testing);
   double uniform = 0, normal = 0, square = 0;
   constexpr int n = 20'000;
@@ -34,7 +34,7 @@ TEST_CASE("random numbers have the moments of their distributions") {
   CHECK(square / n == doctest::Approx(1).epsilon(0.02));
 }
 
-TEST_CASE("a permutation holds every number once and differs between steps") {
+TEST_CASE("a permutation holds every index once and differs between steps") {
   auto order = Random(1, Purpose::shuffling, 0).permutation(100);
   CHECK(order != Random(1, Purpose::shuffling, 1).permutation(100));
   std::ranges::sort(order);

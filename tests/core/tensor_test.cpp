@@ -7,7 +7,7 @@
 
 namespace qkv::tests {
 
-TEST_CASE("a shared tensor cannot be changed, its own copy can") {
+TEST_CASE("a shared tensor cannot be written, copy_if_shared() can") {
   Tensor x = Tensor::from({1, 2}, {2});
   const Tensor y = x;
   CHECK_THROWS_AS(x.mutable_data<float>(), ValueError);
@@ -16,14 +16,14 @@ TEST_CASE("a shared tensor cannot be changed, its own copy can") {
   CHECK(y.values() == std::vector<double>{1, 2});
 }
 
-TEST_CASE("with_shape refuses a tensor with history, whose gradient would keep the old shape") {
+TEST_CASE("with_shape refuses a tensor with a node, whose gradient would keep the old shape") {
   const Parameter p(Tensor::zeros({2, 3}));
   CHECK_THROWS_AS(p.value().with_shape({6}), ValueError);
   CHECK(p.value().detach().with_shape({6}).shape() == Shape{6});
   CHECK(gradients_of(sum(reshape(p, {6}))).of(p).shape() == Shape{2, 3});
 }
 
-TEST_CASE("a tensor holds its numbers row by row and says its shape and type") {
+TEST_CASE("a tensor is row-major and has a shape and a dtype") {
   const Tensor x = Tensor::from({1, 2, 3, 4, 5, 6}, {2, 3});
   CHECK(x.shape() == Shape{2, 3});
   CHECK(x.dim(-1) == 3);
@@ -34,7 +34,7 @@ TEST_CASE("a tensor holds its numbers row by row and says its shape and type") {
   CHECK_FALSE(Tensor());
 }
 
-TEST_CASE("reading a tensor as another type is an error that names both") {
+TEST_CASE("reading a tensor as another dtype is an error that names both") {
   CHECK_THROWS_WITH_AS(Tensor::zeros({2}).data<double>(),
                        "[tensor] holds float32, not float64; convert it with to()", TypeError);
 }

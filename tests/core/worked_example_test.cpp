@@ -1,4 +1,4 @@
-// The worked example of docs/experiments.md: every number that stands there is computed here.
+// The worked example of docs/experiments.md: every value in it is computed here.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -10,7 +10,7 @@ using namespace qkv;
 
 namespace {
 
-/// Numbers equal those of the text, which has `digits` of them behind the point.
+/// Values equal those of the text, which has `digits` decimals.
 void check_printed(const Tensor& x, const std::vector<double>& printed, int digits) {
   const auto values = x.values();
   REQUIRE(values.size() == printed.size());

@@ -20,26 +20,26 @@ struct Problem {
   Index m, n, k;
   bool transpose_a = false, transpose_b = false;
   float alpha = 1, beta = 0;
-  Index gap = 0;  ///< numbers between the end of a row and the start of the next
+  Index gap = 0;  ///< elements between the end of a row and the start of the next
 
   Index stride_a() const { return (transpose_a ? m : k) + gap; }
   Index stride_b() const { return (transpose_b ? k : n) + gap; }
   Index stride_c() const { return n + gap; }
 };
 
-std::vector<float> random_numbers(Index count, std::uint64_t seed) {
+std::vector<float> random_elements(Index count, std::uint64_t seed) {
   const Random random(seed, Purpose::testing);
-  std::vector<float> numbers(static_cast<std::size_t>(count));
-  for (std::size_t i = 0; i < numbers.size(); ++i)
-    numbers[i] = static_cast<float>(random.uniform(i) - 0.5);
-  return numbers;
+  std::vector<float> elements(static_cast<std::size_t>(count));
+  for (std::size_t i = 0; i < elements.size(); ++i)
+    elements[i] = static_cast<float>(random.uniform(i) - 0.5);
+  return elements;
 }
 
 struct Operands {
   explicit Operands(const Problem& p)
-      : a(random_numbers((p.transpose_a ? p.k : p.m) * p.stride_a(), 1)),
-        b(random_numbers((p.transpose_b ? p.n : p.k) * p.stride_b(), 2)),
-        c(random_numbers(p.m * p.stride_c(), 3)) {}
+      : a(random_elements((p.transpose_a ? p.k : p.m) * p.stride_a(), 1)),
+        b(random_elements((p.transpose_b ? p.n : p.k) * p.stride_b(), 2)),
+        c(random_elements(p.m * p.stride_c(), 3)) {}
   std::vector<float> a, b, c;
 };
 
@@ -79,7 +79,7 @@ std::vector<float> expected(const Problem& p) {
   return x.c;
 }
 
-/// Sizes around those of tiles, panels and blocks, and beyond what is read where it lies.
+/// Sizes around those of tiles, panels and blocks, and beyond the limits of what is read in place.
 std::vector<Problem> problems() {
   std::vector<Problem> all = {{0, 5, 3}, {5, 0, 3}, {5, 3, 0}, {5, 3, 0, false, false, 1, 0.5f}};
   for (const bool a : {false, true})

@@ -11,7 +11,7 @@ Tensor positive(const Tensor& x) {
   return greater(x, number(0, x));
 }
 
-/// Every third number is 1, the others are 0.
+/// Every third element is 1, the others are 0.
 Tensor pattern(const Shape& shape, const Tensor& like) {
   std::vector<double> values(static_cast<std::size_t>(shape.size()));
   for (std::size_t i = 0; i < values.size(); i += 3) values[i] = 1;

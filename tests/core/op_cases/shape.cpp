@@ -5,9 +5,9 @@
 namespace qkv::tests {
 namespace {
 
-std::vector<Tensor> reversed(std::vector<Tensor> parts) {
-  std::ranges::reverse(parts);
-  return parts;
+std::vector<Tensor> reversed(std::vector<Tensor> chunks) {
+  std::ranges::reverse(chunks);
+  return chunks;
 }
 
 }  // namespace

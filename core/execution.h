@@ -1,0 +1,40 @@
+#pragma once
+
+namespace qkv {
+
+class MemoryPool;
+
+/// What the ops of a thread do besides computing their results. This is the library's only state
+/// outside objects apart from the process's threads (core/parallel.h). Each thread has its own,
+/// which starts with these defaults: a shard that runs on another thread inherits its caller's by
+/// one `ExecutionScope`.
+struct Execution {
+  bool records_graph = true;     ///< ops record their backward; off within NoGrad
+  bool detects_anomaly = false;  ///< ops check for NaN and Inf; on within DetectAnomaly
+  MemoryPool* memory = nullptr;  ///< source of new blocks; set within MemoryPool::Use; null: malloc
+
+  /// That of the calling thread.
+  static const Execution& current() noexcept;
+
+  Execution with_graph(bool records) const noexcept { return {records, detects_anomaly, memory}; }
+  Execution with_anomaly_detection(bool detects) const noexcept {
+    return {records_graph, detects, memory};
+  }
+  Execution with_memory(MemoryPool& pool) const noexcept {
+    return {records_graph, detects_anomaly, &pool};
+  }
+};
+
+/// While alive, the calling thread executes as `execution` says. Scopes nest.
+class ExecutionScope {
+ public:
+  explicit ExecutionScope(const Execution& execution) noexcept;
+  ~ExecutionScope();
+  ExecutionScope(const ExecutionScope&) = delete;
+  ExecutionScope& operator=(const ExecutionScope&) = delete;
+
+ private:
+  Execution previous_;
+};
+
+}  // namespace qkv
