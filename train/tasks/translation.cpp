@@ -113,7 +113,7 @@ std::vector<Translation::Output> Translation::outputs(const Network& network,
   const TokenBatch source = pad(sources);
   const Tensor memory = (*network.model)(source.ids, source.lengths, encoding);
   KeyValueCache cache;
-  Context decoding(cache);
+  Context decoding({.cache = &cache});
   std::vector<Output> outputs(sources.size());
   std::vector<bool> done(sources.size());
   Ids last(sources.size(), vocabulary_->id(begin_token));
