@@ -1,40 +1,42 @@
 #include "inspect/attention_flow.h"
 
-#include <cmath>
+#include <limits>
+#include <numeric>
+#include <xtensor-blas/xlinalg.hpp>
+#include <xtensor/xbuilder.hpp>
+#include <xtensor/xview.hpp>
+
+#include "core/xtensor.h"
 
 namespace qkv {
 namespace {
 
-Matrix product(const Matrix& a, const Matrix& b) {
-  Matrix c(a.size(), std::vector<double>(b[0].size()));
-  for (std::size_t i = 0; i < a.size(); ++i)
-    for (std::size_t k = 0; k < b.size(); ++k)
-      for (std::size_t j = 0; j < b[k].size(); ++j) c[i][j] += a[i][k] * b[k][j];
-  return c;
+using Matrix = xt::xtensor<double, 2>;
+using Vector = xt::xtensor<double, 1>;
+
+Matrix to_matrix(const Tensor& x) {
+  return xtensor_view<double, 2>(x.to(DType::float64));
 }
 
-Matrix to_matrix(const Tensor& weights) {
-  const auto columns = weights.dim(1);
-  const auto values = weights.values();
-  Matrix matrix;
-  for (auto next = values.begin(); next != values.end(); next += columns)
-    matrix.emplace_back(next, next + columns);
-  return matrix;
+double total(const Matrix& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0);
 }
 
-/// The variance of each row's numbers where the mask is not 0; its mean over rows.
+/// The variance of each row's values where the mask is 1; its mean over rows.
 double score_variance(const Matrix& scores, const Matrix& mask) {
-  double total = 0;
-  for (std::size_t i = 0; i < scores.size(); ++i) {
-    double count = 0, sum = 0, squares = 0;
-    for (std::size_t j = 0; j < scores[i].size(); ++j) {
-      count += mask[i][j];
-      sum += mask[i][j] * scores[i][j];
-      squares += mask[i][j] * scores[i][j] * scores[i][j];
-    }
-    if (count > 0) total += squares / count - sum / count * (sum / count);
-  }
-  return total / static_cast<double>(scores.size());
+  const Vector visible = xt::sum(mask, {1}), count = xt::maximum(visible, 1.0);
+  const Matrix masked = mask * scores;
+  const Vector sums = xt::sum(masked, {1});
+  const Vector means = sums / count;
+  const Matrix deviations = mask * (scores - xt::view(means, xt::all(), xt::newaxis()));
+  return total(deviations * deviations / xt::view(count, xt::all(), xt::newaxis())) /
+         static_cast<double>(scores.shape(0));
+}
+
+double entropy(const Matrix& weights) {
+  constexpr double smallest = std::numeric_limits<double>::min();  // 0 log2 0 = 0
+  return (0 - total(weights * xt::log2(xt::maximum(weights, smallest)))) /
+         static_cast<double>(weights.shape(0));
 }
 
 }  // namespace
@@ -48,71 +50,69 @@ std::vector<AttentionSteps> self_attention_steps(const Recorder& recorder) {
 LayerWeights self_attention(const Recorder& recorder) {
   LayerWeights layers;
   for (const AttentionSteps& module : self_attention_steps(recorder)) {
-    auto& heads = layers.emplace_back();
-    for (const HeadSteps& head : module.heads) heads.push_back(to_matrix(head.weights));
+    std::vector<Tensor> heads;
+    for (const HeadSteps& head : module.heads) heads.push_back(head.weights.to(DType::float64));
+    layers.push_back(stack(heads, 0));
   }
   return layers;
 }
 
-Matrix rollout(const LayerWeights& layers) {
-  const std::size_t time = layers.at(0).at(0).size();
-  Matrix flow(time, std::vector<double>(time));
-  for (std::size_t i = 0; i < time; ++i) flow[i][i] = 1;
-  for (const auto& heads : layers) {
-    Matrix step(time, std::vector<double>(time));
-    for (std::size_t i = 0; i < time; ++i) {
-      step[i][i] = 0.5;
-      for (const Matrix& head : heads)
-        for (std::size_t j = 0; j < time; ++j)
-          step[i][j] += 0.5 * head[i][j] / static_cast<double>(heads.size());
-    }
-    flow = product(step, flow);
+Tensor weights_of_head(const Tensor& layer, Index head) {
+  return slice(layer, 0, head, head + 1).with_shape({layer.dim(1), layer.dim(2)});
+}
+
+Tensor rollout(const LayerWeights& layers) {
+  const auto time = static_cast<std::size_t>(layers.at(0).dim(1));
+  Matrix flow = xt::eye<double>(time);
+  for (const Tensor& weights : layers) {
+    const auto heads = xtensor_view<double, 3>(weights);
+    const Matrix mean = xt::mean(heads, {0});
+    const Matrix step = 0.5 * mean + 0.5 * xt::eye<double>(time);
+    flow = Matrix(xt::linalg::dot(step, flow));
   }
-  return flow;
+  return from_xtensor(flow);
 }
 
-double entropy(const Matrix& weights) {
-  double total = 0;
-  for (const auto& row : weights)
-    for (const double w : row)
-      if (w > 0) total -= w * std::log2(w);
-  return total / static_cast<double>(weights.size());
+double entropy(const Tensor& weights) {
+  return entropy(to_matrix(weights));
 }
 
-HeadHabits habits(const Matrix& weights) {
-  HeadHabits sum;
-  const std::size_t time = weights.size();
-  const double share = 1 / static_cast<double>(time);
-  for (std::size_t i = 0; i < time; ++i) {
-    const auto& row = weights[i];
-    sum.self += share * row[i];
-    if (i > 0) sum.previous += share * row[i - 1];
-    if (i + 1 < time) sum.next += share * row[i + 1];
-    sum.first += share * row.front();
-    sum.last += share * row.back();
-    for (std::size_t j = 0; j < time; ++j)
-      sum.distance += share * row[j] * std::abs(static_cast<double>(i) - static_cast<double>(j));
-  }
-  sum.entropy = entropy(weights);
-  return sum;
+AttentionStatistics attention_statistics(const Tensor& weights) {
+  const Matrix w = to_matrix(weights);
+  const std::size_t time = w.shape(0);
+  const Vector positions = xt::arange<double>(static_cast<double>(time));
+  const Matrix offsets = xt::view(positions, xt::newaxis(), xt::all()) -
+                         xt::view(positions, xt::all(), xt::newaxis());  // key - query
+  const auto mean_where = [&](const Matrix& chosen) {
+    return total(w * chosen) / static_cast<double>(time);
+  };
+  const Matrix keys = xt::ones_like(w) * xt::view(positions, xt::newaxis(), xt::all());
+  return {.entropy = entropy(w),
+          .self = mean_where(xt::equal(offsets, 0.0)),
+          .previous = mean_where(xt::equal(offsets, -1.0)),
+          .next = mean_where(xt::equal(offsets, 1.0)),
+          .first = mean_where(xt::equal(keys, 0.0)),
+          .last = mean_where(xt::equal(keys, static_cast<double>(time) - 1)),
+          .distance = mean_where(xt::abs(offsets))};
 }
 
-HeadHabits habits(const AttentionSteps& module, std::size_t head) {
+AttentionStatistics attention_statistics(const AttentionSteps& module, std::size_t head) {
   const HeadSteps& steps = module.heads.at(head);
-  HeadHabits result = habits(to_matrix(steps.weights));
+  AttentionStatistics result = attention_statistics(steps.weights);
   result.score_variance = score_variance(to_matrix(steps.scaled), to_matrix(module.mask));
   return result;
 }
 
-HeadHabits mean_habits(const std::vector<HeadHabits>& all) {
-  HeadHabits mean;
-  const double share = all.empty() ? 0 : 1 / static_cast<double>(all.size());
-  for (const HeadHabits& one : all)
+AttentionStatistics mean_statistics(const std::vector<AttentionStatistics>& all) {
+  AttentionStatistics mean;
+  const double weight = all.empty() ? 0 : 1 / static_cast<double>(all.size());
+  for (const AttentionStatistics& one : all)
     for (const auto member :
-         {&HeadHabits::entropy, &HeadHabits::self, &HeadHabits::previous, &HeadHabits::next,
-          &HeadHabits::first, &HeadHabits::last, &HeadHabits::distance, &HeadHabits::score_variance,
-          &HeadHabits::answer})
-      mean.*member += share * one.*member;
+         {&AttentionStatistics::entropy, &AttentionStatistics::self, &AttentionStatistics::previous,
+          &AttentionStatistics::next, &AttentionStatistics::first, &AttentionStatistics::last,
+          &AttentionStatistics::distance, &AttentionStatistics::score_variance,
+          &AttentionStatistics::answer})
+      mean.*member += weight * one.*member;
   return mean;
 }
 

@@ -2,41 +2,49 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <xtensor-blas/xlinalg.hpp>
-#include <xtensor/xarray.hpp>
+#include <xtensor/xview.hpp>
 
 #include "core/ops.h"
+#include "core/xtensor.h"
 
 namespace qkv {
 namespace {
 
-using Array = xt::xarray<double>;
+using Matrix = xt::xtensor<double, 2>;
 
-Array to_array(const Tensor& matrix) {
-  require(matrix.rank() == 2, "[decomposition] needs a matrix, got {}", matrix.shape());
-  const auto values = matrix.values();
-  Array array = Array::from_shape(
-      {static_cast<std::size_t>(matrix.dim(0)), static_cast<std::size_t>(matrix.dim(1))});
-  std::ranges::copy(values, array.begin());
-  return array;
+/// The triangular factor R of the columns of `matrix`^T.
+Matrix triangular_factor(const Tensor& matrix) {
+  const Tensor columns = permute(matrix.to(DType::float64), {1, 0});
+  const Matrix x = xtensor_view<double, 2>(columns);
+  return std::get<1>(xt::linalg::qr(x, xt::linalg::qrmode::r));
 }
 
-/// Row `i` of the right singular vectors, with a sign that does not depend on the algorithm.
-std::vector<double> direction(const Array& vt, std::size_t i) {
-  std::vector<double> row;
-  for (std::size_t j = 0; j < vt.shape(1); ++j) row.push_back(vt(i, j));
-  const double largest = *std::ranges::max_element(row, {}, [](double v) { return std::abs(v); });
-  if (largest < 0)
-    for (double& v : row) v = -v;
-  return row;
+struct Eigenpairs {
+  xt::xtensor<double, 1> values;  ///< ascending
+  Matrix vectors;                 ///< in columns
+};
+
+Eigenpairs eigenpairs(const Matrix& symmetric) {
+  const auto [values, vectors] = xt::linalg::eigh(symmetric);
+  return {values, vectors};
+}
+
+/// Of length 1, with a sign that does not depend on the algorithm.
+Tensor normalised(const Tensor& direction) {
+  const auto values = direction.values();
+  const double largest =
+      *std::ranges::max_element(values, {}, [](double v) { return std::abs(v); });
+  const double norm = std::sqrt(sum(direction * direction).item());
+  return direction * ((largest < 0 ? -1 : 1) / norm);
 }
 
 }  // namespace
 
-std::vector<double> singular_values(const Tensor& matrix) {
-  const Array array = to_array(matrix);
-  const auto [u, s, vt] = xt::linalg::svd(array, false, true);
+std::vector<double> product_singular_values(const Tensor& a, const Tensor& b) {
+  const Matrix r_a = triangular_factor(a), r_b = triangular_factor(b);
+  const Matrix product = xt::linalg::dot(r_a, xt::transpose(r_b));
+  const auto [u, s, vt] = xt::linalg::svd(product, false, false);
   return {s.begin(), s.end()};
 }
 
@@ -46,17 +54,31 @@ Tensor PrincipalComponents::project(const Tensor& points) const {
 
 PrincipalComponents principal_components(const Tensor& points, Index components) {
   const Tensor x = points.to(DType::float64), centre = mean(x, 0, true), centred = x - centre;
-  const Array covariance = to_array(matmul(permute(centred, {1, 0}), centred));
-  const auto [u, s, vt] = xt::linalg::svd(covariance, false, true);
-  const double total = std::accumulate(s.begin(), s.end(), 0.0);
+  const bool by_gram = x.dim(0) < x.dim(1);
+  const Tensor symmetric = by_gram ? matmul(centred, centred, Transpose::second)
+                                   : matmul(centred, centred, Transpose::first);
+  const auto [values, vectors] = eigenpairs(xtensor_view<double, 2>(symmetric));
+  const double total = sum(centred * centred).item();
   const Index count = std::min(components, x.dim(1));
-  std::vector<double> directions, share;
-  for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
-    const auto row = direction(vt, i);
-    directions.insert(directions.end(), row.begin(), row.end());
-    share.push_back(total > 0 ? s(i) / total : 0);
+  PrincipalComponents result{centre, {}, {}};
+  std::vector<Tensor> directions;
+  for (Index i = 0; i < count; ++i) {
+    const Index at = std::ssize(values) - 1 - i;
+    const double value = at < 0 ? 0 : values(static_cast<std::size_t>(at));
+    // What is left of a smaller one is rounding.
+    const bool varies = value > 1e-14 * total;
+    result.variance_fraction.push_back(varies ? value / total : 0);
+    if (!varies) {
+      directions.push_back(Tensor::zeros({1, x.dim(1)}, DType::float64));
+      continue;
+    }
+    const xt::xtensor<double, 2> column =
+        xt::view(vectors, xt::newaxis(), xt::all(), static_cast<std::size_t>(at));
+    const Tensor vector = from_xtensor(column);
+    directions.push_back(normalised(by_gram ? matmul(vector, centred) : vector));
   }
-  return {centre, Tensor::from(directions, {count, x.dim(1)}, DType::float64), share};
+  result.directions = concatenate(directions, 0);
+  return result;
 }
 
 }  // namespace qkv

@@ -44,7 +44,7 @@ Recorder recorded(const Trained& trained, const Sentence& sentence) {
 Explanation explain(const Trained& trained, const Sentence& sentence, Index index) {
   const NoGrad no_grad;
   Explanation result{trained.config.model, sentence, index, Recorder(*trained.network), {}, {}};
-  Context context(&result.recorder);
+  Context context({.recorder = &result.recorder});
   result.scores = trained.task->scores(*trained.network, sentence, index, context);
   if (result.scores.logits) result.probabilities = softmax(result.scores.logits);
   return result;

@@ -82,10 +82,12 @@ std::vector<std::vector<Texts>> favourites(const Trained& model, const Probe& pr
     require<UserError>(!layers.empty(), "the model has no attention to look at");
     found.resize(layers.size());
     for (std::size_t l = 0; l < layers.size(); ++l) {
-      found[l].resize(layers[l].size());
-      for (std::size_t h = 0; h < layers[l].size(); ++h)
-        found[l][h].push_back(
-            favourite(layers[l][h][static_cast<std::size_t>(at.front())], sentence.words));
+      found[l].resize(static_cast<std::size_t>(layers[l].dim(0)));
+      for (Index h = 0; h < layers[l].dim(0); ++h) {
+        const Tensor weights = slice(weights_of_head(layers[l], h), 0, at.front(), at.front() + 1);
+        found[l][static_cast<std::size_t>(h)].push_back(
+            favourite(weights.values(), sentence.words));
+      }
     }
   }
   return found;

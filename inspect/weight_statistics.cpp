@@ -2,30 +2,37 @@
 
 #include <algorithm>
 #include <cmath>
+#include <xtensor-blas/xblas.hpp>
 
 #include "core/ops.h"
+#include "core/xtensor.h"
 #include "inspect/decomposition.h"
 #include "layers/attention.h"
 
 namespace qkv {
 namespace {
 
-double norm_of(const std::vector<double>& values) {
-  double squares = 0;
-  for (const double v : values) squares += v * v;
-  return std::sqrt(squares);
+using Vector = xt::xtensor<double, 1>;
+
+/// All elements in a row.
+Vector flattened(const Tensor& x) {
+  const Tensor row = x.detach().to(DType::float64).with_shape({x.size()});
+  return xtensor_view<double, 1>(row);
+}
+
+double dot(const Vector& a, const Vector& b) {
+  double result = 0;
+  xt::blas::dot(a, b, result);
+  return result;
+}
+
+double norm_of(const Vector& values) {
+  return std::sqrt(dot(values, values));
 }
 
 const Tensor* find(const std::vector<NamedParameter>& parameters, const std::string& path) {
   const auto found = std::ranges::find(parameters, path, &NamedParameter::path);
   return found == parameters.end() ? nullptr : &found->parameter->value();
-}
-
-/// Singular values of A^T B, of which only the first rank(A) can differ from 0.
-std::vector<double> spectrum(const Tensor& a, const Tensor& b) {
-  auto values = singular_values(matmul(a, b, Transpose::first));
-  values.resize(std::min(values.size(), static_cast<std::size_t>(a.dim(0))));
-  return values;
 }
 
 HeadSpectrum spectrum_of(const MultiHeadAttention& attention, const std::string& path, Index head) {
@@ -38,35 +45,33 @@ HeadSpectrum spectrum_of(const MultiHeadAttention& attention, const std::string&
   const Index shared = head * attention.kv_heads / heads;
   HeadSpectrum result{path, head, {}, {}};
   if (attention.w_q)
-    result.qk = spectrum(rows(attention.w_q->weight, head), rows(attention.w_k->weight, shared));
+    result.qk = product_singular_values(rows(attention.w_q->weight, head),
+                                        rows(attention.w_k->weight, shared));
   const Tensor out = permute(slice(w_o.detach(), 1, head * width, (head + 1) * width), {1, 0});
-  result.ov = spectrum(rows(w_v, shared), out);
+  result.ov = product_singular_values(rows(w_v, shared), out);
   return result;
 }
 
 }  // namespace
 
 Statistics statistics(const Tensor& x) {
-  const auto values = x.values();
+  const Vector values = flattened(x);
+  const xt::xtensor<double, 0> mean = xt::mean(values), least = xt::amin(values),
+                               largest = xt::amax(values);
+  const Vector deviations = values - mean();
   const auto count = static_cast<double>(values.size());
-  double total = 0;
-  Index zeros = 0;
-  for (const double v : values) total += v, zeros += v == 0;
   Statistics result{.norm = norm_of(values),
-                    .mean = total / count,
-                    .deviation = 0,
-                    .min = std::ranges::min(values),
-                    .max = std::ranges::max(values),
-                    .zeros = static_cast<double>(zeros) / count,
+                    .mean = mean(),
+                    .std = norm_of(deviations) / std::sqrt(count),
+                    .min = least(),
+                    .max = largest(),
+                    .zeros = static_cast<double>(std::ranges::count(values, 0.0)) / count,
                     .histogram = std::vector<Index>(histogram_bins)};
   const double span = result.max - result.min;
-  double squares = 0;
   for (const double v : values) {
-    squares += (v - result.mean) * (v - result.mean);
     const double bin = span > 0 ? (v - result.min) / span * histogram_bins : 0;
     ++result.histogram[std::min(static_cast<std::size_t>(bin), histogram_bins - 1)];
   }
-  result.deviation = std::sqrt(squares / count);
   return result;
 }
 
@@ -86,13 +91,10 @@ std::vector<Change> changes(const std::vector<NamedParameter>& now,
     if (!old) continue;
     require(old->shape() == parameter->shape(), "{} has shape {} in one model and {} in the other",
             path, parameter->shape(), old->shape());
-    const auto a = parameter->value().values(), b = old->values();
-    std::vector<double> difference(a.size());
-    double dot = 0;
-    for (std::size_t i = 0; i < a.size(); ++i) difference[i] = a[i] - b[i], dot += a[i] * b[i];
+    const Vector a = flattened(*parameter), b = flattened(*old), difference = a - b;
     const double norms = norm_of(a) * norm_of(b);
     result.push_back(
-        {path, norm_of(a), norm_of(b), norm_of(difference), norms > 0 ? dot / norms : 0});
+        {path, norm_of(a), norm_of(b), norm_of(difference), norms > 0 ? dot(a, b) / norms : 0});
   }
   std::ranges::stable_sort(result, std::greater(), &Change::relative);
   return result;

@@ -8,10 +8,10 @@
 
 namespace qkv {
 
-/// A tensor's numbers, summed up.
+/// Summary statistics of a tensor's elements.
 struct Statistics {
-  double norm, mean, deviation, min, max;
-  double zeros;                  ///< share of numbers that are exactly 0
+  double norm, mean, std, min, max;
+  double zeros;                  ///< fraction of elements that are exactly 0
   std::vector<Index> histogram;  ///< counts in `histogram_bins` equal intervals from min to max
 };
 constexpr std::size_t histogram_bins = 16;

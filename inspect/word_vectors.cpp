@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <xtensor-blas/xblas.hpp>
+#include <xtensor/xadapt.hpp>
 
 #include "inspect/decomposition.h"
 
@@ -38,10 +40,13 @@ std::vector<WordVector> word_vectors(const Trained& trained, const Sentence& sen
 
 double cosine(const std::vector<double>& a, const std::vector<double>& b) {
   if (a == b) return 1;
-  double dot = 0, aa = 0, bb = 0;
-  for (std::size_t i = 0; i < a.size(); ++i)
-    dot += a[i] * b[i], aa += a[i] * a[i], bb += b[i] * b[i];
-  return aa > 0 && bb > 0 ? dot / std::sqrt(aa * bb) : 0;
+  const auto dot = [](const std::vector<double>& x, const std::vector<double>& y) {
+    double result = 0;
+    xt::blas::dot(xt::adapt(x), xt::adapt(y), result);
+    return result;
+  };
+  const double squares = dot(a, a) * dot(b, b);
+  return squares > 0 ? dot(a, b) / std::sqrt(squares) : 0;
 }
 
 std::vector<Neighbour> neighbours(const WordVector& word, const std::vector<WordVector>& words,
@@ -73,9 +78,9 @@ PlanarView planar_view(const std::vector<WordVector>& words,
                        std::vector<double> WordVector::*vector) {
   const Tensor rows = stacked(words, vector);
   const auto found = principal_components(rows, 2);
-  PlanarView view{std::vector<std::array<double, 2>>(words.size()), found.share};
+  PlanarView view{std::vector<std::array<double, 2>>(words.size()), found.variance_fraction};
   const auto points = found.project(rows).values();
-  const std::size_t axes = found.share.size();
+  const std::size_t axes = found.variance_fraction.size();
   for (std::size_t i = 0; i < words.size(); ++i)
     for (std::size_t axis = 0; axis < axes; ++axis) view.points[i][axis] = points[i * axes + axis];
   return view;

@@ -42,7 +42,7 @@ Tensor stacked(const std::vector<WordVector>& words, std::vector<double> WordVec
 /// Two coordinates for each word: the first two principal components.
 struct PlanarView {
   std::vector<std::array<double, 2>> points;
-  std::vector<double> share;  ///< of the variance, for each axis
+  std::vector<double> variance_fraction;  ///< of the total, for each axis
 };
 PlanarView planar_view(const std::vector<WordVector>& words,
                        std::vector<double> WordVector::*vector);

@@ -19,8 +19,8 @@ struct Formula {
   std::string meaning;  ///< "embedding + position"
 };
 
-/// Keeps intermediate results of a model: attention weights, queries, keys, values and hidden
-/// states by the path of the module that computed them, such as
+/// Keeps the intermediate results of a forward pass: attention weights, queries, keys, values and
+/// hidden states by the path of the module that computed them, such as
 /// "encoder.layers.0.attention.weights".
 class Recorder {
  public:
@@ -48,7 +48,7 @@ class Recorder {
   /// Throws ValueError listing what was recorded when there is nothing of that path.
   const Tensor& at(const std::string& path) const;
   bool has(const std::string& path) const { return find(path) != nullptr; }
-  /// In the order in which the model computed them; of a module that ran twice the last.
+  /// In the order of computing; of a module that ran twice the last result.
   const std::vector<Record>& all() const { return recorded_; }
 
  private:
@@ -60,28 +60,31 @@ class Recorder {
   std::optional<Layer> layer_;
 };
 
-/// What a forward pass needs besides its inputs: whether it is training, its random stream, an
-/// optional recorder. Explicit, so that no layer holds a mode, a seed or a hook.
+/// What may accompany a forward pass, in any combination.
+struct ContextOptions {
+  std::optional<Random> random = {};  ///< random stream of this step: training; none: evaluation
+  Recorder* recorder = nullptr;       ///< keeps what the layers compute
+  KeyValueCache* cache = nullptr;     ///< a decoder continues after its tokens and appends to it
+};
+
+/// What a forward pass needs besides its inputs. Explicit, so that no layer holds a mode, a seed or
+/// a hook.
 class Context {
  public:
-  /// Evaluation, optionally with a recorder.
-  explicit Context(Recorder* recorder = nullptr) : recorder_(recorder) {}
-  /// Training, with the random stream of this step.
-  explicit Context(const Random& random) : random_(random) {}
-  /// Generation: decoding continues after the cached tokens and appends to the cache.
-  explicit Context(KeyValueCache& cache) : cache_(&cache) {}
+  explicit Context(ContextOptions options = {})
+      : random_(options.random), recorder_(options.recorder), cache_(options.cache) {}
 
   bool training() const { return random_.has_value(); }
-  /// A stream of its own for each layer that asks, in the order of asking.
+  /// An independent stream for each call, in the order of calls.
   Random next_random() { return random_ ? random_->next() : Random(0, Purpose::dropout); }
-  /// `probability` while training, else 0.
+  /// `probability` in training, else 0.
   double dropout_probability(double probability) const { return training() ? probability : 0; }
   Tensor dropped(const Tensor& x, double probability) {
     return dropout(x, dropout_probability(probability), next_random());
   }
 
   KeyValueCache* cache() const { return cache_; }
-  /// The position of the first token of this pass in its sequence.
+  /// The position of this pass's first token in its sequence.
   Index position() const { return cache_ ? cache_->length() : 0; }
 
   bool records() const { return recorder_ != nullptr; }
@@ -100,8 +103,8 @@ class Context {
 
  private:
   std::optional<Random> random_;
-  Recorder* recorder_ = nullptr;
-  KeyValueCache* cache_ = nullptr;
+  Recorder* recorder_;
+  KeyValueCache* cache_;
 };
 
 }  // namespace qkv

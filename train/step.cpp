@@ -25,7 +25,7 @@ constexpr double large_batch = 1e10, short_batch = 1e9;
 void add_part(StepGradients& sum, const Run& run, std::span<const Index> examples,
               const Random& random) {
   const auto start = Clock::now();
-  Context context(random);
+  Context context({.random = random});
   auto [mean, targets] = run.task->loss(*run.network, examples, context);
   Tensor loss = mean * static_cast<double>(targets);
   mean = {};

@@ -23,6 +23,12 @@ LayerWeights attention_of(Trained& trained, const Sentence& sentence) {
   return layers;
 }
 
+std::vector<std::vector<double>> rows_of(const Tensor& matrix) {
+  std::vector<std::vector<double>> rows;
+  for (Index i = 0; i < matrix.dim(0); ++i) rows.push_back(slice(matrix, 0, i, i + 1).values());
+  return rows;
+}
+
 bool is_chosen(const AttendOptions& options, std::size_t layer, std::size_t head) {
   const auto fits = [](Index option, std::size_t i) {
     return option < 0 || option == static_cast<Index>(i);
@@ -30,17 +36,18 @@ bool is_chosen(const AttendOptions& options, std::size_t layer, std::size_t head
   return fits(options.layer, layer) && fits(options.head, head);
 }
 
-/// Calls `f(layer, head)` for those that the user asked for.
+/// Calls `f(layer, head, weights)` for those that the user asked for.
 template <class F>
 void for_each_head(const AttendOptions& options, const LayerWeights& layers, F f) {
   require_in_range(options.layer, layers.size(), "--layer");
-  require_in_range(options.head, layers[0].size(), "--head");
+  const auto heads = static_cast<std::size_t>(layers[0].dim(0));
+  require_in_range(options.head, heads, "--head");
   for (std::size_t l = 0; l < layers.size(); ++l)
-    for (std::size_t h = 0; h < layers[l].size(); ++h)
-      if (is_chosen(options, l, h)) f(l, h);
+    for (std::size_t h = 0; h < heads; ++h)
+      if (is_chosen(options, l, h)) f(l, h, weights_of_head(layers[l], static_cast<Index>(h)));
 }
 
-Json to_json(const HeadHabits& h) {
+Json to_json(const AttentionStatistics& h) {
   return {{"entropy", h.entropy},   {"self", h.self},
           {"previous", h.previous}, {"next", h.next},
           {"first", h.first},       {"last", h.last},
@@ -53,32 +60,36 @@ Document attend_in_sentence(Trained& trained, const AttendOptions& options) {
   const bool all = options.layer < 0 && options.head < 0;
   Document document;
   document.data = {{"tokens", sentence.words}, {"layers", Json::array()}};
-  for (const auto& heads : layers) {
+  for (const Tensor& layer : layers) {
     Json entropies = Json::array();
-    for (const Matrix& head : heads) entropies.push_back(entropy(head));
-    document.data["layers"].push_back({{"heads", heads}, {"entropy", entropies}});
+    for (Index h = 0; h < layer.dim(0); ++h)
+      entropies.push_back(entropy(weights_of_head(layer, h)));
+    document.data["layers"].push_back(
+        {{"heads", commands::to_json(layer)}, {"entropy", entropies}});
   }
-  const Matrix flow = rollout(layers);
-  document.data["rollout"] = flow;
+  const Tensor flow = rollout(layers);
+  document.data["rollout"] = commands::to_json(flow);
   note_unknown_words(document, {&sentence, 1});
   const auto words = marked(sentence, sentence.targets);
-  const auto draw = [&](const std::string& title, const Matrix& weights) {
+  const auto draw = [&](const std::string& title, const Tensor& weights) {
     document.add_text("{}\n", title);
-    document.add_picture([map = HeatMap{weights, words, words}](Colours colours, int width) {
-      return heat_map(map, colours, width) + "\n";
-    });
+    document.add_picture(
+        [map = HeatMap{rows_of(weights), words, words}](Colours colours, int width) {
+          return heat_map(map, colours, width) + "\n";
+        });
   };
-  for_each_head(options, layers, [&](std::size_t l, std::size_t h) {
+  for_each_head(options, layers, [&](std::size_t l, std::size_t h, const Tensor& weights) {
     draw(fmt::format("layer {}, head {}: how much a row attends to a column; entropy {:.2f} bits",
-                     l, h, entropy(layers[l][h])),
-         layers[l][h]);
+                     l, h, entropy(weights)),
+         weights);
   });
   if (all) draw("attention rollout: fraction of a column's input in a row after all layers", flow);
   return document;
 }
 
-HeadHabits habits_of(const AttentionSteps& module, std::size_t head, const LabelledText& text) {
-  HeadHabits result = habits(module, head);
+AttentionStatistics statistics_for(const AttentionSteps& module, std::size_t head,
+                                   const LabelledText& text) {
+  AttentionStatistics result = attention_statistics(module, head);
   const Tensor& weights = module.heads[head].weights;
   if (text.antecedent >= 0)
     result.answer =
@@ -91,9 +102,9 @@ bool have_answers(const std::vector<LabelledText>& texts) {
 }
 
 /// [layer][head] over the sentences of a file.
-std::vector<std::vector<HeadHabits>> habits_over(Trained& trained,
-                                                 const std::vector<LabelledText>& texts) {
-  std::vector<std::vector<std::vector<HeadHabits>>> found;
+std::vector<std::vector<AttentionStatistics>> mean_statistics_over(
+    Trained& trained, const std::vector<LabelledText>& texts) {
+  std::vector<std::vector<std::vector<AttentionStatistics>>> found;
   for (const LabelledText& text : texts) {
     const auto layers = self_attention_steps(recorded(trained, text.sentence));
     require<UserError>(!layers.empty(), "{}", nothing_to_show);
@@ -101,26 +112,26 @@ std::vector<std::vector<HeadHabits>> habits_over(Trained& trained,
     for (std::size_t l = 0; l < layers.size(); ++l) {
       found[l].resize(layers[l].heads.size());
       for (std::size_t h = 0; h < layers[l].heads.size(); ++h)
-        found[l][h].push_back(habits_of(layers[l], h, text));
+        found[l][h].push_back(statistics_for(layers[l], h, text));
     }
   }
-  std::vector<std::vector<HeadHabits>> result;
+  std::vector<std::vector<AttentionStatistics>> result;
   for (const auto& heads : found) {
     result.emplace_back();
-    for (const auto& of_head : heads) result.back().push_back(mean_habits(of_head));
+    for (const auto& of_head : heads) result.back().push_back(mean_statistics(of_head));
   }
   return result;
 }
 
 Document attend_over_data(Trained& trained, const AttendOptions& options) {
   const auto texts = read_labelled_texts(trained, options.data);
-  const auto layers = habits_over(trained, texts);
+  const auto layers = mean_statistics_over(trained, texts);
   require_in_range(options.layer, layers.size(), "--layer");
   require_in_range(options.head, layers[0].size(), "--head");
   Json list = Json::array();
   for (const auto& heads : layers) {
     list.push_back({{"heads", Json::array()}});
-    for (const HeadHabits& h : heads) {
+    for (const AttentionStatistics& h : heads) {
       list.back()["heads"].push_back(to_json(h));
       if (have_answers(texts)) list.back()["heads"].back()["answer"] = h.answer;
     }
@@ -131,7 +142,7 @@ Document attend_over_data(Trained& trained, const AttendOptions& options) {
   for (std::size_t l = 0; l < layers.size(); ++l)
     for (std::size_t h = 0; h < layers[l].size(); ++h) {
       if (!is_chosen(options, l, h)) continue;
-      const HeadHabits& at = layers[l][h];
+      const AttentionStatistics& at = layers[l][h];
       rows.push_back({fmt::format("layer {}, head {}", l, h)});
       for (const double v : {at.entropy, at.self, at.previous, at.next, at.first, at.last,
                              at.distance, at.score_variance})

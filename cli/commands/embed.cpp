@@ -131,7 +131,7 @@ Json to_json(const PlanarView& view, const std::vector<WordVector>& words) {
                       {"y", view.points[i][1]},
                       {"label", words[i].label},
                       {"text", words[i].text}});
-  return {{"variance_share", view.share}, {"points", points}};
+  return {{"variance_share", view.variance_fraction}, {"points", points}};
 }
 
 /// Of each asked word; nothing without a data file.
@@ -214,7 +214,8 @@ void add_components(Document& document, const Embeddings& embeddings) {
     labels.push_back(i < embeddings.asked.size() ? fmt::format("({})", i + 1) : words[i].label);
   document.add_text(
       "\nprincipal components of contextual \"{}\": {:.0f}% and {:.0f}% of the variance\n",
-      words[0].word(), 100 * view.share.at(0), 100 * (view.share.size() > 1 ? view.share[1] : 0));
+      words[0].word(), 100 * view.variance_fraction.at(0),
+      100 * (view.variance_fraction.size() > 1 ? view.variance_fraction[1] : 0));
   document.add_picture([points = view.points, labels](Colours, int width) {
     return scatter_plot(points, labels, std::min(width, 78), 20);
   });

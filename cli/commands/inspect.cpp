@@ -31,7 +31,7 @@ Json to_json(const Shown& shown) {
           {"shape", std::vector<Index>(shape.begin(), shape.end())},
           {"norm", s.norm},
           {"mean", s.mean},
-          {"std", s.deviation},
+          {"std", s.std},
           {"min", s.min},
           {"max", s.max},
           {"zeros", s.zeros},
@@ -42,7 +42,7 @@ Rows to_table(const std::vector<Shown>& shown) {
   Rows rows = {{"parameter", "shape", "norm", "mean", "std", "min", "max", "zeros", "histogram"}};
   for (const auto& [path, value, s] : shown)
     rows.push_back({path, to_string(value.shape()), decimal(s.norm), decimal(s.mean),
-                    decimal(s.deviation), decimal(s.min), decimal(s.max),
+                    decimal(s.std), decimal(s.min), decimal(s.max),
                     fmt::format("{:.0f}%", s.zeros * 100), spark_line(s.histogram)});
   return rows;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/ops.h"
 #include "inspect/attention_flow.h"
 #include "inspect/block_average.h"
 #include "inspect/decomposition.h"
@@ -17,9 +18,10 @@ constexpr std::size_t long_sentence = 64;  // words, from which 8 bits a weight 
 /// [layer][head][query][key] in one row.
 std::vector<double> flat(const LayerWeights& layers) {
   std::vector<double> numbers;
-  for (const auto& heads : layers)
-    for (const Matrix& head : heads)
-      for (const auto& row : head) numbers.insert(numbers.end(), row.begin(), row.end());
+  for (const Tensor& layer : layers) {
+    const auto values = layer.values();
+    numbers.insert(numbers.end(), values.begin(), values.end());
+  }
   return numbers;
 }
 
@@ -39,7 +41,7 @@ Json sentence_view(std::vector<Stop>& stops, std::span<const std::size_t> chosen
   for (const std::size_t stop : chosen) {
     const LayerWeights layers = self_attention(recorded(stops[stop].model, text.sentence));
     view["layers"] = layers.size();
-    view["heads"] = layers.empty() ? 0 : layers[0].size();
+    view["heads"] = layers.empty() ? 0 : layers[0].dim(0);
     view["weights"].push_back(encoded_shares(flat(layers), bits));
   }
   return view;
@@ -57,14 +59,10 @@ std::size_t cost_of(Trained& model, std::span<const LabelledText> sentences) {
 
 /// A sentence as the mean of its words.
 WordVector mean_of(const std::vector<WordVector>& words) {
-  WordVector mean = words[0];
+  WordVector result = words[0];
   for (const auto vector : {&WordVector::static_vector, &WordVector::contextual})
-    for (std::size_t i = 0; i < (mean.*vector).size(); ++i) {
-      double sum = 0;
-      for (const WordVector& word : words) sum += (word.*vector)[i];
-      (mean.*vector)[i] = sum / static_cast<double>(words.size());
-    }
-  return mean;
+    result.*vector = mean(stacked(words, vector), 0).values();
+  return result;
 }
 
 std::vector<WordVector> vectors_of(Stop& stop, std::span<const LabelledText> texts) {
@@ -123,7 +121,7 @@ Json embedding_view(std::vector<Stop>& stops, std::span<const LabelledText> text
     Json points = Json::array();
     for (const auto& words : all)
       points.push_back(points_of(components.project(stacked(words, vector))));
-    view[name] = {{"share", components.share}, {"points", points}};
+    view[name] = {{"share", components.variance_fraction}, {"points", points}};
   }
   return view;
 }

@@ -13,10 +13,19 @@ TEST_CASE("singular values of a product of a rotation and a scaling are the scal
   const double c = std::cos(0.7), s = std::sin(0.7);
   const Tensor rotation = Tensor::from({c, -s, s, c}, {2, 2}, DType::float64);
   const Tensor scaling = Tensor::from({2, 0, 0, 0, 5, 0}, {2, 3}, DType::float64);
-  const auto values = singular_values(matmul(rotation, scaling));
+  const auto values = product_singular_values(rotation, scaling);
   REQUIRE(values.size() == 2);
   CHECK(values[0] == doctest::Approx(5));
   CHECK(values[1] == doctest::Approx(2));
+}
+
+TEST_CASE("the squares of a product's singular values add up to the square of its norm") {
+  const Tensor a = tests::randn({2, 5}), b = tests::randn({2, 3});
+  const auto values = product_singular_values(a, b);
+  REQUIRE(values.size() == 2);
+  const Tensor product = matmul(a, b, Transpose::first);
+  CHECK(values[0] * values[0] + values[1] * values[1] ==
+        doctest::Approx(sum(product * product).item()).epsilon(1e-5));
 }
 
 TEST_CASE("the first principal component lies along the longest direction") {
@@ -32,8 +41,8 @@ TEST_CASE("the first principal component lies along the longest direction") {
   const auto values = found.project(x).values();
   CHECK(values[0] == doctest::Approx(-9).epsilon(0.01));
   CHECK(values[12] == doctest::Approx(9).epsilon(0.01));
-  CHECK(found.share[0] > 0.99);
-  CHECK(found.share[0] + found.share[1] == doctest::Approx(1));
+  CHECK(found.variance_fraction[0] > 0.99);
+  CHECK(found.variance_fraction[0] + found.variance_fraction[1] == doctest::Approx(1));
 }
 
 TEST_CASE("principal components keep all distances when none is left out") {
@@ -48,9 +57,21 @@ TEST_CASE("principal components keep all distances when none is left out") {
       CHECK(distance(projected, a, b) == doctest::Approx(distance(points, a, b)).epsilon(1e-5));
 }
 
+TEST_CASE("fewer points than dimensions give the same components, and 0 where they do not vary") {
+  const Tensor points = tests::randn({3, 7});
+  const auto few = principal_components(points, 4);
+  const auto many = principal_components(concatenate({points, points, points}, 0), 4);
+  CHECK(few.directions.shape() == Shape{4, 7});
+  for (std::size_t i = 0; i < 4; ++i)
+    CHECK(few.variance_fraction[i] == doctest::Approx(many.variance_fraction[i]));
+  CHECK(few.variance_fraction[2] == 0);
+  const auto a = few.directions.values(), b = many.directions.values();
+  for (std::size_t i = 0; i < a.size(); ++i) CHECK(a[i] == doctest::Approx(b[i]).epsilon(1e-6));
+}
+
 TEST_CASE("equal points have no direction and no variance") {
   const Tensor points = Tensor::full({4, 3}, 2);
   const auto found = principal_components(points, 2);
   for (const double v : found.project(points).values()) CHECK(v == doctest::Approx(0));
-  CHECK(found.share == std::vector<double>{0, 0});
+  CHECK(found.variance_fraction == std::vector<double>{0, 0});
 }

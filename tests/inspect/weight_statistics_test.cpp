@@ -12,7 +12,7 @@ TEST_CASE("statistics of a few numbers are those of a textbook") {
   const Statistics s = statistics(Tensor::from({0, 1, 2, 5}, {4}));
   CHECK(s.norm == doctest::Approx(std::sqrt(30)));
   CHECK(s.mean == 2);
-  CHECK(s.deviation == doctest::Approx(std::sqrt(3.5)));
+  CHECK(s.std == doctest::Approx(std::sqrt(3.5)));
   CHECK(s.min == 0);
   CHECK(s.max == 5);
   CHECK(s.zeros == 0.25);
@@ -25,7 +25,7 @@ TEST_CASE("statistics of a few numbers are those of a textbook") {
 TEST_CASE("a constant tensor falls into one bin and deviates by nothing") {
   const Statistics s = statistics(Tensor::full({3, 2}, 0.1));
   CHECK(s.histogram[0] == 6);
-  CHECK(s.deviation == doctest::Approx(0));
+  CHECK(s.std == doctest::Approx(0));
 }
 
 TEST_CASE("changes list what moved most first, relative to where it was") {

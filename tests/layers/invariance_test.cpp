@@ -219,7 +219,7 @@ TEST_CASE("a decoder that reads on with a cache gives the vectors of one that re
     };
     const Tensor expected = read(ids, whole);
     KeyValueCache cache;
-    Context context(cache);
+    Context context({.cache = &cache});
     for (Index begin = 0, size = 1 + time / 2; begin < time; begin += size, size = 1) {
       std::vector<std::int32_t> part;
       for (Index i = 0; i < batch; ++i)

@@ -55,7 +55,7 @@ TEST_CASE("uniform attention gives every key the same weight") {
   Random random = fresh();
   MultiHeadAttention attend(small(AttentionKind::uniform), random);
   Recorder recorder(attend);
-  Context context(&recorder);
+  Context context({.recorder = &recorder});
   const Tensor x = randn({1, 4, 6});
   attend(x, x, {}, context);
   for (const double weight : recorder.at("weights").values())
@@ -106,7 +106,7 @@ TEST_CASE("an encoder in training, with dropout, passes the gradient check") {
   Transformer encoder(options, random);
   const Tensor x = randn({2, 4, 6}, DType::float64);
   const GradientCheck check = checked(encoder, [&] {
-    Context context(Random(1, Purpose::dropout));
+    Context context({.random = Random(1, Purpose::dropout)});
     return encoder(x, unmasked, context);
   });
   CHECK(check.error < 1e-6);
@@ -166,7 +166,7 @@ TEST_CASE(
   Random random = fresh();
   const auto model = make_model(small(AttentionKind::learned), 9, random);
   Recorder recorder(*model);
-  Context context(&recorder);
+  Context context({.recorder = &recorder});
   const Tensor y = (*model)(Indices({5, 6, 7}, {1, 3}), Indices({3}, {1}), context);
   CHECK(recorder.at("encoder.layers.1.attention.weights").shape() == Shape{1, 2, 3, 3});
   CHECK(recorder.at("encoder.layers.0.attention.q").shape() == Shape{1, 3, 6});
@@ -184,8 +184,9 @@ TEST_CASE("dropout acts in training only") {
     return (*model)(Indices({5, 6, 7}, {1, 3}), Indices({3}, {1}), context).values();
   };
   CHECK(run(Context()) == run(Context()));
-  CHECK(run(Context(Random(1, Purpose::dropout))) != run(Context()));
-  CHECK(run(Context(Random(1, Purpose::dropout))) == run(Context(Random(1, Purpose::dropout))));
+  CHECK(run(Context({.random = Random(1, Purpose::dropout)})) != run(Context()));
+  CHECK(run(Context({.random = Random(1, Purpose::dropout)})) ==
+        run(Context({.random = Random(1, Purpose::dropout)})));
 }
 
 TEST_CASE("tied parameters are listed once") {

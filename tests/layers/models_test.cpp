@@ -154,8 +154,9 @@ TEST_CASE("every kind of model drops values in training, and only there") {
       return (*model)(Indices({5, 6, 7}, {1, 3}), Indices({3}, {1}), context).values();
     };
     CHECK(run(Context()) == run(Context()));
-    CHECK(run(Context(Random(1, Purpose::dropout))) != run(Context()));
-    CHECK(run(Context(Random(1, Purpose::dropout))) != run(Context(Random(2, Purpose::dropout))));
+    CHECK(run(Context({.random = Random(1, Purpose::dropout)})) != run(Context()));
+    CHECK(run(Context({.random = Random(1, Purpose::dropout)})) !=
+          run(Context({.random = Random(2, Purpose::dropout)})));
   }
 }
 
@@ -307,13 +308,28 @@ TEST_CASE("a decoder with a cache sees the same as one that reads everything aga
       return slice(x, 1, time - 1, time).values();
     });
     KeyValueCache cache;
-    Context context(cache);
+    Context context({.cache = &cache});
     const auto once = steps(ids, [&](std::size_t t) {
       return (*model)(Indices(std::span(ids).subspan(t, 1), {1, 1}), {}, context).values();
     });
     CHECK(cache.length() == 6);
     check_close(once, again);
   }
+}
+
+TEST_CASE("a decoder with a cache can be recorded") {
+  Random random = fresh();
+  const auto model = make_model(with(grouped(), ModelKind::decoder), 9, random);
+  convert(*model, DType::float64);
+  Recorder whole(*model), step(*model);
+  Context at_once({.recorder = &whole});
+  (*model)(Indices({5, 6, 7}, {1, 3}), {}, at_once);
+  KeyValueCache cache;
+  Context by_token({.recorder = &step, .cache = &cache});
+  for (const std::int32_t id : {5, 6, 7}) (*model)(Indices({id}, {1, 1}), {}, by_token);
+  const std::string path = "decoder.layers.0.attention.weights";
+  CHECK(step.at(path).shape()[2] == 1);
+  check_close({step.at(path).values()}, {slice(whole.at(path), 2, 2, 3).values()});
 }
 
 TEST_CASE("an encoder-decoder with a cache sees the same as one that reads everything again") {
@@ -334,7 +350,7 @@ TEST_CASE("an encoder-decoder with a cache sees the same as one that reads every
     return slice(x, 1, time - 1, time).values();
   });
   KeyValueCache cache;
-  Context context(cache);
+  Context context({.cache = &cache});
   const auto once = steps(ids, [&](std::size_t t) {
     const Indices next({ids[t]}, {1, 1});
     return model->decode(next, memory, lengths, context).values();

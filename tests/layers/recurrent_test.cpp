@@ -193,7 +193,7 @@ TEST_CASE("recurrent layers drop values between them, and neither before nor aft
     options.dropout = 0.5;
     Random random = fresh();
     const Recurrent recurrent(options, random);
-    Context evaluation, training(Random(1, Purpose::dropout));
+    Context evaluation, training({.random = Random(1, Purpose::dropout)});
     CHECK((recurrent(x, {}, training).values() == recurrent(x, {}, evaluation).values()) ==
           (layers == 1));
   }

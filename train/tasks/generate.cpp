@@ -48,7 +48,7 @@ void generate(const Network& network, std::vector<std::int32_t> prompt, Index co
     const Index known = std::ssize(text);
     const Index unread = cache.length() ? 1 : known <= window ? known : (window + 1) / 2;
     const std::vector<std::int32_t> next(text.end() - unread, text.end());
-    Context context(cache);
+    Context context({.cache = &cache});
     const Tensor x = (*network.model)(Indices(next, {1, unread}), {}, context);
     const Tensor logits = network.logits(slice(x, 1, unread - 1, unread));
     text.push_back(sample(logits.values(), sampling, static_cast<std::uint64_t>(i)));

@@ -123,7 +123,7 @@ std::vector<Translation::Output> Translation::decoded(const Network& network,
   const TokenBatch source = pad(sources);
   const Tensor encoded = (*network.model)(source.ids, source.lengths, encoding);
   KeyValueCache cache;
-  Context decoding(cache);
+  Context decoding({.cache = &cache});
   std::vector<Output> outputs(sources.size());
   std::vector<bool> done(sources.size());
   Ids last(sources.size(), vocabulary().id(begin_token));

@@ -79,7 +79,7 @@ TEST_CASE("negatives are drawn by count^0.75, and the unknown word never") {
     parameter->assign(Tensor::full(parameter->shape(), path == "embedding.weight" ? 1 : 0));
   std::vector<Index> examples(17);
   std::iota(examples.begin(), examples.end(), 0);
-  Context context(Random(1, Purpose::dropout));
+  Context context({.random = Random(1, Purpose::dropout)});
   const BatchLoss loss = run.task->loss(*run.network, examples, context);
   CHECK(loss.targets == 32);
   const auto slopes = gradients_of(loss.value).of(run.network->head->weight).values();
@@ -104,7 +104,7 @@ TEST_CASE("static embeddings can be looked at, but predict nothing") {
   const TempDir dir;
   const Run run = start_run(config_of(dir.write("text", "the cat saw the dog\n")));
   Recorder recorder(*run.network);
-  Context context(&recorder);
+  Context context({.recorder = &recorder});
   const Sentence sentence = run.task->read("the dog");
   CHECK(run.task->scores(*run.network, sentence, 0, context).choices.empty());
   CHECK(recorder.at("static").shape() == Shape{1, 2, 3});
