@@ -256,7 +256,7 @@ TEST_CASE("records say which layer computed them and by which formula") {
   Random random = fresh();
   const auto model = make_model(small(AttentionKind::learned), 9, random);
   Recorder recorder(*model);
-  Context context(&recorder);
+  Context context({.recorder = &recorder});
   (*model)(Indices({5, 6, 7}, {1, 3}), Indices({3}, {1}), context);
   const auto record = [&](const std::string& path) {
     return *std::ranges::find(recorder.all(), path, &Recorder::Record::path);
@@ -280,7 +280,7 @@ TEST_CASE("formulas follow the form of the block") {
     Random random = fresh();
     const auto model = make_model(options, 9, random);
     Recorder recorder(*model);
-    Context context(&recorder);
+    Context context({.recorder = &recorder});
     (*model)(Indices({5, 6, 7}, {1, 3}), {}, context);
     const Formula f =
         std::ranges::find(recorder.all(), "encoder.layers.0." + path, &Recorder::Record::path)
