@@ -18,10 +18,10 @@ struct HeadSteps {
 
 /// What an attention module computes for a sentence.
 struct AttentionSteps {
-  std::string path;  ///< "encoder.layers.0.attention"
-  bool cross;        ///< keys and values of another sequence
-  double scale;      ///< factor of the scores
-  Tensor mask;       ///< [Tq, Tk], 1 where the key is visible to the query
+  std::string path;    ///< "encoder.layers.0.attention"
+  bool cross = false;  ///< keys and values of another sequence
+  double scale;        ///< factor of the scores
+  Tensor mask;         ///< [Tq, Tk], 1 where the key is visible to the query
   std::vector<HeadSteps> heads;
 };
 

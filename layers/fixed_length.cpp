@@ -19,10 +19,11 @@ struct FixedLengthModel final : Model {
   Tensor operator()(const Indices& ids, const Indices& lengths, Context& context) const override {
     const Tensor x = embedded(ids, lengths, context);
     const Index batch = ids.dim(0), time = ids.dim(1), longest = options.max_length;
-    require<ValueError>(time <= longest,
-                        "[feed-forward] {} tokens are more than the model was built for, "
-                        "max_length = {}",
-                        time, longest);
+    require<ValueError>(
+        time <= longest,
+        "[feed-forward] a sequence of {} tokens is longer than max_length = {}; cut the "
+        "sequence or raise max_length",
+        time, longest);
     const Tensor all = pad(without_padding(x, lengths), 1, 0, longest - time);
     const Tensor flat = reshape(context.dropped(all, options.dropout), {batch, -1});
     const Tensor y = slice(reshape(feed_forward(flat), {batch, longest, -1}), 1, 0, time);

@@ -11,9 +11,8 @@ struct KeysValues {
   Tensor k, v;
 };
 
-/// What a decoder remembers of the tokens it has read, so that the next one costs a single step:
-/// each attention layer's keys and values. Serves one batch of sequences; make another for the
-/// next.
+/// Keys and values of the tokens that a decoder has read, by attention layer, so that decoding a
+/// token costs a single step. Serves one batch of sequences.
 class KeyValueCache {
  public:
   /// Number of tokens read, and so the position of the next.
@@ -23,7 +22,7 @@ class KeyValueCache {
 
   /// Those of `attention`; null before it was asked for the first time.
   const KeysValues* find(const Module& attention) const;
-  /// Those of `attention` with `next` put behind them along time.
+  /// Appends `next` to those of `attention` along time and returns all.
   const KeysValues& append(const Module& attention, const KeysValues& next);
 
  private:

@@ -4,6 +4,7 @@
 
 #include "layers/convolution.h"
 #include "layers/fixed_length.h"
+#include "layers/pretrained.h"
 #include "layers/recurrent.h"
 #include "layers/transformer.h"
 
@@ -26,6 +27,29 @@ struct StaticModel final : Model {
   }
   void visit(ModuleVisitor& visit) override { visit("embedding", embedding); }
 };
+
+/// Puts one-hot vectors or those of a file into the embedding table, and freezes it if so asked.
+void prepare_table(Parameter& table, const ModelOptions& options,
+                   std::span<const std::string> tokens) {
+  const Index vocabulary = table.shape()[0];
+  const bool one_hot = options.embedding == EmbeddingKind::one_hot;
+  require<ValueError>(!one_hot || options.width == vocabulary,
+                      "[model] one-hot vectors of {} tokens need width = {}, got {}", vocabulary,
+                      vocabulary, options.width);
+  if (!options.embedding_file.empty()) {
+    require<ValueError>(!one_hot,
+                        "[model] one-hot vectors take no embedding_file, got {}; leave one of the "
+                        "two out",
+                        options.embedding_file);
+    require<ValueError>(std::ssize(tokens) == vocabulary,
+                        "[model] embedding_file {} needs the {} tokens of the vocabulary, got {}; "
+                        "give them to make_model",
+                        options.embedding_file, vocabulary, tokens.size());
+    load_vectors(options.embedding_file, tokens, table);
+  }
+  if (one_hot) table.assign(identity(vocabulary));
+  if (one_hot || options.freeze_embedding) table.freeze();
+}
 
 std::unique_ptr<Model> make_static_model(const ModelOptions& options, Index vocabulary,
                                          Random& random) {
@@ -77,15 +101,10 @@ std::span<const ModelRow> model_kinds() {
   return rows;
 }
 
-std::unique_ptr<Model> make_model(const ModelOptions& options, Index vocabulary, Random& random) {
+std::unique_ptr<Model> make_model(const ModelOptions& options, Index vocabulary, Random& random,
+                                  std::span<const std::string> tokens) {
   std::unique_ptr<Model> model = row_of(rows, options.kind).make(options, vocabulary, random);
-  Parameter& table = model->embedding.weight;
-  const bool one_hot = options.embedding == EmbeddingKind::one_hot;
-  require<ValueError>(!one_hot || options.width == vocabulary,
-                      "[model] one-hot vectors of {} tokens need width = {}, got {}", vocabulary,
-                      vocabulary, options.width);
-  if (one_hot) table.assign(identity(vocabulary));
-  if (one_hot || options.freeze_embedding) table.freeze();
+  prepare_table(model->embedding.weight, options, tokens);
   return model;
 }
 

@@ -50,8 +50,10 @@ struct ModelRow {
 };
 std::span<const ModelRow> model_kinds();
 
-/// A model as its options describe it, with an embedding table of `vocabulary` rows. Throws
-/// ValueError when the options contradict each other.
-std::unique_ptr<Model> make_model(const ModelOptions& options, Index vocabulary, Random& random);
+/// A model as its options describe it, with an embedding table of `vocabulary` rows. `tokens` names
+/// the rows; only `embedding_file` needs it. Throws ValueError when the options contradict each
+/// other, and UserError as `load_vectors` does.
+std::unique_ptr<Model> make_model(const ModelOptions& options, Index vocabulary, Random& random,
+                                  std::span<const std::string> tokens = {});
 
 }  // namespace qkv

@@ -1,28 +1,32 @@
 #include "train/run.h"
 
-#include "train/storage/pretrained.h"
 #include "train/storage/run_folder.h"
 
 namespace qkv {
 namespace {
 
-std::unique_ptr<Network> fresh_network(const Config& config, const Task& task) {
-  const ModelOptions& model = config.model;
+/// Where the static vectors of a config's model.embedding_file come from.
+enum class Vectors { from_file, from_checkpoint };
+
+std::unique_ptr<Network> fresh_network(const Config& config, const Task& task, Vectors vectors) {
+  ModelOptions model = config.model;
+  if (vectors == Vectors::from_checkpoint) model.embedding_file.clear();
   const Index vocabulary = task.vocabulary().size();
   require<UserError>(model.embedding != EmbeddingKind::one_hot || model.width == vocabulary,
                      "model.embedding \"one-hot\" needs model.width = {}, a number for each word "
                      "of the vocabulary, got {}",
                      vocabulary, model.width);
   return std::make_unique<Network>(model, vocabulary, task.outputs(),
-                                   Random(config.seed, Purpose::initialisation));
+                                   Random(config.seed, Purpose::initialisation),
+                                   task.vocabulary().tokens());
 }
 
-/// A run at its start, but for vectors from files.
-Run assembled(const Config& config) {
+/// A run at its start.
+Run assembled(const Config& config, Vectors vectors) {
   Run run;
   run.config = config;
   run.task = make_task(config);
-  run.network = fresh_network(config, *run.task);
+  run.network = fresh_network(config, *run.task, vectors);
   run.parameters = parameters(*run.network);
   run.optimizer = make_optimizer(config.optimizer);
   if (config.train.ema > 0) run.average.emplace(config.train.ema);
@@ -54,16 +58,12 @@ void restore_average(Run& run, std::map<std::string, Tensor>& state) {
 }  // namespace
 
 Run start_run(const Config& config) {
-  Run run = assembled(config);
-  if (!config.model.embedding_file.empty())
-    load_vectors(config.model.embedding_file, run.task->vocabulary(),
-                 run.network->model->embedding.weight);
-  return run;
+  return assembled(config, Vectors::from_file);
 }
 
 Run restore_run(const Config& config, const Checkpoint& checkpoint,
                 const std::filesystem::path& file) {
-  Run run = assembled(config);
+  Run run = assembled(config, Vectors::from_checkpoint);
   require<UserError>(run.task->vocabularies() == checkpoint.vocabulary,
                      "{}: the training data has other words or labels than when the run began; "
                      "restore the data or "
@@ -144,10 +144,9 @@ Trained untrained(const Trained& model) {
   Trained fresh;
   fresh.config = model.config;
   fresh.task = restore_task(model.config, model.task->vocabularies());
-  fresh.network = fresh_network(fresh.config, *fresh.task);
-  const std::string& vectors = fresh.config.model.embedding_file;
-  if (std::filesystem::is_regular_file(vectors))
-    load_vectors(vectors, fresh.task->vocabulary(), fresh.network->model->embedding.weight);
+  const bool has_file = std::filesystem::is_regular_file(fresh.config.model.embedding_file);
+  fresh.network = fresh_network(fresh.config, *fresh.task,
+                                has_file ? Vectors::from_file : Vectors::from_checkpoint);
   return fresh;
 }
 
@@ -156,7 +155,7 @@ Trained with_options(const Trained& model, const ModelOptions& options) {
   changed.config = model.config;
   changed.config.model = options;
   changed.task = restore_task(changed.config, model.task->vocabularies());
-  changed.network = fresh_network(changed.config, *changed.task);
+  changed.network = fresh_network(changed.config, *changed.task, Vectors::from_checkpoint);
   changed.step = model.step;
   std::map<std::string, Parameter*> own;
   for (const auto& [path, parameter] : parameters(*changed.network)) own[path] = parameter;
@@ -172,7 +171,7 @@ Trained load_trained(const std::filesystem::path& model) {
   Trained trained;
   trained.config = config_of(checkpoint, file);
   trained.task = restore_task(trained.config, checkpoint.vocabulary);
-  trained.network = fresh_network(trained.config, *trained.task);
+  trained.network = fresh_network(trained.config, *trained.task, Vectors::from_checkpoint);
   trained.step = checkpoint.step;
   load_parameters(*trained.network, checkpoint, file);
   return trained;

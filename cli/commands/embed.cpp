@@ -6,8 +6,8 @@
 #include "datasets/text.h"
 #include "inspect/labelled_text.h"
 #include "inspect/word_vectors.h"
+#include "layers/pretrained.h"
 #include "train/storage/durable_file.h"
-#include "train/storage/pretrained.h"
 
 namespace qkv::commands {
 namespace {
@@ -232,7 +232,7 @@ Document embed(const EmbedOptions& options) {
   const Embeddings all = asked ? embeddings(trained, options) : Embeddings();
   Document document;
   if (!options.word2vec.empty()) {
-    write_durably(options.word2vec, word2vec_text(trained.task->vocabulary(),
+    write_durably(options.word2vec, word2vec_text(trained.task->vocabulary().tokens(),
                                                   trained.network->model->embedding_table()));
     note_written(document, options.word2vec);
   }

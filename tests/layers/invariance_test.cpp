@@ -147,9 +147,9 @@ TEST_CASE("what a model makes of a sentence does not depend on the rest of its b
     const Read all(model, kind.options, Indices(ids, {batch, time}), Indices(lengths, {batch}));
     for (Index i = 0; i < batch; ++i) {
       const std::int32_t length = lengths[static_cast<std::size_t>(i)];
-      const std::span<const std::int32_t> own(ids.data() + i * time,
+      const std::span<const std::int32_t> row(ids.data() + i * time,
                                               static_cast<std::size_t>(length));
-      const Read alone(model, kind.options, Indices(own, {1, length}), Indices({length}, {1}));
+      const Read alone(model, kind.options, Indices(row, {1, length}), Indices({length}, {1}));
       CHECK(difference(all.rows(i, 0, length), alone.rows(0, 0, length)) < rounding);
       CHECK(difference(all.sentence(i), alone.sentence(0)) < rounding);
     }

@@ -57,7 +57,7 @@ void check_close(const std::vector<std::vector<double>>& a,
 
 }  // namespace
 
-TEST_CASE("a convolution model shares its width among kernels of 3, 4 and 5 words") {
+TEST_CASE("a convolution model divides its width between kernels of 3, 4 and 5 words") {
   Random random = fresh();
   const auto model = make_model(convolution, 9, random);
   const auto shapes = shapes_of(*model);
@@ -82,7 +82,9 @@ TEST_CASE("the parameters of a fixed-length model grow with the length it is bui
   Context context;
   CHECK(error_of<ValueError>([&] {
           (*model)(Indices({1, 2, 3, 4, 5, 6}, {1, 6}), Indices({6}, {1}), context);
-        }) == "[feed-forward] 6 tokens are more than the model was built for, max_length = 5");
+        }) ==
+        "[feed-forward] a sequence of 6 tokens is longer than max_length = 5; cut the sequence or "
+        "raise max_length");
   ModelOptions options = fixed_length;
   options.feed_forward = 0;
   CHECK(refusal(options) == "[feed-forward] the model needs a hidden layer, got feed_forward = 0");
@@ -93,7 +95,7 @@ TEST_CASE("convolution and fixed-length models pass the gradient check in float6
   check_gradients_of_model(fixed_length);
 }
 
-TEST_CASE("convolution and fixed-length models are blind to padding") {
+TEST_CASE("padding does not change the vectors of convolution and fixed-length models") {
   check_padding_of_model(convolution);
   check_padding_of_model(fixed_length);
 }
@@ -106,13 +108,13 @@ TEST_CASE("a convolution keeps the length of its sequence, whatever its kernel")
   }
 }
 
-TEST_CASE("position t of a convolution reaches from t - (K - 1) / 2 to t + K / 2") {
+TEST_CASE("the receptive field of position t is [t - (K - 1) / 2, t + K / 2]") {
   for (const Index kernel : {1, 2, 3, 4, 5}) {
     CAPTURE(kernel);
     Random random = fresh();
     Conv1d layer(1, 1, kernel, random);
     layer.weight.assign(Tensor::full({1, 1, kernel}, 1));
-    // A 1 at position 4 of 9 is met by the positions that reach it.
+    // The 1 at position 4 of 9 is in the receptive field of these positions.
     const auto y = layer(Tensor::from({0, 0, 0, 0, 1, 0, 0, 0, 0}, {1, 9, 1})).values();
     for (Index t = 0; t < 9; ++t)
       CHECK(y[static_cast<std::size_t>(t)] == (t - (kernel - 1) / 2 <= 4 && 4 <= t + kernel / 2));
@@ -291,7 +293,7 @@ TEST_CASE("a model without cross-attention cannot decode") {
       ValueError);
 }
 
-TEST_CASE("a decoder with a cache sees the same as one that reads everything again") {
+TEST_CASE("a decoder with a cache equals one that recomputes all tokens") {
   const std::vector<std::int32_t> ids = {5, 6, 7, 5, 3, 8};
   for (const PositionKind position :
        {PositionKind::sinusoidal, PositionKind::learned, PositionKind::rotary}) {
@@ -332,7 +334,7 @@ TEST_CASE("a decoder with a cache can be recorded") {
   check_close({step.at(path).values()}, {slice(whole.at(path), 2, 2, 3).values()});
 }
 
-TEST_CASE("an encoder-decoder with a cache sees the same as one that reads everything again") {
+TEST_CASE("an encoder-decoder with a cache equals one that recomputes all tokens") {
   const std::vector<std::int32_t> ids = {5, 6, 7, 5};
   Random random = fresh();
   ModelOptions options = with(transformer, ModelKind::encoder_decoder);
@@ -341,19 +343,19 @@ TEST_CASE("an encoder-decoder with a cache sees the same as one that reads every
   convert(*model, DType::float64);
   const Indices lengths({2}, {1});
   Context encoding;
-  const Tensor memory = (*model)(Indices({3, 4, 0}, {1, 3}), lengths, encoding);
+  const Tensor encoded = (*model)(Indices({3, 4, 0}, {1, 3}), lengths, encoding);
   const auto again = steps(ids, [&](std::size_t t) {
     Context context;
     const Index time = static_cast<Index>(t) + 1;
     const Tensor x =
-        model->decode(Indices(std::span(ids).first(t + 1), {1, time}), memory, lengths, context);
+        model->decode(Indices(std::span(ids).first(t + 1), {1, time}), encoded, lengths, context);
     return slice(x, 1, time - 1, time).values();
   });
   KeyValueCache cache;
   Context context({.cache = &cache});
   const auto once = steps(ids, [&](std::size_t t) {
     const Indices next({ids[t]}, {1, 1});
-    return model->decode(next, memory, lengths, context).values();
+    return model->decode(next, encoded, lengths, context).values();
   });
   check_close(once, again);
 }

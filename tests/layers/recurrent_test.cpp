@@ -53,7 +53,7 @@ TEST_CASE("recurrent models of every cell are blind to padding") {
     }
 }
 
-TEST_CASE("one direction sees the words before, two see those after as well") {
+TEST_CASE("the vectors of one direction depend on earlier words, of two also on later ones") {
   for (const bool bidirectional : {false, true}) {
     Random random = fresh();
     const auto model = make_model(small(CellKind::gru, bidirectional), 9, random);
@@ -199,7 +199,7 @@ TEST_CASE("recurrent layers drop values between them, and neither before nor aft
   }
 }
 
-TEST_CASE("an odd width cannot be shared by two directions") {
+TEST_CASE("an odd width cannot be divided between two directions") {
   Random random = fresh();
   ModelOptions options = small(CellKind::lstm, true);
   options.width = 5;

@@ -109,7 +109,7 @@ TEST_CASE("what took the state keeps it while the optimizer continues") {
   CHECK(optimizer->state().at("first_moment.x").values() != before);
 }
 
-TEST_CASE("an optimizer restored from its state goes on as if it had not stopped") {
+TEST_CASE("an optimizer restored from its state takes the same updates as an uninterrupted one") {
   const OptimizerOptions options{.lr = 0.1};
   Parameter x(Tensor::scalar(0));
   const std::vector<NamedParameter> parameters = {{"x", &x}};

@@ -9,6 +9,8 @@ from torch import nn
 from torch.nn import functional as F
 from torch.nn.utils.stateless import functional_call
 
+import op_recipes
+
 PADDING = torch.arange(4) >= torch.tensor([4, 2])[:, None]
 CAUSAL = torch.ones(4, 4).triu(1).bool()
 
@@ -88,6 +90,12 @@ def convolution_layer(p, x):
                       for i in range(3)], 2)
 
 
+def sinusoidal(time, width, first=0):
+    """Vaswani et al. 2017, 3.5."""
+    angles = (first + torch.arange(time).double())[:, None] / 10000**(torch.arange(0, width, 2).double() / width)
+    return torch.stack([angles.sin(), angles.cos()], -1).flatten(1)
+
+
 def encoder(p, x, mask=None):
     parameters = {f"layers.{i}.{name}": value for i in (0, 1)
                   for name, value in block_parameters(below(p, f"layers.{i}.")).items()}
@@ -125,4 +133,7 @@ RECIPES = {
     "Recurrent: lstm, from a state, with the last": functools.partial(recurrent, nn.LSTM),
     "Conv1d: even kernel": lambda p, x: same_convolution(x, p["weight"], p["bias"]),
     "ConvolutionLayer: padding": convolution_layer,
+    "InputPositions: sinusoidal": lambda p, x: x + sinusoidal(4, 6, first=3).to(x.dtype),
+    "InputPositions: learned": lambda p, x: x + p["weight"][3:7],
+    "AttentionPositions: rotary": lambda p, x: op_recipes.rotary(x, 1, first=3),
 }

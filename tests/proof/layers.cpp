@@ -1,5 +1,6 @@
 #include "layers/convolution.h"
 #include "layers/embedding.h"
+#include "layers/positions.h"
 #include "layers/recurrent.h"
 #include "layers/transformer.h"
 #include "tests/proof/proof.h"
@@ -106,6 +107,22 @@ void prove_convolutions(Proof& proof, Random& random) {
         [&](const In& x, Context&) { return layer(x[0], padding.key_lengths); });
 }
 
+/// What the kinds of positional encoding add or do to x [2, 4, 6], from a position other than 0.
+void prove_positions(Proof& proof, Random& random) {
+  ModelOptions options = small;
+  for (const auto& [name, kind] : {std::pair("sinusoidal", PositionKind::sinusoidal),
+                                   std::pair("learned", PositionKind::learned)}) {
+    options.position = kind;
+    const auto positions = make_input_positions(options, random);
+    prove(proof, fmt::format("InputPositions: {}", name), *positions, {{2, 4, 6}},
+          [&](const In& x, Context&) { return x[0] + positions->encoding(3, 4, x[0].dtype()); });
+  }
+  options.position = PositionKind::rotary;
+  const auto rotary = make_attention_positions(options);
+  prove(proof, "AttentionPositions: rotary", *rotary, {{2, 4, 6}},
+        [&](const In& x, Context&) { return rotary->query_key(x[0], 1, 3); });
+}
+
 }  // namespace
 
 void prove_layers(Proof& proof) {
@@ -115,6 +132,7 @@ void prove_layers(Proof& proof) {
   prove_transformers(proof, random);
   prove_recurrent(proof, random);
   prove_convolutions(proof, random);
+  prove_positions(proof, random);
 }
 
 }  // namespace qkv::tests

@@ -18,11 +18,8 @@ def embedded(p, ids=torch.tensor([[6, 1, 0, 1], [2, 5, 3, 3]])):
     return F.embedding(ids, p["embedding.weight"])
 
 
-def with_waves(x):
-    """Sinusoidal positions (Vaswani et al. 2017, 3.5)."""
-    time, width = x.shape[1:]
-    angles = torch.arange(time).double()[:, None] / 10000**(torch.arange(0, width, 2).double() / width)
-    return x + torch.stack([angles.sin(), angles.cos()], -1).flatten(1).to(x.dtype)
+def with_positions(x):
+    return x + layer_recipes.sinusoidal(*x.shape[1:]).to(x.dtype)
 
 
 def with_sentences(x, sentences=None):
@@ -32,8 +29,8 @@ def with_sentences(x, sentences=None):
 
 
 def encoder_decoder(p):
-    memory = layer_recipes.encoder(below(p, "encoder."), with_waves(embedded(p)))
-    return layer_recipes.decoder(below(p, "decoder."), with_waves(embedded(p, OUTPUT_IDS)), memory)
+    memory = layer_recipes.encoder(below(p, "encoder."), with_positions(embedded(p)))
+    return layer_recipes.decoder(below(p, "decoder."), with_positions(embedded(p, OUTPUT_IDS)), memory)
 
 
 def affine(p, name, x):
@@ -79,7 +76,7 @@ def fixed_length(p):
 
 RECIPES = {
     "encoder: sinusoidal positions":
-        lambda p: with_sentences(layer_recipes.encoder(below(p, "encoder."), with_waves(embedded(p)))),
+        lambda p: with_sentences(layer_recipes.encoder(below(p, "encoder."), with_positions(embedded(p)))),
     "decoder: learned positions":
         lambda p: with_sentences(
             layer_recipes.encoder(below(p, "decoder."), embedded(p) + p["positions.weight"][:4], CAUSAL)),

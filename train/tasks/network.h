@@ -9,9 +9,10 @@ namespace qkv {
 
 /// What is trained: a model and the task's output layer on top of it.
 struct Network : Module {
-  /// `outputs` is the number of classes.
-  Network(const ModelOptions& options, Index vocabulary, Index outputs, Random random)
-      : model(make_model(options, vocabulary, random)) {
+  /// `outputs` is the number of classes; `tokens` as for `make_model`.
+  Network(const ModelOptions& options, Index vocabulary, Index outputs, Random random,
+          std::span<const std::string> tokens = {})
+      : model(make_model(options, vocabulary, random, tokens)) {
     if (!options.tied) head.emplace(options.width, outputs, random, options.bias, Role::head);
   }
 

@@ -6,10 +6,10 @@
 #include <numeric>
 
 #include "core/gradient_check.h"
+#include "layers/pretrained.h"
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
 #include "train/run.h"
-#include "train/storage/pretrained.h"
 
 using namespace qkv;
 
@@ -135,9 +135,9 @@ TEST_CASE("vectors are taken from GloVe and word2vec files; other words keep the
 
 TEST_CASE("an unsound file of vectors is refused and names the line") {
   CHECK(vector_error("cat 1 2 3\nthe 4 5\n") ==
-        "v.txt:2: must be a word and model.width = 3 numbers, got 2 numbers");
+        "v.txt:2: must be a word and model.width = 3 values, got 2 values");
   CHECK(vector_error("2 5\ncat 1 2 3 4 5\n") ==
-        "v.txt:2: must be a word and model.width = 3 numbers, got 5 numbers");
+        "v.txt:2: must be a word and model.width = 3 values, got 5 values");
   CHECK(vector_error("cat 1 x 3\n") == "v.txt:1: \"x\" is not a finite number");
   CHECK(vector_error("cat 1 inf 3\n") == "v.txt:1: \"inf\" is not a finite number");
   CHECK(vector_error("bird 1 2 3\n") == "v.txt: has none of the 6 words of the training data");
@@ -191,7 +191,7 @@ TEST_CASE("vectors written as word2vec text come back bit for bit") {
   Config config = config_of(dir.write("text", "the cat saw the dog\n"));
   const Run run = start_run(config);
   const Tensor table = run.network->model->embedding_table();
-  const std::string text = word2vec_text(run.task->vocabulary(), table);
+  const std::string text = word2vec_text(run.task->vocabulary().tokens(), table);
   CHECK(text.starts_with("4 3\nthe "));
   config.seed = 2;
   config.model.embedding_file = dir.write("v.txt", text).string();
@@ -202,5 +202,5 @@ TEST_CASE("vectors written as word2vec text come back bit for bit") {
 
 TEST_CASE("a token with white space in it is not in word2vec text") {
   const Vocabulary letters({"<pad>", "<unk>", " ", "a"});
-  CHECK(word2vec_text(letters, Tensor::zeros({4, 2})) == "1 2\na 0 0\n");
+  CHECK(word2vec_text(letters.tokens(), Tensor::zeros({4, 2})) == "1 2\na 0 0\n");
 }

@@ -1,0 +1,120 @@
+#include "layers/pretrained.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cmath>
+#include <fstream>
+#include <string_view>
+#include <system_error>
+#include <unordered_map>
+#include <vector>
+
+namespace qkv {
+namespace {
+
+constexpr std::string_view white_space = " \t\n\v\f\r";
+constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+
+/// Padding and the unknown word, whose vectors come from no file.
+bool is_special(std::string_view token) {
+  return token == "<pad>" || token == "<unk>";
+}
+
+/// The parts of a line between white space.
+std::vector<std::string_view> fields_of(std::string_view line) {
+  std::vector<std::string_view> fields;
+  for (;;) {
+    const auto begin = line.find_first_not_of(white_space);
+    if (begin == line.npos) return fields;
+    line.remove_prefix(begin);
+    const auto end = std::min(line.find_first_of(white_space), line.size());
+    fields.push_back(line.substr(0, end));
+    line.remove_prefix(end);
+  }
+}
+
+bool is_digits(std::string_view text) {
+  return text.find_first_not_of("0123456789") == text.npos;
+}
+
+/// word2vec's first line, "400000 300".
+bool is_header(const std::vector<std::string_view>& fields) {
+  return fields.size() == 2 && is_digits(fields[0]) && is_digits(fields[1]);
+}
+
+std::ifstream opened(const std::filesystem::path& path) {
+  std::error_code error;
+  require<UserError>(!std::filesystem::is_directory(path, error), "{}: is a folder, not a file",
+                     path.string());
+  errno = 0;
+  std::ifstream file(path, std::ios::binary);
+  require<UserError>(file.is_open(), "{}: cannot be read: {}", path.string(),
+                     std::generic_category().message(errno));
+  return file;
+}
+
+/// Rows by token, without those of special tokens.
+std::unordered_map<std::string_view, std::size_t> rows_of(std::span<const std::string> tokens) {
+  std::unordered_map<std::string_view, std::size_t> rows;
+  for (std::size_t i = 0; i < tokens.size(); ++i)
+    if (!is_special(tokens[i])) rows.emplace(tokens[i], i);
+  return rows;
+}
+
+}  // namespace
+
+void load_vectors(const std::filesystem::path& file, std::span<const std::string> tokens,
+                  Parameter& table) {
+  require(table.shape().rank() == 2 && table.shape()[0] == std::ssize(tokens),
+          "[load_vectors] {} tokens need a table of as many rows, got {}", tokens.size(),
+          table.shape());
+  const Index width = table.shape()[1];
+  auto values = table.value().values();
+  auto rows = rows_of(tokens);
+  const auto wanted = rows.size();
+  std::ifstream stream = opened(file);
+  std::size_t number = 0;
+  for (std::string line; std::getline(stream, line);) {
+    const bool first = ++number == 1;
+    if (first && line.starts_with(byte_order_mark)) line.erase(0, byte_order_mark.size());
+    const auto fields = fields_of(line);
+    if (fields.empty() || (first && is_header(fields))) continue;
+    require<UserError>(std::ssize(fields) == width + 1,
+                       "{}:{}: must be a word and model.width = {} values, got {} values",
+                       file.string(), number, width, fields.size() - 1);
+    const auto row = rows.extract(fields[0]);
+    for (std::size_t i = 1; i < fields.size(); ++i) {
+      const std::string_view text = fields[i];
+      double value = 0;
+      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+      require<UserError>(
+          error == std::errc() && end == text.data() + text.size() && std::isfinite(value),
+          "{}:{}: \"{}\" is not a finite number", file.string(), number, text);
+      if (row) values[row.mapped() * static_cast<std::size_t>(width) + i - 1] = value;
+    }
+  }
+  require<FileError>(!stream.bad(), "{}: cannot be read to its end", file.string());
+  require<UserError>(rows.size() < wanted, "{}: has none of the {} words of the training data",
+                     file.string(), tokens.size());
+  table.assign(Tensor::from(values, table.shape(), table.value().dtype()));
+}
+
+std::string word2vec_text(std::span<const std::string> tokens, const Tensor& table) {
+  const auto values = table.values();
+  const auto width = static_cast<std::size_t>(table.dim(1));
+  Index count = 0;
+  std::string lines;
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    const std::string& token = tokens[i];
+    if (is_special(token) || fields_of(token) != std::vector<std::string_view>{token}) continue;
+    const auto row = std::span(values).subspan(i * width, width);
+    lines += fmt::format("{} {:.9g}\n", token, fmt::join(row, " "));
+    ++count;
+  }
+  return fmt::format("{} {}\n", count, width) + lines;
+}
+
+}  // namespace qkv

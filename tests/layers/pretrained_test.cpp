@@ -1,0 +1,92 @@
+#include "layers/pretrained.h"
+
+#include <doctest/doctest.h>
+
+#include "layers/model.h"
+#include "tests/support/errors.h"
+#include "tests/support/modules.h"
+#include "tests/support/temp_dir.h"
+
+namespace qkv::tests {
+namespace {
+
+const std::vector<std::string> tokens = {"<pad>", "<unk>", "cat", "dog"};
+const ModelOptions options{.kind = ModelKind::static_embedding, .width = 2};
+
+/// Row `i` of the embedding table of a model with these options.
+std::vector<double> row(const ModelOptions& of, Index i) {
+  Random random = fresh();
+  const auto model = make_model(of, 4, random, tokens);
+  return slice(model->embedding_table().value().detach(), 0, i, i + 1).values();
+}
+
+ModelOptions with_file(const std::filesystem::path& file) {
+  ModelOptions all = options;
+  all.embedding_file = file.string();
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("make_model reads the vectors of the tokens that its embedding file has") {
+  const TempDir dir;
+  for (const std::string header : {"", "4 2\n", "\xEF\xBB\xBF"}) {
+    const auto file = dir.write("v.txt", header + "dog 1 -2.5\r\nbird 1 1\n\n<unk> 3 3\ndog 7 7\n");
+    CHECK(row(with_file(file), 3) == std::vector<double>{1, -2.5});
+    for (const Index i : {0, 1, 2}) CHECK(row(with_file(file), i) == row(options, i));
+  }
+}
+
+TEST_CASE("vectors from a file can be frozen") {
+  const TempDir dir;
+  ModelOptions frozen = with_file(dir.write("v.txt", "dog 1 2\n"));
+  frozen.freeze_embedding = true;
+  Random random = fresh();
+  const auto model = make_model(frozen, 4, random, tokens);
+  CHECK(model->embedding_table().frozen());
+  CHECK(slice(model->embedding_table(), 0, 3, 4).values() == std::vector<double>{1, 2});
+}
+
+TEST_CASE("an embedding file without tokens, or for one-hot vectors, is an error") {
+  const auto refusal = [](const ModelOptions& of, std::span<const std::string> names) {
+    return error_of<ValueError>([&] {
+      Random random = fresh();
+      make_model(of, 4, random, names);
+    });
+  };
+  ModelOptions all = with_file("v.txt");
+  CHECK(refusal(all, {}) ==
+        "[model] embedding_file v.txt needs the 4 tokens of the vocabulary, got 0; give them to "
+        "make_model");
+  all.width = 4;
+  all.embedding = EmbeddingKind::one_hot;
+  CHECK(refusal(all, tokens) ==
+        "[model] one-hot vectors take no embedding_file, got v.txt; leave one of the two out");
+}
+
+TEST_CASE("a file that cannot be read or has no token is an error that names it") {
+  const TempDir dir;
+  const auto error = [&](const std::filesystem::path& file) {
+    return error_of<UserError>([&] { row(with_file(file), 0); });
+  };
+  const auto none = dir.path() / "none.txt";
+  CHECK(error(none) == none.string() + ": cannot be read: No such file or directory");
+  CHECK(error(dir.path()) == dir.path().string() + ": is a folder, not a file");
+  const auto birds = dir.write("birds.txt", "bird 1 2\n");
+  CHECK(error(birds) == birds.string() + ": has none of the 4 words of the training data");
+  const auto narrow = dir.write("narrow.txt", "dog 1 2\ncat 1\n");
+  CHECK(error(narrow) ==
+        narrow.string() + ":2: must be a word and model.width = 2 values, got 1 values");
+}
+
+TEST_CASE("a table as word2vec text comes back bit for bit") {
+  const TempDir dir;
+  Parameter table(randn({4, 3})), copy(Tensor::zeros({4, 3}));
+  const auto text = word2vec_text(tokens, table);
+  CHECK(text.starts_with("2 3\ncat "));
+  load_vectors(dir.write("v.txt", text), tokens, copy);
+  CHECK(slice(copy, 0, 2, 4).values() == slice(table, 0, 2, 4).values());
+  CHECK(slice(copy, 0, 0, 2).values() == std::vector<double>(6, 0.0));
+}
+
+}  // namespace qkv::tests
