@@ -14,7 +14,7 @@
 namespace qkv {
 namespace {
 
-bool is_whole(const std::string& text) {
+bool is_integer(const std::string& text) {
   return !text.empty() && text.find_first_not_of("0123456789") == text.npos;
 }
 
@@ -27,11 +27,11 @@ void load_vectors(const std::filesystem::path& file, const Vocabulary& vocabular
   std::vector<bool> found(static_cast<std::size_t>(vocabulary.size()));
   for (const auto& [number, line] : read_filled_lines(file)) {
     const auto fields = words(line);
-    if (number == 1 && fields.size() == 2 && is_whole(fields[0]) && is_whole(fields[1])) continue;
+    if (number == 1 && fields.size() == 2 && is_integer(fields[0]) && is_integer(fields[1]))
+      continue;
     require<UserError>(std::ssize(fields) == width + 1,
-                       "{}:{}: must be a word and model.width = {} numbers, got {} numbers",
-                       file.string(), number, width,
-                       fields.empty() ? std::size_t{0} : fields.size() - 1);
+                       "{}:{}: must be a word and model.width = {} values, got {}", file.string(),
+                       number, width, fields.empty() ? std::size_t{0} : fields.size() - 1);
     const auto id = static_cast<std::size_t>(vocabulary.id(fields[0]));
     const bool wanted = id > Vocabulary::unknown && !found[id];
     for (std::size_t i = 1; i < fields.size(); ++i) {
