@@ -8,7 +8,7 @@
 namespace qkv {
 
 TokenBatch pad(std::span<const std::vector<std::int32_t>> sentences, std::int32_t filler) {
-  require<ValueError>(!sentences.empty(), "pad needs at least one sentence");
+  require<ValueError>(!sentences.empty(), "[pad] there is no sequence; give at least one");
   std::vector<std::int32_t> lengths;
   for (const auto& sentence : sentences)
     lengths.push_back(static_cast<std::int32_t>(sentence.size()));

@@ -9,18 +9,18 @@
 
 namespace qkv {
 
-/// Sentences of different length side by side.
+/// Sequences of different lengths in one batch.
 struct TokenBatch {
-  Indices ids;      ///< [batch, time], shorter sentences filled up
+  Indices ids;      ///< [batch, time], padded
   Indices lengths;  ///< [batch]
 };
 
-/// Fills shorter sentences up with `filler`. Throws ValueError when there is no sentence.
+/// Pads shorter sequences with `filler`. Throws ValueError when there is no sequence.
 TokenBatch pad(std::span<const std::vector<std::int32_t>> sentences,
                std::int32_t filler = Vocabulary::padding);
 
-/// Which examples each step trains on: every epoch goes through all of them in an order of its own,
-/// and a batch may reach into the next epoch. A function of (seed, step) alone.
+/// The training examples of each step: every epoch is a random permutation of all examples, and a
+/// batch may span two epochs. A function of (seed, step) alone.
 class BatchSampler {
  public:
   /// Throws ValueError when there are no examples or a batch is empty.

@@ -30,7 +30,7 @@ Character decoded(std::string_view text) {
   return {length, code};
 }
 
-bool is_sound(Character c) {
+bool is_valid(Character c) {
   const bool overlong = (c.length == 3 && c.code < 0x800) || (c.length == 4 && c.code < 0x10000);
   const bool surrogate = c.code >= 0xD800 && c.code <= 0xDFFF;
   return c.length > 0 && !overlong && !surrogate && c.code <= 0x10FFFF;
@@ -41,7 +41,7 @@ bool is_sound(Character c) {
 bool is_utf8(std::string_view text) {
   while (!text.empty()) {
     const Character c = decoded(text);
-    if (!is_sound(c)) return false;
+    if (!is_valid(c)) return false;
     text.remove_prefix(c.length);
   }
   return true;

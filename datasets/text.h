@@ -28,14 +28,14 @@ std::vector<std::string> characters(std::string_view text);
 /// `text` with the letters A to Z in lower case.
 std::string lower(std::string_view text);
 
-/// The pieces of `text` between white space, by which data files count words.
+/// `text` split at white space; data files count these words.
 std::vector<std::string> words(std::string_view text);
 
-/// The tokens of a text, in data files and as a person types it: in lower case, punctuation marks
-/// as tokens of their own. Apostrophes and hyphens stay inside their words.
+/// The tokens of a text, in data files as in user input: lower case, punctuation marks as separate
+/// tokens. Apostrophes and hyphens stay inside their words.
 std::vector<std::string> tokenized(std::string_view text);
 
-/// A text as tokens, and where its words between white space are among them: each at its first
+/// A text as tokens, with the position of each white-space separated word among them: its first
 /// token that is no punctuation mark.
 struct TokenizedWords {
   std::vector<std::string> tokens;

@@ -6,7 +6,7 @@
 
 namespace qkv {
 
-/// The lines of a UTF-8 text file without their ends (LF or CRLF) and without a byte order mark.
+/// The lines of a UTF-8 text file without line ends (LF or CRLF) and byte order mark.
 /// Throws UserError naming the file, and the line where there is one, when the file cannot be read,
 /// is empty, larger than 1 GiB, not UTF-8 or contains a zero byte; FileError when reading fails.
 std::vector<std::string> read_lines(const std::filesystem::path& path);

@@ -52,7 +52,7 @@ Index TsvRow::position(std::size_t i, const TokenizedWords& sentence) const {
   Index number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   demand(error == std::errc() && end == text.data() + text.size() && number >= 0,
-         "the index must be a whole number, got \"{}\"", text);
+         "the index must be an integer from 0, got \"{}\"", text);
   demand(number < words, "the index must be less than the sentence's {} words, got {}", words,
          number);
   return sentence.positions[static_cast<std::size_t>(number)];

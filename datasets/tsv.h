@@ -13,7 +13,7 @@
 
 namespace qkv {
 
-/// A line of a file whose values are separated by tabs.
+/// A line of a tab-separated file.
 struct TsvRow {
   std::string place;  ///< "train.tsv:3", for errors; may be empty
   std::vector<std::string> fields;

@@ -12,7 +12,8 @@
 
 namespace qkv {
 
-/// Tokens and their ids. Id 0 is padding, id 1 stands for every token that is not listed.
+/// Tokens and their ids. Id 0 is padding, id 1 the unknown token, which replaces all that are not
+/// listed.
 class Vocabulary {
  public:
   static constexpr std::int32_t padding = 0;
@@ -20,8 +21,8 @@ class Vocabulary {
 
   using Counts = std::map<std::string, Index, std::less<>>;
 
-  /// Numbers the tokens that occur at least `min_count` times, the most frequent first and equally
-  /// frequent ones in byte order.
+  /// Assigns ids to the tokens that occur at least `min_count` times, the most frequent first and
+  /// equally frequent ones in byte order.
   static Vocabulary build(Counts counts, Index min_count);
   static Vocabulary build(std::span<const std::vector<std::string>> sentences, Index min_count);
 

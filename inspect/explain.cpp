@@ -37,11 +37,11 @@ std::vector<HeadSteps> heads_of(const Recorder& recorder, const std::string& pat
 
 }  // namespace
 
-Recorder recorded(const Trained& trained, const Sentence& sentence) {
+Recorder recorded(const LoadedModel& trained, const Sentence& sentence) {
   return explain(trained, sentence, 0).recorder;
 }
 
-Explanation explain(const Trained& trained, const Sentence& sentence, Index index) {
+Explanation explain(const LoadedModel& trained, const Sentence& sentence, Index index) {
   const NoGrad no_grad;
   Explanation result{trained.config.model, sentence, index, Recorder(*trained.network), {}, {}};
   Context context({.recorder = &result.recorder});

@@ -36,10 +36,10 @@ struct Explanation {
 };
 
 /// Runs a sentence through a model and keeps what it computes on the way.
-Recorder recorded(const Trained& trained, const Sentence& sentence);
+Recorder recorded(const LoadedModel& trained, const Sentence& sentence);
 
 /// The numbers are the model's own: the recorder listens while it computes.
-Explanation explain(const Trained& trained, const Sentence& sentence, Index index);
+Explanation explain(const LoadedModel& trained, const Sentence& sentence, Index index);
 
 /// The steps of each attention module, in the order of computing.
 std::vector<AttentionSteps> attention_steps(const Recorder& recorder);

@@ -28,11 +28,11 @@ bool is_word_byte(char c) {
 
 }  // namespace
 
-Trained intervened(const Trained& model, Intervention intervention) {
+LoadedModel intervened(const LoadedModel& model, Intervention intervention) {
   ModelOptions options = model.config.model;
   if (intervention == Intervention::without_positions) options.position = PositionKind::none;
   if (intervention == Intervention::uniform_attention) options.attention = AttentionKind::uniform;
-  Trained changed = with_options(model, options);
+  LoadedModel changed = with_options(model, options);
   if (intervention == Intervention::shuffled_queries) shuffle_queries(*changed.network);
   return changed;
 }

@@ -4,11 +4,11 @@
 
 namespace qkv {
 
-LabelledText labelled_text(const Trained& model, const std::string& line) {
+LabelledText labelled_text(const LoadedModel& model, const std::string& line) {
   return model.task->read_line(tsv_row(line));
 }
 
-std::vector<LabelledText> read_labelled_texts(const Trained& model,
+std::vector<LabelledText> read_labelled_texts(const LoadedModel& model,
                                               const std::filesystem::path& file) {
   std::vector<LabelledText> texts;
   for (TsvRow& row : read_rows(file)) {

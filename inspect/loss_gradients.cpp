@@ -77,7 +77,7 @@ std::vector<double> row_norms(const Tensor& matrix) {
 
 }  // namespace
 
-LossGradients loss_gradients(Trained& trained, const LabelledText& text) {
+LossGradients loss_gradients(LoadedModel& trained, const LabelledText& text) {
   Network& network = *trained.network;
   const Shape table = network.model->embedding_table().shape();
   const bool tied = !network.head;
@@ -108,7 +108,7 @@ LossGradients loss_gradients(Trained& trained, const LabelledText& text) {
   return result;
 }
 
-MeanGradients mean_gradients(Trained& trained, const std::vector<LabelledText>& texts) {
+MeanGradients mean_gradients(LoadedModel& trained, const std::vector<LabelledText>& texts) {
   MeanGradients mean;
   std::map<Index, MeanGradients::AtDistance> distances;
   const double share = 1 / static_cast<double>(texts.size());

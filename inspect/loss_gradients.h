@@ -18,7 +18,7 @@ struct LossGradients {
 /// The answer is the text's label or answer or, where it has none, what the model itself prefers.
 /// Throws UserError when the model has no answers to choose from, and for a label that it does not
 /// know.
-LossGradients loss_gradients(Trained& trained, const LabelledText& text);
+LossGradients loss_gradients(LoadedModel& trained, const LabelledText& text);
 
 /// The mean over texts of the words' norms, by how many words they stand before the word that is
 /// asked about (after it: below 0), and the mean of the parameters' gradients.
@@ -34,6 +34,6 @@ struct MeanGradients {
 };
 
 /// Throws as `loss_gradients`; `texts` must not be empty.
-MeanGradients mean_gradients(Trained& trained, const std::vector<LabelledText>& texts);
+MeanGradients mean_gradients(LoadedModel& trained, const std::vector<LabelledText>& texts);
 
 }  // namespace qkv

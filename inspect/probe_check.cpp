@@ -30,7 +30,7 @@ bool holds(double value, const Expectation& expected) {
   return value == expected.number;
 }
 
-Finding cosines(const Trained& model, const Probe& probe, const Expectation& expected) {
+Finding cosines(const LoadedModel& model, const Probe& probe, const Expectation& expected) {
   std::vector<WordVector> words;
   for (const std::string& text : probe.sentences) {
     const Sentence sentence = model.task->read(text);
@@ -53,7 +53,7 @@ Finding cosines(const Trained& model, const Probe& probe, const Expectation& exp
   return {fmt::format("{:.4f}", worst), holds(worst, expected), worst};
 }
 
-Finding answers(const Trained& model, const Probe& probe, const Expectation& expected) {
+Finding answers(const LoadedModel& model, const Probe& probe, const Expectation& expected) {
   Texts found;
   for (const std::string& text : probe.sentences)
     for (const Prediction& prediction : model.task->predict(*model.network, text))
@@ -72,7 +72,7 @@ std::string favourite(const std::vector<double>& weights, const Texts& words) {
 }
 
 /// What the word attends to most in each sentence, for each head of each layer.
-std::vector<std::vector<Texts>> favourites(const Trained& model, const Probe& probe) {
+std::vector<std::vector<Texts>> favourites(const LoadedModel& model, const Probe& probe) {
   std::vector<std::vector<Texts>> found;
   for (const std::string& text : probe.sentences) {
     const Sentence sentence = model.task->read(text);
@@ -94,7 +94,7 @@ std::vector<std::vector<Texts>> favourites(const Trained& model, const Probe& pr
 }
 
 /// The head that comes nearest to what is expected.
-Finding attention(const Trained& model, const Probe& probe, const Expectation& expected) {
+Finding attention(const LoadedModel& model, const Probe& probe, const Expectation& expected) {
   Texts wanted = expected.texts;
   if (wanted.size() == 1) wanted.resize(probe.sentences.size(), wanted.front());
   require<UserError>(wanted.size() == probe.sentences.size(),
@@ -114,7 +114,7 @@ Finding attention(const Trained& model, const Probe& probe, const Expectation& e
   return {measured, most == wanted.size()};
 }
 
-Finding find(const Trained& model, const Probe& probe) {
+Finding find(const LoadedModel& model, const Probe& probe) {
   const Expectation expected = parse_expectation(probe.expect);
   switch (expected.measure) {
     case Measure::static_cosine:
@@ -129,13 +129,13 @@ Finding find(const Trained& model, const Probe& probe) {
   return answers(model, probe, expected);
 }
 
-Finding find_after(const Trained& model, Probe probe, Intervention intervention) {
+Finding find_after(const LoadedModel& model, Probe probe, Intervention intervention) {
   if (intervention == Intervention::swapped_words)
     for (std::string& text : probe.sentences) text = swapped(text, probe.swap[0], probe.swap[1]);
   return find(intervened(model, intervention), probe);
 }
 
-ProbeResult check(const Trained& model, const Probe& probe) {
+ProbeResult check(const LoadedModel& model, const Probe& probe) {
   try {
     ProbeResult result{probe, find(model, probe), {}};
     for (const std::string& name : probe.broken_by)
@@ -152,7 +152,7 @@ bool ProbeResult::passes() const {
   return trained.holds && std::ranges::none_of(broken, &Finding::holds);
 }
 
-std::vector<ProbeResult> check_probes(const Trained& model) {
+std::vector<ProbeResult> check_probes(const LoadedModel& model) {
   std::vector<ProbeResult> results;
   for (const Probe& probe : model.config.probes) results.push_back(check(model, probe));
   return results;

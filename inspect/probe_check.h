@@ -33,6 +33,6 @@ struct ProbeResult {
 /// weights in each sentence.
 ///
 /// Throws UserError naming the probe when it cannot be asked of this model.
-std::vector<ProbeResult> check_probes(const Trained& model);
+std::vector<ProbeResult> check_probes(const LoadedModel& model);
 
 }  // namespace qkv

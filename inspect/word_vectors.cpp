@@ -27,7 +27,7 @@ std::string layer_path(const Recorder& recorder, Index layer) {
 
 }  // namespace
 
-std::vector<WordVector> word_vectors(const Trained& trained, const Sentence& sentence,
+std::vector<WordVector> word_vectors(const LoadedModel& trained, const Sentence& sentence,
                                      Index layer) {
   const Recorder recorder = recorded(trained, sentence);
   const Tensor before = recorder.at("static"), after = recorder.at(layer_path(recorder, layer));

@@ -21,7 +21,8 @@ struct WordVector {
 
 /// The vectors of all words of a sentence; the contextual ones after layer `layer`, counted from 0,
 /// or with -1 after the last. Throws UserError when there is no such layer.
-std::vector<WordVector> word_vectors(const Trained& trained, const Sentence& sentence, Index layer);
+std::vector<WordVector> word_vectors(const LoadedModel& trained, const Sentence& sentence,
+                                     Index layer);
 
 /// a . b / (|a| |b|); exactly 1 for equal vectors.
 double cosine(const std::vector<double>& a, const std::vector<double>& b);

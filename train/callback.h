@@ -16,8 +16,7 @@ struct StepReport {
   double tokens_per_second = 0;
 };
 
-/// What a training loop calls on its way: to show progress, to stop early. By default nothing
-/// happens.
+/// Hooks of a training loop, to show progress and to stop early. The defaults do nothing.
 class Callback {
  public:
   virtual ~Callback() = default;

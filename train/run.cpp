@@ -1,6 +1,5 @@
 #include "train/run.h"
 
-#include "train/storage/run_folder.h"
 
 namespace qkv {
 namespace {
@@ -13,8 +12,8 @@ std::unique_ptr<Network> fresh_network(const Config& config, const Task& task, V
   if (vectors == Vectors::from_checkpoint) model.embedding_file.clear();
   const Index vocabulary = task.vocabulary().size();
   require<UserError>(model.embedding != EmbeddingKind::one_hot || model.width == vocabulary,
-                     "model.embedding \"one-hot\" needs model.width = {}, a number for each word "
-                     "of the vocabulary, got {}",
+                     "model.embedding \"one-hot\" needs model.width = {}, the size of the "
+                     "vocabulary, got {}",
                      vocabulary, model.width);
   return std::make_unique<Network>(model, vocabulary, task.outputs(),
                                    Random(config.seed, Purpose::initialisation),
@@ -33,11 +32,11 @@ Run assembled(const Config& config, Vectors vectors) {
   return run;
 }
 
-/// With averaging, where a checkpoint keeps the parameters themselves.
+/// With averaging, the prefix of the parameters themselves in a checkpoint's optimizer state.
 constexpr std::string_view live = "live.";
 
-/// Takes the parameters themselves out of the optimizer's state in a checkpoint whose model is
-/// their average; `state` keeps the rest. Throws ValueError.
+/// Moves the parameters themselves out of the optimizer state of a checkpoint whose model is their
+/// average. Throws ValueError.
 void restore_average(Run& run, std::map<std::string, Tensor>& state) {
   if (run.average) {
     std::map<std::string, Tensor> averages;
@@ -46,12 +45,13 @@ void restore_average(Run& run, std::map<std::string, Tensor>& state) {
     run.average->load(std::move(averages));
   }
   for (const auto& [path, parameter] : run.parameters) {
-    const auto own = state.find(std::string(live) + path);
-    if (own == state.end()) continue;
-    require<ValueError>(own->second.shape() == parameter->shape(), "{} has shape {} instead of {}",
-                        own->first, own->second.shape(), parameter->shape());
-    parameter->assign(own->second);
-    state.erase(own);
+    const auto found = state.find(std::string(live) + path);
+    if (found == state.end()) continue;
+    require<ValueError>(found->second.shape() == parameter->shape(),
+                        "{} has shape {} instead of {}", found->first, found->second.shape(),
+                        parameter->shape());
+    parameter->assign(found->second);
+    state.erase(found);
   }
 }
 
@@ -65,9 +65,8 @@ Run restore_run(const Config& config, const Checkpoint& checkpoint,
                 const std::filesystem::path& file) {
   Run run = assembled(config, Vectors::from_checkpoint);
   require<UserError>(run.task->vocabularies() == checkpoint.vocabulary,
-                     "{}: the training data has other words or labels than when the run began; "
-                     "restore the data or "
-                     "start a new run",
+                     "{}: the training data has other words or labels than when the run started; "
+                     "restore the data or start a new run",
                      file.string());
   load_parameters(*run.network, checkpoint, file);
   try {
@@ -140,8 +139,8 @@ Config config_of(const Checkpoint& checkpoint, const std::filesystem::path& file
   return config;
 }
 
-Trained untrained(const Trained& model) {
-  Trained fresh;
+LoadedModel untrained(const LoadedModel& model) {
+  LoadedModel fresh;
   fresh.config = model.config;
   fresh.task = restore_task(model.config, model.task->vocabularies());
   const bool has_file = std::filesystem::is_regular_file(fresh.config.model.embedding_file);
@@ -150,31 +149,38 @@ Trained untrained(const Trained& model) {
   return fresh;
 }
 
-Trained with_options(const Trained& model, const ModelOptions& options) {
-  Trained changed;
+LoadedModel with_options(const LoadedModel& model, const ModelOptions& options) {
+  LoadedModel changed;
   changed.config = model.config;
   changed.config.model = options;
   changed.task = restore_task(changed.config, model.task->vocabularies());
   changed.network = fresh_network(changed.config, *changed.task, Vectors::from_checkpoint);
   changed.step = model.step;
-  std::map<std::string, Parameter*> own;
-  for (const auto& [path, parameter] : parameters(*changed.network)) own[path] = parameter;
+  std::map<std::string, Parameter*> by_path;
+  for (const auto& [path, parameter] : parameters(*changed.network)) by_path[path] = parameter;
   for (const auto& [path, parameter] : parameters(*model.network))
-    if (const auto found = own.find(path); found != own.end())
+    if (const auto found = by_path.find(path); found != by_path.end())
       found->second->assign(parameter->value().detach());
   return changed;
 }
 
-Trained load_trained(const std::filesystem::path& model) {
+LoadedModel load_model(const std::filesystem::path& model) {
   const std::filesystem::path file = find_checkpoint(model);
   const Checkpoint checkpoint = read_checkpoint(file);
-  Trained trained;
-  trained.config = config_of(checkpoint, file);
-  trained.task = restore_task(trained.config, checkpoint.vocabulary);
-  trained.network = fresh_network(trained.config, *trained.task, Vectors::from_checkpoint);
-  trained.step = checkpoint.step;
-  load_parameters(*trained.network, checkpoint, file);
-  return trained;
+  LoadedModel loaded;
+  loaded.config = config_of(checkpoint, file);
+  loaded.task = restore_task(loaded.config, checkpoint.vocabulary);
+  loaded.network = fresh_network(loaded.config, *loaded.task, Vectors::from_checkpoint);
+  loaded.step = checkpoint.step;
+  load_parameters(*loaded.network, checkpoint, file);
+  return loaded;
+}
+
+std::int64_t load_best(Run& run, const RunFolder& folder) {
+  const std::filesystem::path file = find_checkpoint(folder.path());
+  const Checkpoint checkpoint = read_checkpoint(file);
+  load_parameters(*run.network, checkpoint, file);
+  return checkpoint.step;
 }
 
 }  // namespace qkv

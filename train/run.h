@@ -12,53 +12,56 @@
 #include "optim/optimizer.h"
 #include "train/config/config.h"
 #include "train/storage/checkpoint.h"
+#include "train/storage/run_folder.h"
 #include "train/tasks/network.h"
 #include "train/tasks/task.h"
 
 namespace qkv {
 
-/// A model with what it takes to use it.
-struct Trained {
+/// A model with its task and config, ready to use.
+struct LoadedModel {
   Config config;
   std::unique_ptr<Task> task;
   std::unique_ptr<Network> network;
   std::int64_t step = 0;  ///< updates done
 };
 
-/// Everything that evolves during training: exactly what a checkpoint holds. Randomness and the
-/// position in the data follow from the seed and the step.
-struct Run : Trained {
+/// The state of a training run: exactly what a checkpoint holds. Randomness and the position in the
+/// data follow from the seed and the step.
+struct Run : LoadedModel {
   std::vector<NamedParameter> parameters;
   std::unique_ptr<Optimizer> optimizer;
-  std::optional<MovingAverage> average;  ///< with train.ema: what is evaluated and used
+  std::optional<MovingAverage> average;  ///< with train.ema: evaluated and saved as the model
   double interval_loss = 0;              ///< sum of the losses since the last evaluation
   std::int64_t interval_steps = 0;
   double best_score = std::numeric_limits<double>::lowest();  ///< of the valid split
   double best_loss = 0;  ///< at the evaluation with the best score
-  std::string metrics;   ///< what was measured so far, JSON lines without times
+  std::string metrics;   ///< of all evaluations so far, JSON lines without times
 };
 
 /// Fresh parameters, data read from where the config says. Throws UserError.
 Run start_run(const Config& config);
-/// A run as a checkpoint left it; `config` is the checkpoint's, with what the user changed. Throws
+/// A run at a checkpoint; `config` is the checkpoint's with the user's changes. Throws
 /// UserError when the training data has changed, and CheckpointError naming the file and every
 /// parameter that is missing, not expected or of another shape.
 Run restore_run(const Config& config, const Checkpoint& checkpoint,
                 const std::filesystem::path& file);
-/// What a run is, to be written to `folder` or below.
+/// The checkpoint of a run; its relative paths lead from `folder`, or from one above it.
 Checkpoint checkpoint_of(const Run& run, const std::filesystem::path& folder = {});
 
 /// The config that a checkpoint was written with. Relative paths in it lead from the checkpoint's
 /// folder or one above it.
 Config config_of(const Checkpoint& checkpoint, const std::filesystem::path& file);
 
-/// Only what using the model takes; no data is read. `model` is a checkpoint file or a run folder.
+/// Loads a model for inference; no data is read. `model` is a checkpoint file or a run folder.
 /// Throws UserError, and CheckpointError when the file is damaged.
-Trained load_trained(const std::filesystem::path& model);
-/// The model as it was before its first step.
-Trained untrained(const Trained& model);
-/// The same weights in a model of other options; what these add starts afresh.
-Trained with_options(const Trained& model, const ModelOptions& options);
+LoadedModel load_model(const std::filesystem::path& model);
+/// Replaces the parameters of `run` by those of the folder's best checkpoint and returns its step.
+std::int64_t load_best(Run& run, const RunFolder& folder);
+/// The model before its first step.
+LoadedModel untrained(const LoadedModel& model);
+/// The same weights in a model of other options; additional parameters are initialized.
+LoadedModel with_options(const LoadedModel& model, const ModelOptions& options);
 /// Overwrites the network's parameters with a checkpoint's; errors as in `restore_run`.
 void load_parameters(Network& network, const Checkpoint& checkpoint,
                      const std::filesystem::path& file);

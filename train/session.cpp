@@ -24,7 +24,7 @@ bool is_test(const Json& event) {
   return event.value("split", "") == "test";
 }
 
-/// Drops what was measured after the checkpoint.
+/// Drops the metrics of later steps than the checkpoint's.
 void rewind_metrics(const RunFolder& folder, std::int64_t step) {
   std::string kept;
   for (const Json& event : events_of(folder))
@@ -32,7 +32,7 @@ void rewind_metrics(const RunFolder& folder, std::int64_t step) {
   write_durably(folder.metrics(), kept);
 }
 
-/// Of all sessions, each of which counts from 0.
+/// Of all sessions, each of which starts at 0.
 double seconds_of(const std::vector<Json>& events) {
   double before = 0, last = 0;
   for (const Json& event : events) {
@@ -43,34 +43,37 @@ double seconds_of(const std::vector<Json>& events) {
   return before + last;
 }
 
-void write_config(const Run& run, const RunFolder& folder) {
+/// Writes the config, and removes a report of the run before it continues.
+void prepare(const Run& run, const RunFolder& folder) {
   write_durably(folder.config(), to_toml(portable(run.config, folder.path())));
+  std::error_code missing;
+  if (run.step < run.config.train.steps) std::filesystem::remove(folder.report(), missing);
 }
 
 }  // namespace
 
 Outcome start(Run& run, const RunFolder& folder, Callback& callback) {
   folder.create();
-  write_config(run, folder);
+  prepare(run, folder);
   return train(run, folder, callback);
 }
 
 Outcome resume(Run& run, const RunFolder& folder, Callback& callback) {
   rewind_metrics(folder, run.step);
-  write_config(run, folder);
+  prepare(run, folder);
   Outcome outcome = train(run, folder, callback);
   outcome.seconds = seconds_of(events_of(folder));
   return outcome;
 }
 
-std::optional<Outcome> finished(const Run& run, const RunFolder& folder) {
+std::optional<Outcome> finished(Run& run, const RunFolder& folder) {
   if (run.step < run.config.train.steps) return {};
   const auto events = events_of(folder);
   Outcome outcome{.seconds = seconds_of(events)};
-  if (run.task->size(Split::test) == 0) return outcome;
-  if (events.empty() || !is_test(events.back())) return {};
-  const Trained best = load_trained(folder.path());
-  outcome.test = run.task->evaluate(*best.network, Split::test);
+  const bool has_test = run.task->size(Split::test) > 0;
+  if (has_test && (events.empty() || !is_test(events.back()))) return {};
+  load_best(run, folder);
+  if (has_test) outcome.test = run.task->evaluate(*run.network, Split::test);
   return outcome;
 }
 

@@ -26,12 +26,12 @@ void require_finite(double loss, double norm, const Gradients& gradients, const 
   }
   throw Error(fmt::format(
       "step {}: {} is no longer finite (loss {}, learning rate {:g}); lower optimizer.lr or "
-      "train.clip and resume from the last checkpoint, or find the op to blame with "
+      "train.clip and resume from the last checkpoint, or find the op that caused it with "
       "train.detect_anomaly=true",
       run.step, where, loss, rate));
 }
 
-/// The training loop's surroundings: what it measures and where it goes.
+/// The state of a training loop.
 class Trainer {
  public:
   Trainer(Run& run, const RunFolder& folder, Callback& callback)
@@ -74,7 +74,7 @@ class Trainer {
     if (!validates_)
       callback_.on_message(
           "no validation data: the best checkpoint is the last; name a file with task.valid, or "
-          "let task.valid_share cut a part off task.data");
+          "let task.valid_share take a fraction of task.data");
     if (run_.step > 0) callback_.on_message(fmt::format("resuming at step {}", run_.step));
   }
 
@@ -153,14 +153,13 @@ class Trainer {
   }
 
   Outcome finish() {
-    const Checkpoint best = read_checkpoint(folder_.best());
-    load_parameters(*run_.network, best, folder_.best());
+    const std::int64_t best_step = load_best(run_, folder_);
     Outcome outcome{.seconds = seconds()};
     if (run_.task->size(Split::test) == 0) return outcome;
     outcome.test = run_.task->evaluate(*run_.network, Split::test);
-    log(event(best.step, *outcome.test, Split::test));
+    log(event(best_step, *outcome.test, Split::test));
     callback_.on_message(fmt::format("test {}, loss {:.4f} (checkpoint of step {}), {:.1f} s",
-                                     outcome.test->headline(), outcome.test->loss, best.step,
+                                     outcome.test->headline(), outcome.test->loss, best_step,
                                      outcome.seconds));
     return outcome;
   }
@@ -180,8 +179,6 @@ class Trainer {
 }  // namespace
 
 Outcome train(Run& run, const RunFolder& folder, Callback& callback) {
-  std::error_code missing;
-  if (run.step < run.config.train.steps) std::filesystem::remove(folder.report(), missing);
   MemoryPool pool;
   const MemoryPool::Use use(pool);
   return Trainer(run, folder, callback).train();

@@ -16,10 +16,11 @@ struct Outcome {
   std::optional<Evaluation> test = {};
 };
 
-/// Trains until the config's last step or until the callback asks to stop, evaluates and writes
-/// checkpoints on the way. The best is the one with the best score on the validation split; without
-/// that split it is the last. Throws Error when the loss or a gradient stops being finite: nothing
-/// is saved then, so the last good checkpoint stays.
+/// Trains until the config's last step or until the callback asks to stop, with evaluations and
+/// checkpoints. Afterwards, unless stopped, `run.network` is the best checkpoint. The best is the
+/// one with the best score on the validation split; without that split it is the last. Throws Error
+/// when the loss or a gradient stops being finite: nothing is saved then, so the last good
+/// checkpoint stays.
 Outcome train(Run& run, const RunFolder& folder, Callback& callback);
 
 }  // namespace qkv

@@ -17,7 +17,7 @@ struct AttendOptions {
 
 constexpr std::string_view nothing_to_show = "the model has no attention to show";
 
-LayerWeights attention_of(Trained& trained, const Sentence& sentence) {
+LayerWeights attention_of(LoadedModel& trained, const Sentence& sentence) {
   LayerWeights layers = self_attention(recorded(trained, sentence));
   require<UserError>(!layers.empty(), "{}", nothing_to_show);
   return layers;
@@ -54,7 +54,7 @@ Json to_json(const AttentionStatistics& h) {
           {"distance", h.distance}, {"score_variance", h.score_variance}};
 }
 
-Document attend_in_sentence(Trained& trained, const AttendOptions& options) {
+Document attend_in_sentence(LoadedModel& trained, const AttendOptions& options) {
   const Sentence sentence = read_sentence(*trained.task, options.sentence);
   const LayerWeights layers = attention_of(trained, sentence);
   const bool all = options.layer < 0 && options.head < 0;
@@ -103,7 +103,7 @@ bool have_answers(const std::vector<LabelledText>& texts) {
 
 /// [layer][head] over the sentences of a file.
 std::vector<std::vector<AttentionStatistics>> mean_statistics_over(
-    Trained& trained, const std::vector<LabelledText>& texts) {
+    LoadedModel& trained, const std::vector<LabelledText>& texts) {
   std::vector<std::vector<std::vector<AttentionStatistics>>> found;
   for (const LabelledText& text : texts) {
     const auto layers = self_attention_steps(recorded(trained, text.sentence));
@@ -123,7 +123,7 @@ std::vector<std::vector<AttentionStatistics>> mean_statistics_over(
   return result;
 }
 
-Document attend_over_data(Trained& trained, const AttendOptions& options) {
+Document attend_over_data(LoadedModel& trained, const AttendOptions& options) {
   const auto texts = read_labelled_texts(trained, options.data);
   const auto layers = mean_statistics_over(trained, texts);
   require_in_range(options.layer, layers.size(), "--layer");
@@ -160,7 +160,7 @@ Document attend_over_data(Trained& trained, const AttendOptions& options) {
 Document attend(const AttendOptions& options) {
   require<UserError>(options.sentence.empty() != options.data.empty(),
                      "give a sentence or --data, one of the two");
-  Trained trained = load_model(options.model, options.untrained);
+  LoadedModel trained = load_model(options.model, options.untrained);
   return options.data.empty() ? attend_in_sentence(trained, options)
                               : attend_over_data(trained, options);
 }

@@ -96,7 +96,7 @@ VariantResult carried_out(const Job& job, Callback& callback) {
                            : start_run(config);
   const Outcome outcome = outcome_of(job, run, callback);
   VariantResult result{job.variant.name, parameter_count(*run.network), outcome, {}};
-  if (!outcome.signal) result.probes = probed(job.folder, config.probes, job.variant.name);
+  if (!outcome.signal) result.probes = probed(run, job.variant.name);
   return result;
 }
 

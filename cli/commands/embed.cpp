@@ -38,7 +38,7 @@ struct Nearest {
   std::vector<Neighbour> by_static, by_contextual;
 };
 
-WordVector embedded(Trained& trained, const EmbedOptions& options, const std::string& text) {
+WordVector embedded(LoadedModel& trained, const EmbedOptions& options, const std::string& text) {
   const Sentence sentence = read_sentence(*trained.task, text);
   const Index index = position_of(sentence, options.word, text);
   WordVector word = word_vectors(trained, sentence, options.layer)[static_cast<std::size_t>(index)];
@@ -60,7 +60,7 @@ bool is_asked(const WordVector& word, const LabelledText& line, const std::strin
   return line.index < 0 || word.index == line.index;
 }
 
-Embeddings embeddings(Trained& trained, const EmbedOptions& options) {
+Embeddings embeddings(LoadedModel& trained, const EmbedOptions& options) {
   Embeddings result;
   for (const std::string& text : options.sentences)
     result.asked.push_back(embedded(trained, options, text));
@@ -227,7 +227,7 @@ Document embed(const EmbedOptions& options) {
       !options.sentences.empty() || of_data || !options.word2vec.empty(),
       "give a sentence, --data FILE with --tsv FILE or --pca, or --word2vec FILE for the static "
       "vectors alone");
-  Trained trained = load_trained(options.model);
+  LoadedModel trained = load_model(options.model);
   const bool asked = !options.sentences.empty() || of_data;
   const Embeddings all = asked ? embeddings(trained, options) : Embeddings();
   Document document;

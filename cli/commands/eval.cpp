@@ -15,7 +15,7 @@ struct Measured {
 };
 
 /// A split with a file of its own: nothing else is read.
-Measured of_file(const Trained& trained, const EvalOptions& options) {
+Measured of_file(const LoadedModel& trained, const EvalOptions& options) {
   const TaskOptions& task = trained.config.task;
   const bool has_test = !task.test.empty();
   const std::string& file = has_test ? task.test : task.valid;
@@ -29,7 +29,7 @@ Measured of_file(const Trained& trained, const EvalOptions& options) {
 }
 
 /// A split that is drawn from all of the data.
-Measured of_drawn(const Trained& trained, const EvalOptions& options) {
+Measured of_drawn(const LoadedModel& trained, const EvalOptions& options) {
   require_data(trained.config, options.model, "--data FILE");
   const auto task = make_task(trained.config);
   require<UserError>(
@@ -43,7 +43,7 @@ Measured of_drawn(const Trained& trained, const EvalOptions& options) {
 }
 
 Measured measured(const EvalOptions& options) {
-  const Trained trained = load_trained(options.model);
+  const LoadedModel trained = load_model(options.model);
   if (!options.data.empty())
     return {options.data,
             trained.task->evaluate(*trained.network, std::filesystem::path(options.data))};

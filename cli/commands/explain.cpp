@@ -37,7 +37,7 @@ Json used_parameters(Network& network) {
   return result;
 }
 
-Json to_json(const Explanation& explanation, Trained& trained) {
+Json to_json(const Explanation& explanation, LoadedModel& trained) {
   Json steps = Json::array(), attention = Json::array();
   for (const Recorder::Record& record : explanation.recorder.all()) {
     if (record.value.rank() != 3 || record.name == "mask") continue;
@@ -310,7 +310,7 @@ void require_shown(const Explanation& explanation, const ExplainOptions& options
 }
 
 Document explain_word(const ExplainOptions& options) {
-  Trained trained = load_trained(options.model);
+  LoadedModel trained = load_model(options.model);
   const Sentence sentence = read_sentence(*trained.task, options.sentence);
   const Index index = position_of(sentence, options.word, options.sentence);
   const Explanation explanation = explain(trained, sentence, index);

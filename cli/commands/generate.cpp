@@ -15,7 +15,7 @@ struct GenerateOptions {
 };
 
 Document continue_text(const GenerateOptions& options, const Stream& stream) {
-  const Trained trained = load_trained(options.model);
+  const LoadedModel trained = load_model(options.model);
   require<UserError>(trained.config.task.kind == TaskKind::language_model &&
                          trained.config.model.kind == ModelKind::decoder,
                      "{} was not trained to continue a text; generate needs task.kind = "

@@ -35,14 +35,14 @@ Rows to_table(const ByPath& parameters) {
   return rows;
 }
 
-LabelledText asked_text(const Trained& trained, const GradientsOptions& options) {
+LabelledText asked_text(const LoadedModel& trained, const GradientsOptions& options) {
   const Sentence sentence = read_sentence(*trained.task, options.sentence);
   const bool of_a_word = !options.word.empty() || !sentence.targets.empty();
   const Index index = of_a_word ? position_of(sentence, options.word, options.sentence) : -1;
   return {"", options.sentence, sentence, index};
 }
 
-Document gradients_of_sentence(Trained& trained, const GradientsOptions& options) {
+Document gradients_of_sentence(LoadedModel& trained, const GradientsOptions& options) {
   const LabelledText text = asked_text(trained, options);
   const auto& words = text.sentence.words;
   const LossGradients found = loss_gradients(trained, text);
@@ -69,7 +69,7 @@ bool is_printed(Index distance) {
   return distance == 0 || std::has_single_bit(static_cast<std::uint64_t>(std::abs(distance)));
 }
 
-Document mean_gradients_of_data(Trained& trained, const GradientsOptions& options) {
+Document mean_gradients_of_data(LoadedModel& trained, const GradientsOptions& options) {
   const auto texts = read_labelled_texts(trained, options.data);
   const MeanGradients mean = mean_gradients(trained, texts);
   Json distances = Json::array();
@@ -94,7 +94,7 @@ Document mean_gradients_of_data(Trained& trained, const GradientsOptions& option
 Document gradients(const GradientsOptions& options) {
   require<UserError>(options.sentence.empty() != options.data.empty(),
                      "give a sentence or --data, one of the two");
-  Trained trained = load_model(options.model, options.untrained);
+  LoadedModel trained = load_model(options.model, options.untrained);
   return options.data.empty() ? gradients_of_sentence(trained, options)
                               : mean_gradients_of_data(trained, options);
 }

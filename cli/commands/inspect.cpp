@@ -99,7 +99,7 @@ bool is_named(const std::string& path, const std::string& name) {
   return ends(path) || (dot != path.npos && ends(path.substr(0, dot)));
 }
 
-std::vector<NamedParameter> chosen_parameters(Trained& trained, const InspectOptions& options) {
+std::vector<NamedParameter> chosen_parameters(LoadedModel& trained, const InspectOptions& options) {
   auto all = parameters(*trained.network);
   if (options.parameter.empty()) return all;
   std::erase_if(all, [&](const NamedParameter& p) { return !is_named(p.path, options.parameter); });
@@ -108,8 +108,8 @@ std::vector<NamedParameter> chosen_parameters(Trained& trained, const InspectOpt
   return all;
 }
 
-std::vector<Change> changes_between(Trained& trained, const InspectOptions& options) {
-  Trained before = load_trained(options.diff);
+std::vector<Change> changes_between(LoadedModel& trained, const InspectOptions& options) {
+  LoadedModel before = load_model(options.diff);
   try {
     return changes(chosen_parameters(trained, options), parameters(*before.network));
   } catch (const ShapeError& error) {
@@ -117,7 +117,7 @@ std::vector<Change> changes_between(Trained& trained, const InspectOptions& opti
   }
 }
 
-Document changes_since(Trained& trained, const InspectOptions& options) {
+Document changes_since(LoadedModel& trained, const InspectOptions& options) {
   const auto all = changes_between(trained, options);
   Json list = Json::array();
   Rows rows = {{"parameter", "|w|", "|w before|", "|w - w before|", "relative", "cosine"}};
@@ -162,7 +162,7 @@ Document values_of(const std::vector<Shown>& shown) {
 }
 
 /// A line for each parameter, and what each head can tell apart.
-Document overview(const Trained& trained, const std::vector<Shown>& shown,
+Document overview(const LoadedModel& trained, const std::vector<Shown>& shown,
                   const std::vector<HeadSpectrum>& spectra) {
   Document document;
   Json list = Json::array();
@@ -176,7 +176,7 @@ Document overview(const Trained& trained, const std::vector<Shown>& shown,
 }
 
 Document inspect(const InspectOptions& options) {
-  Trained trained = load_trained(options.model);
+  LoadedModel trained = load_model(options.model);
   if (!options.diff.empty()) return changes_since(trained, options);
   const auto chosen = chosen_parameters(trained, options);
   std::vector<Shown> shown;

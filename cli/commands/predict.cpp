@@ -63,7 +63,7 @@ struct Answers {
   Rows rows = {{"text", "word", "answer", "probability"}};
   std::vector<Sentence> sentences;
 
-  void add(const Trained& trained, const Question& asked) {
+  void add(const LoadedModel& trained, const Question& asked) {
     const Sentence sentence = read_sentence(*trained.task, asked.text);
     for (const Prediction& p : trained.task->predict(*trained.network, asked.text)) {
       json.push_back(to_json(p, asked));
@@ -78,7 +78,7 @@ struct Answers {
 Document predict(const PredictOptions& options) {
   require<UserError>(options.texts.empty() != options.file.empty(),
                      "give texts or --file, one of the two");
-  const Trained trained = load_trained(options.model);
+  const LoadedModel trained = load_model(options.model);
   Answers answers;
   constexpr int wrong_data = 2;
   Document document;

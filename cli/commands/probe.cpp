@@ -8,7 +8,7 @@ struct ProbeOptions {
 };
 
 Document probe(const ProbeOptions& options) {
-  const Trained model = load_trained(options.model);
+  const LoadedModel model = load_model(options.model);
   require<UserError>(!model.config.probes.empty(),
                      "{}: the config that it was trained with has no [[probe]]", options.model);
   std::vector<VariantProbe> probes;

@@ -17,8 +17,8 @@ void add_untrained_flag(Command& command, bool& flag) {
   command.add_flag("--untrained", flag, "The model as it was before its first step");
 }
 
-Trained load_model(const std::string& model, bool before_training) {
-  Trained trained = load_trained(model);
+LoadedModel load_model(const std::string& model, bool before_training) {
+  LoadedModel trained = qkv::load_model(model);
   return before_training ? untrained(trained) : std::move(trained);
 }
 
@@ -114,10 +114,7 @@ Json to_json(const std::vector<VariantProbe>& probes) {
   return list;
 }
 
-std::vector<VariantProbe> probed(const RunFolder& folder, const std::vector<Probe>& probes,
-                                 const std::string& variant) {
-  Trained model = load_trained(folder.path());
-  model.config.probes = probes;
+std::vector<VariantProbe> probed(const LoadedModel& model, const std::string& variant) {
   std::vector<VariantProbe> results;
   for (ProbeResult& result : check_probes(model)) results.push_back({variant, std::move(result)});
   return results;

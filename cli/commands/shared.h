@@ -17,7 +17,7 @@ namespace qkv::commands {
 void add_model_argument(Command& command, std::string& model);
 void add_untrained_flag(Command& command, bool& flag);
 /// What the MODEL argument and the --untrained flag name. Throws UserError.
-Trained load_model(const std::string& model, bool before_training);
+LoadedModel load_model(const std::string& model, bool before_training = false);
 void add_threads_option(Command& command);
 
 /// The options --layer and --head, which choose one of several.
@@ -42,9 +42,8 @@ struct VariantProbe {
 };
 Rows to_table(const std::vector<VariantProbe>& probes);
 Json to_json(const std::vector<VariantProbe>& probes);
-/// Checks probes on the model in a run's folder.
-std::vector<VariantProbe> probed(const RunFolder& folder, const std::vector<Probe>& probes,
-                                 const std::string& variant = "");
+/// Checks the probes of a model's config.
+std::vector<VariantProbe> probed(const LoadedModel& model, const std::string& variant = "");
 
 /// Reads a sentence as a person typed it. Throws UserError when it is not UTF-8, and what
 /// `Task::read` throws.

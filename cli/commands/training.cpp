@@ -25,7 +25,7 @@ void judge(Document& document, const std::vector<VariantProbe>& probes, bool che
 
 Document conclude(const Run& run, const RunFolder& folder, const Outcome& outcome, bool check) {
   const auto probes =
-      outcome.signal ? std::vector<VariantProbe>{} : probed(folder, run.config.probes);
+      outcome.signal ? std::vector<VariantProbe>{} : probed(run);
   Document document;
   document.data = {{"run", folder.path().string()},
                    {"parameters", parameter_count(*run.network)},

@@ -43,7 +43,7 @@ void require_finite(Network& network, const fs::path& file) {
 /// its config describes.
 Verdict verified(const fs::path& file) {
   try {
-    const Trained trained = load_trained(file);
+    const LoadedModel trained = load_model(file);
     require_finite(*trained.network, file);
     return {file, "", trained.step, parameter_count(*trained.network)};
   } catch (const Error& error) {

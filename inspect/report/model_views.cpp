@@ -48,7 +48,7 @@ Json sentence_view(std::vector<Stop>& stops, std::span<const std::size_t> chosen
 }
 
 /// Characters that the sentences' weights take at one stop.
-std::size_t cost_of(Trained& model, std::span<const LabelledText> sentences) {
+std::size_t cost_of(LoadedModel& model, std::span<const LabelledText> sentences) {
   std::size_t cost = 0;
   for (const LabelledText& text : sentences) {
     const auto weights = flat(self_attention(recorded(model, text.sentence)));
@@ -126,7 +126,7 @@ Json embedding_view(std::vector<Stop>& stops, std::span<const LabelledText> text
   return view;
 }
 
-Json weight_view(Trained& model, Trained& before) {
+Json weight_view(LoadedModel& model, LoadedModel& before) {
   Json views = Json::array();
   const auto old = parameters(*before.network);
   for (const auto& [path, parameter] : parameters(*model.network)) {

@@ -22,6 +22,6 @@ Json embedding_view(std::vector<Stop>& stops, std::span<const LabelledText> text
 /// Matrices of the model as pictures of at most 64 x 64 signed bytes, and what they were before
 /// training. [{"path", "shape", "rows", "columns", "largest", "values", "largest_before",
 /// "before"}]
-Json weight_view(Trained& model, Trained& before);
+Json weight_view(LoadedModel& model, LoadedModel& before);
 
 }  // namespace qkv::report

@@ -32,7 +32,7 @@ struct Examples {
 };
 
 /// Rows that the model can read, up to `most_tokens`.
-std::vector<LabelledText> readable(const Trained& model, const std::vector<TsvRow>& rows) {
+std::vector<LabelledText> readable(const LoadedModel& model, const std::vector<TsvRow>& rows) {
   std::vector<LabelledText> texts;
   std::size_t tokens = 0;
   for (const TsvRow& row : rows) try {
@@ -46,7 +46,7 @@ std::vector<LabelledText> readable(const Trained& model, const std::vector<TsvRo
 }
 
 /// From the test data if there are any; nothing where the data are gone.
-Examples examples_of(const Trained& model) {
+Examples examples_of(const LoadedModel& model) {
   const TaskOptions& task = model.config.task;
   if (task.format == DataFormat::coarsewsd && fs::is_directory(task.data))
     return {"test", readable(model, read_coarsewsd(task.data, 0, 0).test)};
@@ -99,7 +99,7 @@ Json described(std::span<const LabelledText> texts) {
 Json run_view(const fs::path& run, std::span<const std::string> sentences, std::size_t runs) {
   std::vector<Stop> stops = report::stops_of(run);
   const auto best = std::ranges::find(stops, "best", &Stop::note);
-  Trained& model = best == stops.end() ? stops.back().model : best->model;
+  LoadedModel& model = best == stops.end() ? stops.back().model : best->model;
   const auto [from, texts] = examples_of(model);
   const auto shown = sentences.empty() ? chosen(texts) : asked(*model.task, sentences);
   std::vector<LabelledText> points = texts;
@@ -113,7 +113,7 @@ Json run_view(const fs::path& run, std::span<const std::string> sentences, std::
   view["texts_from"] = from;
   view["points"] = described(points);
   view["embedding"] = report::embedding_view(stops, points);
-  Trained before = untrained(model);
+  LoadedModel before = untrained(model);
   view["weights"] = report::weight_view(model, before);
   return view;
 }

@@ -32,7 +32,7 @@ std::vector<Json> metrics_of(const fs::path& file) {
 }
 
 /// Sizes of the data as the config names it; only the vocabulary's where the data is gone.
-Json sizes_of(const Trained& model) {
+Json sizes_of(const LoadedModel& model) {
   Json sizes = {{"vocabulary", model.task->vocabulary().size()}};
   const auto lists = model.task->vocabularies();
   if (const auto labels = lists.find("labels"); labels != lists.end())
@@ -71,7 +71,7 @@ std::vector<Stop> stops_of(const fs::path& run) {
   const RunFolder folder(run);
   std::map<std::int64_t, Stop> by_step;
   const auto add = [&](const fs::path& file, const std::string& note) {
-    Trained model = load_trained(file);
+    LoadedModel model = load_model(file);
     Stop& stop = by_step[model.step];
     stop = {note, std::move(model)};
   };
@@ -86,7 +86,7 @@ std::vector<Stop> stops_of(const fs::path& run) {
   return stops;
 }
 
-Json story_of(const fs::path& run, const Trained& model) {
+Json story_of(const fs::path& run, const LoadedModel& model) {
   Json story = {{"name", variant_name(model.config.name)},
                 {"config", to_toml(portable(model.config, run))},
                 {"parameters", parameter_count(*model.network)},

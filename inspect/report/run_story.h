@@ -14,7 +14,7 @@ using Json = nlohmann::ordered_json;
 /// A run at one of its checkpoints.
 struct Stop {
   std::string note;  ///< "untrained", "best" or empty
-  Trained model;
+  LoadedModel model;
 };
 
 /// The runs that a page shows: of the folder of one run that one, of a folder of runs all, in the
@@ -26,6 +26,6 @@ std::vector<std::filesystem::path> runs_of(const std::filesystem::path& folder);
 std::vector<Stop> stops_of(const std::filesystem::path& run);
 
 /// What happened: {"name", "config", "parameters", "data", "metrics", "test", "seconds"}.
-Json story_of(const std::filesystem::path& run, const Trained& model);
+Json story_of(const std::filesystem::path& run, const LoadedModel& model);
 
 }  // namespace qkv::report

@@ -100,12 +100,12 @@ TEST_CASE("a malformed word-sense line is named by file and line") {
   CHECK(tsv_error("a\t0\tb\tc\n") == "f.tsv:1: must be label<TAB>index<TAB>sentence, got 4 fields");
   CHECK(tsv_error("\t0\tb\n") == "f.tsv:1: the label is empty");
   CHECK(tsv_error("a\t0\t \n") == "f.tsv:1: the sentence is empty");
-  CHECK(tsv_error("a\tx\tb\n") == "f.tsv:1: the index must be a whole number, got \"x\"");
-  CHECK(tsv_error("a\t-1\tb\n") == "f.tsv:1: the index must be a whole number, got \"-1\"");
+  CHECK(tsv_error("a\tx\tb\n") == "f.tsv:1: the index must be an integer from 0, got \"x\"");
+  CHECK(tsv_error("a\t-1\tb\n") == "f.tsv:1: the index must be an integer from 0, got \"-1\"");
   CHECK(tsv_error("a\t2\tb c\n") ==
         "f.tsv:1: the index must be less than the sentence's 2 words, got 2");
   CHECK(tsv_error("a\t99999999999999999999\tb\n") ==
-        "f.tsv:1: the index must be a whole number, got \"99999999999999999999\"");
+        "f.tsv:1: the index must be an integer from 0, got \"99999999999999999999\"");
 }
 
 TEST_CASE("a part of each sense's training sentences validates") {

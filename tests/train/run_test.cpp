@@ -23,7 +23,7 @@ Config tiny_config() {
 
 }  // namespace
 
-TEST_CASE("a checkpoint restores every parameter and what the optimizer remembers") {
+TEST_CASE("a checkpoint restores every parameter and the optimizer's state") {
   Run run = start_run(tiny_config());
   const std::vector<Index> examples = {0, 1, 2, 3};
   Context context;

@@ -12,7 +12,7 @@
 namespace qkv {
 namespace {
 
-/// A translator, whose examples have different numbers of targets, small enough for two lanes.
+/// A translator, whose examples have different target counts, small enough for two shards.
 Config tiny_config(Index batch, Index accumulate) {
   Config config;
   config.name = "tiny";
@@ -51,8 +51,8 @@ StepGradients whole_step(const Run& run) {
 
 }  // namespace
 
-TEST_CASE("lanes, parts and micro-batches of unequal size give the mean over all targets") {
-  // In the last, each lane takes its examples in several parts.
+TEST_CASE("shards, chunks and micro-batches of unequal size give the mean over all targets") {
+  // In the last, each shard has several chunks.
   for (const auto& [batch, accumulate, width] :
        {std::array<Index, 3>{7, 1, 8}, {5, 3, 8}, {1, 4, 8}, {121, 2, 320}}) {
     CAPTURE(batch);
@@ -81,9 +81,9 @@ TEST_CASE("a step has the same bits on any number of threads") {
   Config config = tiny_config(12, 1);
   config.model.dropout = 0.2;
   bool in_turn = false;
-  SUBCASE("lanes side by side") {}
+  SUBCASE("shards in parallel") {}
   // Then the step is long enough for all threads to share its ops.
-  SUBCASE("lanes one after the other") {
+  SUBCASE("shards in sequence") {
     in_turn = true;
     config.model.width = 256;
   }
@@ -103,7 +103,7 @@ TEST_CASE("a step has the same bits on any number of threads") {
   set_threads(before);
 }
 
-TEST_CASE("each part, micro-batch and step has dropout masks of its own") {
+TEST_CASE("each chunk, micro-batch and step has dropout masks of its own") {
   // A text of one window: all examples are the same, so that losses differ by their masks alone.
   const TempDir dir;
   Config config = tiny_config(1, 1);
@@ -114,12 +114,12 @@ TEST_CASE("each part, micro-batch and step has dropout masks of its own") {
   config.model.kind = ModelKind::decoder;
   config.model.dropout = 0.5;
   config.model.max_length = 600;
-  const auto loss = [&](Index batch, Index accumulate, std::int64_t step, bool in_parts) {
+  const auto loss = [&](Index batch, Index accumulate, std::int64_t step, bool in_chunks) {
     config.train.batch = batch;
     config.train.accumulate = accumulate;
     Run run = start_run(config);
     REQUIRE(run.task->size(Split::train) == 1);
-    CHECK((operations(run, batch * 600) > 1e10) == in_parts);
+    CHECK((operations(run, batch * 600) > 1e10) == in_chunks);
     run.step = step;
     return Stepper(run).gradients().loss;
   };
@@ -128,13 +128,13 @@ TEST_CASE("each part, micro-batch and step has dropout masks of its own") {
   CHECK(differ(one, loss(1, 1, 1, false)));
   CHECK(differ(one, loss(1, 2, 0, false)));
   CHECK(differ(one, loss(2, 1, 0, false)));
-  // Two lanes of a part each, and of two parts each.
+  // Two shards of a chunk each, and of two chunks each.
   config.model.width = 320;
   config.model.feed_forward = 640;
   CHECK(differ(loss(2, 1, 0, false), loss(4, 1, 0, true)));
 }
 
-TEST_CASE("a fault in either lane reaches the caller, and the next step is computed") {
+TEST_CASE("an error in either shard reaches the caller, and the next step is computed") {
   Run run = start_run(tiny_config(6, 1));
   Parameter& weight = *run.parameters.back().parameter;
   const Tensor sound = weight.value().detach();

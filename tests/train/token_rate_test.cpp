@@ -4,7 +4,7 @@
 
 using namespace qkv;
 
-TEST_CASE("the rate leaves out the first step of a program and begins anew after an evaluation") {
+TEST_CASE("the rate leaves out the first step of a process and restarts after an evaluation") {
   TokenRate rate;
   CHECK(rate.tokens_per_second() == 0);
   rate.add(100, 10);  // starts threads

@@ -66,7 +66,7 @@ struct Finished {
 };
 
 Evaluation evaluated(const std::filesystem::path& checkpoint, const std::string& data) {
-  const Trained model = load_trained(checkpoint);
+  const LoadedModel model = load_model(checkpoint);
   return model.task->evaluate(*model.network, std::filesystem::path(data));
 }
 

@@ -56,7 +56,7 @@ std::string unknown_key_hint(std::string_view key, std::span<const Option> optio
   return fmt::format("known here: {}", fmt::join(names_in(table, options), ", "));
 }
 
-/// The value that the right side of an override stands for: TOML or a bare word.
+/// The value of an override's right side: TOML or a bare word.
 Value override_value(const std::string& text, bool takes_text, const std::string& place) {
   auto value = parse_value(text);
   if (value && (!takes_text || std::holds_alternative<std::string>(*value))) return *value;
@@ -81,10 +81,10 @@ void store_path(const Option& option, const fs::path& path) {
     throw ConfigError(fmt::format("{} {}; rename its folder", option.key, *error));
 }
 
-/// A configuration in the making, which remembers where its options were set.
+/// A configuration being built, with the places where its options were set.
 class Draft {
  public:
-  /// `source` is what errors name when no place is to blame; it may be empty.
+  /// `source` is what errors name when no place is known; it may be empty.
   Draft(Config config, std::string source)
       : config_(std::move(config)), source_(std::move(source)) {}
 
@@ -92,7 +92,7 @@ class Draft {
   void apply(std::span<const TomlEntry> entries, std::string_view source);
   void apply(std::span<const std::string> overrides);
   void take(std::span<const TomlTable> probes, std::string_view source);
-  /// The configuration, provided that its options fit together.
+  /// The configuration. Throws ConfigError when options conflict.
   const Config& checked() const;
   /// Number of options that were set so far.
   std::size_t settings() const { return places_.size(); }
@@ -112,8 +112,8 @@ void Draft::set(std::string_view key, const Value& value, const std::string& pla
   if (option == options.end())
     throw ConfigError(
         fmt::format("{}: unknown key {} ({})", place, shown(key), unknown_key_hint(key, options)));
-  if (auto fault = option->assign(value))
-    throw ConfigError(fmt::format("{}: {} {}", place, key, *fault));
+  if (auto error = option->assign(value))
+    throw ConfigError(fmt::format("{}: {} {}", place, key, *error));
   places_.emplace_back(key, place);
 }
 
@@ -163,16 +163,15 @@ const Config& Draft::checked() const {
 }
 
 void Draft::check_effects(std::size_t first, std::span<const Config> configs) const {
-  Config defaults, own = config_;
-  const std::vector<Option> options = options_of(own), unset = options_of(defaults);
+  Config defaults, config = config_;
+  const std::vector<Option> options = options_of(config), unset = options_of(defaults);
   for (std::size_t i = first; i < places_.size(); ++i) {
     const auto& [key, place] = places_[i];
     const auto option = std::ranges::find(options, key, &Option::key);
     const bool is_default = option->print() == std::ranges::find(unset, key, &Option::key)->print();
     require<ConfigError>(
-        is_default ||
-            std::ranges::any_of(configs,
-                                [&](const Config& config) { return option->has_effect(config); }),
+        is_default || std::ranges::any_of(
+                          configs, [&](const Config& other) { return option->has_effect(other); }),
         "{}: {} has no effect here: it needs {}; remove it", place, key, option->needs.text);
   }
 }
@@ -222,8 +221,8 @@ Variant read_variant(const TomlTable& table, Draft draft, std::string_view sourc
                        table.line);
   const std::string place = fmt::format("{}:{}", source, entry->line);
   std::string name;
-  if (auto fault = name_option("name", name, "").assign(entry->value))
-    throw ConfigError(fmt::format("{}: the variant's name {}", place, *fault));
+  if (auto error = name_option("name", name, "").assign(entry->value))
+    throw ConfigError(fmt::format("{}: the variant's name {}", place, *error));
   draft.set("name", fmt::format("{} - {}", draft.checked().name, name), place);
   changes.erase(entry);
   const std::size_t inherited = draft.settings();
@@ -260,8 +259,8 @@ void check_variants(const Config& base, const std::vector<Variant>& variants,
   for (const Probe& probe : base.probes)
     for (const std::string& name : probe.variants)
       require<ConfigError>(std::ranges::find(variants, name, &Variant::name) != variants.end(),
-                           "{}: the probe {} is about the variant {}, which there is not", source,
-                           shown(probe.name), shown(name));
+                           "{}: probe {} names an unknown variant {}", source, shown(probe.name),
+                           shown(name));
 }
 
 }  // namespace
@@ -284,7 +283,7 @@ ConfigFile read_config(const fs::path& path, std::span<const std::string> overri
     all.push_back(variant.config);
     result.variants.push_back(std::move(variant));
   }
-  // A variant may leave what the base sets to the others.
+  // An option of the base may have an effect in some variants only.
   draft.check_effects(0, all);
   result.base = without_ineffective_options(result.base);
   for (Variant& variant : result.variants) {

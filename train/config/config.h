@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <span>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/kinds.h"
 #include "core/shape.h"
 #include "layers/options.h"
 #include "optim/options.h"
@@ -15,53 +17,67 @@
 
 namespace qkv {
 
+/// See `task_kinds`.
 enum class TaskKind {
   word_sense,
+  static_embedding,
   classify,
   coreference,
   translate,
-  language_model,
-  static_embedding
+  language_model
 };
 
-/// How static embeddings are learned.
+/// The training objective of static embeddings.
 enum class Objective { skip_gram, cbow, glove };
-enum class DataFormat { files, coarsewsd, generated };
+inline constexpr std::array<Kind<Objective>, 3> objectives = {{
+    {Objective::skip_gram, "skip-gram", "context from word"},
+    {Objective::cbow, "cbow", "word from context"},
+    {Objective::glove, "glove", "co-occurrence counts"},
+}};
+static_assert(lists_every_kind(objectives));
 
-/// What is learned and from which files; [task].
+enum class DataFormat { files, coarsewsd, generated };
+inline constexpr std::array<Kind<DataFormat>, 3> data_formats = {{
+    {DataFormat::files, "files", "task.train or task.data"},
+    {DataFormat::coarsewsd, "coarsewsd", "folder of one word of CoarseWSD-20"},
+    {DataFormat::generated, "generated", "random characters"},
+}};
+static_assert(lists_every_kind(data_formats));
+
+/// The task and its data; [task].
 struct TaskOptions {
   TaskKind kind = TaskKind::word_sense;
   DataFormat format = DataFormat::files;
   std::string train, valid, test;  ///< files
   std::string data;                ///< one file to split; for coarsewsd a folder
-  double valid_share = 0.1;        ///< of data, where valid is empty
-  double test_share = 0;           ///< of data, where test is empty
-  Index min_count = 1;             ///< rarer words become the unknown word
+  double valid_share = 0.1;        ///< fraction of data, where valid is empty
+  double test_share = 0;           ///< fraction of data, where test is empty
+  Index min_count = 1;             ///< minimum frequency of a word; rarer ones become <unk>
   Objective objective = Objective::skip_gram;
-  Index window = 5;     ///< words to either side that count as neighbours
-  Index negatives = 5;  ///< random words that each word is told from
+  Index window = 5;     ///< context words to either side
+  Index negatives = 5;  ///< negative samples per positive pair
 
   friend bool operator==(const TaskOptions&, const TaskOptions&) = default;
 };
 
-/// How long training runs and what it leaves behind; [train].
+/// The training loop; [train].
 struct TrainOptions {
   std::int64_t steps = 500;
   Index batch = 32;         ///< examples a micro-batch
   Index accumulate = 1;     ///< micro-batches a step
-  double clip = 1.0;        ///< largest norm of the gradient; 0: none
-  double clip_value = 0.0;  ///< largest number in it; 0: none
-  double ema = 0.0;         ///< decay of the average of the weights that
-                            ///< is evaluated and kept; 0: none
+  double clip = 1.0;        ///< maximum gradient norm; 0: no clipping
+  double clip_value = 0.0;  ///< maximum absolute value of its elements; 0: no clipping
+  double ema = 0.0;         ///< decay of the moving average of the weights, which is evaluated and
+                            ///< saved; 0: none
   std::int64_t eval_every = 50, checkpoint_every = 100;  ///< steps
   Index keep = 3;                                        ///< checkpoints kept
-  bool detect_anomaly = false;  ///< name the op that makes a NaN or infinity
+  bool detect_anomaly = false;  ///< name the op that produces a NaN or infinity
 
   friend bool operator==(const TrainOptions&, const TrainOptions&) = default;
 };
 
-/// Everything that decides a run. train/option_list.cpp names each option once: its key, bounds and
-/// help.
+/// Everything that a run depends on. train/config/option_list.cpp lists each option once: its key,
+/// bounds and help.
 struct Config {
   std::string name;  ///< names the run and its folder: never empty, free of path separators
   std::uint64_t seed = 1;
@@ -70,7 +86,7 @@ struct Config {
   OptimizerOptions optimizer;
   ScheduleOptions schedule;
   TrainOptions train;
-  std::vector<Probe> probes;  ///< what is claimed of the trained model
+  std::vector<Probe> probes;  ///< claims about the trained model
 
   friend bool operator==(const Config&, const Config&) = default;
 };
@@ -86,7 +102,7 @@ struct ConfigFile {
   std::vector<Variant> variants;  ///< each with the probes that are about it
 };
 
-/// Something wrong with a configuration, in one line: where, which option, what would be right.
+/// An invalid configuration, in one line: where, which option, expected and got.
 struct ConfigError : UserError {
   using UserError::UserError;
 };
@@ -120,7 +136,7 @@ void apply_overrides(Config& config, std::span<const std::string> overrides);
 /// that the options are within their bounds.
 std::string to_toml(const Config& config);
 
-/// The options in which two configurations differ, but for what is claimed of the model:
+/// The options in which two configurations differ, apart from probes:
 /// "train.steps = 40 (now 60)"; empty when there are none.
 std::string differing_options(const Config& before, const Config& now);
 

@@ -35,7 +35,7 @@ struct DescribeValue {
   std::string operator()(OtherValue value) const { return std::string(value.what); }
 };
 
-std::optional<std::string> text_fault(std::string_view text) {
+std::optional<std::string> text_error(std::string_view text) {
   constexpr std::size_t longest =
       4096;  // as paths; a checkpoint's attribute holds the whole config
   if (text.size() > longest) return fmt::format("must not be longer than {} bytes", longest);
@@ -43,12 +43,12 @@ std::optional<std::string> text_fault(std::string_view text) {
   return std::nullopt;
 }
 
-template <class Fault>
-Option text_option(std::string_view key, std::string& member, Fault fault, std::string_view help) {
-  auto assign = [&member, fault](const Value& value) -> std::optional<std::string> {
+template <class Check>
+Option text_option(std::string_view key, std::string& member, Check check, std::string_view help) {
+  auto assign = [&member, check](const Value& value) -> std::optional<std::string> {
     const auto* text = std::get_if<std::string>(&value);
     if (!text) return must_be("text in quotes", value);
-    if (auto found = fault(*text)) return fmt::format("{}, got {}", *found, shown(*text));
+    if (auto found = check(*text)) return fmt::format("{}, got {}", *found, shown(*text));
     member = *text;
     return std::nullopt;
   };
@@ -111,9 +111,9 @@ std::string shown(std::string_view text) {
   return toml_string(text.substr(0, longest)) + "...";
 }
 
-bool Bounds::contain(double number) const {
-  return (low_is_open ? number > low : number >= low) &&
-         (high_is_open ? number < high : number <= high);
+bool Bounds::contain(double value) const {
+  return (low_is_open ? value > low : value >= low) &&
+         (high_is_open ? value < high : value <= high);
 }
 
 std::string Bounds::text() const {
@@ -124,18 +124,18 @@ std::string Bounds::text() const {
   return fmt::format("from {} to {}", low, high);
 }
 
-std::optional<std::string> name_fault(std::string_view name) {
+std::optional<std::string> name_error(std::string_view name) {
   if (name.empty()) return "must not be empty";
   if (name.size() > 200) return "must not be longer than 200 bytes";
   if (name.find_first_of("/\\") != name.npos)
     return "must not contain / or \\, as it names a folder";
   if (name.front() == '.' || name.front() == ' ' || name.back() == ' ')
     return "must not begin with a dot or a space, or end with a space";
-  return text_fault(name);
+  return text_error(name);
 }
 
 Option option(std::string_view key, std::string& member, std::string_view help) {
-  return text_option(key, member, text_fault, help);
+  return text_option(key, member, text_error, help);
 }
 
 Option path_option(std::string_view key, std::string& member, std::string_view help) {
@@ -146,7 +146,7 @@ Option path_option(std::string_view key, std::string& member, std::string_view h
 }
 
 Option name_option(std::string_view key, std::string& member, std::string_view help) {
-  return text_option(key, member, name_fault, help);
+  return text_option(key, member, name_error, help);
 }
 
 Option option(std::string_view key, TextList& member, std::string_view help) {
@@ -154,7 +154,7 @@ Option option(std::string_view key, TextList& member, std::string_view help) {
     const auto* texts = std::get_if<TextList>(&value);
     if (!texts) return must_be("an array of texts, as in [\"a\", \"b\"]", value);
     for (const std::string& text : *texts)
-      if (auto found = text_fault(text)) return fmt::format("{}, got {}", *found, shown(text));
+      if (auto found = text_error(text)) return fmt::format("{}, got {}", *found, shown(text));
     member = *texts;
     return std::nullopt;
   };

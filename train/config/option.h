@@ -61,14 +61,14 @@ struct Option {
   bool has_effect(const Config& config) const { return !needs.holds || needs.holds(config); }
 };
 
-/// The numbers that an option takes. The ends belong to them unless open.
+/// The interval of values that an option takes, closed unless open.
 struct Bounds {
   double low = -std::numeric_limits<double>::infinity();
   double high = std::numeric_limits<double>::infinity();
   bool low_is_open = false;
   bool high_is_open = false;
 
-  bool contain(double number) const;
+  bool contain(double value) const;
   std::string text() const;  ///< "> 0", "from 1 to 4096", "in [0, 1)"
 };
 
@@ -81,7 +81,7 @@ constexpr Bounds at_least(double low) {
 constexpr Bounds between(double low, double high) {
   return {.low = low, .high = high};
 }
-/// Shares and probabilities that must not reach 1: [0, 1).
+/// Fractions and probabilities below 1: [0, 1).
 constexpr Bounds below_one() {
   return {.low = 0, .high = 1, .high_is_open = true};
 }
@@ -95,12 +95,12 @@ Option option(std::string_view key, std::int64_t& member, Bounds bounds, std::st
 Option option(std::string_view key, std::uint64_t& member, Bounds bounds, std::string_view help);
 /// The path of a file or folder.
 Option path_option(std::string_view key, std::string& member, std::string_view help);
-/// Text that may name a folder, see `name_fault`.
+/// Text that may name a folder, see `name_error`.
 Option name_option(std::string_view key, std::string& member, std::string_view help);
 
 /// What is wrong with `name` as the name of a run and its folder, if anything: it must be one to
 /// 200 bytes without path separators or control characters, and begin and end visibly.
-std::optional<std::string> name_fault(std::string_view name);
+std::optional<std::string> name_error(std::string_view name);
 
 /// An option that takes one of `names`; `store` and `current` work on positions in them.
 Option choice_option(std::string_view key, std::vector<std::string_view> names,

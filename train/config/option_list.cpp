@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include "core/kinds.h"
 #include "layers/model.h"
 #include "layers/positions.h"
 #include "layers/recurrent.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
+#include "train/config/task_kinds.h"
 
 namespace qkv {
 namespace {
@@ -111,95 +113,76 @@ Option only_with(const Condition& needs, Option option) {
 
 Options run_options(Config& run) {
   return {
-      name_option("name", run.name, "names the run and its folder"),
-      option("seed", run.seed, at_least(0), "equal seeds give equal runs"),
+      name_option("name", run.name, "name of the run and its folder"),
+      option("seed", run.seed, at_least(0), "random seed; equal seeds give equal runs"),
   };
 }
 
 Options task_options(TaskOptions& task) {
   return {
-      option("task.kind", task.kind,
-             {{"word-sense", TaskKind::word_sense},
-              {"static-embedding", TaskKind::static_embedding},
-              {"classify", TaskKind::classify},
-              {"coreference", TaskKind::coreference},
-              {"translate", TaskKind::translate},
-              {"language-model", TaskKind::language_model}},
-             "what is learned"),
-      option("task.format", task.format,
-             {{"files", DataFormat::files},
-              {"coarsewsd", DataFormat::coarsewsd},
-              {"generated", DataFormat::generated}},
-             "where the data comes from"),
-      only_with(no_data, path_option("task.train", task.train, "file to learn from")),
-      only_with(own_files,
-                path_option("task.valid", task.valid, "file that picks the best checkpoint")),
-      only_with(own_files, path_option("task.test", task.test, "file that measures the result")),
+      kind_option("task.kind", task.kind, task_kinds(), "task"),
+      kind_option("task.format", task.format, data_formats, "source of the data"),
+      only_with(no_data, path_option("task.train", task.train, "training file")),
+      only_with(own_files, path_option("task.valid", task.valid,
+                                       "validation file, which selects the best checkpoint")),
+      only_with(own_files, path_option("task.test", task.test, "test file")),
       only_with(some_data,
                 path_option("task.data", task.data,
-                            "one file to learn from that is split, or with coarsewsd the "
-                            "folder with train.data.txt")),
+                            "one file to split into training, validation and test data, or with "
+                            "coarsewsd the folder with train.data.txt")),
       only_with(cut_valid,
                 option("task.valid_share", task.valid_share, between(0, 0.5),
-                       "share of task.data that validates, where task.valid names no file")),
-      only_with(
-          cut_test,
-          option("task.test_share", task.test_share, between(0, 0.5),
-                 "share of task.data that measures the result, where task.test names no file")),
+                       "fraction of task.data for validation, where task.valid names no file")),
+      only_with(cut_test,
+                option("task.test_share", task.test_share, between(0, 0.5),
+                       "fraction of task.data for testing, where task.test names no file")),
       option("task.min_count", task.min_count, at_least(1),
-             "words seen less often count as unknown"),
-      only_with(static_task, option("task.objective", task.objective,
-                                    {{"skip-gram", Objective::skip_gram},
-                                     {"cbow", Objective::cbow},
-                                     {"glove", Objective::glove}},
-                                    "static-embedding: a word foretells its neighbours, they it, "
-                                    "or how often they meet")),
-      only_with(static_task,
-                option("task.window", task.window, between(1, 1000),
-                       "static-embedding: words to either side that count as neighbours")),
+             "minimum frequency of a word in the training data; rarer words become <unk>"),
+      only_with(static_task, kind_option("task.objective", task.objective, objectives,
+                                         "objective of static-embedding")),
+      only_with(static_task, option("task.window", task.window, between(1, 1000),
+                                    "context window of static-embedding in words to either side")),
       only_with(negatives, option("task.negatives", task.negatives, between(1, 1000),
-                                  "skip-gram, cbow: random words that each word is told from")),
+                                  "negative samples per positive pair (skip-gram, cbow)")),
   };
 }
 
 Options model_options(ModelOptions& model) {
   return {
       kind_option("model.kind", model.kind, model_kinds(), "architecture"),
-      option("model.width", model.width, between(1, 4096), "numbers in a word's vector"),
-      only_with(layers, option("model.layers", model.layers, between(1, 64),
-                               "layers on top of each other")),
+      option("model.width", model.width, between(1, 4096), "embedding dimension (d_model)"),
+      only_with(layers,
+                option("model.layers", model.layers, between(1, 64), "layers in the stack")),
       only_with(heads, option("model.heads", model.heads, between(1, 256),
-                              "attention heads a block; must divide the width")),
-      only_with(
-          heads,
-          option(
-              "model.kv_heads", model.kv_heads, between(0, 256),
-              "heads of keys and values, each shared by several of queries; 0: as many as heads")),
+                              "attention heads of a layer; must divide model.width")),
+      only_with(heads, option("model.kv_heads", model.kv_heads, between(0, 256),
+                              "key and value heads, each shared by several query heads "
+                              "(grouped-query attention); 0: model.heads")),
       only_with(attention, kind_option("model.attention", model.attention, attention_kinds,
                                        "attention weights")),
-      only_with(
-          scores,
-          option(
-              "model.scale", model.scale,
-              "divide scores by sqrt(width / heads), of parameter-free attention by sqrt(width)")),
+      only_with(scores, option("model.scale", model.scale,
+                               "division of scores by sqrt(width / heads), of parameter-free "
+                               "attention by sqrt(width)")),
       only_with(attention, kind_option("model.position", model.position, position_kinds(),
                                        "positional encoding")),
       only_with(hidden, option("model.feed_forward", model.feed_forward, between(0, 65536),
-                               "hidden width of a block's feed-forward part; 0: none")),
+                               "hidden dimension of the feed-forward sub-layer; 0: none")),
       only_with(heads, kind_option("model.norm", model.norm, norm_kinds, "layer normalization")),
-      option("model.bias", model.bias, "linear layers and norms add a bias"),
-      option("model.tied", model.tied, "the output layer's weight is the embedding table"),
+      option("model.bias", model.bias, "biases of linear layers and norms"),
+      option("model.tied", model.tied,
+             "weight tying: the embedding table as the output layer's weight"),
       kind_option("model.embedding", model.embedding, embedding_kinds, "embedding table"),
       path_option("model.embedding_file", model.embedding_file,
-                  "word2vec or GloVe text with the vectors to start from"),
-      only_with(learned_table, option("model.freeze_embedding", model.freeze_embedding,
-                                      "static vectors are not trained")),
+                  "word2vec or GloVe text file of initial embeddings"),
+      only_with(learned_table,
+                option("model.freeze_embedding", model.freeze_embedding, "frozen embedding table")),
       only_with(recurrent, kind_option("model.cell", model.cell, cell_kinds(), "recurrent cell")),
       only_with(recurrent, option("model.bidirectional", model.bidirectional,
-                                  "recurrent: read backwards, too, with half of the width each")),
-      only_with(activations, option("model.dropout", model.dropout, below_one(),
-                                    "share of numbers dropped in training")),
-      option("model.max_length", model.max_length, between(1, 65536), "longest sentence in tokens"),
+                                  "recurrent network in both directions, half of the width each")),
+      only_with(activations,
+                option("model.dropout", model.dropout, below_one(), "dropout probability")),
+      option("model.max_length", model.max_length, between(1, 65536),
+             "maximum sequence length in tokens"),
   };
 }
 
@@ -208,21 +191,20 @@ Options optimizer_options(OptimizerOptions& optimizer) {
       kind_option("optimizer.kind", optimizer.kind, optimizer_kinds(), "update rule"),
       option("optimizer.lr", optimizer.lr, above(0), "learning rate"),
       only_with(velocity, option("optimizer.momentum", optimizer.momentum, below_one(),
-                                 "sgd and rmsprop: decay of the velocity")),
-      only_with(sgd, option("optimizer.nesterov", optimizer.nesterov,
-                            "sgd: take the gradient's step ahead of the velocity's")),
+                                 "momentum (sgd, rmsprop)")),
+      only_with(sgd, option("optimizer.nesterov", optimizer.nesterov, "Nesterov momentum (sgd)")),
       only_with(adam, option("optimizer.beta1", optimizer.beta1, below_one(),
-                             "adam: decay of the mean gradient")),
+                             "decay of the first moment (adam, adamw)")),
       only_with(mean_square, option("optimizer.beta2", optimizer.beta2, below_one(),
-                                    "adam and rmsprop: decay of the mean squared gradient")),
+                                    "decay of the second moment (adam, adamw, rmsprop)")),
       only_with(adam, option("optimizer.amsgrad", optimizer.amsgrad,
-                             "adam and adamw: divide by the largest mean squared gradient so far")),
+                             "AMSGrad: maximum of all second moments so far (adam, adamw)")),
       only_with(division, option("optimizer.epsilon", optimizer.epsilon, above(0),
-                                 "adam, rmsprop and adagrad: keeps the division finite")),
+                                 "term added to the denominator (adam, adamw, rmsprop, adagrad)")),
       option("optimizer.weight_decay", optimizer.weight_decay, at_least(0),
-             "pull of the weights towards 0; spares biases, norms, embeddings and positions"),
+             "weight decay; spares biases, norms, embeddings and positions"),
       option("optimizer.require_gradients", optimizer.require_gradients,
-             "fail when a parameter receives no gradient"),
+             "error when a parameter receives no gradient"),
   };
 }
 
@@ -231,36 +213,30 @@ Options schedule_options(ScheduleOptions& schedule) {
       kind_option("schedule.kind", schedule.kind, schedule_kinds(),
                   "learning rate after the warm-up"),
       option("schedule.warmup", schedule.warmup, at_least(0),
-             "steps over which the learning rate rises"),
+             "linear warm-up of the learning rate in steps"),
       only_with(falls, option("schedule.floor", schedule.floor, below_one(),
-                              "share of the learning rate that remains at the end")),
+                              "final fraction of the learning rate")),
   };
 }
 
 Options train_options(TrainOptions& train) {
   return {
-      option("train.steps", train.steps, at_least(1), "updates of the parameters"),
-      option("train.batch", train.batch, between(1, 65536), "examples a micro-batch"),
+      option("train.steps", train.steps, at_least(1), "optimizer steps"),
+      option("train.batch", train.batch, between(1, 65536), "micro-batch size in examples"),
       option("train.accumulate", train.accumulate, between(1, 65536),
-             "micro-batches whose gradients make a step"),
-      option("train.clip", train.clip, at_least(0), "largest norm of the gradient; 0: none"),
+             "micro-batches per step (gradient accumulation)"),
+      option("train.clip", train.clip, at_least(0), "maximum gradient norm; 0: no clipping"),
       option("train.clip_value", train.clip_value, at_least(0),
-             "largest number in the gradient; 0: none"),
+             "maximum absolute value of gradient elements; 0: no clipping"),
       option("train.ema", train.ema, below_one(),
-             "decay of the average of the weights that is evaluated and kept; 0: none"),
-      option("train.eval_every", train.eval_every, at_least(1), "steps between validations"),
+             "decay of the moving average of the weights, which is evaluated and saved; 0: none"),
+      option("train.eval_every", train.eval_every, at_least(1), "steps between evaluations"),
       option("train.checkpoint_every", train.checkpoint_every, at_least(1),
              "steps between checkpoints"),
       option("train.detect_anomaly", train.detect_anomaly,
-             "stop at the op that first makes a NaN or infinity and name it; slow"),
-      option("train.keep", train.keep, at_least(1), "newest checkpoints that are kept"),
+             "error that names the first op to produce a NaN or infinity; slow"),
+      option("train.keep", train.keep, at_least(1), "number of newest checkpoints to keep"),
   };
-}
-
-/// Whether a word's vector depends on words after it.
-bool sees_ahead(const ModelOptions& model) {
-  if (model.kind == ModelKind::recurrent) return model.bidirectional;
-  return model.kind != ModelKind::decoder && model.kind != ModelKind::static_embedding;
 }
 
 }  // namespace
@@ -280,16 +256,11 @@ std::optional<Conflict> find_conflict(const Config& config) {
   if (config.name.empty())
     return Conflict{{}, "name is missing; a run needs one, as in name = \"bank\""};
   if (task.format == DataFormat::files && task.train.empty() && task.data.empty())
-    return Conflict{{"task.train", "task.format"}, "task.train must name the file to learn from"};
+    return Conflict{{"task.train", "task.format"}, "task.train must name the training file"};
   if (task.format == DataFormat::generated && task.kind != TaskKind::language_model)
     return Conflict{{"task.format", "task.kind"},
                     "task.format \"generated\" needs task.kind = \"language-model\""};
-  if (task.kind == TaskKind::static_embedding && model.kind != ModelKind::static_embedding)
-    return Conflict{{"model.kind", "task.kind"},
-                    "task.kind \"static-embedding\" needs model.kind = \"static\""};
-  if (task.kind == TaskKind::static_embedding && task.objective == Objective::glove && !model.bias)
-    return Conflict{{"model.bias", "task.objective"},
-                    "task.objective \"glove\" needs model.bias = true"};
+  if (auto conflict = row_of(task_kinds(), task.kind).conflict(config)) return conflict;
   if (model.embedding == EmbeddingKind::one_hot && !model.embedding_file.empty())
     return Conflict{{"model.embedding_file", "model.embedding"},
                     "model.embedding \"one-hot\" takes no model.embedding_file"};
@@ -300,11 +271,6 @@ std::optional<Conflict> find_conflict(const Config& config) {
     return Conflict{
         {"model.tied", "task.kind"},
         "model.tied needs a task whose outputs are words: \"language-model\" or \"translate\""};
-  if (task.kind == TaskKind::language_model && sees_ahead(model))
-    return Conflict{
-        {"model.kind", "model.bidirectional", "task.kind"},
-        "task.kind \"language-model\" needs a model that does not see the words that it "
-        "is to foretell: model.kind = \"decoder\", or \"recurrent\" in one direction"};
   if (task.format == DataFormat::coarsewsd && task.kind != TaskKind::word_sense)
     return Conflict{{"task.format", "task.kind"},
                     "task.format \"coarsewsd\" needs task.kind = \"word-sense\""};

@@ -14,9 +14,9 @@ namespace qkv {
 /// defaults and help all come from this one list.
 std::vector<Option> options_of(Config& config);
 
-/// Options that are sound one by one but not together.
+/// Options that are valid one by one but not together.
 struct Conflict {
-  std::vector<std::string_view> keys;  ///< to blame: whichever was set last
+  std::vector<std::string_view> keys;  ///< the one that was set last is reported
   std::string text;                    ///< "model.heads must divide model.width"
 };
 std::optional<Conflict> find_conflict(const Config& config);

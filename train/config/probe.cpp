@@ -32,12 +32,13 @@ constexpr std::array measures = {
 
 std::vector<Option> options_of(Probe& probe) {
   return {
-      option("name", probe.name, "what is claimed"),
-      option("sentences", probe.sentences, "texts that the model reads"),
-      option("word", probe.word, "whose vectors and attention count"),
-      option("expect", probe.expect, "what must hold"),
-      option("variants", probe.variants, "which variants claim it; none: all"),
-      option("broken_by", probe.broken_by, "interventions under which it must not hold"),
+      option("name", probe.name, "claim"),
+      option("sentences", probe.sentences, "texts of the claim"),
+      option("word", probe.word,
+             "word whose vectors and attention are measured; empty: the targets"),
+      option("expect", probe.expect, "expectation, as in contextual_cosine < 0.5"),
+      option("variants", probe.variants, "variants that claim it; none: all"),
+      option("broken_by", probe.broken_by, "interventions that break it"),
       option("swap", probe.swap, "two words that swapped-words exchanges"),
   };
 }
@@ -59,7 +60,7 @@ std::vector<std::string> texts_in(const Value& value) {
 }
 
 /// What a probe lacks, if anything.
-std::optional<std::string> fault_of(const Probe& probe) {
+std::optional<std::string> error_of(const Probe& probe) {
   if (probe.name.empty()) return "needs a name, as in name = \"context decides\"";
   if (probe.sentences.empty())
     return "needs sentences, as in sentences = [\"money bank grows\", \"river bank flows\"]";
@@ -104,10 +105,10 @@ Expectation parse_expectation(std::string_view text) {
   if (measure == measures.end() || !value) throw wrong();
   const Expectation expectation{measure->measure, relation_of(text[sign]),
                                 number_in(*value).value_or(0), texts_in(*value)};
-  const bool sound = measure->is_number
+  const bool valid = measure->is_number
                          ? number_in(*value).has_value()
                          : !expectation.texts.empty() && expectation.relation == Relation::equal;
-  if (!sound) throw wrong();
+  if (!valid) throw wrong();
   return expectation;
 }
 
@@ -123,11 +124,11 @@ Probe read_probe(const TomlTable& table, std::string_view source) {
       throw ConfigError(fmt::format("{}:{}: unknown key {} of a probe (known here: {})", source,
                                     entry.line, shown(entry.key), fmt::join(known, ", ")));
     }
-    if (const auto fault = option->assign(entry.value))
-      throw ConfigError(fmt::format("{}:{}: {} {}", source, entry.line, entry.key, *fault));
+    if (const auto error = option->assign(entry.value))
+      throw ConfigError(fmt::format("{}:{}: {} {}", source, entry.line, entry.key, *error));
   }
-  if (const auto fault = fault_of(probe))
-    throw ConfigError(fmt::format("{}:{}: a probe {}", source, table.line, *fault));
+  if (const auto error = error_of(probe))
+    throw ConfigError(fmt::format("{}:{}: a probe {}", source, table.line, *error));
   try {
     parse_expectation(probe.expect);
   } catch (const ConfigError& error) {

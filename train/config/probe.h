@@ -10,21 +10,21 @@ namespace qkv {
 
 struct TomlTable;
 
-/// What is done to a trained model, or to what it reads, to see whether a claim rests on it: a
-/// claim about attention that survives it was not about attention (Jain & Wallace 2019, "Attention
-/// is not Explanation").
+/// A change of a trained model or its input that tests a claim: a claim about attention that holds
+/// under an intervention on attention was not about attention (Jain & Wallace 2019, "Attention is
+/// not Explanation").
 enum class Intervention { without_positions, uniform_attention, shuffled_queries, swapped_words };
 
 /// "without-positions", "uniform-attention", "shuffled-queries", "swapped-words".
 std::span<const std::string_view> intervention_names();
 std::optional<Intervention> intervention_of(std::string_view name);
 
-/// A claim about a trained model in a form that can be checked; a [[probe]] of a configuration.
+/// A claim about a trained model that can be checked; a [[probe]] of a configuration.
 struct Probe {
   std::string name;
   std::vector<std::string> sentences;
-  std::string word;                    ///< whose vectors and attention count; empty: the targets
-  std::string expect;                  ///< 'contextual_cosine < 0.5', see `parse_expectation`
+  std::string word;    ///< whose vectors and attention are measured; empty: the targets
+  std::string expect;  ///< 'contextual_cosine < 0.5', see `parse_expectation`
   std::vector<std::string> variants;   ///< of the configuration that claim it; none: all
   std::vector<std::string> broken_by;  ///< names of interventions under which it must not hold
   std::vector<std::string> swap;       ///< two words that "swapped-words" exchanges
@@ -35,7 +35,7 @@ struct Probe {
 enum class Measure { static_cosine, contextual_cosine, label, output, attends_to };
 enum class Relation { below, above, equal };
 
-/// What a probe expects, taken apart: a number for cosines, texts for the rest.
+/// A parsed expectation: a number for cosines, texts for the rest.
 struct Expectation {
   Measure measure;
   Relation relation;

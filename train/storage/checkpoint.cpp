@@ -84,7 +84,7 @@ std::vector<std::byte> encode(const Checkpoint& checkpoint) {
   return bytes;
 }
 
-/// Whether a file is HDF5, or so short that it may have been.
+/// Whether a file begins as HDF5, or is a prefix of such a beginning.
 bool begins_as_hdf5(std::span<const std::byte> bytes) {
   constexpr std::string_view signature = "\x89HDF\r\n\x1a\n";
   const std::size_t length = std::min(bytes.size(), signature.size());
@@ -92,7 +92,7 @@ bool begins_as_hdf5(std::span<const std::byte> bytes) {
   return signature.starts_with(begin);
 }
 
-/// The HDF5 file that a checkpoint's bytes contain, once they are known to be undamaged.
+/// The HDF5 file in a checkpoint's bytes, after their checksum was verified.
 hdf5::File open_sealed(std::span<const std::byte> bytes) {
   require<UserError>(begins_as_hdf5(bytes) || has_seal(bytes), "is not a qkv checkpoint");
   const std::uint64_t length = hdf5::stated_length(bytes).value_or(0);
@@ -136,7 +136,7 @@ Checkpoint decode(const hdf5::File& file) {
   return checkpoint;
 }
 
-/// Calls `f`, whose errors tell what is wrong but not with which file.
+/// Calls `f` and adds the file to its errors.
 template <class F>
 auto naming(const std::filesystem::path& path, F f) {
   try {

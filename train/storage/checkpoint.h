@@ -11,16 +11,16 @@
 
 namespace qkv {
 
-/// Everything that a run needs to go on, and that a reader needs to use the model; knows nothing of
-/// models or optimizers.
+/// Everything that resuming a run and using its model needs, as tensors and texts; independent of
+/// models and optimizers.
 ///
-/// In the file, an HDF5 file followed by a seal (train/seal.h):
+/// In the file, an HDF5 file followed by a seal (train/storage/seal.h):
 ///
 ///     /                    attributes format = "qkv-checkpoint", version = 1, qkv_version, step,
 ///                          config
 ///     /model/...           a dataset for each parameter, its path with '/' for '.'; with train.ema
 ///                          the averages
-///     /optimizer/...       likewise; with train.ema also live/..., the parameters to train on
+///     /optimizer/...       likewise; with train.ema also live/..., the parameters that are trained
 ///     /vocabulary/<name>   texts of fixed length, padded with zero bytes
 ///     /progress/<name>     float64 scalars, and the text `metrics`
 struct Checkpoint {
@@ -33,14 +33,14 @@ struct Checkpoint {
   std::string metrics;                                         ///< of the run so far, JSON lines
 };
 
-/// A checkpoint that is damaged, or that is not to be written.
+/// A damaged checkpoint, or one that the format cannot hold.
 struct CheckpointError : FileError {
   using FileError::FileError;
 };
 
-/// Writes a file that is there whole or not at all (`write_durably`); equal checkpoints make equal
-/// files. Throws CheckpointError when a name has an empty part, contains '/' or is used for both a
-/// tensor and a group of them, or a text contains a zero byte; FileError when writing fails.
+/// Writes a file atomically (`write_durably`); equal checkpoints give equal files. Throws
+/// CheckpointError when a name has an empty part, contains '/' or is used for both a tensor and a
+/// group of them, or a text contains a zero byte; FileError when writing fails.
 void write_checkpoint(const std::filesystem::path& path, const Checkpoint& checkpoint);
 
 /// Bit for bit what was written. The file's checksum is verified before anything else is read.

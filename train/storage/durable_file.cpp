@@ -55,7 +55,7 @@ fs::path directory_of(const fs::path& path) {
   return path.has_parent_path() ? path.parent_path() : fs::path(".");
 }
 
-/// A new file beside `target` that is removed again unless it takes the target's place.
+/// A temporary file beside `target`, removed again unless it replaces the target.
 class Temporary {
  public:
   explicit Temporary(fs::path target) : target_(std::move(target)) {}
@@ -63,11 +63,11 @@ class Temporary {
   Temporary(const Temporary&) = delete;
   Temporary& operator=(const Temporary&) = delete;
 
-  /// Fills the file and waits until the disk has it.
+  /// Writes the file and flushes it.
   void write(std::span<const std::byte> bytes);
   /// Makes the file a link to `existing`; false when that cannot be.
   bool link(const fs::path& existing);
-  /// Renames the file to `target` and waits until the disk knows.
+  /// Renames the file to `target` and flushes the directory.
   void publish();
 
  private:
@@ -84,7 +84,7 @@ class Temporary {
 
 template <class Create>
 int Temporary::claim_name(Create create) {
-  constexpr int attempts = 1000;  // process numbers recur: a killed one may have left its files
+  constexpr int attempts = 1000;  // process ids recur: a killed process may have left its files
   for (int n = 0; n < attempts; ++n) {
     fs::path name = fmt::format("{}.tmp.{}.{}", target_.string(), ::getpid(), n);
     if (const int result = create(name.c_str()); result >= 0) {
@@ -108,7 +108,7 @@ void Temporary::write(std::span<const std::byte> bytes) {
     if (written <= 0) fail("write", bytes.size());
     rest = rest.subspan(static_cast<std::size_t>(written));
   }
-  // A failed flush is final: the system may have dropped the data, so trying again proves nothing.
+  // A failed flush is final: the system may have dropped the data, so a retry proves nothing.
   if (uninterrupted([&] { return ::fsync(file_.get()); }) < 0) fail("flush", bytes.size());
   if (!file_.close()) fail("close", bytes.size());
 }

@@ -13,7 +13,7 @@ namespace {
 
 static_assert(std::is_same_v<hid_t, std::int64_t> && std::is_same_v<herr_t, int>);
 
-/// Where an object lies in its file, for messages.
+/// The path of an object in its file, for messages.
 std::string path_of(hid_t object, std::string_view child = "") {
   const ssize_t length = H5Iget_name(object, nullptr, 0);
   std::string path(length > 0 ? static_cast<std::size_t>(length) : 0, '\0');
@@ -22,7 +22,7 @@ std::string path_of(hid_t object, std::string_view child = "") {
   return fmt::format("{}/{}", path == "/" ? "" : path, child);
 }
 
-/// Throws what HDF5 could not do with the child `name` of `object`.
+/// Throws an error that names the action and the child `name` of `object`.
 template <class Result>
 Result checked(Result result, std::string_view action, hid_t object, std::string_view name = "") {
   if (result < 0) throw Hdf5Error(fmt::format("{}: cannot {}", path_of(object, name), action));
@@ -35,7 +35,7 @@ Handle property_list(hid_t kind) {
   return list;
 }
 
-/// Properties of objects that do not remember when they were made.
+/// Creation properties without timestamps, so that equal contents give equal bytes.
 Handle timeless(hid_t kind) {
   Handle list = property_list(kind);
   require<Hdf5Error>(H5Pset_obj_track_times(list.id(), false) >= 0, "HDF5 insists on times");
@@ -64,7 +64,7 @@ Handle space_of(const Shape& shape) {
   return Handle(H5Screate_simple(shape.rank(), sizes.data(), nullptr), H5Sclose);
 }
 
-/// Throws unless sizes are few and their product fits; `what` names their owner.
+/// Throws when the rank is too high or the product of sizes overflows; `what` names the owner.
 Shape shape_of(const Handle& space, const std::string& what) {
   const int rank = H5Sget_simple_extent_ndims(space.id());
   require<Hdf5Error>(
@@ -132,7 +132,7 @@ struct Dataset {
   Shape shape;
 };
 
-/// A dataset that lies in the file in one piece, so that its size cannot exceed the file's.
+/// A dataset that is stored contiguously, so that its size cannot exceed the file's.
 Dataset open_dataset(const Handle& group, const std::string& name) {
   const std::string path = path_of(group.id(), name);
   Handle object = open_object(group, name);

@@ -16,7 +16,7 @@
 /// time.
 namespace qkv::hdf5 {
 
-/// HDF5 failed, or a file holds what it should not. The message names the object, not the file.
+/// HDF5 failed, or a file has unexpected contents. The message names the object, not the file.
 struct Hdf5Error : Error {
   using Error::Error;
 };
@@ -59,8 +59,8 @@ class Group {
   /// The names of all children in ascending order.
   std::vector<std::string> names() const;
   bool holds_group(const std::string& name) const;
-  // Children must be reached by one hard link, and have the type and rank asked for; numbers and
-  // texts must lie in the file as they are, so that none can be larger than the file.
+  // Children must be reached by one hard link, and have the type and rank asked for; tensors
+  // and texts must be stored contiguously, so that none can be larger than the file.
   Group group(const std::string& name) const;
   std::int64_t integer_attribute(const std::string& name) const;
   std::string text_attribute(const std::string& name) const;

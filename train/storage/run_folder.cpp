@@ -45,7 +45,8 @@ void RunFolder::create() const {
   std::error_code error;
   fs::remove(metrics(), error);  // of a run that ended before its first checkpoint
   fs::create_directories(root_ / "checkpoints", error);
-  require<FileError>(!error, "cannot make the run folder {}: {}", root_.string(), error.message());
+  require<FileError>(!error, "cannot create the run folder {}: {}", root_.string(),
+                     error.message());
 }
 
 void RunFolder::clear() const {

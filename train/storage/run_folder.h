@@ -7,7 +7,7 @@
 
 namespace qkv {
 
-/// A folder with what a run writes:
+/// The files of a run:
 ///
 ///   config.toml  metrics.jsonl  checkpoints/step-00000500.h5 ...  best.h5  last.h5  report.html
 class RunFolder {
@@ -23,10 +23,10 @@ class RunFolder {
   std::filesystem::path checkpoint(std::int64_t step) const;
 
   bool holds_checkpoints() const;
-  /// Makes the folder. Throws UserError when it holds a checkpoint already, FileError when it
-  /// cannot be made.
+  /// Creates the folder. Throws UserError when it holds a checkpoint already, FileError when it
+  /// cannot be created.
   void create() const;
-  /// Removes what an earlier run wrote here.
+  /// Removes the files of an earlier run.
   void clear() const;
 
   /// Writes the checkpoint as step-N.h5 and last.h5, with `best` also as best.h5, then removes all
@@ -46,8 +46,8 @@ std::vector<std::filesystem::path> runs_in(const std::filesystem::path& folder);
 /// folder of a comparison.
 void require_run(const RunFolder& folder);
 
-/// The checkpoint that `model`, a checkpoint file or a run folder, stands for: of a folder the
-/// best, else the newest. Throws UserError when there is none.
+/// The checkpoint file of `model`, a checkpoint file or a run folder: of a folder the best, else
+/// the newest. Throws UserError when there is none.
 std::filesystem::path find_checkpoint(const std::filesystem::path& model);
 
 }  // namespace qkv

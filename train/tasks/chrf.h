@@ -7,7 +7,7 @@
 
 namespace qkv {
 
-/// How many character n-grams a set of translations shares with its references: chrF of the whole
+/// The overlap of character n-grams between translations and their references: chrF of the whole
 /// set (Popović 2015, "chrF: character n-gram F-score for automatic MT evaluation") with n-grams of
 /// 1 to 6 characters, spaces left out, and recall counting twice as much as precision (beta = 2).
 class ChrF {

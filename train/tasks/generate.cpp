@@ -44,7 +44,7 @@ void generate(const Network& network, std::vector<std::int32_t> prompt, Index co
   KeyValueCache cache;
   for (Index i = 0; i < count; ++i) {
     if (cache.length() == window) cache = {};
-    // A full window starts again with its second half, so that most steps read one token.
+    // A full cache restarts from the second half of its window, so that most steps read one token.
     const Index known = std::ssize(text);
     const Index unread = cache.length() ? 1 : known <= window ? known : (window + 1) / 2;
     const std::vector<std::int32_t> next(text.end() - unread, text.end());

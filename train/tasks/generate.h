@@ -7,22 +7,23 @@
 
 namespace qkv {
 
-/// How the next token is drawn from the model's probabilities.
+/// How the next token is sampled from the model's distribution.
 struct Sampling {
-  double temperature = 1;  ///< divides the logits; 0: always the most probable token
+  double temperature = 1;  ///< divides the logits; 0: greedy
   Index top_k = 0;         ///< only the k most probable tokens; 0: all
-  double top_p = 1;  ///< only the most probable tokens that reach this share together (Holtzman
-                     ///< et al. 2020, "The Curious Case of Neural Text Degeneration")
+  double top_p = 1;        ///< nucleus sampling: only the most probable tokens with this cumulative
+                           ///< probability (Holtzman et al. 2020, "The Curious Case of Neural Text
+                           ///< Degeneration")
   std::uint64_t seed = 1;
 };
 
-/// The token that number `index` of the seed's random numbers draws; never padding or the unknown
-/// token. Throws ValueError when there is no other.
+/// Draw `index` of the seed's random stream; never padding or the unknown token. Throws ValueError
+/// when there is no other.
 std::int32_t sample(std::span<const double> logits, const Sampling& sampling, std::uint64_t index);
 
-/// Continues `prompt` by `count` tokens, each passed on as soon as it is drawn. The model sees the
-/// last `window` tokens at most; keys and values of those it has read are kept, so that a token
-/// costs one step. Throws ValueError when the prompt is empty.
+/// Continues `prompt` by `count` tokens, each passed on as soon as it is sampled. The context is
+/// the last `window` tokens at most; keys and values are cached, so that a token costs one step.
+/// Throws ValueError when the prompt is empty.
 void generate(const Network& network, std::vector<std::int32_t> prompt, Index count, Index window,
               const Sampling& sampling, const std::function<void(std::int32_t)>& pass_on);
 

@@ -73,6 +73,12 @@ Vocabulary vocabulary_of(std::string_view text, Index min_count) {
   return Vocabulary::build(std::move(counts), min_count);
 }
 
+/// Whether a token's contextual vector depends on later tokens.
+bool sees_ahead(const ModelOptions& model) {
+  if (model.kind == ModelKind::recurrent) return model.bidirectional;
+  return model.kind != ModelKind::decoder && model.kind != ModelKind::static_embedding;
+}
+
 }  // namespace
 
 Index Windows::size() const {
@@ -111,6 +117,13 @@ LanguageModel::LanguageModel(const Config& config)
 LanguageModel::LanguageModel(const Config& config, const Vocabularies& vocabularies)
     : ExampleTask(config.model.max_length, evaluation_batch(config.model.max_length)) {
   vocabulary_.emplace(token_list(vocabularies, "tokens"));
+}
+
+std::optional<Conflict> LanguageModel::conflict(const Config& config) {
+  if (!sees_ahead(config.model)) return std::nullopt;
+  return Conflict{{"model.kind", "model.bidirectional", "task.kind"},
+                  "task.kind \"language-model\" needs a causal model, which does not see the words "
+                  "that it predicts: model.kind = \"decoder\", or \"recurrent\" in one direction"};
 }
 
 std::vector<std::int32_t> LanguageModel::encoded(std::string_view text) const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "train/config/option_list.h"
 #include "train/tasks/example_task.h"
 
 namespace qkv {
@@ -37,6 +38,8 @@ class LanguageModel final : public ExampleTask<Windows, LanguageModelMetrics> {
  public:
   explicit LanguageModel(const Config& config);
   LanguageModel(const Config& config, const Vocabularies& vocabularies);
+
+  static std::optional<Conflict> conflict(const Config& config);
 
   Index tokens(Index) const override { return max_length(); }
   /// Its tokens are characters; the target is the last one.

@@ -7,7 +7,7 @@
 
 namespace qkv {
 
-/// What is trained: a model and the task's output layer on top of it.
+/// A model and the task's output layer on top of it.
 struct Network : Module {
   /// `outputs` is the number of classes; `tokens` as for `make_model`.
   Network(const ModelOptions& options, Index vocabulary, Index outputs, Random random,
@@ -26,7 +26,7 @@ struct Network : Module {
   }
 
   std::unique_ptr<Model> model;
-  std::optional<Linear> head;  ///< none: the embedding table serves (Press & Wolf 2017)
+  std::optional<Linear> head;  ///< none: tied to the embedding table (Press & Wolf 2017)
 };
 
 }  // namespace qkv

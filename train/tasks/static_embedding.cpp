@@ -23,7 +23,7 @@ std::vector<std::vector<std::string>> read_words(const std::filesystem::path& fi
   return lines;
 }
 
-Index whole_number(const std::string& text) {
+Index parsed_count(const std::string& text) {
   Index number = -1;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   require<FileError>(error == std::errc() && end == text.data() + text.size() && number >= 0,
@@ -68,11 +68,21 @@ StaticEmbedding::StaticEmbedding(const Config& config, const Vocabularies& vocab
     : ExampleTask(config.model.max_length, evaluation_batch), options_(config.task) {
   vocabulary_.emplace(token_list(vocabularies, "tokens"));
   for (const std::string& text : token_list(vocabularies, "counts"))
-    counts_.push_back(whole_number(text));
+    counts_.push_back(parsed_count(text));
   require<FileError>(std::ssize(counts_) == vocabulary().size(),
                      "the checkpoint's /vocabulary/counts has {} entries for {} tokens",
                      counts_.size(), vocabulary().size());
   set_cumulative();
+}
+
+std::optional<Conflict> StaticEmbedding::conflict(const Config& config) {
+  if (config.model.kind != ModelKind::static_embedding)
+    return Conflict{{"model.kind", "task.kind"},
+                    "task.kind \"static-embedding\" needs model.kind = \"static\""};
+  if (config.task.objective == Objective::glove && !config.model.bias)
+    return Conflict{{"model.bias", "task.objective"},
+                    "task.objective \"glove\" needs model.bias = true"};
+  return std::nullopt;
 }
 
 Task::Vocabularies StaticEmbedding::vocabularies() const {

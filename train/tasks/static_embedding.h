@@ -1,5 +1,6 @@
 #pragma once
 
+#include "train/config/option_list.h"
 #include "train/tasks/example_task.h"
 
 namespace qkv {
@@ -52,6 +53,8 @@ class StaticEmbedding final : public ExampleTask<WordContexts, EmbeddingMetrics>
  public:
   explicit StaticEmbedding(const Config& config);
   StaticEmbedding(const Config& config, const Vocabularies& vocabularies);
+
+  static std::optional<Conflict> conflict(const Config& config);
 
   Vocabularies vocabularies() const override;
   Index tokens(Index) const override { return 1; }

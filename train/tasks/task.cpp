@@ -1,9 +1,11 @@
 #include "train/tasks/task.h"
 
 #include <algorithm>
+#include <array>
 
 #include "datasets/batch.h"
 #include "datasets/text.h"
+#include "train/config/task_kinds.h"
 #include "train/tasks/classification.h"
 #include "train/tasks/coreference.h"
 #include "train/tasks/language_model.h"
@@ -99,33 +101,48 @@ const std::vector<std::string>& token_list(const Task::Vocabularies& vocabularie
 
 namespace {
 
-/// The task of a kind, from `arguments` of its constructors.
-template <class... Arguments>
-std::unique_ptr<Task> task_of(const Config& config, const Arguments&... arguments) {
-  switch (config.task.kind) {
-    case TaskKind::classify:
-      return std::make_unique<Classification>(config, arguments...);
-    case TaskKind::coreference:
-      return std::make_unique<Coreference>(config, arguments...);
-    case TaskKind::static_embedding:
-      return std::make_unique<StaticEmbedding>(config, arguments...);
-    case TaskKind::translate:
-      return std::make_unique<Translation>(config, arguments...);
-    case TaskKind::language_model:
-      return std::make_unique<LanguageModel>(config, arguments...);
-    default:
-      return std::make_unique<WordSense>(config, arguments...);
-  }
+std::optional<Conflict> no_conflict(const Config&) {
+  return std::nullopt;
 }
+
+template <class T>
+constexpr TaskRow row(TaskKind kind, std::string_view name, std::string_view help,
+                      std::optional<Conflict> (*conflict)(const Config&) = no_conflict) {
+  return {
+      kind,
+      name,
+      help,
+      [](const Config& config) -> std::unique_ptr<Task> { return std::make_unique<T>(config); },
+      [](const Config& config, const Task::Vocabularies& vocabularies) -> std::unique_ptr<Task> {
+        return std::make_unique<T>(config, vocabularies);
+      },
+      conflict};
+}
+
+constexpr std::array<TaskRow, 6> rows = {
+    row<WordSense>(TaskKind::word_sense, "word-sense", "sense of a word in its sentence"),
+    row<StaticEmbedding>(TaskKind::static_embedding, "static-embedding", "word vectors from text",
+                         StaticEmbedding::conflict),
+    row<Classification>(TaskKind::classify, "classify", "class of a text"),
+    row<Coreference>(TaskKind::coreference, "coreference", "word that a pronoun refers to"),
+    row<Translation>(TaskKind::translate, "translate", "translation of a sentence"),
+    row<LanguageModel>(TaskKind::language_model, "language-model", "next character",
+                       LanguageModel::conflict),
+};
+static_assert(lists_every_kind(rows));
 
 }  // namespace
 
+std::span<const TaskRow> task_kinds() {
+  return rows;
+}
+
 std::unique_ptr<Task> make_task(const Config& config) {
-  return task_of(config);
+  return row_of(rows, config.task.kind).make(config);
 }
 
 std::unique_ptr<Task> restore_task(const Config& config, const Task::Vocabularies& vocabularies) {
-  return task_of(config, vocabularies);
+  return row_of(rows, config.task.kind).restore(config, vocabularies);
 }
 
 }  // namespace qkv

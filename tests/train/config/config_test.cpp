@@ -18,7 +18,7 @@ namespace {
 
 const std::vector<std::string> none;
 
-/// The smallest sound configuration, on two lines: what is appended starts on line 3.
+/// The smallest valid configuration, on two lines: what is appended starts on line 3.
 const std::string smallest = "name = \"bank\"\ntask.train = \"train.tsv\"\n";
 
 Config parse(const std::string& more) {
@@ -156,7 +156,7 @@ keep = 16
   CHECK(parse_config(to_toml(expected), "c.toml") == expected);
 }
 
-TEST_CASE("a configuration survives being written and read, whatever its numbers") {
+TEST_CASE("a configuration survives being written and read, whatever its values") {
   const Random random(1, Purpose::testing);
   Config config = parse("");
   for (std::uint64_t i = 0; i < 200; ++i) {
@@ -261,7 +261,7 @@ TEST_CASE("an unknown choice is answered with the choices") {
       "the integer 1");
 }
 
-TEST_CASE("numbers outside their bounds are refused") {
+TEST_CASE("values outside their bounds are refused") {
   CHECK(error_of("optimizer.lr = -1") == "c.toml:3: optimizer.lr must be > 0, got -1");
   CHECK(error_of("optimizer.lr = 0") == "c.toml:3: optimizer.lr must be > 0, got 0");
   CHECK(error_of("model.dropout = 1.0") == "c.toml:3: model.dropout must be in [0, 1), got 1");
@@ -275,7 +275,7 @@ TEST_CASE("numbers outside their bounds are refused") {
   CHECK(contains(error_of("train.steps = 9223372036854775808"), "c.toml:3: not valid TOML"));
 }
 
-TEST_CASE("numbers on closed bounds are accepted") {
+TEST_CASE("values on closed bounds are accepted") {
   const Config c = parse(
       "task.valid_share = 0.5\nmodel.width = 4096\nmodel.heads = 256\nmodel.dropout = 0\n"
       "model.feed_forward = 0\nseed = 9223372036854775807");
@@ -284,13 +284,13 @@ TEST_CASE("numbers on closed bounds are accepted") {
   CHECK(c.seed == 9223372036854775807u);
 }
 
-TEST_CASE("infinite numbers and NaN are refused") {
+TEST_CASE("infinities and NaN are refused") {
   CHECK(error_of("optimizer.lr = inf") ==
         "c.toml:3: optimizer.lr must be a finite number, got inf");
   CHECK(error_of("train.clip = nan") == "c.toml:3: train.clip must be a finite number, got nan");
 }
 
-TEST_CASE("several faults are reported from the top") {
+TEST_CASE("several errors are reported from the top") {
   CHECK(contains(error_of("train.steps = 0\nmodel.width = 0"), "c.toml:3: train.steps"));
 }
 
@@ -310,7 +310,7 @@ TEST_CASE("each data format demands its files") {
   const auto error = [](const char* text) {
     return message_of([&] { parse_config(text, "c.toml"); });
   };
-  CHECK(error("name = 'x'") == "c.toml: task.train must name the file to learn from");
+  CHECK(error("name = 'x'") == "c.toml: task.train must name the training file");
   CHECK(error("name = 'x'\ntask.format = 'coarsewsd'") ==
         "c.toml:2: task.data must name a folder when task.format is \"coarsewsd\"");
   CHECK(error("name = 'x'\ntask.format = 'coarsewsd'\ntask.data = 'd'") == "no error");
@@ -404,7 +404,7 @@ TEST_CASE("the last of several overrides counts") {
   CHECK(overridden({"train.steps=7", "train.steps=8"}).train.steps == 8);
 }
 
-TEST_CASE("a faulty override is named as it was written") {
+TEST_CASE("an invalid override is named as it was written") {
   CHECK(override_error("train.steps=x") ==
         "--set train.steps=x: train.steps must be an integer, got the string \"x\"");
   CHECK(override_error("train.steps=0") == "--set train.steps=0: train.steps must be >= 1, got 0");
@@ -477,7 +477,7 @@ TEST_CASE("a portable config leads to the same files, relative to the nearest co
   CHECK(portable(config, root / "runs/a").task.valid == root / "v.tsv");
 }
 
-TEST_CASE("configurations are compared option by option, without what is claimed of the model") {
+TEST_CASE("configurations are compared option by option, without probes") {
   Config before = parse(""), now = parse("");
   now.probes.emplace_back().name = "p";
   CHECK(differing_options(before, now).empty());
@@ -537,7 +537,7 @@ TEST_CASE("a variant's configuration survives being written and read") {
   CHECK(parse_config(to_toml(config), "c.toml") == config);
 }
 
-TEST_CASE("faults in a variant are named with their lines") {
+TEST_CASE("errors in a variant are named with their lines") {
   const auto error = [](const std::string& variant) {
     return file_error(smallest + "[[variant]]\n" + variant);
   };
@@ -629,7 +629,7 @@ TEST_CASE("a single configuration has no variants") {
   CHECK(error_of("[[variant]]\nname = 'a'") == "c.toml:3: a single configuration has no variants");
 }
 
-TEST_CASE("the bank experiment compares the ways to look at a sentence") {
+TEST_CASE("the bank experiment compares models of a sentence") {
   const ConfigFile file = read_config(QKV_SOURCE_DIR "/configs/bank.toml", none);
   CHECK(file.base.name == "bank");
   std::vector<std::string> names;

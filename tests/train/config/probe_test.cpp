@@ -61,7 +61,7 @@ TEST_CASE("an expectation is a measure, a relation and a value") {
   CHECK(parse_expectation("attends_to = \"animal\"").texts == std::vector<std::string>{"animal"});
 }
 
-TEST_CASE("a malformed probe is an error that names its line and the cure") {
+TEST_CASE("a malformed probe is an error that names its line and a fix") {
   CHECK(error_of("name = \"p\"\n").starts_with("c.toml:3: a probe needs sentences, as in "));
   CHECK(error_of("sentences = [\"a\"]\n").starts_with("c.toml:3: a probe needs a name, as in "));
   CHECK(error_of("sentense = [\"a\"]\n")
@@ -99,7 +99,6 @@ TEST_CASE("a variant has the probes that are about it or about all, and so has a
 TEST_CASE("a probe about a variant that the file does not have is an error") {
   CHECK_THROWS_WITH_AS(
       read(smallest + sound),
-      doctest::Contains("the probe \"context decides\" is about the variant \"deep\", which there "
-                        "is not"),
+      doctest::Contains("probe \"context decides\" names an unknown variant \"deep\""),
       ConfigError);
 }

@@ -11,7 +11,7 @@ using namespace qkv;
 
 namespace {
 
-/// More examples than evaluation takes at once, with different numbers of targets.
+/// More examples than evaluation takes at once, with different target counts.
 Config config_of(TaskKind task, const std::filesystem::path& train) {
   Config config;
   config.name = "tiny";

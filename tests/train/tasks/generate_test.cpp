@@ -49,7 +49,7 @@ std::vector<std::int32_t> generated(const Network& network, Index count, const S
 
 }  // namespace
 
-TEST_CASE("the most probable token is drawn at temperature 0, among one and within a small share") {
+TEST_CASE("the most probable token is drawn at temperature 0, among one and within a small top_p") {
   CHECK(sample(logits, {.temperature = 0}, 0) == 3);
   for (std::uint64_t i = 0; i < 50; ++i) {
     CHECK(sample(logits, {.top_k = 1}, i) == 3);
@@ -75,7 +75,7 @@ TEST_CASE("a cache of keys and values does not change what is written") {
   CHECK(generated(network, 5, {.temperature = 0}) == without_cache(network, {4, 2, 5}, 5));
 }
 
-TEST_CASE("a text goes on beyond the model's window, the same for equal seeds") {
+TEST_CASE("a text continues beyond the model's window, the same for equal seeds") {
   const Network network = small_decoder();
   const auto text = generated(network, 40, {.seed = 7});
   CHECK(text.size() == 40);

@@ -100,7 +100,7 @@ TEST_CASE("GloVe counts pairs of words by 1 / distance within the window and the
   CHECK(make_task(config)->size(Split::train) == 12);  // ab bc cd ac bd da, both ways
 }
 
-TEST_CASE("static embeddings can be looked at, but predict nothing") {
+TEST_CASE("static embeddings can be inspected, but predict nothing") {
   const TempDir dir;
   const Run run = start_run(config_of(dir.write("text", "the cat saw the dog\n")));
   Recorder recorder(*run.network);
@@ -133,7 +133,7 @@ TEST_CASE("vectors are taken from GloVe and word2vec files; other words keep the
   }
 }
 
-TEST_CASE("an unsound file of vectors is refused and names the line") {
+TEST_CASE("an invalid file of vectors is refused and names the line") {
   CHECK(vector_error("cat 1 2 3\nthe 4 5\n") ==
         "v.txt:2: must be a word and model.width = 3 values, got 2 values");
   CHECK(vector_error("2 5\ncat 1 2 3 4 5\n") ==
@@ -143,7 +143,7 @@ TEST_CASE("an unsound file of vectors is refused and names the line") {
   CHECK(vector_error("bird 1 2 3\n") == "v.txt: has none of the 6 words of the training data");
 }
 
-TEST_CASE("frozen vectors stay as they are while others learn, also after a restart") {
+TEST_CASE("frozen vectors do not change while others are trained, also after a restart") {
   const TempDir dir;
   Config config = config_of(dir.write("text", "the cat saw the dog\n"));
   config.model.freeze_embedding = true;
@@ -166,20 +166,19 @@ TEST_CASE("frozen vectors stay as they are while others learn, also after a rest
   CHECK(row(learning, "cat") != before);
 }
 
-TEST_CASE("one-hot vectors are 1 at the word's own number, and as wide as the vocabulary") {
+TEST_CASE("one-hot vectors are 1 at the word's id, and as wide as the vocabulary") {
   const TempDir dir;
   Config config = config_of(dir.write("text", "the cat saw the dog\n"));
   config.model.embedding = EmbeddingKind::one_hot;
   CHECK(error_of<UserError>([&] { start_run(config); }) ==
-        "model.embedding \"one-hot\" needs model.width = 6, a number for each word of the "
-        "vocabulary, got 3");
+        "model.embedding \"one-hot\" needs model.width = 6, the size of the vocabulary, got 3");
   config.model.width = 6;
   const Run run = start_run(config);
   CHECK(run.task->vocabulary().id("the") == 2);
   CHECK(row(run, "the") == std::vector<double>{0, 0, 1, 0, 0, 0});
 }
 
-TEST_CASE("of a line with columns the last is learned from") {
+TEST_CASE("the text of a line with columns is the last one") {
   const TempDir dir;
   const Run plain = start_run(config_of(dir.write("text", "money bank grows\n")));
   const Run labelled = start_run(config_of(dir.write("text.tsv", "river\t1\tmoney bank grows\n")));

@@ -41,7 +41,7 @@ double chrf(std::string_view output, std::string_view reference) {
 
 }  // namespace
 
-TEST_CASE("classify refuses unsound data and names file and line") {
+TEST_CASE("classify refuses invalid data and names file and line") {
   const auto error = [](std::string_view text) { return data_error(TaskKind::classify, text); };
   CHECK(error("good\tfine\nbad\n") == "f.tsv:2: must be label<TAB>text, got 1 field");
   CHECK(error("\tfine\n") == "f.tsv:1: the label is empty");
@@ -51,23 +51,49 @@ TEST_CASE("classify refuses unsound data and names file and line") {
         "f.tsv:2: the sentence has 7 words, more than model.max_length = 6");
 }
 
-TEST_CASE("coreference refuses unsound data and names file and line") {
+TEST_CASE("coreference refuses invalid data and names file and line") {
   const auto error = [](std::string_view text) { return data_error(TaskKind::coreference, text); };
   CHECK(error("0\ta b\n") ==
         "f.tsv:1: must be antecedent_index<TAB>pronoun_index<TAB>sentence, got 2 fields");
   CHECK(error("0\t2\ta b\n") ==
         "f.tsv:1: the index must be less than the sentence's 2 words, got 2");
-  CHECK(error("-1\t1\ta b\n") == "f.tsv:1: the index must be a whole number, got \"-1\"");
+  CHECK(error("-1\t1\ta b\n") == "f.tsv:1: the index must be an integer from 0, got \"-1\"");
   CHECK(error("1\t1\ta b\n") == "f.tsv:1: a word cannot be its own antecedent: both indices are 1");
 }
 
-TEST_CASE("translate refuses unsound data and names file and line") {
+TEST_CASE("translate refuses invalid data and names file and line") {
   const auto error = [](std::string_view text) { return data_error(TaskKind::translate, text); };
   CHECK(error("a b\n") == "f.tsv:1: must be source<TAB>target, got 1 field");
   CHECK(error("\tb\n") == "f.tsv:1: the source is empty");
   CHECK(error("b\t\n") == "f.tsv:1: the target is empty");
   CHECK(error("a\ta b c d e f\n") ==
         "f.tsv:1: the sentence has 7 words with its end, more than model.max_length = 6");
+}
+
+TEST_CASE("a line is read as in training, and with fewer columns") {
+  const TempDir dir;
+  const auto task = [&](TaskKind kind, std::string_view text) {
+    return make_task(config_of(kind, dir.write("f.tsv", text)));
+  };
+  const auto senses = task(TaskKind::word_sense, "money\t1\tmoney bank\nriver\t0\tbank\n");
+  const LabelledText sense = senses->read_line(tsv_row("river\t2\tAh, the bank"));
+  CHECK(sense.sentence.words == std::vector<std::string>{"ah", ",", "the", "bank"});
+  CHECK(sense.index == 3);
+  CHECK(sense.label == "river");
+  CHECK(sense.answer == 1);
+  CHECK(sense.antecedent == -1);
+  CHECK(senses->read_line(tsv_row("sand\tthe bank")).answer == -1);
+  CHECK(senses->read_line(tsv_row("the bank")).index == 1);
+  const auto pronouns = task(TaskKind::coreference, "0\t2\tdog saw it\n");
+  const LabelledText pronoun = pronouns->read_line(tsv_row("0\t1\tcats it"));
+  CHECK(pronoun.index == 1);
+  CHECK(pronoun.answer == 0);
+  CHECK(pronoun.antecedent == 0);
+  CHECK(pronoun.label.empty());
+  const auto pairs = task(TaskKind::translate, "a b\tx y\n");
+  CHECK(pairs->read_line(tsv_row("b\tx")).text == "b");
+  CHECK(error_of<UserError>([&] { senses->read_line(tsv_row("river\tx\tbank")); }) ==
+        "the index must be an integer from 0, got \"x\"");
 }
 
 TEST_CASE("coreference never chooses the pronoun itself or padding") {
@@ -83,6 +109,8 @@ TEST_CASE("coreference never chooses the pronoun itself or padding") {
   CHECK(std::isfinite(run.task->loss(*run.network, both, context).value.item()));
   CHECK(error_of<UserError>([&] { run.task->predict(*run.network, "the dog"); }) ==
         "\"the dog\" has none of the words that the model was trained on: it");
+  CHECK(error_of<UserError>([&] { run.task->predict(*run.network, "it"); }) ==
+        "the sentence has no other word that the pronoun could refer to");
 }
 
 TEST_CASE("a class is predicted for a text as a whole") {
@@ -109,7 +137,7 @@ TEST_CASE("a translation ends at the longest length a model allows") {
   CHECK(evaluation.metric("exact_match") == evaluation.score);
 }
 
-TEST_CASE("one file is shared out among the splits, each example once") {
+TEST_CASE("one file is divided among the splits, each example once") {
   const TempDir dir;
   std::string text;
   for (int i = 0; i < 20; ++i) text += fmt::format("{}\tw{}\n", i % 2 ? "odd" : "even", i);
@@ -151,7 +179,7 @@ TEST_CASE("which examples each split has depends on the seed, whatever the task"
   }
 }
 
-TEST_CASE("a text is shared out by characters, whatever their length in bytes") {
+TEST_CASE("a text is divided by characters, whatever their length in bytes") {
   const TempDir dir;
   Config config = config_of(TaskKind::language_model, "");
   config.model.max_length = 3;
@@ -210,5 +238,5 @@ TEST_CASE("options of models and tasks that contradict each other are refused") 
   CHECK(conflict([](Config& c) {
           c.task.kind = TaskKind::language_model;
           c.model.kind = ModelKind::convolution;
-        }).starts_with("task.kind \"language-model\" needs a model that does not see"));
+        }).starts_with("task.kind \"language-model\" needs a causal model"));
 }

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "train/config/option_list.h"
+
+namespace qkv {
+
+class Task;
+
+/// A kind of task: its name in configurations, what it is, its constructors and what it needs.
+struct TaskRow {
+  using Vocabularies = std::map<std::string, std::vector<std::string>>;
+
+  TaskKind value;
+  std::string_view name, help;
+  std::unique_ptr<Task> (*make)(const Config& config);
+  std::unique_ptr<Task> (*restore)(const Config& config, const Vocabularies& vocabularies);
+  /// Options that the task cannot work with.
+  std::optional<Conflict> (*conflict)(const Config& config);
+};
+
+/// Every kind, in the order of the enumeration; the table is in train/tasks/task.cpp.
+std::span<const TaskRow> task_kinds();
+
+}  // namespace qkv
