@@ -8,9 +8,7 @@ install(TARGETS ${libraries} qkv_all EXPORT qkv ARCHIVE DESTINATION ${CMAKE_INST
 if(QKV_PROGRAM)
   install(TARGETS qkv RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
-foreach(folder IN LISTS folders)
-  install(DIRECTORY ${folder} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/qkv FILES_MATCHING PATTERN "*.h")
-endforeach()
+install(DIRECTORY ${PROJECT_BINARY_DIR}/include/qkv DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/qkv)
 install(EXPORT qkv NAMESPACE qkv:: FILE qkvTargets.cmake DESTINATION ${package})

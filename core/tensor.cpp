@@ -3,6 +3,22 @@
 #include <algorithm>
 
 namespace qkv {
+namespace {
+
+template <class From>
+Tensor converted(std::span<const From> values, const Shape& shape, DType dtype) {
+  require(std::ssize(values) == shape.size(), "[tensor] {} values do not fill the shape {}",
+          values.size(), shape);
+  Tensor result = Tensor::empty(shape, dtype);
+  dispatch(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    std::ranges::transform(values, result.mutable_data<T>().begin(),
+                           [](From v) { return static_cast<T>(v); });
+  });
+  return result;
+}
+
+}  // namespace
 
 Tensor Tensor::empty(const Shape& shape, DType dtype) {
   Tensor result;
@@ -29,15 +45,11 @@ Tensor Tensor::scalar(double value, DType dtype) {
 }
 
 Tensor Tensor::from(std::span<const double> values, const Shape& shape, DType dtype) {
-  require(std::ssize(values) == shape.size(), "[tensor] {} values do not fill the shape {}",
-          values.size(), shape);
-  Tensor result = empty(shape, dtype);
-  dispatch(dtype, [&](auto zero) {
-    using T = decltype(zero);
-    std::ranges::transform(values, result.mutable_data<T>().begin(),
-                           [](double v) { return static_cast<T>(v); });
-  });
-  return result;
+  return converted(values, shape, dtype);
+}
+
+Tensor Tensor::from(std::span<const float> values, const Shape& shape, DType dtype) {
+  return converted(values, shape, dtype);
 }
 
 Tensor Tensor::from(std::initializer_list<double> values, const Shape& shape, DType dtype) {

@@ -31,6 +31,8 @@ class Tensor {
   /// Throws ShapeError when the number of values is not the size of the shape.
   static Tensor from(std::span<const double> values, const Shape& shape,
                      DType dtype = DType::float32);
+  static Tensor from(std::span<const float> values, const Shape& shape,
+                     DType dtype = DType::float32);
   static Tensor from(std::initializer_list<double> values, const Shape& shape,
                      DType dtype = DType::float32);
   /// A tensor with undefined elements, to be written through `mutable_data` before it is copied.

@@ -34,6 +34,16 @@ TEST_CASE("a tensor is row-major and has a shape and a dtype") {
   CHECK_FALSE(Tensor());
 }
 
+TEST_CASE("a tensor is made of doubles or of floats, in either dtype") {
+  const std::vector<float> floats = {0.1f, 2};
+  const std::vector<double> doubles = {0.1, 2};
+  CHECK(Tensor::from(floats, {2}).data<float>()[0] == 0.1f);
+  CHECK(Tensor::from({0.1f, 2.f}, {2}).data<float>()[0] == 0.1f);
+  CHECK(Tensor::from(floats, {2}, DType::float64).data<double>()[0] == 0.1f);
+  CHECK(Tensor::from(doubles, {2}, DType::float64).data<double>()[0] == 0.1);
+  CHECK_THROWS_AS(Tensor::from(floats, {3}), ShapeError);
+}
+
 TEST_CASE("reading a tensor as another dtype is an error that names both") {
   CHECK_THROWS_WITH_AS(Tensor::zeros({2}).data<double>(),
                        "[tensor] holds float32, not float64; convert it with to()", TypeError);

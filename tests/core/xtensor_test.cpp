@@ -6,10 +6,6 @@
 #include <xtensor/xmath.hpp>
 #include <xtensor/xview.hpp>
 
-#include "core/gradient_check.h"
-#include "core/ops.h"
-#include "tests/support/errors.h"
-
 namespace qkv::tests {
 namespace {
 
@@ -129,34 +125,6 @@ TEST_CASE("reducers that would be evaluated inside an expression are found at co
   CHECK_FALSE(detail::has_lazy_reducer<decltype(1 + xt::exp(x))>);
   const xt::xarray<float> sums = xt::sum(x, {1});
   CHECK(from_xtensor(sums / 2.0F).values() == std::vector<double>{1.5, 3.5});
-}
-
-namespace {
-
-/// x / (1 + |x|), an op written with xtensor (Turian et al. 2009, "Quadratic features and deep
-/// architectures for chunking").
-Tensor softsign(const Tensor& x) {
-  return dispatch(x.dtype(), [&](auto zero) {
-    using T = decltype(zero);
-    const auto v = xtensor_view<T>(x);
-    return record("softsign", from_xtensor<T>(v / (1 + xt::abs(v))), {x},
-                  [x = x.detach()](const Tensor& dy, InputGradients& inputs) {
-                    const auto v = xtensor_view<T>(x);
-                    const auto d = xtensor_view<T>(dy);
-                    inputs.add(0, from_xtensor<T>(d / xt::square(1 + xt::abs(v))));
-                  });
-  });
-}
-
-}  // namespace
-
-TEST_CASE("an op written with xtensor has its values and its gradient") {
-  const Tensor x = Tensor::from({-3, -0.5, 0.25, 1}, {2, 2}, DType::float64);
-  CHECK(softsign(x).values() == std::vector<double>{-0.75, -0.5 / 1.5, 0.2, 0.5});
-  CHECK(check_gradients({x}, [](const std::vector<Tensor>& in) {
-          return softsign(in[0]) * in[0];
-        }).error < 1e-8);
-  CHECK(softsign(x.to(DType::float32)).dtype() == DType::float32);
 }
 
 }  // namespace qkv::tests

@@ -1,7 +1,10 @@
 #include <fmt/core.h>
+#include <qkv/layers/linear.h>
+#include <qkv/optim/optimizer.h>
 
-#include "layers/linear.h"
-#include "optim/optimizer.h"
+#if __has_include("core/tensor.h")
+#error "a folder of the library is on the include path under its own name"
+#endif
 
 struct Classifier : qkv::Module {
   qkv::Linear hidden, out;
