@@ -93,7 +93,7 @@ class Tensor {
     return reinterpret_cast<T*>(buffer_.get());
   }
 
-  Buffer buffer_;
+  detail::Buffer buffer_;
   std::shared_ptr<Node> node_;
   Shape shape_{0};
   DType dtype_ = DType::float32;
@@ -120,7 +120,7 @@ class Indices {
   }
 
  private:
-  Buffer buffer_;
+  detail::Buffer buffer_;
   Shape shape_{0};
 };
 

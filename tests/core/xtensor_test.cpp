@@ -136,8 +136,7 @@ namespace {
 /// x / (1 + |x|), an op written with xtensor (Turian et al. 2009, "Quadratic features and deep
 /// architectures for chunking").
 Tensor softsign(const Tensor& x) {
-  return dispatch(x.dtype(), [&](auto zero) {
-    using T = decltype(zero);
+  return dispatch(x.dtype(), [&]<class T>() {
     const auto v = xtensor_view<T>(x);
     return record("softsign", from_xtensor<T>(v / (1 + xt::abs(v))), {x},
                   [x = x.detach()](const Tensor& dy, InputGradients& inputs) {
