@@ -7,14 +7,14 @@ namespace qkv {
 namespace {
 
 bool has_nan(const Tensor& x) {
-  return dispatch(x.dtype(), [&](auto zero) {
-    return std::ranges::any_of(x.data<decltype(zero)>(), [](auto v) { return std::isnan(v); });
+  return dispatch(x.dtype(), [&]<class T>() {
+    return std::ranges::any_of(x.data<T>(), [](auto v) { return std::isnan(v); });
   });
 }
 
 bool is_finite(const Tensor& x) {
-  return dispatch(x.dtype(), [&](auto zero) {
-    return std::ranges::all_of(x.data<decltype(zero)>(), [](auto v) { return std::isfinite(v); });
+  return dispatch(x.dtype(), [&]<class T>() {
+    return std::ranges::all_of(x.data<T>(), [](auto v) { return std::isfinite(v); });
   });
 }
 

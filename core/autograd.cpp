@@ -19,8 +19,7 @@ void accumulate(Tensor& sum, Tensor term) {
   require(sum.shape() == term.shape(), "[backward] gradients of shapes {} and {} for one value",
           sum.shape(), term.shape());
   Tensor result = sum.unshared() ? sum : Tensor::empty(term.shape(), term.dtype());
-  dispatch(term.dtype(), [&](auto zero) {
-    using T = decltype(zero);
+  dispatch(term.dtype(), [&]<class T>() {
     const T* a = sum.data<T>().data();
     const T* b = term.data<T>().data();
     T* y = result.shared_mutable_data<T>().data();
@@ -35,8 +34,8 @@ void accumulate(Tensor& sum, Tensor term) {
 template <class F>
 void replace(Tensor& gradient, F f) {
   gradient = copy_if_shared(std::move(gradient));
-  dispatch(gradient.dtype(), [&](auto zero) {
-    auto* g = gradient.mutable_data<decltype(zero)>().data();
+  dispatch(gradient.dtype(), [&]<class T>() {
+    auto* g = gradient.mutable_data<T>().data();
     parallel_for(partition(gradient.size(), 1), [=](Index begin, Index end) {
       for (Index i = begin; i < end; ++i) g[i] = f(g[i]);
     });
@@ -85,7 +84,7 @@ class Walk {
     node.gradient = node.recomputed = {};
   }
 
-  std::vector<std::shared_ptr<Node>, BlockAllocator<std::shared_ptr<Node>>> nodes_;
+  std::vector<std::shared_ptr<Node>, detail::BlockAllocator<std::shared_ptr<Node>>> nodes_;
 };
 
 }  // namespace
@@ -176,8 +175,8 @@ Gradients& Gradients::clamp(double limit) {
 double Gradients::norm() const {
   double squares = 0;
   for (const auto& entry : entries_)
-    dispatch(entry.second.dtype(), [&](auto zero) {
-      const auto elements = entry.second.data<decltype(zero)>();
+    dispatch(entry.second.dtype(), [&]<class T>() {
+      const auto elements = entry.second.data<T>();
       // Independent accumulators hide addition latency.
       std::array<double, 16> sums = {};
       const std::size_t whole = elements.size() / sums.size() * sums.size();

@@ -37,7 +37,7 @@ struct Node {
   virtual Tensor recompute() const { return {}; }
 
   std::string_view op;
-  std::vector<std::shared_ptr<Node>, BlockAllocator<std::shared_ptr<Node>>>
+  std::vector<std::shared_ptr<Node>, detail::BlockAllocator<std::shared_ptr<Node>>>
       inputs;  ///< null: a constant
 
   /// 1 + the largest rank among the inputs: descending ranks are a topological order.
@@ -92,7 +92,7 @@ class Gradients {
   Tensor& at(const Node* parameter);
 
   using Entry = std::pair<const Node*, Tensor>;
-  std::vector<Entry, BlockAllocator<Entry>> entries_;
+  std::vector<Entry, detail::BlockAllocator<Entry>> entries_;
 };
 
 /// The gradients of an op's inputs, to which its backward adds.
@@ -177,7 +177,8 @@ Tensor record(std::string_view op, Tensor y, const Inputs& inputs, Backward back
   bool depends = false;
   for (const Tensor& x : inputs) depends = depends || x.node();
   if (!depends || !Execution::current().records_graph) return y;
-  auto node = std::allocate_shared<OpNode>(BlockAllocator<OpNode>(), op, std::move(backward));
+  auto node =
+      std::allocate_shared<OpNode>(detail::BlockAllocator<OpNode>(), op, std::move(backward));
   node->inputs.reserve(inputs.size());
   for (const Tensor& x : inputs) {
     node->inputs.push_back(x.node());

@@ -20,10 +20,12 @@ constexpr std::string_view to_string(DType dtype) {
   return dtype == DType::float32 ? "float32" : "float64";
 }
 
-/// Calls `f` with a zero of the C++ type of `dtype`, which `decltype` of it names.
+/// Calls `f.operator()<T>()`, T being the C++ type of `dtype`:
+///
+///     dispatch(dtype, [&]<class T>() { ... })
 template <class F>
 decltype(auto) dispatch(DType dtype, F&& f) {
-  return dtype == DType::float32 ? f(float{}) : f(double{});
+  return dtype == DType::float32 ? f.template operator()<float>() : f.template operator()<double>();
 }
 
 }  // namespace qkv

@@ -85,7 +85,7 @@ std::size_t MemoryPool::system_allocations() const {
   return state_->system_allocations;
 }
 
-std::byte* acquire_block(std::size_t bytes) {
+std::byte* detail::acquire_block(std::size_t bytes) {
   const MemoryPool* memory = Execution::current().memory;
   if (!memory) return system_block(bytes, {nullptr, 0});
   MemoryPool::State* pool = memory->state_;
@@ -103,7 +103,7 @@ std::byte* acquire_block(std::size_t bytes) {
   return block;
 }
 
-void release_block(std::byte* block) noexcept {
+void detail::release_block(std::byte* block) noexcept {
   const auto* header = reinterpret_cast<const Header*>(block) - 1;
   MemoryPool::State* pool = header->pool;
   if (!pool) return free_to_system(block);
@@ -114,7 +114,7 @@ void release_block(std::byte* block) noexcept {
   drop_reference(pool);
 }
 
-Buffer allocate_buffer(std::size_t bytes) {
+detail::Buffer detail::allocate_buffer(std::size_t bytes) {
   return Buffer(acquire_block(bytes), release_block, BlockAllocator<std::byte>());
 }
 

@@ -6,6 +6,9 @@
 #include "core/execution.h"
 
 namespace qkv {
+namespace detail {
+std::byte* acquire_block(std::size_t bytes);
+}
 
 /// Recycles the blocks of tensors and graph nodes. A training step needs the same blocks as the
 /// step before it, so that, once warm, it allocates none from the system. Blocks may be released on
@@ -32,10 +35,12 @@ class MemoryPool {
   };
 
  private:
-  friend std::byte* acquire_block(std::size_t bytes);
+  friend std::byte* detail::acquire_block(std::size_t bytes);
 
   State* state_;
 };
+
+namespace detail {
 
 /// A 64-byte aligned block of at least `bytes` bytes with undefined contents; never null.
 std::byte* acquire_block(std::size_t bytes);
@@ -58,4 +63,5 @@ struct BlockAllocator {
 using Buffer = std::shared_ptr<std::byte>;
 Buffer allocate_buffer(std::size_t bytes);
 
+}  // namespace detail
 }  // namespace qkv

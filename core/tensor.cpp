@@ -10,8 +10,7 @@ Tensor converted(std::span<const From> values, const Shape& shape, DType dtype) 
   require(std::ssize(values) == shape.size(), "[tensor] {} values do not fill the shape {}",
           values.size(), shape);
   Tensor result = Tensor::empty(shape, dtype);
-  dispatch(dtype, [&](auto zero) {
-    using T = decltype(zero);
+  dispatch(dtype, [&]<class T>() {
     std::ranges::transform(values, result.mutable_data<T>().begin(),
                            [](From v) { return static_cast<T>(v); });
   });
@@ -22,7 +21,7 @@ Tensor converted(std::span<const From> values, const Shape& shape, DType dtype) 
 
 Tensor Tensor::empty(const Shape& shape, DType dtype) {
   Tensor result;
-  result.buffer_ = allocate_buffer(static_cast<std::size_t>(shape.size()) * size_of(dtype));
+  result.buffer_ = detail::allocate_buffer(static_cast<std::size_t>(shape.size()) * size_of(dtype));
   result.shape_ = shape;
   result.dtype_ = dtype;
   return result;
@@ -30,10 +29,8 @@ Tensor Tensor::empty(const Shape& shape, DType dtype) {
 
 Tensor Tensor::full(const Shape& shape, double value, DType dtype) {
   Tensor result = empty(shape, dtype);
-  dispatch(dtype, [&](auto zero) {
-    using T = decltype(zero);
-    std::ranges::fill(result.mutable_data<T>(), static_cast<T>(value));
-  });
+  dispatch(dtype,
+           [&]<class T>() { std::ranges::fill(result.mutable_data<T>(), static_cast<T>(value)); });
   return result;
 }
 
@@ -57,15 +54,15 @@ Tensor Tensor::from(std::initializer_list<double> values, const Shape& shape, DT
 }
 
 std::vector<double> Tensor::values() const {
-  return dispatch(dtype_, [&](auto zero) {
-    const auto elements = data<decltype(zero)>();
+  return dispatch(dtype_, [&]<class T>() {
+    const auto elements = data<T>();
     return std::vector<double>(elements.begin(), elements.end());
   });
 }
 
 double Tensor::item() const {
   require(size() == 1, "[item] needs a tensor of one element, got shape {}", shape_);
-  return dispatch(dtype_, [&](auto zero) -> double { return data<decltype(zero)>()[0]; });
+  return dispatch(dtype_, [&]<class T>() -> double { return data<T>()[0]; });
 }
 
 Tensor Tensor::to(DType dtype) const {
@@ -97,15 +94,13 @@ Tensor Tensor::with_shape(const Shape& shape) const {
 Tensor copy_if_shared(Tensor x) {
   if (x.unshared()) return x;
   Tensor copy = Tensor::empty(x.shape(), x.dtype());
-  dispatch(x.dtype(), [&](auto zero) {
-    using T = decltype(zero);
-    std::ranges::copy(x.data<T>(), copy.mutable_data<T>().begin());
-  });
+  dispatch(x.dtype(),
+           [&]<class T>() { std::ranges::copy(x.data<T>(), copy.mutable_data<T>().begin()); });
   return copy;
 }
 
 Indices::Indices(std::span<const std::int32_t> values, const Shape& shape)
-    : buffer_(allocate_buffer(values.size_bytes())), shape_(shape) {
+    : buffer_(detail::allocate_buffer(values.size_bytes())), shape_(shape) {
   require(std::ssize(values) == shape.size(), "[indices] {} values do not fill the shape {}",
           values.size(), shape);
   std::ranges::copy(values, reinterpret_cast<std::int32_t*>(buffer_.get()));

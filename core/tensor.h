@@ -95,7 +95,7 @@ class Tensor {
     return reinterpret_cast<T*>(buffer_.get());
   }
 
-  Buffer buffer_;
+  detail::Buffer buffer_;
   std::shared_ptr<Node> node_;
   Shape shape_{0};
   DType dtype_ = DType::float32;
@@ -122,7 +122,7 @@ class Indices {
   }
 
  private:
-  Buffer buffer_;
+  detail::Buffer buffer_;
   Shape shape_{0};
 };
 

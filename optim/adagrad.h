@@ -16,8 +16,7 @@ class Adagrad final : public Optimizer {
 
  private:
   void update(const Section& section, double learning_rate, std::int64_t) const override {
-    dispatch(section.gradient.dtype(), [&](auto zero) {
-      using T = decltype(zero);
+    dispatch(section.gradient.dtype(), [&]<class T>() {
       const auto decay = static_cast<T>(section.weight_decay), rate = static_cast<T>(learning_rate),
                  epsilon = static_cast<T>(options_.epsilon);
       for_each_element<T, 1>(section, [=](T& value, T g, T& s) {

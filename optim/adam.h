@@ -28,8 +28,7 @@ class Adam final : public Optimizer {
   void update(const Section& section, double learning_rate, std::int64_t step) const override {
     const double t = static_cast<double>(step + 1);
     const bool decoupled = options_.kind == OptimizerKind::adamw;
-    dispatch(section.gradient.dtype(), [&](auto zero) {
-      using T = decltype(zero);
+    dispatch(section.gradient.dtype(), [&]<class T>() {
       const auto beta1 = static_cast<T>(options_.beta1), beta2 = static_cast<T>(options_.beta2);
       // Subtracted in float64: float32's 1 - 0.999f is off by 7e-6.
       const auto rest1 = static_cast<T>(1 - options_.beta1),

@@ -9,8 +9,7 @@ namespace {
 void approach(Tensor& average, const Tensor& value, double decay) {
   if (!average.unshared())
     average = Tensor::from(average.values(), average.shape(), average.dtype());
-  dispatch(value.dtype(), [&](auto zero) {
-    using T = decltype(zero);
+  dispatch(value.dtype(), [&]<class T>() {
     T* to = average.mutable_data<T>().data();
     const T* from = value.data<T>().data();
     const T kept = static_cast<T>(decay), taken = static_cast<T>(1 - decay);

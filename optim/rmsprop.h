@@ -21,8 +21,7 @@ class RmsProp final : public Optimizer {
 
  private:
   void update(const Section& section, double learning_rate, std::int64_t) const override {
-    dispatch(section.gradient.dtype(), [&](auto zero) {
-      using T = decltype(zero);
+    dispatch(section.gradient.dtype(), [&]<class T>() {
       const auto decay = static_cast<T>(section.weight_decay),
                  momentum = static_cast<T>(options_.momentum), rate = static_cast<T>(learning_rate),
                  beta = static_cast<T>(options_.beta2), rest = static_cast<T>(1 - options_.beta2),

@@ -14,9 +14,10 @@ class Scratch {
   explicit Scratch(Index size)
       : pooled_(static_cast<std::size_t>(size) * sizeof(T) > sizeof(small_)),
         data_(reinterpret_cast<T*>(
-            pooled_ ? acquire_block(static_cast<std::size_t>(size) * sizeof(T)) : small_.data())) {}
+            pooled_ ? detail::acquire_block(static_cast<std::size_t>(size) * sizeof(T))
+                    : small_.data())) {}
   ~Scratch() {
-    if (pooled_) release_block(reinterpret_cast<std::byte*>(data_));
+    if (pooled_) detail::release_block(reinterpret_cast<std::byte*>(data_));
   }
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;

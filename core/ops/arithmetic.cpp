@@ -49,8 +49,8 @@ Tensor add(const Tensor& a, Tensor&& b) {
       Execution::current().detects_anomaly)
     return add(a, std::as_const(b));
   Tensor y = b.detach();
-  dispatch(y.dtype(), [&](auto zero) {
-    auto* sum = y.shared_mutable_data<decltype(zero)>().data();
+  dispatch(y.dtype(), [&]<class T>() {
+    auto* sum = y.shared_mutable_data<T>().data();
     const auto* term = elements(a, sum);
     parallel_for(partition(y.size(), 1), [=](Index begin, Index end) {
       for (Index i = begin; i < end; ++i) sum[i] = term[i] + sum[i];

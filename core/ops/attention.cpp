@@ -402,8 +402,7 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attent
         Tensor dbias;
         if (inputs.needs(3))
           dbias = Tensor::zeros({at.batch, at.heads, at.queries, at.keys}, q.dtype());
-        dispatch(dy.dtype(), [&](auto zero) {
-          using T = decltype(zero);
+        dispatch(dy.dtype(), [&]<class T>() {
           const auto data = [](const Tensor& x) { return x ? x.data<T>().data() : nullptr; };
           const auto to = [](Tensor& x) { return x ? x.shared_mutable_data<T>().data() : nullptr; };
           backward<T>(at,

@@ -11,7 +11,7 @@ namespace qkv::detail {
 template <class Fill>
 Tensor create(const Shape& shape, DType dtype, Fill&& fill) {
   Tensor y = Tensor::empty(shape, dtype);
-  dispatch(dtype, [&](auto zero) { fill(y.mutable_data<decltype(zero)>().data()); });
+  dispatch(dtype, [&]<class T>() { fill(y.mutable_data<T>().data()); });
   return y;
 }
 

@@ -20,8 +20,8 @@ using namespace detail;
 template <class Length, class Better>
 Offsets best(const Tensor& x, const AxisView& view, Length length, Better better) {
   Offsets offsets(static_cast<std::size_t>(view.outer * view.inner), -1);
-  dispatch(x.dtype(), [&](auto zero) {
-    const auto* from = x.data<decltype(zero)>().data();
+  dispatch(x.dtype(), [&]<class T>() {
+    const auto* from = x.data<T>().data();
     for_each_column(view, 1, [&, from](Index column, Index first) {
       const Index end = first + length(column) * view.inner;
       Index found = end > first ? first : -1;
@@ -90,8 +90,8 @@ TopK topk(const Tensor& x, Index count, int axis) {
                       view.length, axis, x.shape());
   const Shape shape = with_size(x.shape(), normal, count);
   Offsets offsets(static_cast<std::size_t>(shape.size()));
-  dispatch(x.dtype(), [&](auto zero) {
-    const auto* from = x.data<decltype(zero)>().data();
+  dispatch(x.dtype(), [&]<class T>() {
+    const auto* from = x.data<T>().data();
     for_each_column(view, transcendental, [&, from](Index column, Index first) {
       Offsets order(static_cast<std::size_t>(view.length));
       std::ranges::generate(

@@ -97,8 +97,7 @@ Tensor gelu_linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
     const Tensor flat_dy = dy.with_shape({rows, w.dim(0)});
     Tensor dx = product(flat_dy, false, w, false);  // with respect to gelu(x), then to x
     Tensor y = inputs.donated_or_new(x);
-    dispatch(x.dtype(), [&](auto zero) {
-      using T = decltype(zero);
+    dispatch(x.dtype(), [&]<class T>() {
       const T* from = x.data<T>().data();
       T *to = y.shared_mutable_data<T>().data(), *d = dx.mutable_data<T>().data();
       for_each_element<T>(x.size(), [=](auto at, auto put) {

@@ -47,8 +47,7 @@ Tensor detail::product(const Tensor& a, bool transpose_a, const Tensor& b, bool 
   const Shape shape = with_matrix(one_matrix(a) ? b.shape() : a.shape(), m, n);
   const bool adds = static_cast<bool>(sum);
   Tensor result = adds ? copy_if_shared(std::move(sum)) : Tensor::empty(shape, a.dtype());
-  dispatch(a.dtype(), [&](auto zero) {
-    using T = decltype(zero);
+  dispatch(a.dtype(), [&]<class T>() {
     const T beta = adds ? T{1} : T{0};
     T* y = result.mutable_data<T>().data();
     const Index batch = shape.size() / std::max<Index>(m * n, 1);

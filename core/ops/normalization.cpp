@@ -97,8 +97,7 @@ struct LayerNormBackward : Normalised {
     const auto pull = [&](Tensor sum) {
       const bool adds = static_cast<bool>(sum);
       Tensor dx = adds ? copy_if_shared(std::move(sum)) : inputs.donated_or_new(rows);
-      dispatch(dy.dtype(), [&](auto zero) {
-        using T = decltype(zero);
+      dispatch(dy.dtype(), [&]<class T>() {
         const auto data = [](const Tensor& t) { return t.data<T>().data(); };
         backward<T>(count(), width(), data(dy), data(gain), data(rows), data(inverses), adds,
                     dx.shared_mutable_data<T>().data(), sums.mutable_data<T>().data());

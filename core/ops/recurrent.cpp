@@ -370,8 +370,7 @@ Tensor recurrent(const Tensor& x, const RecurrentWeights& weights, const Indices
   Trace trace{
       linear(x.detach(), input, weights.input_bias.detach() + joint_bias<Cell>(bias, s.width)),
       Tensor::empty(states, x.dtype()), Tensor::empty(states, x.dtype())};
-  dispatch(x.dtype(), [&](auto zero) {
-    using T = decltype(zero);
+  dispatch(x.dtype(), [&]<class T>() {
     const TraceData<T> data = data_of<T>(trace);
     const Start<T> from = data_of<T>(start, s);
     const T *w = hidden.data<T>().data(), *b = bias.data<T>().data();
@@ -390,8 +389,7 @@ Tensor recurrent(const Tensor& x, const RecurrentWeights& weights, const Indices
         Tensor dhidden = Cell::separate_gates ? Tensor::empty(flat, dy.dtype()) : dgates;
         Tensor dh = Tensor::zeros({s.batch, s.width}, dy.dtype());
         Tensor dc_start = Tensor::zeros({s.batch, s.width}, dy.dtype());
-        dispatch(dy.dtype(), [&](auto zero) {
-          using T = decltype(zero);
+        dispatch(dy.dtype(), [&]<class T>() {
           const TraceData<const T> data = data_of<T>(trace);
           const Start<T> from = data_of<T>(start, s);
           const T* w = hidden.data<T>().data();

@@ -136,8 +136,7 @@ Tensor slice(const Tensor& x, int axis, Index begin, Index end, Index step) {
   return record("slice", sliced(x, normal, first, last, step), {x},
                 [=, shape = x.shape()](const Tensor& dy, InputGradients& inputs) {
                   Tensor dx = Tensor::zeros(shape, dy.dtype());
-                  dispatch(dy.dtype(), [&](auto zero) {
-                    using T = decltype(zero);
+                  dispatch(dy.dtype(), [&]<class T>() {
                     copy_rows(dy.data<T>().data(), {axis_view(dy.shape(), normal)},
                               dx.mutable_data<T>().data(), {axis_view(shape, normal), first, step},
                               dy.shape()[normal]);

@@ -28,8 +28,7 @@ inline std::map<std::string, Shape> shapes_of(Module& module) {
   return shapes;
 }
 
-/// Weights of the size that training gives them, so that the output depends clearly on what is
-/// read.
+/// Weights as large as after training, so that the output depends clearly on the input.
 inline void assign_normal(Module& module) {
   std::uint64_t stream = 0;
   for (const auto& [path, parameter] : parameters(module))
@@ -66,7 +65,7 @@ inline void check_gradients_of_model(const ModelOptions& options) {
   CHECK(check.error < 1e-6);
 }
 
-/// A sentence padded to the length of another gives the same numbers as alone.
+/// A padded sentence has the same outputs as alone.
 inline void check_padding_of_model(const ModelOptions& options) {
   Random random = fresh();
   const auto model = make_model(options, 9, random);

@@ -281,9 +281,9 @@ void Group::write_attribute(const std::string& name, const std::string& text) {
 }
 
 void Group::write_tensor(const std::string& name, const Tensor& tensor) {
-  dispatch(tensor.dtype(), [&](auto zero) {
+  dispatch(tensor.dtype(), [&]<class T>() {
     write_dataset(group_, name, file_type(tensor.dtype()), memory_type(tensor.dtype()),
-                  tensor.shape(), tensor.data<decltype(zero)>().data());
+                  tensor.shape(), tensor.data<T>().data());
   });
 }
 
@@ -349,9 +349,9 @@ Tensor Group::tensor(const std::string& name) const {
                      "{}: must hold float32 or float64", path_of(group_.id(), name));
   Tensor tensor = Tensor::empty(stored.shape, is_float32 ? DType::float32 : DType::float64);
   if (tensor.size() == 0) return tensor;
-  dispatch(tensor.dtype(), [&](auto zero) {
+  dispatch(tensor.dtype(), [&]<class T>() {
     checked(H5Dread(stored.dataset.id(), memory_type(tensor.dtype()), H5S_ALL, H5S_ALL, H5P_DEFAULT,
-                    tensor.mutable_data<decltype(zero)>().data()),
+                    tensor.mutable_data<T>().data()),
             "read", group_.id(), name);
   });
   return tensor;
