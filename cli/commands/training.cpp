@@ -6,7 +6,7 @@ namespace qkv::commands {
 
 void add_check_flag(Command& command, bool& check) {
   command.add_flag("--check", check,
-                   "End with exit code 1 when a [[probe]] fails [0, said on stderr]");
+                   "End with exit code 1 when a [[probe]] fails [0, noted on stderr]");
 }
 
 void note_stopped(Document& document, const Outcome& outcome, const std::string& command) {
