@@ -15,7 +15,7 @@ namespace qkv {
 
 using Json = nlohmann::ordered_json;
 
-/// What a command found, in no output format yet: data for programs, blocks for people.
+/// The result of a command, independent of the output format: data for programs, blocks for people.
 /// cli/output_format.h prints it.
 struct Document {
   /// Text drawn for a number of columns, such as a heat map.

@@ -26,8 +26,7 @@ Colour between(std::span<const Colour> stops, double position) {
   return {mix(a.red, b.red), mix(a.green, b.green), mix(a.blue, b.blue)};
 }
 
-/// Grey to red at about equal lightness: what is larger stands out on a dark terminal and a bright
-/// one.
+/// Grey to red at about equal lightness: larger values stand out on dark and bright terminals.
 Colour shade(double value) {
   static constexpr std::array<Colour, 4> stops = {
       {{118, 118, 124}, {165, 105, 85}, {205, 90, 45}, {235, 75, 10}}};
@@ -49,7 +48,7 @@ std::string sgr(int layer, const Colour& c, Colours colours) {
   return fmt::format("{};5;{}", layer, 16 + 36 * level(c.red) + 6 * level(c.green) + level(c.blue));
 }
 
-/// How a number in [0, 1] is written: as it is, in percent, or as tenths with a dot for less than
+/// How a value in [0, 1] is written: with two decimals, in percent, or in tenths with a dot below
 /// one.
 enum class Density { full = 6, percent = 4, spaced_digit = 2, digit = 1 };
 
@@ -61,12 +60,12 @@ std::string cell_text(double value, Density density) {
                      density == Density::digit ? "" : " ");
 }
 
-/// A cell of `width` columns, shaded to its edges; what is next to nothing has no shade.
+/// A cell of `width` columns, shaded to its edges; values near 0 have no shade.
 std::string cell(double value, Density density, int width, Colours colours) {
-  constexpr double visible_share = 0.02;
+  constexpr double least_shaded = 0.02;
   constexpr int black = 16, white = 255;
   const std::string text = pad_left(cell_text(value, density), width);
-  if (colours == Colours::none || value < visible_share) return text;
+  if (colours == Colours::none || value < least_shaded) return text;
   const int ink = value > 0.4 ? black : white;
   return fmt::format("\033[{};38;5;{}m{}\033[0m", sgr(48, shade(value), colours), ink, text);
 }
@@ -86,7 +85,7 @@ std::vector<std::string> abbreviated_labels(std::vector<std::string> labels, int
   return labels;
 }
 
-/// Columns that a named one takes, its gap included.
+/// Width of a column with a name, its gap included.
 int named_width(const std::string& label) {
   return std::max(display_width(label) + 1, static_cast<int>(Density::full));
 }
@@ -140,13 +139,13 @@ std::string numbered_map(const HeatMap& map, std::size_t begin, std::size_t end,
 
 }  // namespace
 
-std::string heat_map(const HeatMap& whole, Colours colours, int width) {
+std::string heat_map(const HeatMap& unabbreviated, Colours colours, int width) {
   constexpr int longest_row = 16;
-  HeatMap map = whole;
-  if (named_width(map) > width) map.rows = abbreviated_labels(whole.rows, longest_row);
+  HeatMap map = unabbreviated;
+  if (named_width(map) > width) map.rows = abbreviated_labels(unabbreviated.rows, longest_row);
   for (const int longest : {16, 12, 10, 8, 6, 5}) {
     if (named_width(map) <= width) return named_map(map, colours);
-    map.columns = abbreviated_labels(whole.columns, longest);
+    map.columns = abbreviated_labels(unabbreviated.columns, longest);
   }
   const int count = static_cast<int>(map.columns.size());
   const int margin = widest(map.rows) + static_cast<int>(std::to_string(count).size()) + 2;
@@ -165,17 +164,19 @@ std::string heat_map(const HeatMap& whole, Colours colours, int width) {
 }
 
 std::string weight_map(const Tensor& matrix, Colours colours, int width) {
-  const Picture map = block_average(matrix, 64, std::min(width, 160));
+  const Tensor map = block_average(matrix, 64, std::min(width, 160));
+  const auto values = map.values();
+  const Index rows = map.dim(0), columns = map.dim(1);
   double largest = 0;
-  for (const double v : map.values) largest = std::max(largest, std::abs(v));
+  for (const double v : values) largest = std::max(largest, std::abs(v));
   const auto colour = [&](Index r, Index c) {
-    return diverging(largest > 0 ? map.at(r, c) / largest : 0);
+    return diverging(largest > 0 ? values[static_cast<std::size_t>(r * columns + c)] / largest : 0);
   };
   std::string text;
-  for (Index r = 0; r < map.rows; r += 2) {
-    for (Index c = 0; c < map.columns; ++c) {
+  for (Index r = 0; r < rows; r += 2) {
+    for (Index c = 0; c < columns; ++c) {
       text += fmt::format("\033[{}", sgr(38, colour(r, c), colours));
-      if (r + 1 < map.rows) text += fmt::format(";{}", sgr(48, colour(r + 1, c), colours));
+      if (r + 1 < rows) text += fmt::format(";{}", sgr(48, colour(r + 1, c), colours));
       text += "m▀\033[0m";
     }
     text += "\n";

@@ -8,7 +8,7 @@
 
 namespace qkv {
 
-/// A matrix of numbers in [0, 1] with labels.
+/// A matrix of values in [0, 1] with labels.
 struct HeatMap {
   std::vector<std::vector<double>> cells;
   std::vector<std::string> rows, columns;
@@ -20,7 +20,7 @@ struct HeatMap {
 std::string heat_map(const HeatMap& map, Colours colours, int width);
 
 /// A matrix as coloured half blocks, blue below 0, grey at 0 and red above, scaled by its largest
-/// absolute value; means of neighbours where it is wider than `width` or taller than 64 rows.
+/// absolute value; block averages where it is wider than `width` or taller than 64 rows.
 std::string weight_map(const Tensor& matrix, Colours colours, int width);
 
 /// Counts as a row of bars: "▁▂▅█▃▁"; zero is a blank.

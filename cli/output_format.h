@@ -7,7 +7,7 @@ namespace qkv {
 
 struct Document;
 
-/// A way to print what a command found.
+/// A way to print the result of a command.
 struct OutputFormat {
   const char* flag;  ///< that chooses it
   const char* help;

@@ -18,7 +18,7 @@ class Progress : public Callback {
 
   void on_start(std::int64_t step, std::int64_t steps) override;
   void on_message(const std::string& line) override;
-  /// Redraws the bar a few times a second, and once says how long the run will take.
+  /// Redraws the bar a few times a second, and once estimates how long the run will take.
   void on_step(const StepReport& report) override;
   void on_evaluation(const StepReport& report, double train_loss,
                      const std::optional<Evaluation>& valid) override;

@@ -14,8 +14,8 @@ bool is_numbered(const std::string& label) {
 
 /// Where `value` lies among `count` cells from `low` to `high`.
 std::size_t cell(double value, double low, double high, int count) {
-  const double share = high > low ? (value - low) / (high - low) : 0.5;
-  return static_cast<std::size_t>(std::clamp(share * count, 0.0, count - 1.0));
+  const double fraction = high > low ? (value - low) / (high - low) : 0.5;
+  return static_cast<std::size_t>(std::clamp(fraction * count, 0.0, count - 1.0));
 }
 
 }  // namespace
@@ -34,13 +34,13 @@ std::string scatter_plot(const std::vector<std::array<double, 2>>& points,
     }
   std::vector<std::string> grid(static_cast<std::size_t>(height),
                                 std::string(static_cast<std::size_t>(width), ' '));
-  for (const bool numbers : {false, true})
+  for (const bool numbered : {false, true})
     for (std::size_t i = 0; i < points.size(); ++i) {
-      if (is_numbered(labels[i]) != numbers) continue;
+      if (is_numbered(labels[i]) != numbered) continue;
       const std::size_t x = cell(points[i][0], low[0], high[0], width),
                         y = cell(-points[i][1], -high[1], -low[1], height);
       const auto mark = marks.find(labels[i]);
-      grid[y][x] = numbers               ? labels[i][labels[i].size() - 2]
+      grid[y][x] = numbered              ? labels[i][labels[i].size() - 2]
                    : mark == marks.end() ? '.'
                                          : mark->second;
     }

@@ -63,11 +63,11 @@ double step_operations(const Run& run, Index batch, Index time) {
       weights += static_cast<double>(parameter->shape().size());
   }
   const ModelOptions& model = run.config.model;
-  const double share = model.kind == ModelKind::decoder ? 0.5 : 1;
+  const double visible_keys = model.kind == ModelKind::decoder ? 0.5 : 1;
   const double attention =
       model.kind == ModelKind::static_embedding
           ? 0
-          : share * 12.0 * static_cast<double>(model.layers * model.width * time);
+          : visible_keys * 12.0 * static_cast<double>(model.layers * model.width * time);
   return static_cast<double>(batch * time) * (6 * weights + attention);
 }
 
@@ -88,9 +88,9 @@ Benchmark benchmark(Run& run, double seconds) {
     run.optimizer->step(run.parameters, now.gradients, run.config.optimizer.lr, run.step++);
     const auto end = Clock::now();
     if (i < warm_up) continue;
-    const double share = now.forward_ms / (now.forward_ms + now.backward_ms);
-    forward.push_back(share * milliseconds(differentiated - start));
-    backward.push_back((1 - share) * milliseconds(differentiated - start));
+    const double forward_fraction = now.forward_ms / (now.forward_ms + now.backward_ms);
+    forward.push_back(forward_fraction * milliseconds(differentiated - start));
+    backward.push_back((1 - forward_fraction) * milliseconds(differentiated - start));
     update.push_back(milliseconds(end - differentiated));
     whole.push_back(milliseconds(end - start));
     tokens_a_step = static_cast<double>(now.tokens);

@@ -49,7 +49,7 @@ std::string in_one_line(const std::string& text) {
   return with_signs(text, {{'\n', "↵"}, {'\t', "⇥"}, {'\r', "␍"}});
 }
 
-/// "0.5", "-inf", "12%", "3.2 ms", or what stands for a missing value.
+/// "0.5", "-inf", "12%", "3.2 ms", or a placeholder of a missing value.
 bool is_number(const std::string& text) {
   static constexpr std::array<std::string_view, 4> units = {"", "%", " ms", " MiB"};
   if (text.empty() || text == "-") return true;

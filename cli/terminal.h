@@ -16,11 +16,11 @@ int output_width();
 /// 24-bit colours, the 256 of a table, or none.
 enum class Colours { none, indexed, full };
 
-/// What stdout shows: none unless it is a terminal that can, and none when NO_COLOR is set; 24 bits
-/// when COLORTERM says so.
+/// The colours of stdout: none unless it is a terminal that has them, and none when NO_COLOR is
+/// set; 24 bits when COLORTERM is truecolor.
 Colours colours();
 
-/// Columns that a UTF-8 text takes on a terminal: combining marks take none.
+/// Width of a UTF-8 text on a terminal; combining marks have none.
 int display_width(const std::string& text);
 /// `text` with spaces on the left or right up to `width` columns.
 std::string pad_left(const std::string& text, int width);

@@ -1,23 +1,32 @@
 #include "inspect/block_average.h"
 
 #include <algorithm>
+#include <numeric>
+#include <xtensor/xview.hpp>
+
+#include "core/xtensor.h"
 
 namespace qkv {
 
-Picture block_average(const Tensor& matrix, Index most_rows, Index most_columns) {
+Tensor block_average(const Tensor& matrix, Index most_rows, Index most_columns) {
+  using Matrix = xt::xtensor<double, 2>;
   const Index columns = matrix.rank() ? matrix.dim(-1) : 1, rows = matrix.size() / columns;
-  const auto values = matrix.values();
-  Picture result{{}, std::min(rows, most_rows), std::min(columns, most_columns)};
-  for (Index r = 0; r < result.rows; ++r)
-    for (Index c = 0; c < result.columns; ++c) {
-      double sum = 0;
-      const Index r0 = r * rows / result.rows, r1 = (r + 1) * rows / result.rows;
-      const Index c0 = c * columns / result.columns, c1 = (c + 1) * columns / result.columns;
-      for (Index i = r0; i < r1; ++i)
-        for (Index j = c0; j < c1; ++j) sum += values[static_cast<std::size_t>(i * columns + j)];
-      result.values.push_back(sum / static_cast<double>((r1 - r0) * (c1 - c0)));
+  const Tensor values = matrix.detach().to(DType::float64).with_shape({rows, columns});
+  const auto from = xtensor_view<double, 2>(values);
+  const auto begin = [](std::size_t block, Index size, std::size_t blocks) {
+    return static_cast<Index>(block) * size / static_cast<Index>(blocks);
+  };
+  Matrix result = Matrix::from_shape({static_cast<std::size_t>(std::min(rows, most_rows)),
+                                      static_cast<std::size_t>(std::min(columns, most_columns))});
+  for (std::size_t r = 0; r < result.shape(0); ++r)
+    for (std::size_t c = 0; c < result.shape(1); ++c) {
+      const Matrix block = xt::view(
+          from, xt::range(begin(r, rows, result.shape(0)), begin(r + 1, rows, result.shape(0))),
+          xt::range(begin(c, columns, result.shape(1)), begin(c + 1, columns, result.shape(1))));
+      result(r, c) =
+          std::accumulate(block.begin(), block.end(), 0.0) / static_cast<double>(block.size());
     }
-  return result;
+  return from_xtensor(result);
 }
 
 }  // namespace qkv

@@ -25,20 +25,20 @@ struct AttentionSteps {
   std::vector<HeadSteps> heads;
 };
 
-/// A model's way from a sentence to what it says of one word.
+/// The forward pass of a sentence up to the scores of one word.
 struct Explanation {
   ModelOptions model;
   Sentence sentence;
   Index index;           ///< the word
-  Recorder recorder;     ///< every vector on the way, in the order of computing
+  Recorder recorder;     ///< every intermediate result, in the order of computing
   Scores scores;         ///< of the answers
   Tensor probabilities;  ///< softmax of the logits; empty without choices
 };
 
-/// Runs a sentence through a model and keeps what it computes on the way.
+/// The intermediate results of a sentence's forward pass.
 Recorder recorded(const LoadedModel& trained, const Sentence& sentence);
 
-/// The numbers are the model's own: the recorder listens while it computes.
+/// The values are the model's own: a recorder keeps them during the forward pass.
 Explanation explain(const LoadedModel& trained, const Sentence& sentence, Index index);
 
 /// The steps of each attention module, in the order of computing.

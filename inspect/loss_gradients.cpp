@@ -11,18 +11,18 @@ namespace {
 
 /// While alive, row i of the network's embedding table [T, D] is the vector of word i of a
 /// sentence, so that a word which occurs twice has two gradients. An output layer that was the
-/// table keeps the whole one.
+/// table keeps all rows.
 class OwnVectors {
  public:
   OwnVectors(Network& network, const Sentence& sentence)
       : network_(network), table_(table()), tied_(!network.head) {
     const Indices ids(sentence.ids, {std::ssize(sentence.ids)});
-    const Tensor whole = table().value().detach();
+    const Tensor all_rows = table().value().detach();
     if (tied_) {
-      network.head.emplace(whole.dim(1), whole.dim(0), unused_, false, Role::head);
-      network.head->weight.assign(whole);
+      network.head.emplace(all_rows.dim(1), all_rows.dim(0), unused_, false, Role::head);
+      network.head->weight.assign(all_rows);
     }
-    table() = Parameter(embedding(whole, ids), Role::embedding);
+    table() = Parameter(embedding(all_rows, ids), Role::embedding);
   }
   ~OwnVectors() {
     table() = std::move(table_);
@@ -40,7 +40,7 @@ class OwnVectors {
   bool tied_;
 };
 
-/// The words of a sentence by their places.
+/// Ids 0, 1, 2, ...: row i of the table belongs to word i.
 Sentence numbered(Sentence sentence) {
   std::iota(sentence.ids.begin(), sentence.ids.end(), 0);
   return sentence;
@@ -111,10 +111,10 @@ LossGradients loss_gradients(LoadedModel& trained, const LabelledText& text) {
 MeanGradients mean_gradients(LoadedModel& trained, const std::vector<LabelledText>& texts) {
   MeanGradients mean;
   std::map<Index, MeanGradients::AtDistance> distances;
-  const double share = 1 / static_cast<double>(texts.size());
+  const double weight = 1 / static_cast<double>(texts.size());
   for (const LabelledText& text : texts) {
     const LossGradients one = loss_gradients(trained, text);
-    mean.loss += share * one.loss;
+    mean.loss += weight * one.loss;
     for (std::size_t i = 0; i < one.words.size(); ++i) {
       const Index distance = std::max<Index>(text.index, 0) - static_cast<Index>(i);
       auto& at =
@@ -125,9 +125,9 @@ MeanGradients mean_gradients(LoadedModel& trained, const std::vector<LabelledTex
     for (std::size_t i = 0; i < one.parameters.size(); ++i) {
       const auto& [path, gradient] = one.parameters[i];
       if (i == mean.parameters.size())
-        mean.parameters.emplace_back(path, gradient * share);
+        mean.parameters.emplace_back(path, gradient * weight);
       else
-        mean.parameters[i].second = mean.parameters[i].second + gradient * share;
+        mean.parameters[i].second = mean.parameters[i].second + gradient * weight;
     }
   }
   mean.distances.reserve(distances.size());

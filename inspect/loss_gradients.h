@@ -21,7 +21,7 @@ struct LossGradients {
 LossGradients loss_gradients(LoadedModel& trained, const LabelledText& text);
 
 /// The mean over texts of the words' norms, by how many words they stand before the word that is
-/// asked about (after it: below 0), and the mean of the parameters' gradients.
+/// asked about (after it: negative), and the mean of the parameters' gradients.
 struct MeanGradients {
   struct AtDistance {
     Index distance;

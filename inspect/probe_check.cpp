@@ -15,8 +15,8 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-/// Where a probe's word stands in a sentence.
-std::vector<Index> places(const Probe& probe, const Sentence& sentence) {
+/// The positions of a probe's word in a sentence.
+std::vector<Index> positions_of_word(const Probe& probe, const Sentence& sentence) {
   if (probe.word.empty()) return sentence.targets;
   std::vector<Index> found;
   for (Index i = 0; i < std::ssize(sentence.words); ++i)
@@ -35,7 +35,8 @@ Finding cosines(const LoadedModel& model, const Probe& probe, const Expectation&
   for (const std::string& text : probe.sentences) {
     const Sentence sentence = model.task->read(text);
     const auto all = word_vectors(model, sentence, -1);
-    for (const Index i : places(probe, sentence)) words.push_back(all[static_cast<std::size_t>(i)]);
+    for (const Index i : positions_of_word(probe, sentence))
+      words.push_back(all[static_cast<std::size_t>(i)]);
   }
   require<UserError>(words.size() > 1, "a cosine needs the word twice, its sentences have it {}",
                      words.empty() ? "nowhere" : "once");
@@ -76,10 +77,10 @@ std::vector<std::vector<Texts>> favourites(const LoadedModel& model, const Probe
   std::vector<std::vector<Texts>> found;
   for (const std::string& text : probe.sentences) {
     const Sentence sentence = model.task->read(text);
-    const auto at = places(probe, sentence);
+    const auto at = positions_of_word(probe, sentence);
     require<UserError>(!at.empty(), "\"{}\" does not contain its word", text);
     const LayerWeights layers = self_attention(recorded(model, sentence));
-    require<UserError>(!layers.empty(), "the model has no attention to look at");
+    require<UserError>(!layers.empty(), "the model has no attention");
     found.resize(layers.size());
     for (std::size_t l = 0; l < layers.size(); ++l) {
       found[l].resize(static_cast<std::size_t>(layers[l].dim(0)));
@@ -93,7 +94,7 @@ std::vector<std::vector<Texts>> favourites(const LoadedModel& model, const Probe
   return found;
 }
 
-/// The head that comes nearest to what is expected.
+/// The head that matches the expectation in most sentences.
 Finding attention(const LoadedModel& model, const Probe& probe, const Expectation& expected) {
   Texts wanted = expected.texts;
   if (wanted.size() == 1) wanted.resize(probe.sentences.size(), wanted.front());

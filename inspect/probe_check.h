@@ -8,7 +8,7 @@
 
 namespace qkv {
 
-/// What a model shows of a probe's claim.
+/// The measurement of a probe's claim.
 struct Finding {
   std::string measured;  ///< "0.1234", "money, river", "animal (layer 0, head 2)"
   bool holds;
@@ -28,9 +28,9 @@ struct ProbeResult {
 /// Checks each probe of the model's config.
 ///
 /// Cosines are those between all occurrences of the word in the sentences, taken in pairs, of which
-/// the worst counts. `label` is compared with all that the model says about the sentences in order.
-/// `attends_to` holds when one and the same head gives the named word the largest of the word's
-/// weights in each sentence.
+/// the worst counts. `label` is compared with all of the model's predictions for the sentences, in
+/// order. `attends_to` holds when one and the same head gives the named word the largest of the
+/// word's weights in each sentence.
 ///
 /// Throws UserError naming the probe when it cannot be asked of this model.
 std::vector<ProbeResult> check_probes(const LoadedModel& model);

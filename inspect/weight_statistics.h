@@ -17,7 +17,7 @@ struct Statistics {
 constexpr std::size_t histogram_bins = 16;
 Statistics statistics(const Tensor& x);
 
-/// What a head's weights can tell apart, as singular values, the largest first, at most d_k many.
+/// Singular values of a head's weight products, descending, at most d_k.
 struct HeadSpectrum {
   std::string path;  ///< of the attention module
   Index head;
@@ -27,7 +27,7 @@ struct HeadSpectrum {
 /// The spectra of every head of every attention module of a model that projects values.
 std::vector<HeadSpectrum> head_spectra(Module& model);
 
-/// How far a parameter lies from where it was.
+/// The change of a parameter between two models.
 struct Change {
   std::string path;
   double norm, norm_before, distance;  ///< |w|, |w0|, |w - w0|

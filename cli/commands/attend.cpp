@@ -151,7 +151,7 @@ Document attend_over_data(LoadedModel& trained, const AttendOptions& options) {
     }
   Document document;
   document.data = {{"sentences", texts.size()}, {"layers", list}};
-  document.add_text("where each head looks, on average over the words of {} sentences\n",
+  document.add_text("attention statistics of each head, mean over the words of {} sentences\n",
                     texts.size());
   document.add_table(rows);
   return document;

@@ -14,7 +14,7 @@ struct BenchOptions {
 Document bench(const BenchOptions& options) {
   Run run = start_run(read_config(options.config, options.set).base);
   const Benchmark b = benchmark(run, options.seconds);
-  const double share = b.gflops / b.sgemm_gflops;
+  const double fraction = b.gflops / b.sgemm_gflops;
   Document document;
   document.data = {{"step_ms", b.step_ms},
                    {"forward_ms", b.data_and_forward_ms},
@@ -23,23 +23,23 @@ Document bench(const BenchOptions& options) {
                    {"tokens_per_second", b.tokens_per_second},
                    {"gflops", b.gflops},
                    {"sgemm_gflops", b.sgemm_gflops},
-                   {"share_of_sgemm", share},
+                   {"share_of_sgemm", fraction},
                    {"peak_memory_mib", b.peak_memory_mib},
                    {"parameters", b.parameters},
                    {"threads", b.threads}};
   const auto ms = [](double value) { return fmt::format("{:.3f} ms", value); };
-  document.add_table(
-      {{"a training step", "median"},
-       {"data and forward", ms(b.data_and_forward_ms)},
-       {"backward", ms(b.backward_ms)},
-       {"clipping and optimizer", ms(b.optimizer_ms)},
-       {"whole", ms(b.step_ms)},
-       {"tokens a second", fmt::format("{:.0f}", b.tokens_per_second)},
-       {"GFLOP/s", fmt::format("{:.1f}", b.gflops)},
-       {"share of sgemm's " + fmt::format("{:.1f}", b.sgemm_gflops), fmt::format("{:.3f}", share)},
-       {"peak memory", fmt::format("{:.1f} MiB", b.peak_memory_mib)},
-       {"parameters", fmt::format("{}", b.parameters)},
-       {"threads", fmt::format("{}", b.threads)}});
+  document.add_table({{"a training step", "median"},
+                      {"data and forward", ms(b.data_and_forward_ms)},
+                      {"backward", ms(b.backward_ms)},
+                      {"clipping and optimizer", ms(b.optimizer_ms)},
+                      {"whole", ms(b.step_ms)},
+                      {"tokens a second", fmt::format("{:.0f}", b.tokens_per_second)},
+                      {"GFLOP/s", fmt::format("{:.1f}", b.gflops)},
+                      {"fraction of sgemm's " + fmt::format("{:.1f}", b.sgemm_gflops),
+                       fmt::format("{:.3f}", fraction)},
+                      {"peak memory", fmt::format("{:.1f} MiB", b.peak_memory_mib)},
+                      {"parameters", fmt::format("{}", b.parameters)},
+                      {"threads", fmt::format("{}", b.threads)}});
   return document;
 }
 

@@ -86,8 +86,7 @@ int CommandLine::run(int argc, const char* const* argv) {
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app_->exit(error);  // --help and --version
     if (argc > 1 && app_->get_subcommands().empty())
-      throw UserError(
-          fmt::format("there is no command {}; see {} --help", argv[1], app_->get_name()));
+      throw UserError(fmt::format("unknown command {}; see {} --help", argv[1], app_->get_name()));
     throw UserError(error.what());
   }
   const Document document = chosen_(format_->stream);

@@ -13,7 +13,7 @@ class App;
 class Option;
 }  // namespace CLI
 
-/// Declares what the program understands. CLI11 does the work; its header takes four seconds to
+/// Declares the command line. CLI11 parses it; its header takes four seconds to
 /// compile, so only command_line.cpp includes it.
 namespace qkv::commands {
 
@@ -51,7 +51,7 @@ class Command {
   CLI::App* app_;
 };
 
-/// Shows text while a command generates it, where the output format has such a thing.
+/// Shows text while a command generates it, where the output format streams.
 using Stream = std::function<void(std::string_view)>;
 
 /// The program's subcommands, of which the user names one.
@@ -65,7 +65,7 @@ class CommandLine {
   void add(const std::string& name, const std::string& summary,
            const std::function<void(Command&)>& declare,
            std::function<Document(const Stream&)> action);
-  /// Carries out what the user asked for, prints what was found and returns the exit code. Throws
+  /// Runs the command that the user named, prints its document and returns the exit code. Throws
   /// UserError for wrong use.
   int run(int argc, const char* const* argv);
 

@@ -70,7 +70,7 @@ std::vector<Job> jobs_of(const CompareOptions& options, const ConfigFile& file,
     jobs.back().checkpoint = saved;
     const std::string differences = differing_options(config_of(checkpoint, saved), variant.config);
     require<UserError>(differences.empty(),
-                       "{} was trained with other options: {}; --restart trains it anew",
+                       "{} was trained with other options: {}; --restart trains it again",
                        folder.path().string(), differences);
   }
   return jobs;
@@ -78,7 +78,7 @@ std::vector<Job> jobs_of(const CompareOptions& options, const ConfigFile& file,
 
 Outcome outcome_of(const Job& job, Run& run, Callback& callback) {
   if (const auto outcome = job.checkpoint ? finished(run, job.folder) : std::nullopt) {
-    callback.on_message(fmt::format("{}: finished at step {}; --restart trains it anew",
+    callback.on_message(fmt::format("{}: finished at step {}; --restart trains it again",
                                     run.config.name, run.step));
     return *outcome;
   }
@@ -199,7 +199,7 @@ void add_compare(CommandLine& program) {
             .repeated();
         command.add_option("--set", options.set, "Change an option of all variants").repeated();
         command.add_flag("--restart", options.restart,
-                         "Train anew what an earlier comparison trained");
+                         "Train again from step 0 instead of resuming an earlier comparison");
         add_threads_option(command);
         add_check_flag(command, options.check);
       },

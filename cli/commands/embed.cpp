@@ -46,8 +46,8 @@ WordVector embedded(LoadedModel& trained, const EmbedOptions& options, const std
   return word;
 }
 
-/// The words that principal components are taken of: the asked ones, then those of the data file.
-std::vector<WordVector> pictured(const Embeddings& embeddings) {
+/// The words whose principal components are shown: the asked ones, then those of the data file.
+std::vector<WordVector> projected_words(const Embeddings& embeddings) {
   std::vector<WordVector> words = embeddings.asked;
   words.insert(words.end(), embeddings.occurrences.begin(), embeddings.occurrences.end());
   return words;
@@ -73,8 +73,8 @@ Embeddings embeddings(LoadedModel& trained, const EmbedOptions& options) {
       if (is_asked(word, line, asked)) result.occurrences.push_back(word);
       result.all_words.push_back(std::move(word));
     }
-  require<UserError>(!pictured(result).empty(), "{} does not contain the word \"{}\"", options.data,
-                     asked);
+  require<UserError>(!projected_words(result).empty(), "{} does not contain the word \"{}\"",
+                     options.data, asked);
   return result;
 }
 
@@ -134,7 +134,7 @@ Json to_json(const PlanarView& view, const std::vector<WordVector>& words) {
   return {{"variance_share", view.variance_fraction}, {"points", points}};
 }
 
-/// Of each asked word; nothing without a data file.
+/// For each asked word; empty without a data file.
 std::vector<Nearest> nearest_words(const Embeddings& embeddings, const EmbedOptions& options) {
   std::vector<Nearest> nearest;
   if (options.data.empty()) return nearest;
@@ -167,7 +167,7 @@ Json to_json(const Embeddings& embeddings, const std::vector<Nearest>& nearest) 
 void write_tsv(Document& document, const Embeddings& embeddings,
                const std::filesystem::path& file) {
   std::string vectors, metadata = "word\tvector\tlabel\tsentence\n";
-  for (const WordVector& word : pictured(embeddings))
+  for (const WordVector& word : projected_words(embeddings))
     for (const auto& [kind, values] :
          {std::pair{"static", &word.static_vector}, std::pair{"contextual", &word.contextual}}) {
       vectors += fmt::format("{}\n", fmt::join(*values, "\t"));
@@ -203,7 +203,7 @@ void add_asked(Document& document, const Embeddings& embeddings,
 }
 
 void add_components(Document& document, const Embeddings& embeddings) {
-  const auto words = pictured(embeddings);
+  const auto words = projected_words(embeddings);
   if (words.empty()) return;
   const PlanarView of_static = planar_view(words, &WordVector::static_vector),
                    view = planar_view(words, &WordVector::contextual);

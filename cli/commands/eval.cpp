@@ -21,9 +21,10 @@ Measured of_file(const LoadedModel& trained, const EvalOptions& options) {
   const std::string& file = has_test ? task.test : task.valid;
   require<UserError>(!file.empty(), "the config of {} names no test data; name some with --data",
                      options.model);
-  require<UserError>(std::filesystem::exists(file),
-                     "{}: its data is gone: there is no {}; name other data with --data FILE",
-                     options.model, file);
+  require<UserError>(
+      std::filesystem::exists(file),
+      "{}: its data no longer exists: there is no {}; name other data with --data FILE",
+      options.model, file);
   return {has_test ? "test split" : "valid split",
           trained.task->evaluate(*trained.network, std::filesystem::path(file))};
 }

@@ -16,8 +16,8 @@ struct ExplainOptions {
   Index head = -1;
 };
 
-constexpr Index printed_whole = 8;        // vectors up to this width are printed whole
-constexpr Index printed_of_longer = 6;    // of longer ones so many numbers
+constexpr Index printed_whole = 8;        // wider vectors are abbreviated
+constexpr Index printed_of_longer = 6;    // to so many values
 constexpr std::size_t most_choices = 10;  // of the prediction are shown
 
 Json to_json(const HeadSteps& head) {
@@ -85,7 +85,7 @@ std::string vector_text(const std::vector<double>& values, int before = indent) 
   if (!long_one) return text + " )";
   double squares = 0;
   for (const double v : values) squares += v * v;
-  return text + fmt::format(" ... ) {} numbers, norm {:.4f}", values.size(), std::sqrt(squares));
+  return text + fmt::format(" ... ) {} values, norm {:.4f}", values.size(), std::sqrt(squares));
 }
 
 /// "x_i" -> "x_1" for the second word: words count from 0.
@@ -131,7 +131,7 @@ class StepsWriter {
 
  private:
   Index words() const { return std::ssize(words_); }
-  /// As it is shown; the asked one in brackets.
+  /// For the terminal; the asked one in brackets.
   const std::string& word(Index i) const { return words_[static_cast<std::size_t>(i)]; }
   /// Whether a recorded value begins something to print: of one head only its queries do.
   bool is_shown(const Recorder::Record& record) const {
@@ -178,7 +178,7 @@ class StepsWriter {
     previous_ = mixed(module);
     symbol_ = "z_i";
     document_.add_text("  z_{} = {}\n      {}\n", index_,
-                       several ? "the heads' sums side by side   concatenation" : "the head's sum",
+                       several ? "all heads   concatenation" : "the only head",
                        vector_text(previous_));
   }
 
@@ -326,7 +326,7 @@ Document explain_word(const ExplainOptions& options) {
 
 void add_explain(CommandLine& program) {
   add_command<ExplainOptions>(
-      program, "explain", "Show every step from a sentence to what a model says of a word",
+      program, "explain", "Show every step of a forward pass, with formulas and values, for a word",
       [](Command& command, ExplainOptions& options) {
         add_model_argument(command, options.model);
         command.add_option("SENTENCE", options.sentence, "A sentence").required();

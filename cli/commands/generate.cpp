@@ -46,7 +46,7 @@ Document continue_text(const GenerateOptions& options, const Stream& stream) {
 
 void add_generate(CommandLine& program) {
   add_command<GenerateOptions>(
-      program, "generate", "Let a language model continue a text",
+      program, "generate", "Continue a text with a language model",
       [](Command& command, GenerateOptions& options) {
         add_model_argument(command, options.model);
         command.add_option("--prompt", options.prompt, "What the text begins with [a new line]");
@@ -61,7 +61,9 @@ void add_generate(CommandLine& program) {
             .between(0, 1'000'000);
         command
             .add_option("--top-p", sampling.top_p,
-                        "Only the most probable tokens that reach this share together [1]")
+                        "Nucleus sampling: only the most probable tokens that reach this "
+                        "probability together "
+                        "[1]")
             .between(1e-9, 1.0);
         command.add_option("--seed", sampling.seed, "Equal seeds give equal texts [1]");
         add_threads_option(command);

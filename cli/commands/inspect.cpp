@@ -92,8 +92,8 @@ std::string values_text(const Tensor& x, int width) {
 /// Whether `name` is a parameter's path or its end, or that of the layer that it belongs to:
 /// "w_q.weight" and "w_q" both name encoder.layers.0.attention.w_q.weight.
 bool is_named(const std::string& path, const std::string& name) {
-  const auto ends = [&name](const std::string& whole) {
-    return whole == name || whole.ends_with("." + name);
+  const auto ends = [&name](const std::string& candidate) {
+    return candidate == name || candidate.ends_with("." + name);
   };
   const auto dot = path.rfind('.');
   return ends(path) || (dot != path.npos && ends(path.substr(0, dot)));
@@ -161,7 +161,7 @@ Document values_of(const std::vector<Shown>& shown) {
   return document;
 }
 
-/// A line for each parameter, and what each head can tell apart.
+/// A line for each parameter, and the singular values of each head.
 Document overview(const LoadedModel& trained, const std::vector<Shown>& shown,
                   const std::vector<HeadSpectrum>& spectra) {
   Document document;
@@ -169,7 +169,8 @@ Document overview(const LoadedModel& trained, const std::vector<Shown>& shown,
   for (const Shown& one : shown) list.push_back(to_json(one));
   document.data = {{"parameters", list}, {"heads", to_json(spectra)}};
   document.add_table(to_table(shown));
-  document.add_text("{} numbers, after step {}\n", parameter_count(*trained.network), trained.step);
+  document.add_text("{} parameters, after step {}\n", parameter_count(*trained.network),
+                    trained.step);
   add_table(document, spectra, "singular values of W_q W_k^T", &HeadSpectrum::qk);
   add_table(document, spectra, "singular values of W_v W_o", &HeadSpectrum::ov);
   return document;
@@ -196,8 +197,9 @@ void add_inspect(CommandLine& program) {
         command.add_option(
             "PARAMETER", options.parameter,
             "Path of a parameter or layer, or its end: w_q.weight, layers.0.attention, w_q");
-        command.add_option("--diff", options.diff,
-                           "An earlier model: list what changed since, the most changed first");
+        command.add_option(
+            "--diff", options.diff,
+            "An earlier model: list what changed since, largest relative change first");
       },
       inspect);
 }

@@ -11,7 +11,7 @@ struct PredictOptions {
   std::string file;
 };
 
-/// A text to answer, and where it stands in a file.
+/// A text to predict, and its line in a file.
 struct Question {
   std::string text;
   std::optional<std::size_t> line = {};
@@ -57,7 +57,7 @@ std::vector<Question> questions(const PredictOptions& options, Document& documen
   return texts;
 }
 
-/// What a model says of texts, as JSON and as the rows of a table.
+/// Predictions, as JSON and as the rows of a table.
 struct Answers {
   Json json = Json::array();
   Rows rows = {{"text", "word", "answer", "probability"}};
@@ -99,7 +99,7 @@ Document predict(const PredictOptions& options) {
 
 void add_predict(CommandLine& program) {
   add_command<PredictOptions>(
-      program, "predict", "Say what a model makes of a text",
+      program, "predict", "Predict the labels or outputs of texts",
       [](Command& command, PredictOptions& options) {
         add_model_argument(command, options.model);
         command.add_option("TEXT", options.texts, "Sentences");

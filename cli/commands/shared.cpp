@@ -41,7 +41,7 @@ void require_data(const Config& config, const std::string& model, std::string_vi
   const TaskOptions& task = config.task;
   for (const std::string& file : {task.train, task.valid, task.test, task.data})
     require<UserError>(file.empty() || std::filesystem::exists(file),
-                       "{}: the data that it was trained on is gone: there is no {}; name other "
+                       "{}: its data no longer exists: there is no {}; name other "
                        "data with {}",
                        model, file, fix);
 }

@@ -25,8 +25,8 @@ void add_head_options(Command& command, Index& layer, Index& head);
 /// Throws UserError when an option's value is not below `count`.
 void require_in_range(Index value, std::size_t count, std::string_view option);
 
-/// Throws UserError when a data file of a config is gone; `model` is what was trained on it, `fix`
-/// how the user names another.
+/// Throws UserError when a data file of a config no longer exists; `model` is what was trained on
+/// it, `fix` how the user names another.
 void require_data(const Config& config, const std::string& model, std::string_view fix);
 
 Json to_json(const Evaluation& evaluation);
@@ -35,7 +35,7 @@ std::string to_text(const Evaluation& evaluation);
 /// Nested arrays, one for each axis.
 Json to_json(const Tensor& tensor);
 
-/// What became of the probes of models, each result with its variant; a table for people, and JSON.
+/// The results of probes, each with its variant; a table for people, and JSON.
 struct VariantProbe {
   std::string variant;  ///< empty: there is only one model
   ProbeResult result;
@@ -45,7 +45,7 @@ Json to_json(const std::vector<VariantProbe>& probes);
 /// Checks the probes of a model's config.
 std::vector<VariantProbe> probed(const LoadedModel& model, const std::string& variant = "");
 
-/// Reads a sentence as a person typed it. Throws UserError when it is not UTF-8, and what
+/// Reads a sentence as a user typed it. Throws UserError when it is not UTF-8, and what
 /// `Task::read` throws.
 Sentence read_sentence(const Task& task, const std::string& text);
 /// The words of a sentence for a terminal, with visible white space; those that are asked about in
@@ -55,7 +55,7 @@ std::vector<std::string> marked(const Sentence& sentence, std::span<const Index>
 /// Notes that a file was written.
 void note_written(Document& document, const std::filesystem::path& file);
 
-/// Notes which words the model does not know, each once.
+/// Notes unknown words, each once.
 void note_unknown_words(Document& document, std::span<const Sentence> sentences);
 
 /// The position of `word` in a sentence, or without one of the task's first target word. Throws

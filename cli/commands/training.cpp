@@ -6,7 +6,7 @@ namespace qkv::commands {
 
 void add_check_flag(Command& command, bool& check) {
   command.add_flag("--check", check,
-                   "End with exit code 1 when a [[probe]] fails [0, said on stderr]");
+                   "End with exit code 1 when a [[probe]] fails [0, noted on stderr]");
 }
 
 void note_stopped(Document& document, const Outcome& outcome, const std::string& command) {
@@ -24,8 +24,7 @@ void judge(Document& document, const std::vector<VariantProbe>& probes, bool che
 }
 
 Document conclude(const Run& run, const RunFolder& folder, const Outcome& outcome, bool check) {
-  const auto probes =
-      outcome.signal ? std::vector<VariantProbe>{} : probed(run);
+  const auto probes = outcome.signal ? std::vector<VariantProbe>{} : probed(run);
   Document document;
   document.data = {{"run", folder.path().string()},
                    {"parameters", parameter_count(*run.network)},

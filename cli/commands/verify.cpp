@@ -16,7 +16,7 @@ struct Verdict {
   fs::path file;
   std::string error;  ///< empty when the file is valid
   std::int64_t step = 0;
-  Index numbers = 0;
+  Index parameters = 0;
 };
 
 /// Every checkpoint of a run folder, or the one file.
@@ -58,11 +58,10 @@ Document verify(const VerifyOptions& options) {
       std::ranges::count_if(verdicts, [](const Verdict& v) { return !v.error.empty(); });
   Document document;
   Json& files = document.data["files"] = Json::array();
-  for (const auto& [file, error, step, numbers] : verdicts) {
+  for (const auto& [file, error, step, count] : verdicts) {
     if (error.empty()) {
-      files.push_back(
-          {{"file", file.string()}, {"ok", true}, {"step", step}, {"numbers", numbers}});
-      document.add_text("{}: sound, step {}, {} numbers\n", file.string(), step, numbers);
+      files.push_back({{"file", file.string()}, {"ok", true}, {"step", step}, {"numbers", count}});
+      document.add_text("{}: valid, step {}, {} parameters\n", file.string(), step, count);
     } else {
       files.push_back({{"file", file.string()}, {"ok", false}, {"error", error}});
       document.add_note("{}", error);

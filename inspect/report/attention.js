@@ -6,10 +6,10 @@ const sentence = () => run().sentences[state.sentence];
 const attention = () => run().attention && run().attention.sentences[state.sentence];
 const decoded = new Map();
 
-// All weights of the sentence at the chosen stop: [layer][head][query][key] in one row.
+// All weights of the sentence at the chosen checkpoint: [layer, head, query, key] in one row.
 function weightsNow() {
   const view = run().attention, { weights, bits } = attention();
-  let at = 0;  // the latest kept stop that is not after the chosen one
+  let at = 0;  // the latest kept checkpoint that is not after the chosen one
   view.stops.forEach((stop, i) => { if (stop <= state.stop) at = i; });
   const key = `${state.run} ${state.sentence} ${at}`;
   if (!decoded.has(key)) decoded.set(key, sharesOf(weights[at], bits));
@@ -27,21 +27,21 @@ function headWeights(head = state.head) {
 }
 
 const headName = () => `layer ${state.layer}, ${state.head === "mean" ? "mean of heads" : `head ${state.head}`}`;
-const stopName = stop => `Step ${count(stop.step)}${stop.note ? ` · ${stop.note}` : ""}`;
+const checkpointName = checkpoint => `Step ${count(checkpoint.step)}${checkpoint.note ? ` · ${checkpoint.note}` : ""}`;
 
 function drawCells(svg, weights, tokens, x0, y0, cell, shade) {
   const time = tokens.length;
   svg.append("g").selectAll("rect").data(d3.range(time * time)).join("rect")
     .attr("x", i => x0 + (i % time) * cell).attr("y", i => y0 + Math.floor(i / time) * cell)
     .attr("width", cell - 1).attr("height", cell - 1).attr("rx", Math.min(3, cell / 8)).attr("fill", i => shade(weights[i]))
-    .append("title").text(i => `${tokens[Math.floor(i / time)]} takes ${percent(weights[i])} from ${tokens[i % time]}`);
+    .append("title").text(i => `${tokens[Math.floor(i / time)]} attends to ${tokens[i % time]} with ${percent(weights[i])}`);
   if (cell < 34) return;
   svg.append("g").attr("text-anchor", "middle").attr("font-size", Math.min(13, cell / 3.2)).selectAll("text").data(d3.range(time * time)).join("text")
     .attr("x", i => x0 + (i % time + 0.5) * cell).attr("y", i => y0 + (Math.floor(i / time) + 0.5) * cell).attr("dy", "0.35em")
     .attr("fill", i => inkOn(shade(weights[i]))).text(i => weights[i].toFixed(2).replace(/^0/, ""));
 }
 
-// One pixel a cell, as an image inside the picture. Small shares would vanish among hundreds of
+// One pixel a cell, as an image inside the figure. Small weights would vanish among hundreds of
 // words, so the scale is relative to the largest.
 function drawPixels(svg, weights, time, x0, y0, size, shade) {
   const canvas = make("canvas", { width: time, height: time }), context = canvas.getContext("2d");
@@ -79,14 +79,14 @@ function drawAttention(svg, width) {
     if (row >= 0 && row < time) choose({ word: row });
   });
   return { height: top + size + 14, width: Math.max(width, left + size + 24), file: `attention ${headName()} step ${run().stops[state.stop].step}`,
-    title: `Attention, ${headName()}, ${stopName(run().stops[state.stop]).toLowerCase()}`, description: reading(weights) };
+    title: `Attention, ${headName()}, ${checkpointName(run().stops[state.stop]).toLowerCase()}`, description: reading(weights) };
 }
 
-// "bank takes 63 % from money, 20 % from grows."
+// "bank attends to money (63 %), grows (20 %)."
 function reading(weights) {
   const { tokens } = sentence(), time = tokens.length, row = weights.subarray(state.word * time, (state.word + 1) * time);
   const order = d3.range(time).sort((a, b) => row[b] - row[a]).slice(0, 4);
-  return `“${tokens[state.word]}” takes ${order.map(i => `${percent(row[i])} from ${tokens[i]}`).join(", ")}.`;
+  return `“${tokens[state.word]}” attends to ${order.map(i => `${tokens[i]} (${percent(row[i])})`).join(", ")}.`;
 }
 
 function showTokens() {
@@ -159,7 +159,7 @@ function timeControl() {
 
 // The slider and its name follow what is chosen, by whatever means.
 function showTime() {
-  const name = stopName(run().stops[state.stop]);
+  const name = checkpointName(run().stops[state.stop]);
   $("stop").value = state.stop;
   $("stop").setAttribute("aria-valuetext", name);
   $("stop-name").textContent = name;

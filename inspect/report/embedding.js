@@ -15,20 +15,20 @@ function drawPoints(which, title) {
     const line = (x1, y1, x2, y2) => svg.append("line").attr("x1", x1).attr("y1", y1).attr("x2", x2).attr("y2", y2).attr("stroke", ink.line);
     line(pad, y(0), width - pad, y(0));
     line(x(0), pad, x(0), height - pad - 14);
-    const share = i => view.share[i] ? ` (${Math.round(view.share[i] * 100)} %)` : "";
+    const fraction = i => view.share[i] ? ` (${Math.round(view.share[i] * 100)} %)` : "";
     svg.append("text").attr("x", width - pad).attr("y", height - 8).attr("text-anchor", "end").attr("fill", ink.soft).attr("font-size", 11)
-      .text(`principal components 1${share(0)} and 2${share(1)}`);
+      .text(`principal components 1${fraction(0)} and 2${fraction(1)}`);
     svg.append("g").selectAll("circle").data(now).join("circle")
       .attr("cx", p => x(p[0])).attr("cy", p => y(p[1])).attr("r", 5).attr("fill-opacity", 0.75).attr("stroke", ink.paper).attr("stroke-width", 1)
       .attr("fill", (_, i) => labelColour(labels.indexOf(points[i].label)))
       .append("title").text((_, i) => `${points[i].label}: ${points[i].tokens.join(" ")}`);
-    const places = new Set(now.map(p => `${p[0].toFixed(2)} ${p[1].toFixed(2)}`)).size;
+    const positions = new Set(now.map(p => `${p[0].toFixed(2)} ${p[1].toFixed(2)}`)).size;
     if (places === 1 && now.length > 1)
       svg.append("text").attr("x", x(now[0][0])).attr("y", y(now[0][1]) - 14).attr("fill", ink.ink)
         .attr("text-anchor", x(now[0][0]) < width / 3 ? "start" : x(now[0][0]) > width * 2 / 3 ? "end" : "middle")
         .text(`all ${now.length} uses, one vector`);
     return { height, title, file: `embeddings ${which} step ${run().stops[state.stop].step}`,
-      description: `${now.length} words at ${places} different places, coloured by ${labels.length > 1 ? labels.join(", ") : "nothing"}.` };
+      description: `${now.length} words at ${positions} different positions, coloured by ${labels.length > 1 ? labels.join(", ") : "nothing"}.` };
   };
 }
 
@@ -43,7 +43,7 @@ function startEmbedding() {
     const what = words.length > 1 ? "a word in" : words[0] ? `“${words[0]}” in` : "the mean vector of";
     $("embeddings-lead").textContent =
       `Each point is ${what} one of ${points.length} sentences of the ${run().texts_from} data. ` +
-      "A static vector does not know its sentence; a contextual one does. The slider above moves these pictures too.";
+      "A static vector does not know its sentence; a contextual one does. The slider above moves these figures, too.";
     $("labels").replaceChildren(...(labels.length > 1 ? labels : []).map((label, i) =>
       make("span", {}, make("i", { class: "dot", style: `background:${labelColour(i)}` }), label)));
     pictures.forEach(redraw => redraw());

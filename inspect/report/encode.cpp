@@ -41,24 +41,24 @@ std::string replaced(std::string_view text, std::string_view from, std::string_v
 
 }  // namespace
 
-std::string encoded_shares(std::span<const double> shares, int bits) {
+std::string encoded_weights(std::span<const double> weights, int bits) {
   std::vector<std::uint8_t> bytes;
   const double most = bits == 16 ? 65535 : 255;
-  for (const double share : shares) {
-    const double sound = std::clamp(share, 0.0, 1.0);
-    const auto number =
-        static_cast<std::uint32_t>(std::lround((bits == 16 ? sound : std::sqrt(sound)) * most));
-    bytes.push_back(static_cast<std::uint8_t>(number & 0xFF));
-    if (bits == 16) bytes.push_back(static_cast<std::uint8_t>(number >> 8));
+  for (const double weight : weights) {
+    const double clamped = std::clamp(weight, 0.0, 1.0);
+    const auto code =
+        static_cast<std::uint32_t>(std::lround((bits == 16 ? clamped : std::sqrt(clamped)) * most));
+    bytes.push_back(static_cast<std::uint8_t>(code & 0xFF));
+    if (bits == 16) bytes.push_back(static_cast<std::uint8_t>(code >> 8));
   }
   return base64(bytes);
 }
 
-std::string encoded_signed(std::span<const double> numbers, double largest) {
+std::string encoded_signed(std::span<const double> values, double largest) {
   std::vector<std::uint8_t> bytes;
-  for (const double number : numbers) {
-    const double share = largest > 0 ? std::clamp(number / largest, -1.0, 1.0) : 0;
-    bytes.push_back(static_cast<std::uint8_t>(static_cast<std::int8_t>(std::lround(share * 127))));
+  for (const double value : values) {
+    const double scaled = largest > 0 ? std::clamp(value / largest, -1.0, 1.0) : 0;
+    bytes.push_back(static_cast<std::uint8_t>(static_cast<std::int8_t>(std::lround(scaled * 127))));
   }
   return base64(bytes);
 }

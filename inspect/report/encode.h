@@ -6,12 +6,12 @@
 
 namespace qkv::report {
 
-/// Base64 (RFC 4648) of shares in [0, 1] as unsigned integers: of 16 bits, little-endian, or the
-/// square roots of 8 bits, which keep small shares apart.
-std::string encoded_shares(std::span<const double> shares, int bits);
+/// Base64 (RFC 4648) of attention weights in [0, 1] as unsigned integers: of 16 bits,
+/// little-endian, or the square roots of 8 bits, which resolve small weights.
+std::string encoded_weights(std::span<const double> weights, int bits);
 
-/// Base64 of numbers as signed bytes from -127 for -`largest` to 127 for `largest`.
-std::string encoded_signed(std::span<const double> numbers, double largest);
+/// Base64 of values as signed bytes from -127 for -`largest` to 127 for `largest`.
+std::string encoded_signed(std::span<const double> values, double largest);
 
 /// JSON that may stand in an HTML script element: no "<" in it can end the element or begin a
 /// comment.

@@ -15,14 +15,14 @@ namespace {
 
 constexpr std::size_t long_sentence = 64;  // words, from which 8 bits a weight do
 
-/// [layer][head][query][key] in one row.
+/// [layer, head, query, key] in one row.
 std::vector<double> flat(const LayerWeights& layers) {
-  std::vector<double> numbers;
+  std::vector<double> result;
   for (const Tensor& layer : layers) {
     const auto values = layer.values();
-    numbers.insert(numbers.end(), values.begin(), values.end());
+    result.insert(result.end(), values.begin(), values.end());
   }
-  return numbers;
+  return result;
 }
 
 /// About `count` of the indices below `size`, evenly, with the last.
@@ -34,20 +34,21 @@ std::vector<std::size_t> spread(std::size_t size, std::size_t count) {
   return chosen;
 }
 
-Json sentence_view(std::vector<Stop>& stops, std::span<const std::size_t> chosen,
+Json sentence_view(std::vector<RunCheckpoint>& checkpoints, std::span<const std::size_t> chosen,
                    const LabelledText& text) {
   const int bits = text.sentence.words.size() > long_sentence ? 8 : 16;
   Json view = {{"layers", 0}, {"heads", 0}, {"bits", bits}, {"weights", Json::array()}};
-  for (const std::size_t stop : chosen) {
-    const LayerWeights layers = self_attention(recorded(stops[stop].model, text.sentence));
+  for (const std::size_t checkpoint : chosen) {
+    const LayerWeights layers =
+        self_attention(recorded(checkpoints[checkpoint].model, text.sentence));
     view["layers"] = layers.size();
     view["heads"] = layers.empty() ? 0 : layers[0].dim(0);
-    view["weights"].push_back(encoded_shares(flat(layers), bits));
+    view["weights"].push_back(encoded_weights(flat(layers), bits));
   }
   return view;
 }
 
-/// Characters that the sentences' weights take at one stop.
+/// Characters that the sentences' weights take at one checkpoint.
 std::size_t cost_of(LoadedModel& model, std::span<const LabelledText> sentences) {
   std::size_t cost = 0;
   for (const LabelledText& text : sentences) {
@@ -65,10 +66,10 @@ WordVector mean_of(const std::vector<WordVector>& words) {
   return result;
 }
 
-std::vector<WordVector> vectors_of(Stop& stop, std::span<const LabelledText> texts) {
+std::vector<WordVector> vectors_of(RunCheckpoint& checkpoint, std::span<const LabelledText> texts) {
   std::vector<WordVector> words;
   for (const LabelledText& text : texts) {
-    const auto all = word_vectors(stop.model, text.sentence, -1);
+    const auto all = word_vectors(checkpoint.model, text.sentence, -1);
     words.push_back(text.index < 0 ? mean_of(all) : all[static_cast<std::size_t>(text.index)]);
   }
   return words;
@@ -84,37 +85,38 @@ Json points_of(const Tensor& projected) {
   return points;
 }
 
-/// A matrix's picture under `name`.
-void add_picture(Json& view, const std::string& name, const Tensor& matrix) {
-  const Picture picture = block_average(matrix, 64, 64);
+/// The block average of a matrix under `name`.
+void add_block_average(Json& view, const std::string& name, const Tensor& matrix) {
+  const Tensor averages = block_average(matrix, 64, 64);
+  const auto values = averages.values();
   double largest = 0;
-  for (const double v : picture.values) largest = std::max(largest, std::abs(v));
-  view["rows"] = picture.rows;
-  view["columns"] = picture.columns;
+  for (const double v : values) largest = std::max(largest, std::abs(v));
+  view["rows"] = averages.dim(0);
+  view["columns"] = averages.dim(1);
   view[name == "values" ? "largest" : "largest_" + name] = largest;
-  view[name] = encoded_signed(picture.values, largest);
+  view[name] = encoded_signed(values, largest);
 }
 
 }  // namespace
 
-Json attention_view(std::vector<Stop>& stops, std::span<const LabelledText> sentences,
-                    std::size_t budget) {
-  const std::size_t cost = cost_of(stops.back().model, sentences);
+Json attention_view(std::vector<RunCheckpoint>& checkpoints,
+                    std::span<const LabelledText> sentences, std::size_t budget) {
+  const std::size_t cost = cost_of(checkpoints.back().model, sentences);
   if (cost == 0) return nullptr;
-  const auto chosen = spread(stops.size(), std::max<std::size_t>(budget / cost, 1));
+  const auto chosen = spread(checkpoints.size(), std::max<std::size_t>(budget / cost, 1));
   Json view = {{"stops", chosen}, {"sentences", Json::array()}};
   for (const LabelledText& text : sentences)
-    view["sentences"].push_back(sentence_view(stops, chosen, text));
+    view["sentences"].push_back(sentence_view(checkpoints, chosen, text));
   return view;
 }
 
-Json embedding_view(std::vector<Stop>& stops, std::span<const LabelledText> texts) {
+Json embedding_view(std::vector<RunCheckpoint>& checkpoints, std::span<const LabelledText> texts) {
   if (texts.empty()) return nullptr;
-  const auto last = vectors_of(stops.back(), texts);
+  const auto last = vectors_of(checkpoints.back(), texts);
   Json view = Json::object();
   std::vector<std::vector<WordVector>> all;
-  all.reserve(stops.size());
-  for (Stop& stop : stops) all.push_back(vectors_of(stop, texts));
+  all.reserve(checkpoints.size());
+  for (RunCheckpoint& checkpoint : checkpoints) all.push_back(vectors_of(checkpoint, texts));
   for (const auto& [name, vector] : {std::pair{"before", &WordVector::static_vector},
                                      std::pair{"after", &WordVector::contextual}}) {
     const auto components = principal_components(stacked(last, vector), 2);
@@ -133,9 +135,9 @@ Json weight_view(LoadedModel& model, LoadedModel& before) {
     const Shape& shape = parameter->shape();
     if (shape.rank() != 2) continue;
     Json view = {{"path", path}, {"shape", std::vector<Index>(shape.begin(), shape.end())}};
-    add_picture(view, "values", *parameter);
+    add_block_average(view, "values", *parameter);
     const auto found = std::ranges::find(old, path, &NamedParameter::path);
-    if (found != old.end()) add_picture(view, "before", *found->parameter);
+    if (found != old.end()) add_block_average(view, "before", *found->parameter);
     views.push_back(view);
   }
   return views;

@@ -10,7 +10,7 @@ function showFacts() {
   const sizes = run().data, models = data.runs.length;
   const steps = d3.max(data.runs.flatMap(run => run.metrics), event => event.step);
   $("summary").textContent = models > 1
-    ? `${models} models, the same data, and what each of them made of it.`
+    ? `${models} models, the same data, and what each of them learned.`
     : "What the model learned, from its first step to its best one.";
   const facts = [];
   if (sizes.train !== undefined) facts.push(["Training examples", count(sizes.train)], ["Valid and test", `${count(sizes.valid)} + ${count(sizes.test)}`]);
@@ -99,7 +99,7 @@ function start() {
   if (data.runs.length > 1)
     $("model-controls").append(menu("run", "Model", data.runs.map((run, i) => [i, run.name]), state.run, i => choose({ run: i }), true));
   $("config-text").textContent = run().config;
-  $("made").textContent = `Made by qkv ${data.version}. This page needs no network and sends nothing anywhere.`;
+  $("made").textContent = `Written by qkv ${data.version}. This page needs no network and sends nothing anywhere.`;
   showFacts();
   showResults();
   redrawCurves = startCurves();

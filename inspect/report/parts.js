@@ -1,4 +1,4 @@
-// What every picture is made of: the data, colours, controls, and figures that can be saved.
+// What every figure is made of: the data, colours, controls, and figures that can be saved.
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const $ = id => document.getElementById(id);
@@ -27,14 +27,14 @@ function colours() {
         shade: d3.interpolateRgbBasis(["#f5f5fa", "#c7d2fe", "#818cf8", "#4338ca", "#1e1b4b"]),
         signed: d3.interpolateRgbBasis(["#1e40af", "#60a5fa", "#f8f8fb", "#f87171", "#991b1b"]) };
 }
-// Told apart by people with colour-blindness, on light and on dark paper.
+// Distinguishable for people with colour-blindness, on light and on dark paper.
 const palette = ["#4e79d8", "#e8871e", "#2f9e6e", "#d6568f", "#8b6fd6", "#b08a1e", "#3aa6b9", "#c4553b"];
 const colourOf = i => palette[i % palette.length];
 // Ink that can be read on `background`.
 const inkOn = background => d3.lab(background).l > 62 ? "#1d1d1f" : "#ffffff";
 
 const count = number => number.toLocaleString("en-US");
-const percent = share => share >= 0.0995 || share === 0 ? `${Math.round(share * 100)} %` : `${(share * 100).toFixed(1)} %`;
+const percent = weight => weight >= 0.0995 || weight === 0 ? `${Math.round(weight * 100)} %` : `${(weight * 100).toFixed(1)} %`;
 
 function bytesOf(base64) {
   const text = atob(base64), bytes = new Uint8Array(text.length);
@@ -71,7 +71,7 @@ function download(blob, name) {
   setTimeout(() => URL.revokeObjectURL(link.href), 10000);
 }
 
-// The picture as a document of its own.
+// The figure as a document of its own.
 function svgText(svg) {
   const copy = svg.cloneNode(true), { width, height } = svg.viewBox.baseVal;
   copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
@@ -93,9 +93,9 @@ function savePng(svg, name) {
   image.src = "data:image/svg+xml;charset=utf-8," + encodeURIComponent(svgText(svg));
 }
 
-// A figure in `host` that `draw(svg, width)` fills; returns a function that draws it anew. draw
+// A figure in `host` that `draw(svg, width)` fills; returns a function that redraws it. draw
 // returns { height, title, description, file } and gives colours as attributes, so that the saved
-// picture is whole.
+// figure is complete.
 function figure(host, draw) {
   const drawing = make("div", { class: "drawing" }), caption = make("span");
   const button = (text, act) => {

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using report::Json;
-using report::Stop;
+using report::RunCheckpoint;
 
 constexpr std::size_t attention_budget = 1'600'000;  // characters for all runs
 constexpr std::size_t most_sentences = 6;
@@ -45,7 +45,7 @@ std::vector<LabelledText> readable(const LoadedModel& model, const std::vector<T
   return texts;
 }
 
-/// From the test data if there are any; nothing where the data are gone.
+/// From the test data if there are any; nothing where the data no longer exist.
 Examples examples_of(const LoadedModel& model) {
   const TaskOptions& task = model.config.task;
   if (task.format == DataFormat::coarsewsd && fs::is_directory(task.data))
@@ -57,7 +57,8 @@ Examples examples_of(const LoadedModel& model) {
   return {};
 }
 
-/// A few texts, the labels in turn, long ones first, of which a map still shows the numbers.
+/// A few texts, the labels in turn, long ones first, short enough for a heat map to print its
+/// values.
 std::vector<LabelledText> chosen(const std::vector<LabelledText>& texts) {
   const auto length = [](const LabelledText* text) { return text->sentence.words.size(); };
   std::map<std::string, std::vector<const LabelledText*>> by_label;
@@ -97,22 +98,22 @@ Json described(std::span<const LabelledText> texts) {
 }
 
 Json run_view(const fs::path& run, std::span<const std::string> sentences, std::size_t runs) {
-  std::vector<Stop> stops = report::stops_of(run);
-  const auto best = std::ranges::find(stops, "best", &Stop::note);
-  LoadedModel& model = best == stops.end() ? stops.back().model : best->model;
+  std::vector<RunCheckpoint> checkpoints = report::checkpoints_of(run);
+  const auto best = std::ranges::find(checkpoints, "best", &RunCheckpoint::note);
+  LoadedModel& model = best == checkpoints.end() ? checkpoints.back().model : best->model;
   const auto [from, texts] = examples_of(model);
   const auto shown = sentences.empty() ? chosen(texts) : asked(*model.task, sentences);
   std::vector<LabelledText> points = texts;
   if (points.size() > most_points) points.resize(most_points);
-  Json view = report::story_of(run, model);
+  Json view = report::summary_of(run, model);
   view["stops"] = Json::array();
-  for (const Stop& stop : stops)
-    view["stops"].push_back({{"step", stop.model.step}, {"note", stop.note}});
+  for (const RunCheckpoint& checkpoint : checkpoints)
+    view["stops"].push_back({{"step", checkpoint.model.step}, {"note", checkpoint.note}});
   view["sentences"] = described(shown);
-  view["attention"] = report::attention_view(stops, shown, attention_budget / runs);
+  view["attention"] = report::attention_view(checkpoints, shown, attention_budget / runs);
   view["texts_from"] = from;
   view["points"] = described(points);
-  view["embedding"] = report::embedding_view(stops, points);
+  view["embedding"] = report::embedding_view(checkpoints, points);
   LoadedModel before = untrained(model);
   view["weights"] = report::weight_view(model, before);
   return view;

@@ -2,7 +2,7 @@
 
 const weightState = { path: null, kind: "trained" };
 
-function numbersOf(view, kind) {
+function valuesOf(view, kind) {
   const read = (text, largest) => Float32Array.from(new Int8Array(bytesOf(text).buffer), v => v / 127 * largest);
   const after = read(view.values, view.largest);
   if (kind === "trained" || !view.before) return after;
@@ -13,11 +13,11 @@ function numbersOf(view, kind) {
 const weightView = () => run().weights.find(view => view.path === weightState.path) || run().weights[0];
 
 function drawWeights(svg, width) {
-  const ink = colours(), view = weightView(), numbers = numbersOf(view, weightState.kind), { rows, columns } = view;
-  const most = d3.max(numbers, Math.abs) || 1, cell = Math.max(Math.min((width - 8) / columns, 560 / rows, 26), 1.5);
+  const ink = colours(), view = weightView(), values = valuesOf(view, weightState.kind), { rows, columns } = view;
+  const most = d3.max(values, Math.abs) || 1, cell = Math.max(Math.min((width - 8) / columns, 560 / rows, 26), 1.5);
   const left = Math.max(0, (width - cell * columns) / 2);
   const colour = v => ink.signed((v / most + 1) / 2);
-  svg.append("g").attr("shape-rendering", "crispEdges").selectAll("rect").data(numbers).join("rect")
+  svg.append("g").attr("shape-rendering", "crispEdges").selectAll("rect").data(values).join("rect")
     .attr("x", (_, i) => left + (i % columns) * cell).attr("y", (_, i) => Math.floor(i / columns) * cell)
     .attr("width", cell).attr("height", cell).attr("fill", colour);
   const top = rows * cell + 16, bar = Math.min(220, width - 90), start = (width - bar) / 2;
@@ -25,9 +25,9 @@ function drawWeights(svg, width) {
     .attr("width", bar / 48 + 0.5).attr("height", 8).attr("fill", i => ink.signed(i / 47));
   for (const [x, value, anchor] of [[start - 8, -most, "end"], [start + bar + 8, most, "start"]])
     svg.append("text").attr("x", x).attr("y", top + 8).attr("text-anchor", anchor).attr("font-size", 12).attr("fill", ink.soft).text(value.toFixed(3));
-  const shrunk = rows < view.shape[0] || columns < view.shape[1] ? ", means of neighbours" : "";
+  const shrunk = rows < view.shape[0] || columns < view.shape[1] ? ", block averages" : "";
   return { height: top + 20, title: `${view.path}, ${view.shape.join(" × ")}${shrunk}`, file: `weights ${view.path} ${weightState.kind}`,
-    description: `${weightState.kind}, from ${d3.min(numbers).toFixed(3)} to ${d3.max(numbers).toFixed(3)}.` };
+    description: `${weightState.kind}, from ${d3.min(values).toFixed(3)} to ${d3.max(values).toFixed(3)}.` };
 }
 
 function startWeights() {

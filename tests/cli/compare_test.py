@@ -47,7 +47,7 @@ class Compare(ProgramTest):
         self.assertEqual(without_times(json.loads(done.stdout)), without_times(first))
         for before, now in zip(first["variants"], json.loads(done.stdout)["variants"]):
             self.assertAlmostEqual(before["seconds"], now["seconds"], delta=0.5)
-        self.assertIn("tiny - a: finished at step 40; --restart trains it anew", done.stderr)
+        self.assertIn("tiny - a: finished at step 40; --restart trains it again", done.stderr)
         self.assertEqual(self.stamps(), stamps)
         self.assertTrue((self.runs / "report.html").exists())
 

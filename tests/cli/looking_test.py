@@ -29,7 +29,7 @@ class Looking(ProgramTest):
         self.assertEqual({len(m) for m in metadata}, {4})
         self.assertEqual(len(metadata), len(vectors) + 1)  # it has a head
 
-    def test_attend_says_where_each_head_looks_over_a_data_file(self):
+    def test_attend_gives_attention_statistics_of_each_head_over_a_data_file(self):
         result = self.json("attend", "runs/tiny", "--data", "test.tsv")
         self.assertEqual(result["sentences"], 40)
         for head in result["layers"][0]["heads"]:
@@ -73,7 +73,7 @@ class Looking(ProgramTest):
         files = self.json("verify", "runs/tiny")["files"]
         self.assertEqual(len(files), 5)
         self.assertTrue(all(file["ok"] for file in files))
-        self.assertIn("best.h5: sound, step", self.run_qkv("verify", "runs/tiny/best.h5").stdout)
+        self.assertIn("best.h5: valid, step", self.run_qkv("verify", "runs/tiny/best.h5").stdout)
         damaged = self.folder / "runs/tiny/checkpoints/step-00000020.h5"
         content = bytearray(damaged.read_bytes())
         content[1000] ^= 1
@@ -81,7 +81,7 @@ class Looking(ProgramTest):
         damaged.write_bytes(content)
         done = self.run_qkv("verify", "runs/tiny", code=1)
         self.assertIn("step-00000020.h5: ", done.stderr)
-        self.assertEqual(done.stdout.count("sound"), 4)
+        self.assertEqual(done.stdout.count("valid"), 4)
 
     def test_explain_prints_what_the_model_computes(self):
         result = self.json("explain", "runs/tiny", "money bank grows", "--word", "bank")

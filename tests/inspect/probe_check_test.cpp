@@ -100,8 +100,7 @@ TEST_CASE("a probe that cannot be asked is an error that names it") {
     }
     return "no error";
   };
-  CHECK(error(about_bank("attends_to = \"bank\"")) ==
-        "probe \"p\": the model has no attention to look at");
+  CHECK(error(about_bank("attends_to = \"bank\"")) == "probe \"p\": the model has no attention");
   Probe elsewhere = about_bank("contextual_cosine < 1");
   elsewhere.word = "zebra";
   CHECK(error(elsewhere) ==

@@ -8,13 +8,13 @@
 
 using namespace qkv::report;
 
-TEST_CASE("shares are base64 of little-endian integers of 16 bits, or of square roots of 8") {
-  const std::vector<double> shares = {0, 1, 0.5, 2, -1};
-  CHECK(encoded_shares(shares, 8) == "AP+0/wA=");           // 00 ff b4 ff 00
-  CHECK(encoded_shares(shares, 16) == "AAD//wCA//8AAA==");  // 0000 ffff 8000 ffff 0000
+TEST_CASE("weights are base64 of little-endian integers of 16 bits, or of square roots of 8") {
+  const std::vector<double> weights = {0, 1, 0.5, 2, -1};
+  CHECK(encoded_weights(weights, 8) == "AP+0/wA=");           // 00 ff b4 ff 00
+  CHECK(encoded_weights(weights, 16) == "AAD//wCA//8AAA==");  // 0000 ffff 8000 ffff 0000
 }
 
-TEST_CASE("signed numbers are bytes relative to the largest") {
+TEST_CASE("signed values are bytes relative to the largest") {
   CHECK(encoded_signed(std::vector<double>{2, -2, 0}, 2) == "f4EA");  // 7f 81 00
   CHECK(encoded_signed(std::vector<double>{0, 0}, 0) == "AAA=");
 }

@@ -11,8 +11,8 @@ namespace qkv::report {
 
 using Json = nlohmann::ordered_json;
 
-/// A run at one of its checkpoints.
-struct Stop {
+/// The model of a run at one of its checkpoints.
+struct RunCheckpoint {
   std::string note;  ///< "untrained", "best" or empty
   LoadedModel model;
 };
@@ -22,10 +22,11 @@ struct Stop {
 std::vector<std::filesystem::path> runs_of(const std::filesystem::path& folder);
 
 /// The untrained model and every checkpoint that the run kept, by step. Throws UserError when there
-/// is no sound one.
-std::vector<Stop> stops_of(const std::filesystem::path& run);
+/// is no valid one.
+std::vector<RunCheckpoint> checkpoints_of(const std::filesystem::path& run);
 
-/// What happened: {"name", "config", "parameters", "data", "metrics", "test", "seconds"}.
-Json story_of(const std::filesystem::path& run, const LoadedModel& model);
+/// Metadata and metrics of a run: {"name", "config", "parameters", "data", "metrics", "test",
+/// "seconds"}.
+Json summary_of(const std::filesystem::path& run, const LoadedModel& model);
 
 }  // namespace qkv::report

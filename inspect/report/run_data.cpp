@@ -1,4 +1,4 @@
-#include "inspect/report/run_story.h"
+#include "inspect/report/run_data.h"
 
 #include <algorithm>
 #include <map>
@@ -31,7 +31,7 @@ std::vector<Json> metrics_of(const fs::path& file) {
   return events;
 }
 
-/// Sizes of the data as the config names it; only the vocabulary's where the data is gone.
+/// Sizes of the data as the config names it; only the vocabulary's where the data no longer exists.
 Json sizes_of(const LoadedModel& model) {
   Json sizes = {{"vocabulary", model.task->vocabulary().size()}};
   const auto lists = model.task->vocabularies();
@@ -67,37 +67,37 @@ std::vector<fs::path> runs_of(const fs::path& folder) {
   return runs;
 }
 
-std::vector<Stop> stops_of(const fs::path& run) {
+std::vector<RunCheckpoint> checkpoints_of(const fs::path& run) {
   const RunFolder folder(run);
-  std::map<std::int64_t, Stop> by_step;
+  std::map<std::int64_t, RunCheckpoint> by_step;
   const auto add = [&](const fs::path& file, const std::string& note) {
-    LoadedModel model = load_model(file);
-    Stop& stop = by_step[model.step];
-    stop = {note, std::move(model)};
+    LoadedModel model = load_trained(file);
+    RunCheckpoint& checkpoint = by_step[model.step];
+    checkpoint = {note, std::move(model)};
   };
   for (const fs::path& file : folder.checkpoints()) add(file, "");
   if (fs::exists(folder.last())) add(folder.last(), "");
   if (fs::exists(folder.best())) add(folder.best(), "best");
   require<UserError>(!by_step.empty(), "{} holds no checkpoint", run.string());
-  by_step.try_emplace(0, Stop{"untrained", untrained(by_step.begin()->second.model)});
-  std::vector<Stop> stops;
-  stops.reserve(by_step.size());
-  for (auto& [step, stop] : by_step) stops.push_back(std::move(stop));
-  return stops;
+  by_step.try_emplace(0, RunCheckpoint{"untrained", untrained(by_step.begin()->second.model)});
+  std::vector<RunCheckpoint> checkpoints;
+  checkpoints.reserve(by_step.size());
+  for (auto& [step, checkpoint] : by_step) checkpoints.push_back(std::move(checkpoint));
+  return checkpoints;
 }
 
-Json story_of(const fs::path& run, const LoadedModel& model) {
-  Json story = {{"name", variant_name(model.config.name)},
-                {"config", to_toml(portable(model.config, run))},
-                {"parameters", parameter_count(*model.network)},
-                {"data", sizes_of(model)}};
-  Json& metrics = story["metrics"] = Json::array();
+Json summary_of(const fs::path& run, const LoadedModel& model) {
+  Json summary = {{"name", variant_name(model.config.name)},
+                  {"config", to_toml(portable(model.config, run))},
+                  {"parameters", parameter_count(*model.network)},
+                  {"data", sizes_of(model)}};
+  Json& metrics = summary["metrics"] = Json::array();
   for (Json& event : metrics_of(RunFolder(run).metrics())) {
-    if (event.contains("seconds")) story["seconds"] = event["seconds"];
-    if (event["split"] == "test") story["test"] = event;
+    if (event.contains("seconds")) summary["seconds"] = event["seconds"];
+    if (event["split"] == "test") summary["test"] = event;
     metrics.push_back(std::move(event));
   }
-  return story;
+  return summary;
 }
 
 }  // namespace qkv::report
