@@ -2,10 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <functional>
-#include <initializer_list>
 #include <limits>
 #include <optional>
 #include <string>
@@ -128,24 +126,6 @@ Option kind_option(std::string_view key, E& member, const Rows& rows, std::strin
   return choice_option(
       key, std::move(names), [&member](std::size_t i) { member = static_cast<E>(i); },
       [&member] { return static_cast<std::size_t>(member); }, help_of(help, rows));
-}
-
-/// An option that takes one of the named values of an enumeration.
-template <class E>
-Option option(std::string_view key, E& member,
-              std::initializer_list<std::pair<std::string_view, E>> choices,
-              std::string_view help) {
-  std::vector<std::string_view> names;
-  std::vector<E> values;
-  for (const auto& [name, value] : choices) {
-    names.push_back(name);
-    values.push_back(value);
-  }
-  auto store = [&member, values](std::size_t i) { member = values[i]; };
-  auto current = [&member, values] {
-    return static_cast<std::size_t>(std::ranges::find(values, member) - values.begin());
-  };
-  return choice_option(key, std::move(names), store, current, help);
 }
 
 }  // namespace qkv
