@@ -126,7 +126,7 @@ class ExitCodes(ProgramTest):
         (self.folder / "file").write_text("")
         self.assert_refused(["embed", "runs/tiny", "--word2vec", "none/v.txt"], "none/v.txt: cannot", code=1)
         self.assert_refused(["report", "runs/tiny", "-o", "none/r.html"], "none/r.html: cannot", code=1)
-        self.assert_refused(["train", "tiny.toml", "--run", "file/run"], "cannot make the run folder", code=1)
+        self.assert_refused(["train", "tiny.toml", "--run", "file/run"], "cannot create the run folder", code=1)
 
 
 class Terminal(ProgramTest):

@@ -75,7 +75,7 @@ def words_at(row, *columns):
 
 
 def best_share(lines, key):
-    """The largest share of labels that can be told right by `key` alone."""
+    """The largest fraction of labels that `key` alone predicts."""
     labels = collections.defaultdict(collections.Counter)
     for row in lines:
         labels[key(row)][row[0]] += 1

@@ -121,7 +121,7 @@ TEST_CASE("a part of each sense's training sentences validates") {
   CHECK(parse_labelled(splits.test[0]) == SentenceExample{"money", {"bank", "of", "england"}, 0});
 }
 
-TEST_CASE("a damaged CoarseWSD folder is refused with the file to blame") {
+TEST_CASE("a damaged CoarseWSD folder is refused with the name of the file") {
   const TempDir dir;
   CHECK(error_of<UserError>([&] { read_coarsewsd(dir.path() / "none", 0.1, 1); })
             .ends_with("none: is not a folder; task.data names the folder of one word of "

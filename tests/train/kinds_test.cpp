@@ -48,7 +48,7 @@ std::vector<double> losses(const std::string& metrics) {
   return found;
 }
 
-/// The loss falls, and a run that stops half way and goes on ends with the same bits.
+/// The loss falls, and a run that stops half way and resumes ends with the same bits.
 void check_training(const Config& config) {
   const TempDir dir;
   const RunFolder whole(dir.path() / "whole"), second(dir.path() / "second");

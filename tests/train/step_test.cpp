@@ -137,14 +137,14 @@ TEST_CASE("each chunk, micro-batch and step has dropout masks of its own") {
 TEST_CASE("an error in either shard reaches the caller, and the next step is computed") {
   Run run = start_run(tiny_config(6, 1));
   Parameter& weight = *run.parameters.back().parameter;
-  const Tensor sound = weight.value().detach();
+  const Tensor finite = weight.value().detach();
   weight.assign(Tensor::full(weight.shape(), std::numeric_limits<double>::infinity()));
   Stepper stepper(run);
   {
     const DetectAnomaly detect;
     CHECK_THROWS_AS(stepper.gradients(), AnomalyError);
   }
-  weight.assign(sound);
+  weight.assign(finite);
   CHECK(std::isfinite(stepper.gradients().loss));
 }
 

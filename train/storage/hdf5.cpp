@@ -214,8 +214,8 @@ Handle in_memory() {
   return access;
 }
 
-/// HDF5 takes files of one name for one file, so each needs its own; and it looks on the disk for
-/// the name, where nothing can lie below a device.
+/// HDF5 identifies files by name, so each needs its own; it also searches the disk for the name,
+/// where no file can exist below a device.
 std::string unique_name(const Handle& access) {
   return fmt::format("/dev/null/{}", access.id());
 }

@@ -10,7 +10,7 @@ using namespace qkv;
 namespace {
 
 const std::string smallest = "name = \"bank\"\ntask.train = \"train.tsv\"\n";
-const std::string sound = R"(
+const std::string valid_probe = R"(
 [[probe]]
 name = "context decides"
 sentences = ["money bank grows", "river bank flows"]
@@ -42,7 +42,7 @@ ConfigFile read(const std::string& text) {
 }  // namespace
 
 TEST_CASE("a probe's keys are read, and printed so that they can be read again") {
-  const Config config = parse_config(smallest + sound, "c.toml");
+  const Config config = parse_config(smallest + valid_probe, "c.toml");
   REQUIRE(config.probes.size() == 1);
   const Probe& probe = config.probes[0];
   CHECK(probe.sentences == std::vector<std::string>{"money bank grows", "river bank flows"});
@@ -86,19 +86,19 @@ TEST_CASE("an expectation that makes no sense is an error that shows what would"
 TEST_CASE("a variant has the probes that are about it or about all, and so has a base like it") {
   const std::string all =
       "\n[[probe]]\nname = \"all\"\nsentences = [\"a\"]\nexpect = 'label = \"b\"'\n";
-  const ConfigFile file = read(smallest + sound + all +
+  const ConfigFile file = read(smallest + valid_probe + all +
                                "[[variant]]\nname = \"deep\"\nmodel.layers = 2\n"
                                "[[variant]]\nname = \"as it is\"\n");
   CHECK(file.variants[0].config.probes.size() == 2);
   CHECK(file.variants[1].config.probes.size() == 1);
   CHECK(file.base.probes.size() == 1);
-  const ConfigFile deep = read(smallest + sound + all + "[[variant]]\nname = \"deep\"\n");
+  const ConfigFile deep = read(smallest + valid_probe + all + "[[variant]]\nname = \"deep\"\n");
   CHECK(deep.base.probes.size() == 2);
 }
 
 TEST_CASE("a probe about a variant that the file does not have is an error") {
   CHECK_THROWS_WITH_AS(
-      read(smallest + sound),
+      read(smallest + valid_probe),
       doctest::Contains("probe \"context decides\" names an unknown variant \"deep\""),
       ConfigError);
 }

@@ -141,7 +141,7 @@ TEST_CASE("what is no checkpoint is refused by name") {
                                           QKV_VERSION));
 }
 
-TEST_CASE("damage is told from another kind of file") {
+TEST_CASE("a damaged checkpoint is distinguished from another kind of file") {
   const TempDir dir;
   const fs::path file = dir.path() / "c.h5";
   write_checkpoint(file, sample());
@@ -172,7 +172,7 @@ TEST_CASE("names and texts that the format cannot hold are refused before anythi
   CHECK_FALSE(fs::exists(file));
 }
 
-TEST_CASE("a writer killed at any moment leaves a whole checkpoint") {
+TEST_CASE("a writer killed at any moment leaves a complete checkpoint") {
   const TempDir dir;
   const fs::path file = dir.path() / "c.h5";
   Checkpoint checkpoint = sample();

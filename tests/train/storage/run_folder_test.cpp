@@ -19,7 +19,7 @@ Checkpoint of_step(std::int64_t step) {
 
 }  // namespace
 
-TEST_CASE("a run folder stands for its best checkpoint, else for the last, else for the newest") {
+TEST_CASE("the checkpoint of a run folder is the best, else the last, else the newest") {
   const TempDir dir;
   const RunFolder folder(dir.path() / "run");
   folder.create();
