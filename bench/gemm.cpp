@@ -53,8 +53,8 @@ std::vector<Product> products() {
   return all;
 }
 
-/// The best of several runs of some milliseconds.
-double gflops(const Product& p) {
+/// The best of several runs of some milliseconds, by one call of the engine or shared by threads.
+double gflops(const Product& p, bool one_call) {
   const auto size = [](Index rows, Index columns) {
     return static_cast<std::size_t>(rows * columns);
   };
@@ -88,6 +88,6 @@ int main() {
       if (p.in_block && count > 1) continue;
       set_threads(count);
       fmt::print("{};{}{};{};{};{};{};{:.2f}\n", p.use, p.transpose_a ? "T" : "N",
-                 p.transpose_b ? "T" : "N", p.m, p.n, p.k, count, gflops(p));
+                 p.transpose_b ? "T" : "N", p.m, p.n, p.k, count, gflops(p, count == 1));
     }
 }

@@ -1,8 +1,5 @@
 #pragma once
 
-#include <algorithm>
-
-#include "core/parallel.h"
 #include "core/shape.h"
 
 /// The seam between the library and what multiplies matrices. Two engines stand behind it, of which
@@ -37,11 +34,5 @@ void gemm(Index m, Index n, Index k, T alpha, Matrix<const T> a, Matrix<const T>
 template <class T>
 void parallel_gemm(Index m, Index n, Index k, T alpha, Matrix<const T> a, Matrix<const T> b, T beta,
                    Matrix<T> c);
-
-/// The m rows of a product in parts for threads to share. Fewer, taller parts keep more of B in the
-/// cache.
-inline Chunks row_chunks(Index m, Index cost) {
-  return partition(m, cost, std::max(m / 128, std::clamp<Index>(m / 32, 1, 8)));
-}
 
 }  // namespace qkv::kernels

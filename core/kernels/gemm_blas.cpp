@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "core/kernels/gemm.h"
+#include "core/parallel.h"
 
 /// Of OpenBLAS, which CMake finds without its header.
 extern "C" void openblas_set_num_threads(int count);
@@ -56,11 +57,13 @@ template <class T>
 void parallel_gemm(Index m, Index n, Index k, T alpha, Matrix<const T> a, Matrix<const T> b, T beta,
                    Matrix<T> c) {
   blas_size(std::max({n, k, a.stride, b.stride, c.stride}));  // threads must not throw
-  parallel_for(row_chunks(m, n * k / 8), [&](Index begin, Index end) {
-    gemm<T>(end - begin, n, k, alpha,
-            {a.data + begin * (a.transposed ? 1 : a.stride), a.stride, a.transposed}, b, beta,
-            {c.data + begin * c.stride, c.stride});
-  });
+  // Few parts, for each of which OpenBLAS packs B again.
+  parallel_for(partition(m, n * k / 8, std::clamp<Index>(m / 64, 1, 4)),
+               [&](Index begin, Index end) {
+                 gemm<T>(end - begin, n, k, alpha,
+                         {a.data + begin * (a.transposed ? 1 : a.stride), a.stride, a.transposed},
+                         b, beta, {c.data + begin * c.stride, c.stride});
+               });
 }
 
 template void gemm(Index, Index, Index, float, Matrix<const float>, Matrix<const float>, float,

@@ -334,7 +334,9 @@ void parallel_gemm(Index m, Index n, Index k, T alpha, Matrix<const T> a, Matrix
                  [&](Index begin, Index end) {
                    for (Index chunk = begin; chunk < end; ++chunk) panels.pack(chunk);
                  });
-    parallel_for(row_chunks(m, columns * depth / 8), [&](Index begin, Index end) {
+    // Fewer, taller pieces keep more of B in the cache.
+    const Index most = std::max(m / 128, std::clamp<Index>(m / 32, 1, 8));
+    parallel_for(partition(m, columns * depth / 8, most), [&](Index begin, Index end) {
       multiply_panels(end - begin, columns, depth, alpha, strided(a).from(begin, k0), panels,
                       k0 ? T{1} : beta, Matrix<T>{c.data + begin * c.stride + j0, c.stride});
     });
