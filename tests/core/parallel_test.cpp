@@ -93,7 +93,8 @@ TEST_CASE("what threads write is visible to the caller after parallel_for") {
   }
 }
 
-TEST_CASE("calls inside a call of parallel_for run each chunk once, on the threads of their callers") {
+TEST_CASE(
+    "calls inside a call of parallel_for run each chunk once, on the threads of their callers") {
   for (const int count : thread_counts) {
     const Threads scope(count);
     Calls calls(20 * 30);
