@@ -210,7 +210,7 @@ class Training(ProgramTest):
     def test_anomaly_detection_names_the_op_that_breaks_a_run(self):
         done = self.run_qkv("train", "tiny.toml", "--set", "optimizer.kind=sgd", "--set", "optimizer.lr=1e30", "--set",
                             "train.clip=0", "--set", "train.detect_anomaly=true", "--run", "hot", code=1)
-        self.assertRegex(done.stderr, r"\[\w+\] made (a NaN|an infinity) in its output of shape \(.*\), from inputs")
+        self.assertRegex(done.stderr, r"\[\w+\] produced (a NaN|an infinity) in its output of shape \(.*\), from inputs")
 
     def test_without_validation_data_the_last_checkpoint_is_the_best(self):
         done = self.run_qkv("train", "tiny.toml", "--run", "new", "--set", "task.valid=", "--set", "train.keep=9")
@@ -394,7 +394,7 @@ class BadInput(ProgramTest):
         self.assert_refused(["attend", "runs/tiny"], "--data")
         self.assert_refused(["embed", "runs/tiny", "money bank grows", "--layer", "1"], "--layer 1")
         (self.folder / "bad.tsv").write_text("money\t9\tmoney bank\n")
-        self.assert_refused(["attend", "runs/tiny", "--data", "bad.tsv"], "bad.tsv:1: ", "from 0 to 1, got 9")
+        self.assert_refused(["attend", "runs/tiny", "--data", "bad.tsv"], "bad.tsv:1: ", "less than the sentence's 2 words, got 9")
         self.assert_refused(["explain", "runs/tiny", "money bank grows", "--word", "pays"], "pays")
         self.assert_refused(["inspect", "runs/tiny", "head.wieght"], "head.wieght")
 
