@@ -71,7 +71,7 @@ std::vector<RunCheckpoint> checkpoints_of(const fs::path& run) {
   const RunFolder folder(run);
   std::map<std::int64_t, RunCheckpoint> by_step;
   const auto add = [&](const fs::path& file, const std::string& note) {
-    LoadedModel model = load_trained(file);
+    LoadedModel model = load_model(file);
     RunCheckpoint& checkpoint = by_step[model.step];
     checkpoint = {note, std::move(model)};
   };
