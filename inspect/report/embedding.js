@@ -23,7 +23,7 @@ function drawPoints(which, title) {
       .attr("fill", (_, i) => labelColour(labels.indexOf(points[i].label)))
       .append("title").text((_, i) => `${points[i].label}: ${points[i].tokens.join(" ")}`);
     const positions = new Set(now.map(p => `${p[0].toFixed(2)} ${p[1].toFixed(2)}`)).size;
-    if (places === 1 && now.length > 1)
+    if (positions === 1 && now.length > 1)
       svg.append("text").attr("x", x(now[0][0])).attr("y", y(now[0][1]) - 14).attr("fill", ink.ink)
         .attr("text-anchor", x(now[0][0]) < width / 3 ? "start" : x(now[0][0]) > width * 2 / 3 ? "end" : "middle")
         .text(`all ${now.length} uses, one vector`);

@@ -61,7 +61,7 @@ class Paths(ProgramTest):
             self.at(elsewhere, "predict", model, "money bank grows")
             done = qkv("eval", model, cwd=elsewhere)
             self.assertEqual(done.returncode, 2)
-            for part in (f"{model}: its data is gone", "test.tsv", "--data FILE"):
+            for part in (f"{model}: its data no longer exists", "test.tsv", "--data FILE"):
                 self.assertIn(part, done.stderr)
             self.assertEqual(done.stderr.count("\n"), 1)
         self.at(elsewhere, "report", "moved")
@@ -89,7 +89,7 @@ class Paths(ProgramTest):
         self.run_qkv("train", "drawn.toml", "--run", "drawn", "--set", "train.steps=2")
         self.assertEqual(self.json("eval", "drawn")["count"], 40)
         (self.folder / "all.tsv").unlink()
-        self.assert_refused(["eval", "drawn"], "drawn: the data that it was trained on is gone", "all.tsv", "--data FILE")
+        self.assert_refused(["eval", "drawn"], "drawn: its data no longer exists", "all.tsv", "--data FILE")
 
 
 class OwnData(ProgramTest):

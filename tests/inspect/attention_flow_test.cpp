@@ -60,8 +60,8 @@ TEST_CASE("the variance of scores leaves out what the mask hides") {
   HeadSteps head;
   head.scaled = scores;
   head.weights = matrix({0.5, 0.5, 0, 0.25, 0.25, 0.5, 0, 0, 0}, 3);
-  const AttentionStatistics at =
-      attention_statistics({.path = "attention", .scale = 1, .mask = mask, .heads = {head}}, 0);
+  const AttentionStatistics at = attention_statistics(
+      {.path = "attention", .cross = false, .scale = 1, .mask = mask, .heads = {head}}, 0);
   CHECK(at.score_variance == doctest::Approx((1 + 2 + 0) / 3.0));
   CHECK(at.first == doctest::Approx(0.75 / 3));
 }
