@@ -4,8 +4,8 @@
 
 #include <cmath>
 
-#include "tests/support/errors.h"
 #include "inspect/weight_statistics.h"
+#include "tests/support/errors.h"
 
 using namespace qkv;
 
