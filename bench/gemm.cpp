@@ -61,7 +61,7 @@ double gflops(const Product& p, bool one_call) {
   const std::vector<float> a(size(p.m, p.k), 0.5F), b(size(p.k, p.n), 0.25F);
   std::vector<float> c(size(p.m, p.n));
   const auto multiply = [&] {
-    (p.in_block
+    (p.in_block || one_call
          ? kernels::gemm<float>
          : kernels::parallel_gemm<float>)(p.m, p.n, p.k, 1,
                                           {a.data(), p.transpose_a ? p.m : p.k, p.transpose_a},
