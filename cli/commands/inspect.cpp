@@ -181,6 +181,7 @@ Document inspect(const InspectOptions& options) {
   if (!options.diff.empty()) return changes_since(trained, options);
   const auto chosen = chosen_parameters(trained, options);
   std::vector<Shown> shown;
+  shown.reserve(chosen.size());
   for (const auto& [path, parameter] : chosen)
     shown.push_back({path, parameter->value(), statistics(parameter->value())});
   return options.parameter.empty() ? overview(trained, shown, head_spectra(*trained.network))
