@@ -45,7 +45,7 @@ def bank():
 
 
 def general():
-    static = trained("static", "skip-gram", steps=200)
+    static = trained("static", "skip-gram")
     assert passes(static)
     subprocess.run([PROGRAM, "embed", "runs/static-compare/skip-gram", "--word2vec", "runs/word2vec.txt"], check=True)
     static, learned = trained("general", "word2vec, static", "word2vec, learned attention",

@@ -98,7 +98,28 @@ double lenient(const Number& number) {
                                  static_cast<double>(number.format().unit);
 }
 
+/// Whether a value is far from what a type cannot hold. PyTorch is no reference beyond: its kernels
+/// square divisors, skip infinite weights over padding, lose NaN in maxima, cancel digits of 1e4.
+bool ordinary(Real value) {
+  return value == 0 || (std::fabs(value) >= 1e-6L && std::fabs(value) <= 1e3L);
+}
+
+bool ordinary(std::span<const Number> numbers) {
+  return std::ranges::all_of(numbers, [](const Number& x) { return ordinary(x.value); });
+}
+
+bool ordinary(const Case& sample) {
+  for (const Input& input : sample.inputs)
+    if (!std::ranges::all_of(input.values, [](double v) { return ordinary(Real{v}); }))
+      return false;
+  const Expected expected = expected_of(sample, DType::float32);
+  return ordinary(expected.output) &&
+         std::ranges::all_of(expected.gradients,
+                             [](const auto& gradient) { return ordinary(gradient); });
+}
+
 std::optional<Failure> compared_with(const TorchSide& torch, const Case& sample) {
+  if (!ordinary(sample)) return {};
   const auto answers = torch.evaluate(sample);
   for (std::size_t i = 0; i < answers.size(); ++i) {
     const DType dtype = i ? DType::float64 : DType::float32;

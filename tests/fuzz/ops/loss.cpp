@@ -30,7 +30,9 @@ struct CrossEntropy {
   static Scalar share(Real weight, bool is_target, Index classes, double smoothing, DType dtype) {
     const auto known = [=](Real v) { return Scalar{constant(v, dtype)}; };
     const Scalar kept = known(smoothing), spread = kept / known(static_cast<Real>(classes));
-    return known(weight) * (is_target ? spread + (known(1) - kept) : spread);
+    Scalar result = known(weight) * (is_target ? spread + (known(1) - kept) : spread);
+    if (smoothing > 0) result.number.loosen(result.value());  // exact in this order alone
+    return result;
   }
 
   Array operator()(const Array& x) const {
@@ -38,30 +40,28 @@ struct CrossEntropy {
     const DType dtype = dtype_in({x});
     std::vector<Scalar> losses, rows(static_cast<std::size_t>(targets.size()), zero(dtype));
     Real total = 0;
+    const auto weight = [&](Index c) {
+      return weights.empty() ? 1 : Real{weights[static_cast<std::size_t>(c)]};
+    };
     for (Index r = 0; r < targets.size(); ++r) {
       const Index target = targets.data()[static_cast<std::size_t>(r)];
+      const auto logits = row(x, r, classes);
+      const auto first = losses.size();
       if (target < 0 || target == ignored) {
         // A derivative of 0, of which an infinite one before makes NaN.
         const Number none{0, 0, dtype, false};
-        for (const Scalar& logit : row(x, r, classes))
-          losses.push_back(function_of(none, {{logit, none}}));
-        continue;
+        for (const Scalar& logit : logits) losses.push_back(function_of(none, {{logit, none}}));
+      } else {
+        const Scalar max = shift_of(logits, dtype), total_log = log_total(logits, max, dtype);
+        for (Index c = 0; c < classes; ++c) {
+          const Scalar part = share(weight(c), c == target, classes, smoothing, dtype);
+          if (part.value() == 0) continue;
+          const Scalar loss = total_log - (logits[static_cast<std::size_t>(c)] - max);
+          losses.push_back(part.value() == 1 ? loss : part * loss);
+        }
+        total += weight(target);
       }
-      const auto logits = row(x, r, classes);
-      const Scalar max = shift_of(logits, dtype), total_log = log_total(logits, max, dtype);
-      const auto weight = [&](Index c) {
-        return weights.empty() ? 1 : Real{weights[static_cast<std::size_t>(c)]};
-      };
-      const auto first = losses.size();
-      for (Index c = 0; c < classes; ++c) {
-        const Scalar part = share(weight(c), c == target, classes, smoothing, dtype);
-        if (part.value() == 0) continue;
-        const Scalar loss = total_log - (logits[static_cast<std::size_t>(c)] - max);
-        losses.push_back(part.value() == 1 ? loss : part * loss);
-      }
-      total += weight(target);
-      if (reduction == Reduction::none)
-        rows[static_cast<std::size_t>(r)] = sum(std::span(losses).subspan(first), dtype);
+      rows[static_cast<std::size_t>(r)] = sum(std::span(losses).subspan(first), dtype);
     }
     if (reduction == Reduction::none) return {targets.shape(), rows};
     if (reduction == Reduction::sum) return {{}, {sum(losses, dtype)}};
