@@ -1,6 +1,5 @@
 #include "train/run.h"
 
-
 namespace qkv {
 namespace {
 

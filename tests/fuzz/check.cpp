@@ -94,7 +94,7 @@ std::optional<Failure> check(const Case& sample, DType dtype) {
 double lenient(const Number& number) {
   const double largest =
       number.finite() ? std::max(1.0, static_cast<double>(std::fabs(number.value))) : 1;
-  return 64 * number.error + (number.dtype == DType::float32 ? 1e-4 : 1e-8) * largest /
+  return 64 * number.error + (number.dtype == DType::float32 ? 1e-3 : 1e-8) * largest /
                                  static_cast<double>(number.format().unit);
 }
 

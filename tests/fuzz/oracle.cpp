@@ -174,6 +174,13 @@ Scalar either(Number chosen, std::span<const Scalar> candidates) {
   return tape ? tape->record(chosen) : Scalar{chosen};
 }
 
+Scalar unchanging(const Number& number, std::span<const Scalar> operands) {
+  Tape* tape = nullptr;
+  for (const Scalar& x : operands)
+    if (x.tape) (tape = x.tape)->link(x, Number{0, 0, number.dtype, false});
+  return tape ? tape->record(number) : Scalar{number};
+}
+
 Scalar largest(std::span<const Scalar> terms, bool smallest) {
   const auto sign = [=](const Scalar& x) { return smallest ? -x.number : x.number; };
   std::size_t best = 0;
@@ -207,8 +214,7 @@ std::vector<Scalar> softmax(std::span<const Scalar> x, DType dtype) {
   const Scalar shift = shift_of(x, dtype);
   std::vector<Scalar> y(x.size(), Scalar{Number{0, 0, dtype, shift.number.unsure}});
   if (shift.value() == -std::numeric_limits<Real>::infinity()) {
-    const Number none{0, 0, dtype, false};
-    for (std::size_t i = 0; i < x.size(); ++i) y[i] = function_of(y[i].number, {{x[i], none}});
+    for (Scalar& s : y) s = unchanging(s.number, x);
     return y;
   }
   for (std::size_t i = 0; i < x.size(); ++i) y[i] = exp(x[i] - shift);

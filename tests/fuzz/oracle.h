@@ -93,6 +93,9 @@ Scalar sum(std::span<const Scalar> terms, DType dtype);
 Scalar dot(std::span<const Scalar> a, std::span<const Scalar> b, DType dtype);
 /// The sum divided by a count, with no overflow in between.
 Scalar mean(std::span<const Scalar> terms, Real count, DType dtype);
+/// A number whose derivative by each operand is 0, of which an infinite gradient from above may
+/// make NaN.
+Scalar unchanging(const Number& number, std::span<const Scalar> operands);
 /// One of the candidates, whose errors leave open which.
 Scalar either(Number chosen, std::span<const Scalar> candidates);
 /// The largest, or the smallest, of the scalars.

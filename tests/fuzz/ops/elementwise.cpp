@@ -108,13 +108,14 @@ Scalar gelu_exact_of(const Scalar& x) {
   const Real v = x.value(), share = std::erfc(-v / std::numbers::sqrt2_v<Real>) / 2;
   const Real density =
       std::exp(-v * v / 2) * std::numbers::inv_sqrtpi_v<Real> / std::numbers::sqrt2_v<Real>;
-  const bool unsure = x.number.unsure || (std::isinf(v) && v < 0);
+  const bool infinite = std::isinf(v) || x.number.over();
+  const bool unsure = x.number.unsure || (infinite && v < 0);
   const Real size = std::min<Real>(std::fabs(v), 1e30L);
   // The argument of erfc is rounded, which its tail magnifies; PyTorch's 1 + erf cancels there.
   const Number y = rounded(v * share, times(x.number.error, 2) + 4 * size, x.dtype(), unsure);
   const Number derivative =
       rounded(share + v * density, 8 * (1 + size * std::exp(-v * v / 4)) + 2 * x.number.error,
-              x.dtype(), unsure || !x.number.finite() || x.number.over());
+              x.dtype(), unsure || infinite || std::isnan(v));
   return function_of(y, {{x, derivative}});
 }
 

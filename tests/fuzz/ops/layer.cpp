@@ -513,8 +513,8 @@ void draw_rotary(Builder& b) {
   const Index time = b.size(17);
   const std::size_t x = b.like({b.size(5), time, turn.heads * turn.part});
   b.add("rotary", {x},
-        {fmt::format("rotary($0, {}, rotary_cos_sin({}, {}, {}, dtype))", turn.heads, time, turn.part,
-                     turn.first),
+        {fmt::format("rotary($0, {}, rotary_cos_sin({}, {}, {}, dtype))", turn.heads, time,
+                     turn.part, turn.first),
          [=](const In& in) {
            return rotary(in[0], turn.heads,
                          rotary_cos_sin(time, turn.part, turn.first, in[0].dtype()));

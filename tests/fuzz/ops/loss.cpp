@@ -48,16 +48,16 @@ struct CrossEntropy {
       const auto logits = row(x, r, classes);
       const auto first = losses.size();
       if (target < 0 || target == ignored) {
-        // A derivative of 0, of which an infinite one before makes NaN.
-        const Number none{0, 0, dtype, false};
-        for (const Scalar& logit : logits) losses.push_back(function_of(none, {{logit, none}}));
+        losses.push_back(unchanging({0, 0, dtype, false}, logits));
       } else {
         const Scalar max = shift_of(logits, dtype), total_log = log_total(logits, max, dtype);
         for (Index c = 0; c < classes; ++c) {
           const Scalar part = share(weight(c), c == target, classes, smoothing, dtype);
-          if (part.value() == 0) continue;
-          const Scalar loss = total_log - (logits[static_cast<std::size_t>(c)] - max);
-          losses.push_back(part.value() == 1 ? loss : part * loss);
+          const Scalar& logit = logits[static_cast<std::size_t>(c)];
+          const Scalar loss = total_log - (logit - max);
+          losses.push_back(part.value() == 0   ? unchanging({0, 0, dtype, false}, logits)
+                           : part.value() == 1 ? loss
+                                               : part * loss);
         }
         total += weight(target);
       }
