@@ -71,7 +71,7 @@ Run restore_run(const Config& config, const Checkpoint& checkpoint,
   try {
     auto state = checkpoint.optimizer;
     restore_average(run, state);
-    run.optimizer->load_state(run.parameters, std::move(state));
+    run.optimizer->load_state(run.parameters, state);
   } catch (const ValueError& error) {
     throw CheckpointError(fmt::format("{}: {}", file.string(), error.what()));
   }

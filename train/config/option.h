@@ -122,6 +122,7 @@ std::string help_of(std::string_view help, const Rows& rows) {
 template <class E, class Rows>
 Option kind_option(std::string_view key, E& member, const Rows& rows, std::string_view help) {
   std::vector<std::string_view> names;
+  names.reserve(std::size(rows));
   for (const auto& row : rows) names.push_back(row.name);
   return choice_option(
       key, std::move(names), [&member](std::size_t i) { member = static_cast<E>(i); },
