@@ -5,7 +5,7 @@
 namespace qkv::fuzz {
 namespace {
 
-/// The oracle's optimizer, for one element: its formulas with numbers of the type under test.
+/// The oracle's optimizer, for one element: its formulas with values of the type under test.
 class Stepper {
  public:
   Stepper(const OptimizerOptions& options, const Number& value)

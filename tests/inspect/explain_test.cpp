@@ -45,7 +45,7 @@ TEST_CASE("each step of a head follows from the one before") {
   }
 }
 
-TEST_CASE("an explanation ends in the very numbers that the task predicts") {
+TEST_CASE("an explanation ends in the very values that the task predicts") {
   Run run = small_run(AttentionKind::learned);
   const Explanation explanation = explained(run);
   const Prediction prediction = run.task->predict(*run.network, "money bank grows").front();

@@ -118,7 +118,7 @@ TEST_CASE("an intervention keeps the weights that it does not touch") {
   }
 }
 
-TEST_CASE("shuffled queries are the same numbers in another order, the same each time") {
+TEST_CASE("shuffled queries are the same values in another order, the same each time") {
   const Run run = small_run();
   auto before = weight(*run.network, queries).values();
   auto after = weight(*intervened(run, Intervention::shuffled_queries).network, queries).values();

@@ -8,7 +8,7 @@
 
 using namespace qkv;
 
-TEST_CASE("statistics of a few numbers are those of a textbook") {
+TEST_CASE("statistics of a few values are those of a textbook") {
   const Statistics s = statistics(Tensor::from({0, 1, 2, 5}, {4}));
   CHECK(s.norm == doctest::Approx(std::sqrt(30)));
   CHECK(s.mean == 2);

@@ -26,7 +26,7 @@ def rows_below(lengths, x):
 
 
 def rotary(x, heads, first=0):
-    """Each head's numbers i and i + half are a complex number, turned by position / 10000^(i / half)."""
+    """Each head's elements i and i + half are a complex number, turned by position / 10000^(i / half)."""
     parts = x.unflatten(-1, (heads, 2, -1))
     half = parts.shape[-1]
     position, frequency = first + torch.arange(x.shape[1]).double(), 10000**(torch.arange(half).double() / half)

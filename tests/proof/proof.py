@@ -48,7 +48,7 @@ def largest(values):
 
 
 def difference(actual, expected, scale=None):
-    """NaN and infinity where the shapes or the numbers' kinds differ."""
+    """NaN and infinity where the shapes or the kinds of values differ."""
     if actual.shape != expected.shape or actual.dtype != expected.dtype:
         return math.inf
     if not actual.numel():

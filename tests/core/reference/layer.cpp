@@ -12,7 +12,7 @@ namespace {
 /// As in the table of samples.
 const Random random(7, Purpose::testing);
 
-/// 0 for a dropped element, which element `index` of the random numbers decides, else
+/// 0 for a dropped element, which element `index` of the random stream decides, else
 /// 1 / (1 - probability).
 double dropout_factor(double probability, std::size_t index) {
   return random.uniform(index) < probability ? 0 : 1 / (1 - probability);
