@@ -23,6 +23,7 @@ struct Expected {
   Shape shape;
   std::vector<Number> output;
   std::vector<std::vector<Number>> gradients;
+  bool ordinary = false;  ///< neither values nor derivatives on the way are extreme
 };
 Expected expected_of(const Case& sample, DType dtype);
 

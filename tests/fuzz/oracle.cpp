@@ -11,6 +11,10 @@ Scalar Tape::record(const Number& number) {
   return linked() ? variable(number) : Scalar{number};
 }
 
+bool Tape::has_infinite_derivative() const {
+  return std::ranges::any_of(edges_, [](const Edge& edge) { return !edge.derivative.finite(); });
+}
+
 std::vector<Number> Tape::derivatives(std::span<const Scalar> outputs,
                                       std::span<const double> weights, DType dtype) const {
   const std::size_t count = ends_.size() - 1;

@@ -37,6 +37,7 @@ class Tape {
   void link(const Scalar& x, const Number& derivative) {
     if (x.tape) edges_.push_back({x.position, derivative});
   }
+  bool has_infinite_derivative() const;
   bool linked() const { return edges_.size() > ends_.back(); }
 
   /// Derivatives of sum(weights outputs) by every variable recorded so far.
