@@ -188,7 +188,8 @@ TEST_CASE("where only what came before counts, later tokens change nothing earli
     const Index from = time / 2;  // tokens from here on are others
     auto others = ids;
     for (std::size_t i = 0; i < others.size(); ++i)
-      if (static_cast<Index>(i) % time >= from) others[i] = (others[i] + 1) % vocabulary;
+      if (static_cast<Index>(i) % time >= from)
+        others[i] = static_cast<std::int32_t>((others[i] + 1) % vocabulary);
     const Indices given(ids, {batch, time}), of(lengths, {batch});
     Context context;
     const auto read = [&](const std::vector<std::int32_t>& changed) {
