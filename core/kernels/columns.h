@@ -78,9 +78,9 @@ void softmax_columns(const Columns<T>& x, T* max, T* sum) {
 }
 
 /// Softmax backward with recomputed weights w: overwrites the scores `x` by w and `d`, the gradient
-/// of the weights, by the gradient of the scores, w (d - sum(d w)).
+/// of the weights, by the gradient of the scores before they were scaled, scale w (d - sum(d w)).
 template <class T>
-void softmax_columns_backward(const Columns<T>& x, T* d, const T* max, const T* sum) {
+void softmax_columns_backward(const Columns<T>& x, T* d, const T* max, const T* sum, T scale) {
   for (Index c = 0; c < x.columns; c += width<T>) {
     const Vector<T> most = load(max + c), total = load(sum + c);
     const Vector<T> factor = total == 0 ? Vector<T>{} : 1 / total;
@@ -92,7 +92,7 @@ void softmax_columns_backward(const Columns<T>& x, T* d, const T* max, const T* 
     });
     x.for_each(c, [&](const T* at, auto visible) {
       T* to = d + (at - x.data);
-      store<T>(to, visible(load(at) * (load(to) - dots), 0));
+      store<T>(to, visible(load(at) * (load(to) - dots) * scale, 0));
     });
     x.clear_rest(c, x.data);
     x.clear_rest(c, d);

@@ -314,14 +314,15 @@ void backward_block(const Layout& at, const Block& block, const Backward<T>& b, 
   std::copy_n(saved, block.columns(), now.max.data());
   std::copy_n(saved + at.first_query(at.problems()), block.columns(), now.sum.data());
   kernels::softmax_columns_backward(now.columns(block, weights), ds.data(), now.max.data(),
-                                    now.sum.data());
+                                    now.sum.data(), b.dbias ? T{1} : scale);
   if (dropout > 0) multiply(dropped.data(), weights.data(), size);
   const Scores<T>& applied = dropout > 0 ? dropped : weights;
-  if (b.dbias)
+  // dS is scaled before the products, which may overflow; the bias is added to scaled scores.
+  if (b.dbias) {
     for_each_tile<T>(
         at, block, [&](const Tile& tile) { store_bias_gradient(at, tile, ds.of(tile), b.dbias); });
-  // Before the products, which may overflow: scale dS.
-  for (T& score : std::span(ds.data(), static_cast<std::size_t>(size))) score *= scale;
+    for (T& score : std::span(ds.data(), static_cast<std::size_t>(size))) score *= scale;
+  }
   for_each_tile<T>(at, block, [&](const Tile& tile) {
     const Head<T> head(at, tile.problem);
     // Keys that are hidden from the tiles before, and all queries that attend to them.
