@@ -16,22 +16,26 @@ if(QKV_PROGRAM OR QKV_GEMM STREQUAL blas)
   target_link_libraries(qkv_xtensor INTERFACE ${BLAS_LIBRARIES})
 endif()
 
+# Checkpoints need these two, so the program does; the library goes without where they are not installed.
+set(QKV_STORAGE ON)
+if(QKV_PROGRAM)
+  set(needed REQUIRED)
+endif()
+find_package(HDF5 ${needed} COMPONENTS C)
+find_path(XXHASH_INCLUDE_DIR xxhash.h ${needed})
+find_library(XXHASH_LIBRARY xxhash ${needed})
+if(HDF5_FOUND AND XXHASH_INCLUDE_DIR AND XXHASH_LIBRARY)
+  add_library(qkv_xxhash INTERFACE)
+  target_include_directories(qkv_xxhash SYSTEM INTERFACE ${XXHASH_INCLUDE_DIR})
+  target_link_libraries(qkv_xxhash INTERFACE ${XXHASH_LIBRARY})
+else()
+  set(QKV_STORAGE OFF)
+endif()
+
 # What only the program needs.
 if(QKV_PROGRAM)
-  find_package(HDF5 REQUIRED COMPONENTS C)
   find_package(tomlplusplus REQUIRED)
   find_package(CLI11 REQUIRED)
   # D3 for report pages (Debian's node-d3).
   find_file(QKV_D3 d3.min.js PATHS /usr/share/nodejs/d3/dist /usr/share/javascript/d3 REQUIRED NO_DEFAULT_PATH)
-  find_path(XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
-  find_library(XXHASH_LIBRARY xxhash REQUIRED)
-
-  add_library(qkv_hdf5 INTERFACE)
-  target_include_directories(qkv_hdf5 SYSTEM INTERFACE ${HDF5_C_INCLUDE_DIRS})
-  target_compile_definitions(qkv_hdf5 INTERFACE ${HDF5_C_DEFINITIONS})
-  target_link_libraries(qkv_hdf5 INTERFACE ${HDF5_C_LIBRARIES})
-
-  add_library(qkv_xxhash INTERFACE)
-  target_include_directories(qkv_xxhash SYSTEM INTERFACE ${XXHASH_INCLUDE_DIR})
-  target_link_libraries(qkv_xxhash INTERFACE ${XXHASH_LIBRARY})
 endif()

@@ -65,11 +65,16 @@ function(qkv_library name)
   qkv_use_precompiled_headers(qkv_${name})
 endfunction()
 
-# For what runs once rather than at each step: little optimisation, and eight sources a compilation, which then parses
-# their headers once. `-DCMAKE_UNITY_BUILD=OFF` compiles each source alone, as clang-tidy needs it.
-function(qkv_compile_quickly target)
-  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+# Eight sources a compilation, which then parses their headers once. `-DCMAKE_UNITY_BUILD=OFF` compiles each source alone,
+# as clang-tidy needs it.
+function(qkv_compile_in_batches target)
   if(NOT DEFINED CMAKE_UNITY_BUILD)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
   endif()
+endfunction()
+
+# For what runs once rather than at each step: little optimisation, too.
+function(qkv_compile_quickly target)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+  qkv_compile_in_batches(${target})
 endfunction()

@@ -1,5 +1,7 @@
 #include "core/parameter.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 namespace qkv {
@@ -40,6 +42,31 @@ std::vector<NamedParameter> parameters(Module& module) {
   } collector;
   module.visit(collector);
   return std::move(collector.found);
+}
+
+std::map<std::string, Tensor> state_of(Module& module) {
+  std::map<std::string, Tensor> state;
+  for (const auto& [path, parameter] : parameters(module))
+    state[path] = parameter->value().detach();
+  return state;
+}
+
+void load_state(Module& module, const std::map<std::string, Tensor>& state) {
+  std::vector<std::string> wrong;
+  auto unexpected = state;
+  const auto expected = parameters(module);
+  for (const auto& [path, parameter] : expected) {
+    const auto found = unexpected.extract(path);
+    if (!found)
+      wrong.push_back(path + " is missing");
+    else if (found.mapped().shape() != parameter->shape())
+      wrong.push_back(fmt::format("{} has shape {} instead of {}", path, found.mapped().shape(),
+                                  parameter->shape()));
+  }
+  for (const auto& [path, value] : unexpected) wrong.push_back(path + " is not a parameter of it");
+  require<ValueError>(wrong.empty(), "[load_state] {}", fmt::to_string(fmt::join(wrong, "; ")));
+  for (const auto& [path, parameter] : expected)
+    parameter->assign(state.at(path).to(parameter->value().dtype()));
 }
 
 Index parameter_count(Module& module) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -136,6 +137,13 @@ std::vector<std::pair<std::string, M*>> modules(Module& root) {
   root.visit(collector);
   return std::move(collector.found);
 }
+
+/// The values of all parameters by path: what a checkpoint stores of a model.
+std::map<std::string, Tensor> state_of(Module& module);
+/// Gives every parameter its value in `state`, in the parameter's dtype. Throws ValueError naming
+/// each parameter that is missing or of another shape and each value that belongs to none, and
+/// changes nothing then.
+void load_state(Module& module, const std::map<std::string, Tensor>& state);
 
 /// Number of trainable elements.
 Index parameter_count(Module& module);

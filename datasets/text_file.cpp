@@ -1,10 +1,9 @@
 #include "datasets/text_file.h"
 
-#include <cerrno>
-#include <fstream>
 #include <system_error>
 
 #include "core/error.h"
+#include "core/open_file.h"
 #include "datasets/text.h"
 
 namespace qkv {
@@ -14,13 +13,8 @@ constexpr std::uintmax_t max_bytes = std::uintmax_t{1} << 30;
 constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
 
 std::ifstream opened(const std::filesystem::path& path) {
+  std::ifstream file = open_file(path);
   std::error_code error;
-  require<UserError>(!std::filesystem::is_directory(path, error), "{}: is a folder, not a file",
-                     path.string());
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  require<UserError>(file.is_open(), "{}: cannot be read: {}", path.string(),
-                     std::generic_category().message(errno));
   const std::uintmax_t size = std::filesystem::file_size(path, error);
   require<UserError>(error || size <= max_bytes, "{}: holds {} bytes; at most {} can be read",
                      path.string(), size, max_bytes);

@@ -3,14 +3,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <cmath>
-#include <fstream>
 #include <string_view>
-#include <system_error>
 #include <unordered_map>
 #include <vector>
+
+#include "core/open_file.h"
 
 namespace qkv {
 namespace {
@@ -45,17 +44,6 @@ bool is_header(const std::vector<std::string_view>& fields) {
   return fields.size() == 2 && is_digits(fields[0]) && is_digits(fields[1]);
 }
 
-std::ifstream opened(const std::filesystem::path& path) {
-  std::error_code error;
-  require<UserError>(!std::filesystem::is_directory(path, error), "{}: is a folder, not a file",
-                     path.string());
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  require<UserError>(file.is_open(), "{}: cannot be read: {}", path.string(),
-                     std::generic_category().message(errno));
-  return file;
-}
-
 /// Rows by token, without those of special tokens.
 std::unordered_map<std::string_view, std::size_t> rows_of(std::span<const std::string> tokens) {
   std::unordered_map<std::string_view, std::size_t> rows;
@@ -75,7 +63,7 @@ void load_vectors(const std::filesystem::path& file, std::span<const std::string
   auto values = table.value().values();
   auto rows = rows_of(tokens);
   const auto wanted = rows.size();
-  std::ifstream stream = opened(file);
+  std::ifstream stream = open_file(file);
   std::size_t number = 0;
   for (std::string line; std::getline(stream, line);) {
     const bool first = ++number == 1;

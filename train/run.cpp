@@ -37,12 +37,7 @@ constexpr std::string_view live = "live.";
 /// Moves the parameters themselves out of the optimizer state of a checkpoint whose model is their
 /// average. Throws ValueError.
 void restore_average(Run& run, std::map<std::string, Tensor>& state) {
-  if (run.average) {
-    std::map<std::string, Tensor> averages;
-    for (const auto& [path, parameter] : run.parameters)
-      averages[path] = parameter->value().detach();
-    run.average->load(std::move(averages));
-  }
+  if (run.average) run.average->load(state_of(*run.network));
   for (const auto& [path, parameter] : run.parameters) {
     const auto found = state.find(std::string(live) + path);
     if (found == state.end()) continue;
@@ -94,8 +89,7 @@ Checkpoint checkpoint_of(const Run& run, const std::filesystem::path& folder) {
   Checkpoint checkpoint;
   checkpoint.step = run.step;
   checkpoint.config = to_toml(folder.empty() ? run.config : portable(run.config, folder));
-  for (const auto& [path, parameter] : run.parameters)
-    checkpoint.model[path] = parameter->value().detach();
+  checkpoint.model = state_of(*run.network);
   checkpoint.optimizer = run.optimizer->state();
   if (run.average) {
     for (const auto& [path, value] : checkpoint.model)
@@ -113,23 +107,12 @@ Checkpoint checkpoint_of(const Run& run, const std::filesystem::path& folder) {
 
 void load_parameters(Network& network, const Checkpoint& checkpoint,
                      const std::filesystem::path& file) {
-  std::string wrong;
-  auto unexpected = checkpoint.model;
-  const auto expected = parameters(network);
-  for (const auto& [path, parameter] : expected) {
-    const auto found = checkpoint.model.find(path);
-    if (found == checkpoint.model.end())
-      wrong += fmt::format("; {} is missing", path);
-    else if (found->second.shape() != parameter->shape())
-      wrong += fmt::format("; {} has shape {} instead of {}", path, found->second.shape(),
-                           parameter->shape());
-    unexpected.erase(path);
+  try {
+    load_state(network, checkpoint.model);
+  } catch (const ValueError& error) {
+    throw CheckpointError(fmt::format("{}: does not hold the model that its config describes: {}",
+                                      file.string(), error.what()));
   }
-  for (const auto& [path, value] : unexpected)
-    wrong += fmt::format("; {} is not a parameter of it", path);
-  require<CheckpointError>(wrong.empty(), "{}: does not hold the model that its config describes{}",
-                           file.string(), wrong);
-  for (const auto& [path, parameter] : expected) parameter->assign(checkpoint.model.at(path));
 }
 
 Config config_of(const Checkpoint& checkpoint, const std::filesystem::path& file) {

@@ -35,11 +35,13 @@ with tempfile.TemporaryDirectory() as folder:
     programs = built(folder / "package", f"-DCMAKE_PREFIX_PATH={prefix}")
     assert run(programs / "xor").startswith("loss 0.0")
     assert run(programs / "softsign") == "gradient right\n"
+    assert run(programs / "resume", cwd=folder) == "resumed exactly\n"
 
     package, = prefix.glob("**/pkgconfig")
-    flags = run("pkg-config", "--cflags", "--libs", "qkv", env={**os.environ, "PKG_CONFIG_PATH": str(package)}).split()
-    run(compiler, source / "xor.cpp", "-o", folder / "xor-by-pkg-config", *flags)
-    assert run(folder / "xor-by-pkg-config").startswith("loss 0.0")
+    for program, name in ("xor", "qkv"), ("resume", "qkv-storage"):
+        flags = run("pkg-config", "--cflags", "--libs", name, env={**os.environ, "PKG_CONFIG_PATH": str(package)}).split()
+        run(compiler, source / f"{program}.cpp", "-o", folder / f"{program}-by-pkg-config", *flags)
+        assert run(folder / f"{program}-by-pkg-config", cwd=folder).startswith(("loss 0.0", "resumed exactly"))
 
     # The library needs none of what only the program needs. Configuring shows it, and one source that its headers serve;
     # building it all again would not show more.

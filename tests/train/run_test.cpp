@@ -48,7 +48,7 @@ TEST_CASE("a checkpoint of another model is refused with every difference") {
   const Run other = start_run(wider);
   const std::string error =
       error_of<CheckpointError>([&] { load_parameters(*other.network, checkpoint, "c.h5"); });
-  CHECK(error.starts_with("c.h5: does not hold the model that its config describes; "));
+  CHECK(error.starts_with("c.h5: does not hold the model that its config describes: "));
   CHECK(error.find("head.weight has shape (2, 8) instead of (2, 16)") != error.npos);
   CHECK(error.find("encoder.layers.0.attention.w_q.weight is not a parameter of it") != error.npos);
 }

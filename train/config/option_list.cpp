@@ -239,6 +239,35 @@ Options train_options(TrainOptions& train) {
   };
 }
 
+/// The tasks for which `suits` holds: `"translate" or "language-model"`.
+std::string tasks_with(bool (*suits)(const TaskTraits&)) {
+  std::string names;
+  for (const TaskRow& row : task_kinds())
+    if (suits(row.traits)) names += fmt::format("{}\"{}\"", names.empty() ? "" : " or ", row.name);
+  return names;
+}
+
+/// What the task cannot work with.
+std::optional<Conflict> task_conflict(const Config& config) {
+  const TaskRow& task = row_of(task_kinds(), config.task.kind);
+  for (const TaskRow& other : task_kinds())
+    if (other.traits.format == config.task.format && other.value != task.value)
+      return Conflict{{"task.format", "task.kind"},
+                      fmt::format("task.format \"{}\" needs task.kind = \"{}\"",
+                                  row_of(data_formats, config.task.format).name, other.name)};
+  if (auto conflict = task.conflict(config)) return conflict;
+  if (task.traits.has_source_and_target != (config.model.kind == ModelKind::encoder_decoder))
+    return Conflict{
+        {"model.kind", "task.kind"},
+        fmt::format("task.kind {} and model.kind \"encoder-decoder\" need each other",
+                    tasks_with([](const TaskTraits& t) { return t.has_source_and_target; }))};
+  if (config.model.tied && !task.traits.predicts_words)
+    return Conflict{{"model.tied", "task.kind"},
+                    fmt::format("model.tied needs a task whose outputs are words: {}",
+                                tasks_with([](const TaskTraits& t) { return t.predicts_words; }))};
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::vector<Option> options_of(Config& config) {
@@ -257,23 +286,10 @@ std::optional<Conflict> find_conflict(const Config& config) {
     return Conflict{{}, "name is missing; a run needs one, as in name = \"bank\""};
   if (task.format == DataFormat::files && task.train.empty() && task.data.empty())
     return Conflict{{"task.train", "task.format"}, "task.train must name the training file"};
-  if (task.format == DataFormat::generated && task.kind != TaskKind::language_model)
-    return Conflict{{"task.format", "task.kind"},
-                    "task.format \"generated\" needs task.kind = \"language-model\""};
-  if (auto conflict = row_of(task_kinds(), task.kind).conflict(config)) return conflict;
+  if (auto conflict = task_conflict(config)) return conflict;
   if (model.embedding == EmbeddingKind::one_hot && !model.embedding_file.empty())
     return Conflict{{"model.embedding_file", "model.embedding"},
                     "model.embedding \"one-hot\" takes no model.embedding_file"};
-  if ((task.kind == TaskKind::translate) != (model.kind == ModelKind::encoder_decoder))
-    return Conflict{{"model.kind", "task.kind"},
-                    "task.kind \"translate\" and model.kind \"encoder-decoder\" need each other"};
-  if (model.tied && task.kind != TaskKind::language_model && task.kind != TaskKind::translate)
-    return Conflict{
-        {"model.tied", "task.kind"},
-        "model.tied needs a task whose outputs are words: \"language-model\" or \"translate\""};
-  if (task.format == DataFormat::coarsewsd && task.kind != TaskKind::word_sense)
-    return Conflict{{"task.format", "task.kind"},
-                    "task.format \"coarsewsd\" needs task.kind = \"word-sense\""};
   if (task.format == DataFormat::coarsewsd && task.data.empty())
     return Conflict{{"task.data", "task.format"},
                     "task.data must name a folder when task.format is \"coarsewsd\""};

@@ -14,6 +14,13 @@ namespace qkv {
 
 class Task;
 
+/// The options that a task goes with.
+struct TaskTraits {
+  bool predicts_words = false;            ///< the output layer's rows are words: `model.tied`
+  bool has_source_and_target = false;     ///< needs an encoder-decoder, which no other task takes
+  std::optional<DataFormat> format = {};  ///< of its data alone, besides `DataFormat::files`
+};
+
 /// A kind of task: its name in configurations, what it is, its constructors and what it needs.
 struct TaskRow {
   using Vocabularies = std::map<std::string, std::vector<std::string>>;
@@ -22,7 +29,8 @@ struct TaskRow {
   std::string_view name, help;
   std::unique_ptr<Task> (*make)(const Config& config);
   std::unique_ptr<Task> (*restore)(const Config& config, const Vocabularies& vocabularies);
-  /// Options that the task cannot work with.
+  TaskTraits traits;
+  /// Options that the task cannot work with, apart from what follows from its traits.
   std::optional<Conflict> (*conflict)(const Config& config);
 };
 

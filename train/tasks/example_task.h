@@ -32,7 +32,7 @@ class ExampleTask : public Task {
 
  protected:
   /// `evaluation_batch`: examples that evaluation takes at once.
-  ExampleTask(Index max_length, Index evaluation_batch)
+  explicit ExampleTask(Index max_length, Index evaluation_batch = 64)
       : Task(max_length), evaluation_batch_(evaluation_batch) {}
 
   void set_splits(std::array<Examples, 3> splits) { splits_ = std::move(splits); }

@@ -12,7 +12,7 @@ namespace qkv {
 namespace {
 
 /// Windows that evaluation takes at once.
-Index evaluation_batch(Index window) {
+Index windows_at_once(Index window) {
   constexpr Index tokens = 4096;
   return std::max<Index>(tokens / window, 1);
 }
@@ -101,7 +101,7 @@ void LanguageModelMetrics::report(Evaluation& evaluation) const {
 }
 
 LanguageModel::LanguageModel(const Config& config)
-    : ExampleTask(config.model.max_length, evaluation_batch(config.model.max_length)) {
+    : ExampleTask(config.model.max_length, windows_at_once(config.model.max_length)) {
   const auto texts = splits_of(config);
   vocabulary_ = vocabulary_of(texts.front(), config.task.min_count);
   const Index window = max_length();
@@ -115,7 +115,7 @@ LanguageModel::LanguageModel(const Config& config)
 }
 
 LanguageModel::LanguageModel(const Config& config, const Vocabularies& vocabularies)
-    : ExampleTask(config.model.max_length, evaluation_batch(config.model.max_length)) {
+    : ExampleTask(config.model.max_length, windows_at_once(config.model.max_length)) {
   vocabulary_.emplace(token_list(vocabularies, "tokens"));
 }
 

@@ -12,8 +12,6 @@
 namespace qkv {
 namespace {
 
-constexpr Index evaluation_batch = 64;
-
 double ratio(double a, Index b) {
   return b ? a / static_cast<double>(b) : 0.0;
 }
@@ -62,7 +60,7 @@ void ChoiceMetrics::report_labels(Evaluation& evaluation) const {
 }
 
 SentenceTask::SentenceTask(const Config& config, Question question)
-    : ExampleTask(config.model.max_length, evaluation_batch),
+    : ExampleTask(config.model.max_length),
       question_(std::move(question)),
       crops_(config.task.format == DataFormat::coarsewsd) {
   const std::array<SentenceExamples, 3> splits = read_splits_of(config);
@@ -83,7 +81,7 @@ SentenceTask::SentenceTask(const Config& config, Question question)
 
 SentenceTask::SentenceTask(const Config& config, const Vocabularies& vocabularies,
                            Question question)
-    : ExampleTask(config.model.max_length, evaluation_batch),
+    : ExampleTask(config.model.max_length),
       question_(std::move(question)),
       crops_(config.task.format == DataFormat::coarsewsd) {
   vocabulary_.emplace(token_list(vocabularies, "tokens"));

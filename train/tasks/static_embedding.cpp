@@ -13,7 +13,7 @@
 namespace qkv {
 namespace {
 
-constexpr Index evaluation_batch = 256;
+constexpr Index words_at_once = 256;
 
 /// Of a line with columns the last, so that labelled files of other tasks can be read.
 std::vector<std::vector<std::string>> read_words(const std::filesystem::path& file) {
@@ -50,7 +50,7 @@ void EmbeddingMetrics::report(Evaluation& evaluation) const {
 }
 
 StaticEmbedding::StaticEmbedding(const Config& config)
-    : ExampleTask(config.model.max_length, evaluation_batch), options_(config.task) {
+    : ExampleTask(config.model.max_length, words_at_once), options_(config.task) {
   const auto splits = read_splits(config, read_words);
   vocabulary_ = Vocabulary::build(splits[0], options_.min_count);
   counts_.resize(static_cast<std::size_t>(vocabulary().size()));
@@ -65,7 +65,7 @@ StaticEmbedding::StaticEmbedding(const Config& config)
 }
 
 StaticEmbedding::StaticEmbedding(const Config& config, const Vocabularies& vocabularies)
-    : ExampleTask(config.model.max_length, evaluation_batch), options_(config.task) {
+    : ExampleTask(config.model.max_length, words_at_once), options_(config.task) {
   vocabulary_.emplace(token_list(vocabularies, "tokens"));
   for (const std::string& text : token_list(vocabularies, "counts"))
     counts_.push_back(parsed_count(text));

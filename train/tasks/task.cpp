@@ -107,6 +107,7 @@ std::optional<Conflict> no_conflict(const Config&) {
 
 template <class T>
 constexpr TaskRow row(TaskKind kind, std::string_view name, std::string_view help,
+                      TaskTraits traits = {},
                       std::optional<Conflict> (*conflict)(const Config&) = no_conflict) {
   return {
       kind,
@@ -116,17 +117,21 @@ constexpr TaskRow row(TaskKind kind, std::string_view name, std::string_view hel
       [](const Config& config, const Task::Vocabularies& vocabularies) -> std::unique_ptr<Task> {
         return std::make_unique<T>(config, vocabularies);
       },
+      traits,
       conflict};
 }
 
 constexpr std::array<TaskRow, 6> rows = {
-    row<WordSense>(TaskKind::word_sense, "word-sense", "sense of a word in its sentence"),
+    row<WordSense>(TaskKind::word_sense, "word-sense", "sense of a word in its sentence",
+                   {.format = DataFormat::coarsewsd}),
     row<StaticEmbedding>(TaskKind::static_embedding, "static-embedding", "word vectors from text",
-                         StaticEmbedding::conflict),
+                         {}, StaticEmbedding::conflict),
     row<Classification>(TaskKind::classify, "classify", "class of a text"),
     row<Coreference>(TaskKind::coreference, "coreference", "word that a pronoun refers to"),
-    row<Translation>(TaskKind::translate, "translate", "translation of a sentence"),
+    row<Translation>(TaskKind::translate, "translate", "translation of a sentence",
+                     {.predicts_words = true, .has_source_and_target = true}),
     row<LanguageModel>(TaskKind::language_model, "language-model", "next character",
+                       {.predicts_words = true, .format = DataFormat::generated},
                        LanguageModel::conflict),
 };
 static_assert(lists_every_kind(rows));

@@ -10,7 +10,6 @@
 namespace qkv {
 namespace {
 
-constexpr Index evaluation_batch = 64;
 const std::string begin_token = "<bos>", end_token = "<eos>";
 
 std::vector<SentencePair> read_pairs(const std::filesystem::path& file) {
@@ -46,7 +45,7 @@ void TranslationMetrics::report(Evaluation& evaluation) const {
 }
 
 Translation::Translation(const Config& config)
-    : ExampleTask(config.model.max_length, evaluation_batch) {
+    : ExampleTask(config.model.max_length) {
   const auto splits = read_splits(config, read_pairs);
   std::vector<std::vector<std::string>> sentences;
   for (const SentencePair& pair : splits[0]) {
@@ -60,7 +59,7 @@ Translation::Translation(const Config& config)
 }
 
 Translation::Translation(const Config& config, const Vocabularies& vocabularies)
-    : ExampleTask(config.model.max_length, evaluation_batch) {
+    : ExampleTask(config.model.max_length) {
   vocabulary_.emplace(token_list(vocabularies, "tokens"));
   for (const std::string& token : {begin_token, end_token})
     require<FileError>(vocabulary().id(token) != Vocabulary::unknown,

@@ -1,0 +1,74 @@
+#include "core/parameter.h"
+
+#include <doctest/doctest.h>
+
+#include "core/ops.h"
+#include "tests/support/errors.h"
+
+namespace qkv::tests {
+namespace {
+
+Parameter number(double value) {
+  return Parameter(Tensor::scalar(value, DType::float64));
+}
+
+/// Two parameters, one of them in a sub-module.
+struct Model final : Module {
+  struct Layer final : Module {
+    Parameter weight{Tensor::from({1, 2}, {2})};
+    void visit(ModuleVisitor& visit) override { visit("weight", weight); }
+  } layer;
+  Parameter bias{Tensor::scalar(3)};
+  void visit(ModuleVisitor& visit) override { visit("layer", layer)("bias", bias); }
+};
+
+}  // namespace
+
+TEST_CASE("changing a parameter leaves tensors computed from it alone") {
+  Parameter a = number(2);
+  const Tensor before = a;
+  a.mutable_data<double>()[0] = 7;
+  CHECK(before.item() == 2);
+  CHECK(a.value().item() == 7);
+}
+
+TEST_CASE("copies of a parameter are independent") {
+  Parameter a = number(2);
+  const Parameter b = a;
+  a.mutable_data<double>()[0] = 5;
+  CHECK(b.value().item() == 2);
+  const Gradients gradients = gradients_of(a * 3);
+  CHECK(gradients.has(a));
+  CHECK_FALSE(gradients.has(b));
+}
+
+TEST_CASE("a model that loads the state of another has its values") {
+  Model trained;
+  trained.layer.weight.assign(Tensor::from({5, 6}, {2}));
+  Model fresh;
+  load_state(fresh, state_of(trained));
+  CHECK(fresh.layer.weight.value().values() == std::vector<double>{5, 6});
+  CHECK(fresh.bias.value().item() == 3);
+}
+
+TEST_CASE("loading a state keeps each parameter's dtype") {
+  Model model;
+  auto state = state_of(model);
+  state["bias"] = Tensor::scalar(0.5, DType::float64);
+  load_state(model, state);
+  CHECK(model.bias.value().dtype() == DType::float32);
+  CHECK(model.bias.value().item() == 0.5);
+}
+
+TEST_CASE("the state of another model is refused with every difference, and changes nothing") {
+  Model model;
+  const std::string error = error_of<ValueError>([&] {
+    load_state(model, {{"layer.weight", Tensor::zeros({3})}, {"scale", Tensor::scalar(1)}});
+  });
+  CHECK(error ==
+        "[load_state] layer.weight has shape (3,) instead of (2,); bias is missing; "
+        "scale is not a parameter of it");
+  CHECK(model.layer.weight.value().values() == std::vector<double>{1, 2});
+}
+
+}  // namespace qkv::tests
