@@ -19,13 +19,15 @@ struct Failure {
 Outcome outcome_of(const Case& sample, DType dtype);
 
 /// What the oracle makes of it: for the output and each gradient the exact values, with bounds.
+/// `inexactness` gives additional units of roundoff of results between steps.
 struct Expected {
   Shape shape;
   std::vector<Number> output;
   std::vector<std::vector<Number>> gradients;
   bool ordinary = false;  ///< neither values nor derivatives on the way are extreme
 };
-Expected expected_of(const Case& sample, DType dtype);
+Expected expected_of(const Case& sample, DType dtype,
+                     double (*inexactness)(const Number&) = nullptr);
 
 /// The first difference between the two, in float32 and then in float64; then that of PyTorch from
 /// the oracle, where it is given.
