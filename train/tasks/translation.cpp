@@ -44,8 +44,7 @@ void TranslationMetrics::report(Evaluation& evaluation) const {
   evaluation.metrics = {{"exact_match", evaluation.score}, {"chrf", chrf_.value()}};
 }
 
-Translation::Translation(const Config& config)
-    : ExampleTask(config.model.max_length) {
+Translation::Translation(const Config& config) : ExampleTask(config.model.max_length) {
   const auto splits = read_splits(config, read_pairs);
   std::vector<std::vector<std::string>> sentences;
   for (const SentencePair& pair : splits[0]) {
