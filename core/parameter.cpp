@@ -1,7 +1,5 @@
 #include "core/parameter.h"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
 
 namespace qkv {
@@ -52,19 +50,20 @@ std::map<std::string, Tensor> state_of(Module& module) {
 }
 
 void load_state(Module& module, const std::map<std::string, Tensor>& state) {
-  std::vector<std::string> wrong;
+  std::string wrong;
+  const auto add = [&](const std::string& what) { wrong += (wrong.empty() ? "" : "; ") + what; };
   auto unexpected = state;
   const auto expected = parameters(module);
   for (const auto& [path, parameter] : expected) {
     const auto found = unexpected.extract(path);
     if (!found)
-      wrong.push_back(path + " is missing");
+      add(path + " is missing");
     else if (found.mapped().shape() != parameter->shape())
-      wrong.push_back(fmt::format("{} has shape {} instead of {}", path, found.mapped().shape(),
-                                  parameter->shape()));
+      add(fmt::format("{} has shape {} instead of {}", path, found.mapped().shape(),
+                      parameter->shape()));
   }
-  for (const auto& [path, value] : unexpected) wrong.push_back(path + " is not a parameter of it");
-  require<ValueError>(wrong.empty(), "[load_state] {}", fmt::to_string(fmt::join(wrong, "; ")));
+  for (const auto& [path, value] : unexpected) add(path + " is not a parameter of it");
+  require<ValueError>(wrong.empty(), "[load_state] {}", wrong);
   for (const auto& [path, parameter] : expected)
     parameter->assign(state.at(path).to(parameter->value().dtype()));
 }

@@ -1,7 +1,5 @@
 #include "layers/pretrained.h"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -98,8 +96,10 @@ std::string word2vec_text(std::span<const std::string> tokens, const Tensor& tab
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     const std::string& token = tokens[i];
     if (is_special(token) || fields_of(token) != std::vector<std::string_view>{token}) continue;
-    const auto row = std::span(values).subspan(i * width, width);
-    lines += fmt::format("{} {:.9g}\n", token, fmt::join(row, " "));
+    lines += token;
+    for (const double value : std::span(values).subspan(i * width, width))
+      lines += fmt::format(" {:.9g}", value);
+    lines += '\n';
     ++count;
   }
   return fmt::format("{} {}\n", count, width) + lines;
