@@ -56,7 +56,7 @@ std::unique_ptr<Model> make_static_model(const ModelOptions& options, Index voca
   return std::make_unique<StaticModel>(options, vocabulary, random);
 }
 
-constexpr std::array<ModelRow, 7> rows = {{
+constexpr auto rows = std::to_array<ModelRow>({
     {ModelKind::encoder, "encoder", "transformer that attends to all tokens",
      make_transformer_model},
     {ModelKind::decoder, "decoder", "transformer that attends to earlier tokens alone",
@@ -68,7 +68,7 @@ constexpr std::array<ModelRow, 7> rows = {{
     {ModelKind::fixed_length, "feed-forward", "one hidden layer over all positions",
      make_fixed_length_model},
     {ModelKind::static_embedding, "static", "embedding without context", make_static_model},
-}};
+});
 static_assert(lists_every_kind(rows));
 
 }  // namespace

@@ -24,13 +24,13 @@ enum class ModelKind {
 /// visible keys have equal weights. An encoder-decoder's decoder is learned where the encoder is
 /// parameter-free.
 enum class AttentionKind { learned, parameter_free, uniform };
-inline constexpr std::array<Kind<AttentionKind>, 3> attention_kinds = {{
+inline constexpr auto attention_kinds = std::to_array<Kind<AttentionKind>>({
     {AttentionKind::learned, "learned", "learned queries and keys"},
     {AttentionKind::parameter_free, "parameter-free",
      "softmax(X X^T / sqrt(D)) X with model.scale, in an encoder-decoder's "
      "encoder alone"},
     {AttentionKind::uniform, "uniform", "equal weights"},
-}};
+});
 static_assert(lists_every_kind(attention_kinds));
 
 /// See layers/positions.h.
@@ -38,18 +38,18 @@ enum class PositionKind { sinusoidal, learned, rotary, none };
 
 /// Whether the embedding table is trained, or the identity matrix.
 enum class EmbeddingKind { learned, one_hot };
-inline constexpr std::array<Kind<EmbeddingKind>, 2> embedding_kinds = {{
+inline constexpr auto embedding_kinds = std::to_array<Kind<EmbeddingKind>>({
     {EmbeddingKind::learned, "learned", "trained vectors"},
     {EmbeddingKind::one_hot, "one-hot", "1 at the token's id, else 0"},
-}};
+});
 static_assert(lists_every_kind(embedding_kinds));
 
 /// Whether a block normalizes the input of each sub-layer, or the sum after it.
 enum class NormKind { pre, post };
-inline constexpr std::array<Kind<NormKind>, 2> norm_kinds = {{
+inline constexpr auto norm_kinds = std::to_array<Kind<NormKind>>({
     {NormKind::pre, "pre", "before each sub-layer"},
     {NormKind::post, "post", "after each residual sum"},
-}};
+});
 static_assert(lists_every_kind(norm_kinds));
 
 /// The cell of a recurrent network; see layers/recurrent.h.

@@ -55,7 +55,7 @@ std::unique_ptr<AttentionPositions> attention() {
   return std::make_unique<Kind>();
 }
 
-constexpr std::array<PositionRow, 4> rows = {{
+constexpr auto rows = std::to_array<PositionRow>({
     {PositionKind::sinusoidal, "sinusoidal", "sines and cosines added to the embeddings",
      input<SinusoidalPositions>, nullptr},
     {PositionKind::learned, "learned", "a trained table added to the embeddings",
@@ -63,7 +63,7 @@ constexpr std::array<PositionRow, 4> rows = {{
     {PositionKind::rotary, "rotary", "rotation of queries and keys", nullptr,
      attention<RotaryPositions>},
     {PositionKind::none, "none", "order has no effect", nullptr, nullptr},
-}};
+});
 static_assert(lists_every_kind(rows));
 
 }  // namespace

@@ -8,11 +8,11 @@
 namespace qkv {
 namespace {
 
-constexpr std::array<CellRow, 3> rows = {{
+constexpr auto rows = std::to_array<CellRow>({
     {CellKind::rnn, "rnn", "tanh of input and state", 1, rnn, rnn},
     {CellKind::gru, "gru", "gated recurrent unit", 3, gru, gru},
     {CellKind::lstm, "lstm", "long short-term memory", 4, lstm, lstm},
-}};
+});
 static_assert(lists_every_kind(rows));
 
 Recurrent::Direction direction(CellKind cell, Index in, Index width, Index layer, bool reverse,

@@ -22,13 +22,13 @@ std::unique_ptr<Optimizer> make(const OptimizerOptions& options) {
   return std::make_unique<Rule>(options);
 }
 
-constexpr std::array<OptimizerRow, 5> rows = {{
+constexpr auto rows = std::to_array<OptimizerRow>({
     {OptimizerKind::sgd, "sgd", "gradient descent, with momentum", make<Sgd>},
     {OptimizerKind::adam, "adam", "moments of the gradient, weight decay in it", make<Adam>},
     {OptimizerKind::adamw, "adamw", "Adam with decoupled weight decay", make<Adam>},
     {OptimizerKind::rmsprop, "rmsprop", "mean squared gradient", make<RmsProp>},
     {OptimizerKind::adagrad, "adagrad", "sum of squared gradients", make<Adagrad>},
-}};
+});
 static_assert(lists_every_kind(rows));
 
 bool multiplies_input(Role role) {

@@ -53,13 +53,13 @@ double one_cycle(const ScheduleOptions& schedule, std::int64_t step, std::int64_
                     : half_cosine(1, schedule.floor, ratio(step - top, steps - 1 - top));
 }
 
-constexpr std::array<ScheduleRow, 5> rows = {{
+constexpr auto rows = std::to_array<ScheduleRow>({
     {ScheduleKind::constant, "constant", "no decay", constant},
     {ScheduleKind::linear, "linear", "a line to the floor", linear},
     {ScheduleKind::cosine, "cosine", "half a cosine to the floor", cosine},
     {ScheduleKind::inverse_sqrt, "inverse-sqrt", "1 / sqrt(step)", inverse_sqrt},
     {ScheduleKind::one_cycle, "one-cycle", "half a cosine up, one down", one_cycle},
-}};
+});
 static_assert(lists_every_kind(rows));
 
 }  // namespace

@@ -29,19 +29,19 @@ enum class TaskKind {
 
 /// The training objective of static embeddings.
 enum class Objective { skip_gram, cbow, glove };
-inline constexpr std::array<Kind<Objective>, 3> objectives = {{
+inline constexpr auto objectives = std::to_array<Kind<Objective>>({
     {Objective::skip_gram, "skip-gram", "context from word"},
     {Objective::cbow, "cbow", "word from context"},
     {Objective::glove, "glove", "co-occurrence counts"},
-}};
+});
 static_assert(lists_every_kind(objectives));
 
 enum class DataFormat { files, coarsewsd, generated };
-inline constexpr std::array<Kind<DataFormat>, 3> data_formats = {{
+inline constexpr auto data_formats = std::to_array<Kind<DataFormat>>({
     {DataFormat::files, "files", "task.train or task.data"},
     {DataFormat::coarsewsd, "coarsewsd", "folder of one word of CoarseWSD-20"},
     {DataFormat::generated, "generated", "random characters"},
-}};
+});
 static_assert(lists_every_kind(data_formats));
 
 /// The task and its data; [task].

@@ -121,7 +121,7 @@ constexpr TaskRow row(TaskKind kind, std::string_view name, std::string_view hel
       conflict};
 }
 
-constexpr std::array<TaskRow, 6> rows = {
+constexpr auto rows = std::to_array<TaskRow>({
     row<WordSense>(TaskKind::word_sense, "word-sense", "sense of a word in its sentence",
                    {.format = DataFormat::coarsewsd}),
     row<StaticEmbedding>(TaskKind::static_embedding, "static-embedding", "word vectors from text",
@@ -133,7 +133,7 @@ constexpr std::array<TaskRow, 6> rows = {
     row<LanguageModel>(TaskKind::language_model, "language-model", "next character",
                        {.predicts_words = true, .format = DataFormat::generated},
                        LanguageModel::conflict),
-};
+});
 static_assert(lists_every_kind(rows));
 
 }  // namespace
