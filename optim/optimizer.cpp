@@ -18,16 +18,25 @@ std::string slot_path(const std::string& slot, const std::string& path) {
 }
 
 template <class Rule>
-std::unique_ptr<Optimizer> make(const OptimizerOptions& options) {
-  return std::make_unique<Rule>(options);
+constexpr OptimizerRow row(OptimizerKind kind, std::string_view name, std::string_view help,
+                           OptimizerTraits reads) {
+  return {kind, name, help,
+          [](const OptimizerOptions& options) -> std::unique_ptr<Optimizer> {
+            return std::make_unique<Rule>(options);
+          },
+          reads};
 }
 
 constexpr auto rows = std::to_array<OptimizerRow>({
-    {OptimizerKind::sgd, "sgd", "gradient descent, with momentum", make<Sgd>},
-    {OptimizerKind::adam, "adam", "moments of the gradient, weight decay in it", make<Adam>},
-    {OptimizerKind::adamw, "adamw", "Adam with decoupled weight decay", make<Adam>},
-    {OptimizerKind::rmsprop, "rmsprop", "mean squared gradient", make<RmsProp>},
-    {OptimizerKind::adagrad, "adagrad", "sum of squared gradients", make<Adagrad>},
+    row<Sgd>(OptimizerKind::sgd, "sgd", "gradient descent, with momentum",
+             {.momentum = true, .nesterov = true}),
+    row<Adam>(OptimizerKind::adam, "adam", "moments of the gradient, weight decay in it",
+              {.beta1 = true, .beta2 = true, .amsgrad = true, .epsilon = true}),
+    row<Adam>(OptimizerKind::adamw, "adamw", "Adam with decoupled weight decay",
+              {.beta1 = true, .beta2 = true, .amsgrad = true, .epsilon = true}),
+    row<RmsProp>(OptimizerKind::rmsprop, "rmsprop", "mean squared gradient",
+                 {.momentum = true, .beta2 = true, .epsilon = true}),
+    row<Adagrad>(OptimizerKind::adagrad, "adagrad", "sum of squared gradients", {.epsilon = true}),
 });
 static_assert(lists_every_kind(rows));
 

@@ -77,11 +77,18 @@ class Optimizer {
   std::map<std::string, std::vector<Tensor>> state_;  ///< slots by path of the parameter
 };
 
+/// Which of the options that not every optimizer reads one reads.
+struct OptimizerTraits {
+  bool momentum = false, nesterov = false, beta1 = false, beta2 = false, amsgrad = false,
+       epsilon = false;
+};
+
 /// A kind of optimizer.
 struct OptimizerRow {
   OptimizerKind value;
   std::string_view name, help;
   std::unique_ptr<Optimizer> (*make)(const OptimizerOptions& options);
+  OptimizerTraits reads;
 };
 std::span<const OptimizerRow> optimizer_kinds();
 

@@ -9,18 +9,19 @@ namespace qkv {
 /// See optim/optimizer.h.
 enum class OptimizerKind { sgd, adam, adamw, rmsprop, adagrad };
 
-/// The configuration file's [optimizer].
+/// The configuration file's [optimizer]. Which kinds read an option: the table in
+/// optim/optimizer.cpp.
 struct OptimizerOptions {
   OptimizerKind kind = OptimizerKind::adam;
   double lr = 1e-3;       ///< learning rate
-  double momentum = 0.0;  ///< sgd and rmsprop: decay of the velocity
-  bool nesterov = false;  ///< sgd: take the gradient's step ahead of the velocity's
-  double beta1 = 0.9;     ///< adam: decay of the mean of gradients
-  double beta2 = 0.999;   ///< adam and rmsprop: decay of the mean of squared gradients; PyTorch's
-                          ///< RMSprop calls it alpha, 0.99 by default
-  bool amsgrad = false;  ///< adam and adamw: divide by the largest mean of squared gradients so far
-  double epsilon = 1e-8;  ///< adam, rmsprop and adagrad: keeps the division finite; added to the
-                          ///< square root, as in PyTorch, whose Adagrad has 1e-10 by default
+  double momentum = 0.0;  ///< decay of the velocity
+  bool nesterov = false;  ///< take the gradient's step ahead of the velocity's
+  double beta1 = 0.9;     ///< decay of the mean of gradients
+  double beta2 = 0.999;   ///< decay of the mean of squared gradients; PyTorch's RMSprop calls it
+                          ///< alpha, 0.99 by default
+  bool amsgrad = false;   ///< divide by the largest mean of squared gradients so far
+  double epsilon = 1e-8;  ///< keeps the division finite; added to the square root, as in PyTorch,
+                          ///< whose Adagrad has 1e-10 by default
   double weight_decay = 0.0;  ///< adamw: decoupled; the others: added to the gradient (L2). See
                               ///< `decays` for the parameters that it spares; PyTorch's spares
                               ///< none, and its AdamW has 0.01 by default
@@ -37,7 +38,7 @@ enum class ScheduleKind { constant, linear, cosine, inverse_sqrt, one_cycle };
 struct ScheduleOptions {
   ScheduleKind kind = ScheduleKind::constant;
   std::int64_t warmup = 0;  ///< steps over which the rate rises to optimizer.lr
-  double floor = 0.0;       ///< final fraction of optimizer.lr: linear, cosine and one_cycle
+  double floor = 0.0;       ///< final fraction of optimizer.lr; see ScheduleRow::floor
 
   friend bool operator==(const ScheduleOptions&, const ScheduleOptions&) = default;
 };

@@ -55,10 +55,10 @@ double one_cycle(const ScheduleOptions& schedule, std::int64_t step, std::int64_
 
 constexpr auto rows = std::to_array<ScheduleRow>({
     {ScheduleKind::constant, "constant", "no decay", constant},
-    {ScheduleKind::linear, "linear", "a line to the floor", linear},
-    {ScheduleKind::cosine, "cosine", "half a cosine to the floor", cosine},
+    {ScheduleKind::linear, "linear", "a line to the floor", linear, true},
+    {ScheduleKind::cosine, "cosine", "half a cosine to the floor", cosine, true},
     {ScheduleKind::inverse_sqrt, "inverse-sqrt", "1 / sqrt(step)", inverse_sqrt},
-    {ScheduleKind::one_cycle, "one-cycle", "half a cosine up, one down", one_cycle},
+    {ScheduleKind::one_cycle, "one-cycle", "half a cosine up, one down", one_cycle, true},
 });
 static_assert(lists_every_kind(rows));
 

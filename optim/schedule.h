@@ -32,6 +32,7 @@ struct ScheduleRow {
   std::string_view name, help;
   /// The rate as a fraction of its largest value.
   double (*fraction)(const ScheduleOptions& schedule, std::int64_t step, std::int64_t steps);
+  bool floor = false;  ///< reads ScheduleOptions::floor
 };
 std::span<const ScheduleRow> schedule_kinds();
 

@@ -71,29 +71,26 @@ class Stepper {
 };
 
 std::string code_of(const OptimizerOptions& options) {
-  constexpr const char* kinds[] = {"sgd", "adam", "adamw", "rmsprop", "adagrad"};
   return fmt::format(
       "{{.kind = OptimizerKind::{}, .lr = {}, .momentum = {}, .nesterov = {}, .beta1 = {}, .beta2 "
       "= "
       "{}, .amsgrad = {}, .epsilon = {}, .weight_decay = {}}}",
-      kinds[static_cast<int>(options.kind)], text(options.lr), text(options.momentum),
+      row_of(optimizer_kinds(), options.kind).name, text(options.lr), text(options.momentum),
       text(options.nesterov), text(options.beta1), text(options.beta2), text(options.amsgrad),
       text(options.epsilon), text(options.weight_decay));
 }
 
 OptimizerOptions draw_options(Builder& b) {
   OptimizerOptions options;
-  options.kind = b.draw.pick({OptimizerKind::sgd, OptimizerKind::adam, OptimizerKind::adamw,
-                              OptimizerKind::rmsprop, OptimizerKind::adagrad});
+  const OptimizerRow& kind = optimizer_kinds()[static_cast<std::size_t>(
+      b.draw.index_below(std::ssize(optimizer_kinds())))];
+  options.kind = kind.value;
   options.lr = b.option({0.125, 1e-3, 0.1, 1e-2});
-  if (options.kind == OptimizerKind::sgd || options.kind == OptimizerKind::rmsprop)
-    options.momentum = b.option({0, 0.9, 0.5});
-  if (options.kind == OptimizerKind::sgd && options.momentum > 0)
-    options.nesterov = b.draw.chance(40);
+  if (kind.reads.momentum) options.momentum = b.option({0, 0.9, 0.5});
+  if (kind.reads.nesterov && options.momentum > 0) options.nesterov = b.draw.chance(40);
   options.beta1 = b.option({0.9, 0.5, 0.99});
   options.beta2 = b.option({0.999, 0.5, 0.9, 0.98, 0.9999});
-  options.amsgrad = (options.kind == OptimizerKind::adam || options.kind == OptimizerKind::adamw) &&
-                    b.draw.chance(30);
+  options.amsgrad = kind.reads.amsgrad && b.draw.chance(30);
   options.epsilon = b.option({1e-8, 1e-3, 1e-6});
   options.weight_decay = b.option({0, 0.1, 0.01});
   return options;

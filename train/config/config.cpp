@@ -172,7 +172,7 @@ void Draft::check_effects(std::size_t first, std::span<const Config> configs) co
     require<ConfigError>(
         is_default || std::ranges::any_of(
                           configs, [&](const Config& other) { return option->has_effect(other); }),
-        "{}: {} has no effect here: it needs {}; remove it", place, key, option->needs.text);
+        "{}: {} has no effect here: it needs {}; remove it", place, key, option->needs);
   }
 }
 

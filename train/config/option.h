@@ -16,12 +16,6 @@ namespace qkv {
 
 struct Config;
 
-/// When an option has an effect.
-struct Condition {
-  std::string_view text;                   ///< "model.kind \"recurrent\""
-  bool (*holds)(const Config&) = nullptr;  ///< null: always
-};
-
 struct TableValue {};
 /// Another value that no option takes: "an array" or "a date".
 struct OtherValue {
@@ -54,9 +48,11 @@ struct Option {
   /// The stored value in TOML.
   std::function<std::string()> print;
   std::string* path = nullptr;  ///< the member, of an option that names a file or folder
-  Condition needs = {};
+  /// When it has an effect: "model.kind \"recurrent\""; empty: always.
+  std::string needs = {};
+  std::function<bool(const Config&)> holds = {};
 
-  bool has_effect(const Config& config) const { return !needs.holds || needs.holds(config); }
+  bool has_effect(const Config& config) const { return !holds || holds(config); }
 };
 
 /// The interval of values that an option takes, closed unless open.

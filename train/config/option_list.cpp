@@ -15,6 +15,12 @@ namespace {
 
 using Options = std::vector<Option>;
 
+/// When an option has an effect.
+struct Condition {
+  std::string_view text;  ///< "model.kind \"recurrent\""
+  bool (*holds)(const Config&);
+};
+
 bool attends(const Config& config) {
   const ModelKind kind = config.model.kind;
   return kind == ModelKind::encoder || kind == ModelKind::decoder ||
@@ -33,11 +39,6 @@ bool learns_vectors(const Config& config) {
 
 bool is_split(const Config& config) {
   return config.task.format != DataFormat::files || !config.task.data.empty();
-}
-
-bool is_adam(const Config& config) {
-  return config.optimizer.kind == OptimizerKind::adam ||
-         config.optimizer.kind == OptimizerKind::adamw;
 }
 
 bool is_recurrent(const Config& config) {
@@ -86,28 +87,57 @@ constexpr Condition recurrent = {"model.kind \"recurrent\"", is_recurrent};
 constexpr Condition activations = {"another model.kind than \"static\"", [](const Config& c) {
                                      return c.model.kind != ModelKind::static_embedding;
                                    }};
-constexpr Condition velocity = {"optimizer.kind \"sgd\" or \"rmsprop\"", [](const Config& c) {
-                                  return c.optimizer.kind == OptimizerKind::sgd ||
-                                         c.optimizer.kind == OptimizerKind::rmsprop;
-                                }};
-constexpr Condition sgd = {"optimizer.kind \"sgd\"",
-                           [](const Config& c) { return c.optimizer.kind == OptimizerKind::sgd; }};
-constexpr Condition adam = {"optimizer.kind \"adam\" or \"adamw\"", is_adam};
-constexpr Condition mean_square = {
-    "optimizer.kind \"adam\", \"adamw\" or \"rmsprop\"",
-    [](const Config& c) { return is_adam(c) || c.optimizer.kind == OptimizerKind::rmsprop; }};
-constexpr Condition division = {"another optimizer.kind than \"sgd\"", [](const Config& c) {
-                                  return c.optimizer.kind != OptimizerKind::sgd;
-                                }};
-constexpr Condition falls = {"schedule.kind \"linear\", \"cosine\" or \"one-cycle\"",
-                             [](const Config& c) {
-                               return c.schedule.kind != ScheduleKind::constant &&
-                                      c.schedule.kind != ScheduleKind::inverse_sqrt;
-                             }};
 
 /// An option that has an effect on some condition only.
-Option only_with(const Condition& needs, Option option) {
-  option.needs = needs;
+Option only_with(const Condition& condition, Option option) {
+  option.needs = condition.text;
+  option.holds = condition.holds;
+  return option;
+}
+
+/// The names of a table's kinds for which `suits` holds.
+template <class Rows, class Suits>
+std::vector<std::string> names_with(const Rows& rows, Suits suits) {
+  std::vector<std::string> names;
+  for (const auto& row : rows)
+    if (suits(row)) names.emplace_back(row.name);
+  return names;
+}
+
+/// Names with `quote` around each, and `last` before the last: `"a", "b" or "c"`.
+std::string list_of(const std::vector<std::string>& names, std::string_view quote,
+                    std::string_view last) {
+  std::string text;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (i > 0) text += i + 1 == names.size() ? last : ", ";
+    text += fmt::format("{0}{1}{0}", quote, names[i]);
+  }
+  return text;
+}
+
+/// `"a", "b" or "c"`.
+std::string any_of(const std::vector<std::string>& names) {
+  return list_of(names, "\"", " or ");
+}
+
+/// An option that some optimizers read, which its help names.
+Option read_by(bool OptimizerTraits::*reads, Option option) {
+  const auto names =
+      names_with(optimizer_kinds(), [=](const OptimizerRow& row) { return row.reads.*reads; });
+  option.help += fmt::format(" ({})", list_of(names, "", ", "));
+  option.needs = "optimizer.kind " + any_of(names);
+  option.holds = [=](const Config& c) {
+    return row_of(optimizer_kinds(), c.optimizer.kind).reads.*reads;
+  };
+  return option;
+}
+
+/// An option that some schedules read.
+Option read_by(bool ScheduleRow::*reads, Option option) {
+  const auto names =
+      names_with(schedule_kinds(), [=](const ScheduleRow& row) { return row.*reads; });
+  option.needs = "schedule.kind " + any_of(names);
+  option.holds = [=](const Config& c) { return row_of(schedule_kinds(), c.schedule.kind).*reads; };
   return option;
 }
 
@@ -190,17 +220,18 @@ Options optimizer_options(OptimizerOptions& optimizer) {
   return {
       kind_option("optimizer.kind", optimizer.kind, optimizer_kinds(), "update rule"),
       option("optimizer.lr", optimizer.lr, above(0), "learning rate"),
-      only_with(velocity, option("optimizer.momentum", optimizer.momentum, below_one(),
-                                 "momentum (sgd, rmsprop)")),
-      only_with(sgd, option("optimizer.nesterov", optimizer.nesterov, "Nesterov momentum (sgd)")),
-      only_with(adam, option("optimizer.beta1", optimizer.beta1, below_one(),
-                             "decay of the first moment (adam, adamw)")),
-      only_with(mean_square, option("optimizer.beta2", optimizer.beta2, below_one(),
-                                    "decay of the second moment (adam, adamw, rmsprop)")),
-      only_with(adam, option("optimizer.amsgrad", optimizer.amsgrad,
-                             "AMSGrad: maximum of all second moments so far (adam, adamw)")),
-      only_with(division, option("optimizer.epsilon", optimizer.epsilon, above(0),
-                                 "term added to the denominator (adam, adamw, rmsprop, adagrad)")),
+      read_by(&OptimizerTraits::momentum,
+              option("optimizer.momentum", optimizer.momentum, below_one(), "momentum")),
+      read_by(&OptimizerTraits::nesterov,
+              option("optimizer.nesterov", optimizer.nesterov, "Nesterov momentum")),
+      read_by(&OptimizerTraits::beta1,
+              option("optimizer.beta1", optimizer.beta1, below_one(), "decay of the first moment")),
+      read_by(&OptimizerTraits::beta2, option("optimizer.beta2", optimizer.beta2, below_one(),
+                                              "decay of the second moment")),
+      read_by(&OptimizerTraits::amsgrad, option("optimizer.amsgrad", optimizer.amsgrad,
+                                                "AMSGrad: maximum of all second moments so far")),
+      read_by(&OptimizerTraits::epsilon, option("optimizer.epsilon", optimizer.epsilon, above(0),
+                                                "term added to the denominator")),
       option("optimizer.weight_decay", optimizer.weight_decay, at_least(0),
              "weight decay; spares biases, norms, embeddings and positions"),
       option("optimizer.require_gradients", optimizer.require_gradients,
@@ -214,8 +245,8 @@ Options schedule_options(ScheduleOptions& schedule) {
                   "learning rate after the warm-up"),
       option("schedule.warmup", schedule.warmup, at_least(0),
              "linear warm-up of the learning rate in steps"),
-      only_with(falls, option("schedule.floor", schedule.floor, below_one(),
-                              "final fraction of the learning rate")),
+      read_by(&ScheduleRow::floor, option("schedule.floor", schedule.floor, below_one(),
+                                          "final fraction of the learning rate")),
   };
 }
 
@@ -239,12 +270,9 @@ Options train_options(TrainOptions& train) {
   };
 }
 
-/// The tasks for which `suits` holds: `"translate" or "language-model"`.
-std::string tasks_with(bool (*suits)(const TaskTraits&)) {
-  std::string names;
-  for (const TaskRow& row : task_kinds())
-    if (suits(row.traits)) names += fmt::format("{}\"{}\"", names.empty() ? "" : " or ", row.name);
-  return names;
+/// The tasks with a trait: `"translate" or "language-model"`.
+std::string tasks_with(bool TaskTraits::*trait) {
+  return any_of(names_with(task_kinds(), [=](const TaskRow& row) { return row.traits.*trait; }));
 }
 
 /// What the task cannot work with.
@@ -257,14 +285,13 @@ std::optional<Conflict> task_conflict(const Config& config) {
                                   row_of(data_formats, config.task.format).name, other.name)};
   if (auto conflict = task.conflict(config)) return conflict;
   if (task.traits.has_source_and_target != (config.model.kind == ModelKind::encoder_decoder))
-    return Conflict{
-        {"model.kind", "task.kind"},
-        fmt::format("task.kind {} and model.kind \"encoder-decoder\" need each other",
-                    tasks_with([](const TaskTraits& t) { return t.has_source_and_target; }))};
+    return Conflict{{"model.kind", "task.kind"},
+                    fmt::format("task.kind {} and model.kind \"encoder-decoder\" need each other",
+                                tasks_with(&TaskTraits::has_source_and_target))};
   if (config.model.tied && !task.traits.predicts_words)
     return Conflict{{"model.tied", "task.kind"},
                     fmt::format("model.tied needs a task whose outputs are words: {}",
-                                tasks_with([](const TaskTraits& t) { return t.predicts_words; }))};
+                                tasks_with(&TaskTraits::predicts_words))};
   return std::nullopt;
 }
 
