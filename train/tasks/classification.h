@@ -8,13 +8,21 @@ namespace qkv {
 /// layer.
 class Classification final : public SentenceTask {
  public:
-  explicit Classification(const Config& config);
-  Classification(const Config& config, const Vocabularies& vocabularies);
+  explicit Classification(const Config& config) : SentenceTask(config, question) {}
+  Classification(const Config& config, const Vocabularies& vocabularies)
+      : SentenceTask(config, vocabularies, question) {}
 
  private:
-  static const Question question;
+  static inline const Question question = {.columns = classify_columns,
+                                           .parse = parse_labelled,
+                                           .has_labels = true,
+                                           .about_a_word = false,
+                                           .formula = "W mean(y) + b"};
 
-  Tensor logits(const Network& network, const Batch& batch, Context& context) const override;
+  Tensor logits(const Network& network, const Batch& batch, Context& context) const override {
+    const Model& model = *network.model;
+    return network.logits(model.sentence(model(batch.ids, batch.lengths, context), batch.lengths));
+  }
 };
 
 }  // namespace qkv

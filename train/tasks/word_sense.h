@@ -8,13 +8,21 @@ namespace qkv {
 /// output layer.
 class WordSense final : public SentenceTask {
  public:
-  explicit WordSense(const Config& config);
-  WordSense(const Config& config, const Vocabularies& vocabularies);
+  explicit WordSense(const Config& config) : SentenceTask(config, question) {}
+  WordSense(const Config& config, const Vocabularies& vocabularies)
+      : SentenceTask(config, vocabularies, question) {}
 
  private:
-  static const Question question;
+  static inline const Question question = {.columns = word_sense_columns,
+                                           .parse = parse_labelled,
+                                           .has_labels = true,
+                                           .about_a_word = true,
+                                           .formula = "W y_i + b"};
 
-  Tensor logits(const Network& network, const Batch& batch, Context& context) const override;
+  Tensor logits(const Network& network, const Batch& batch, Context& context) const override {
+    return network.logits(
+        select_rows((*network.model)(batch.ids, batch.lengths, context), batch.indices));
+  }
 };
 
 }  // namespace qkv
