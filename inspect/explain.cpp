@@ -17,7 +17,8 @@ Tensor head_columns(const Tensor& x, Index head, Index width) {
 std::vector<HeadSteps> heads_of(const Recorder& recorder, const std::string& path, double scale) {
   const auto recorded = [&](const std::string& what) { return recorder.at(path + "." + what); };
   const Tensor weights = alone(recorded("weights")), q = recorded("q"), k = recorded("k"),
-               v = recorded("v"), mixed = recorded("mixed");
+               v = recorded("v"), mixed = recorded("mixed"),
+               bias = recorder.has(path + ".bias") ? alone(recorded("bias")) : Tensor();
   const Index heads = weights.dim(0), width = q.dim(2) / heads;
   std::vector<HeadSteps> steps;
   for (Index h = 0; h < heads; ++h) {
@@ -30,6 +31,7 @@ std::vector<HeadSteps> heads_of(const Recorder& recorder, const std::string& pat
                    .mixed = head_columns(mixed, h, width)};
     head.scores = matmul(head.q, head.k, Transpose::second);
     head.scaled = head.scores * scale;
+    if (bias) head.scaled = head.scaled + alone(slice(bias, 0, h, h + 1));
     steps.push_back(head);
   }
   return steps;
@@ -58,7 +60,8 @@ std::vector<AttentionSteps> attention_steps(const Recorder& recorder) {
       return recorder.at(record.module + "." + name);
     };
     const double scale = recorded("scale").item();
-    steps.push_back({record.module, recorded("cross").item() == 1, scale, alone(recorded("mask")),
+    steps.push_back({record.module, recorded("cross").item() == 1, scale,
+                     recorder.has(record.module + ".bias"), alone(recorded("mask")),
                      heads_of(recorder, record.module, scale)});
   }
   return steps;

@@ -11,17 +11,18 @@ namespace qkv {
 struct HeadSteps {
   Tensor q, k, v;  ///< [T, d_k]
   Tensor scores;   ///< q k^T, [Tq, Tk]
-  Tensor scaled;   ///< scores times the scale
+  Tensor scaled;   ///< scores times the scale, plus the bias where there is one
   Tensor weights;  ///< softmax of the scaled scores that the mask lets through
   Tensor mixed;    ///< weights v, [T, d_k]
 };
 
 /// What an attention module computes for a sentence.
 struct AttentionSteps {
-  std::string path;    ///< "encoder.layers.0.attention"
-  bool cross = false;  ///< keys and values of another sequence
-  double scale;        ///< factor of the scores
-  Tensor mask;         ///< [Tq, Tk], 1 where the key is visible to the query
+  std::string path;     ///< "encoder.layers.0.attention"
+  bool cross = false;   ///< keys and values of another sequence
+  double scale;         ///< factor of the scores
+  bool biased = false;  ///< a bias is added to the scaled scores, such as that of positions
+  Tensor mask;          ///< [Tq, Tk], 1 where the key is visible to the query
   std::vector<HeadSteps> heads;
 };
 

@@ -102,7 +102,9 @@ Tensor MultiHeadAttention::operator()(const Tensor& query, const Tensor& source,
     context.record(*this, "scale", Tensor::scalar(options.scale));
     context.record(*this, "cross", Tensor::scalar(cross ? 1 : 0));
     context.record(*this, "mask", visible(mask, q.dim(0), q.dim(1), k.dim(1)));
-    context.record(*this, "weights", attention_weights(q, k, mask, options));
+    const Tensor weights = attention_weights(q, k, mask, options);
+    if (mask.bias) context.record(*this, "bias", expand(mask.bias, weights.shape()));
+    context.record(*this, "weights", weights);
   }
   AttentionOptions now = options;
   now.dropout = context.dropout_probability(options.dropout);

@@ -43,6 +43,7 @@ struct RotaryPositions final : AttentionPositions {
   Tensor query_key(const Tensor& x, Index heads, Index first) const override {
     return rotary(x, heads, rotary_cos_sin(x.dim(1), x.dim(2) / heads, first, x.dtype()));
   }
+  std::string formula(std::string_view x) const override { return fmt::format("rotary({})", x); }
 };
 
 template <class Kind>

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "core/ops.h"
@@ -24,6 +25,8 @@ struct AttentionPositions : Module {
                            [[maybe_unused]] Index first) const {
     return x;
   }
+  /// The formula of `query_key` for queries or keys called `x`.
+  virtual std::string formula(std::string_view x) const { return std::string(x); }
   /// Added to the scaled scores; broadcasts to [B, H, Tq, Tk], empty: nothing. The queries are at
   /// the last of the keys' positions, which count from 0.
   virtual Tensor score_bias([[maybe_unused]] Index heads, [[maybe_unused]] Index queries,

@@ -4,6 +4,7 @@
 #include "cli/commands/shared.h"
 #include "cli/terminal.h"
 #include "inspect/explain.h"
+#include "layers/positions.h"
 
 namespace qkv::commands {
 namespace {
@@ -190,8 +191,8 @@ class StepsWriter {
     if (model.attention == AttentionKind::uniform && letter != "v")
       return fmt::format("{} = {}", letter, input);
     const std::string product = without_bias(fmt::format("W_{0} {1} + b_{0}", letter, input));
-    const bool turned = model.position == PositionKind::rotary && letter != "v";
-    return fmt::format("{} = {}", letter, turned ? "rotary(" + product + ")" : product);
+    const auto positions = letter == "v" ? nullptr : make_attention_positions(model);
+    return fmt::format("{} = {}", letter, positions ? positions->formula(product) : product);
   }
 
   /// A model without biases has formulas without them.
@@ -233,18 +234,19 @@ class StepsWriter {
                        vector_text(matrix_row(head.mixed, index_)));
   }
 
-  /// What happens to the scores: "/ sqrt(8)".
-  static std::string scaling(double scale, Index head_width) {
+  /// What happens to the scores: "/ sqrt(8)", "/ sqrt(8) + bias".
+  static std::string scaling(const AttentionSteps& module, Index head_width) {
     const double usual = 1 / std::sqrt(static_cast<double>(head_width));
-    if (std::abs(scale - usual) < 1e-6) return fmt::format("/ sqrt({})", head_width);
-    return fmt::format("* {:g}", scale);
+    const std::string bias = module.biased ? " + bias" : "";
+    if (std::abs(module.scale - usual) < 1e-6) return fmt::format("/ sqrt({}){}", head_width, bias);
+    return fmt::format("* {:g}{}", module.scale, bias);
   }
 
   Rows weights_table(const AttentionSteps& module, const HeadSteps& head) const {
     const auto scores = matrix_row(head.scores, index_), scaled = matrix_row(head.scaled, index_),
                weights = matrix_row(head.weights, index_), mask = matrix_row(module.mask, index_);
-    Rows rows = {{"      key", "score", "q.k", scaling(module.scale, head.q.dim(1)), "mask",
-                  "weight", "softmax"}};
+    Rows rows = {
+        {"      key", "score", "q.k", scaling(module, head.q.dim(1)), "mask", "weight", "softmax"}};
     for (std::size_t j = 0; j < weights.size(); ++j)
       rows.push_back({fmt::format("      {} {}", j, word(static_cast<Index>(j))),
                       "s_" + subscript(j), fmt::format("{:.4f}", scores[j]),

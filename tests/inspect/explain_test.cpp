@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include "layers/attention.h"
+#include "tests/support/randn.h"
+
 using namespace qkv;
 
 namespace {
@@ -43,6 +46,27 @@ TEST_CASE("each step of a head follows from the one before") {
       check_close(head.mixed, matmul(head.weights, head.v));
     }
   }
+}
+
+TEST_CASE("the bias of positions is part of the scores that the softmax gets") {
+  struct Nearer final : AttentionPositions {
+    Tensor score_bias(Index heads, Index queries, Index keys, DType dtype) const override {
+      std::vector<double> values;
+      for (Index i = 0; i < heads * queries * keys; ++i)
+        values.push_back(-static_cast<double>(i % 5));
+      return Tensor::from(values, {1, heads, queries, keys}, dtype);
+    }
+  };
+  Random random(1, Purpose::testing);
+  MultiHeadAttention attention({.width = 8, .heads = 2, .position = PositionKind::none}, random);
+  attention.positions = std::make_unique<Nearer>();
+  const Tensor x = tests::randn({1, 3, 8});
+  Recorder recorder(attention);
+  Context context({.recorder = &recorder});
+  attention(x, x, {}, context);
+  const AttentionSteps steps = attention_steps(recorder).at(0);
+  CHECK(steps.biased);
+  for (const HeadSteps& head : steps.heads) check_close(head.weights, softmax(head.scaled));
 }
 
 TEST_CASE("an explanation ends in the very values that the task predicts") {
