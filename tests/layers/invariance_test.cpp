@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "layers/positions.h"
 #include "tests/support/modules.h"
 
 namespace qkv::tests {
@@ -19,14 +20,11 @@ std::vector<Kind> kinds() {
     change(options);
     all.push_back({name, options});
   };
-  for (const auto& [name, position] :
-       {std::pair("sinusoidal", PositionKind::sinusoidal),
-        std::pair("learned", PositionKind::learned), std::pair("rotary", PositionKind::rotary),
-        std::pair("none", PositionKind::none)})
+  for (const PositionRow& row : position_kinds())
     for (const ModelKind kind :
          {ModelKind::encoder, ModelKind::decoder, ModelKind::encoder_decoder})
-      add(fmt::format("{} {}", static_cast<int>(kind), name), kind,
-          [position](ModelOptions& options) { options.position = position; });
+      add(fmt::format("{} {}", static_cast<int>(kind), row.name), kind,
+          [&](ModelOptions& options) { options.position = row.value; });
   for (const auto& [name, attention] : {std::pair("parameter-free", AttentionKind::parameter_free),
                                         std::pair("uniform", AttentionKind::uniform)})
     add(name, ModelKind::encoder, [attention](ModelOptions& options) {

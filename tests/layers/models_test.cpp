@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "layers/convolution.h"
+#include "layers/positions.h"
 #include "layers/transformer.h"
 #include "tests/support/errors.h"
 #include "tests/support/modules.h"
@@ -295,12 +296,11 @@ TEST_CASE("a model without cross-attention cannot decode") {
 
 TEST_CASE("a decoder with a cache equals one that recomputes all tokens") {
   const std::vector<std::int32_t> ids = {5, 6, 7, 5, 3, 8};
-  for (const PositionKind position :
-       {PositionKind::sinusoidal, PositionKind::learned, PositionKind::rotary}) {
-    CAPTURE(static_cast<int>(position));
+  for (const PositionRow& row : position_kinds()) {
+    CAPTURE(row.name);
     Random random = fresh();
     ModelOptions options = with(grouped(), ModelKind::decoder);
-    options.position = position;
+    options.position = row.value;
     const auto model = make_model(options, 9, random);
     convert(*model, DType::float64);
     const auto again = steps(ids, [&](std::size_t t) {

@@ -134,9 +134,13 @@ def show(label, cells, note):
     print(f"{label:<48}{numbers}  {note}".rstrip())
 
 
+def labels_of(file, section):
+    return [label.decode().rstrip("\0") for label in file["vocabulary"][section]]
+
+
 def prove(file, section, recipes, row):
     """Prints a section's rows; returns what failed, and the names that have rows."""
-    labels = [label.decode().rstrip("\0") for label in file["vocabulary"][section]]
+    labels = labels_of(file, section)
     failed = [f"{section}: the recipe of '{label}' has no row" for label in recipes if label not in labels]
     print(f"\n{section:<48}" + "".join(f"{column:>15}" for column in COLUMNS))
     for i, label in enumerate(labels):
@@ -171,6 +175,16 @@ def layers():
     return set(re.findall(r"struct (\w+)(?: final)? : Module {", text)) - {"Model"}
 
 
+def kinds_of_layers():
+    """Every kind of a layer, apart from those of models."""
+    return enumerators("layers/options.h", "CellKind") | enumerators("layers/options.h", "PositionKind") - {"none"}
+
+
+def shown_kinds(labels):
+    """The "gru" of "Recurrent: gru, two layers"."""
+    return {re.split("[:,] ", label)[1] for label in labels}
+
+
 def main(program):
     torch.manual_seed(0)
     warnings.filterwarnings("ignore", message=".*epoch parameter.*")
@@ -189,6 +203,7 @@ def main(program):
                 (enumerators("optim/options.h", "ScheduleKind"),
                  prove(file, "schedules", optim_recipes.SCHEDULES, prove_schedule)),
             ]
+            sections.append((kinds_of_layers(), ([], shown_kinds(labels_of(file, "layers")))))
             rows = sum(len(file["vocabulary"][section]) for section in file["vocabulary"])
     failed = [fault for _, (faults, _) in sections for fault in faults]
     failed += [f"{name} has no row in the proof"
