@@ -54,16 +54,35 @@ Measured measured(const EvalOptions& options) {
   return has_files ? of_file(trained, options) : of_drawn(trained, options);
 }
 
+Rows label_table(const Evaluation& evaluation) {
+  Rows rows = {{"label", "precision", "recall", "F1", "examples"}};
+  for (const LabelScores& scores : evaluation.labels)
+    rows.push_back({scores.label, fmt::format("{:.4f}", scores.precision),
+                    fmt::format("{:.4f}", scores.recall), fmt::format("{:.4f}", scores.f1),
+                    fmt::format("{}", scores.count)});
+  return rows;
+}
+
+/// A row for each right label, a column for each label that the model gives.
+Rows confusion_table(const Evaluation& evaluation) {
+  Rows rows(1, {""});
+  for (const LabelScores& scores : evaluation.labels) {
+    rows.front().push_back(scores.label);
+    rows.push_back({scores.label});
+    for (const Index count : scores.predicted) rows.back().push_back(fmt::format("{}", count));
+  }
+  return rows;
+}
+
 Document evaluate(const EvalOptions& options) {
   const auto [name, evaluation] = measured(options);
   Document document;
   document.data = commands::to_json(evaluation);
   document.add_text("{}: {}\n", name, to_text(evaluation));
-  if (evaluation.recall.empty()) return document;
-  Rows rows = {{"label", "recall"}};
-  for (const auto& [label, recall] : evaluation.recall)
-    rows.push_back({label, fmt::format("{:.4f}", recall)});
-  document.add_table(rows);
+  if (evaluation.labels.empty()) return document;
+  document.add_table(label_table(evaluation));
+  document.add_text("\nhow often the examples of a label are given each label:\n");
+  document.add_table(confusion_table(evaluation));
   return document;
 }
 

@@ -49,7 +49,14 @@ void require_data(const Config& config, const std::string& model, std::string_vi
 Json to_json(const Evaluation& evaluation) {
   Json json = {{"count", evaluation.count}, {"loss", evaluation.loss}};
   for (const auto& [name, value] : evaluation.metrics) json[name] = value;
-  if (!evaluation.recall.empty()) json["recall"] = evaluation.recall;
+  for (const LabelScores& scores : evaluation.labels) {
+    json["labels"].push_back(scores.label);
+    json["recall"][scores.label] = scores.recall;
+    json["precision"][scores.label] = scores.precision;
+    json["f1"][scores.label] = scores.f1;
+    json["support"][scores.label] = scores.count;
+    json["confusion"].push_back(scores.predicted);
+  }
   return json;
 }
 

@@ -30,7 +30,7 @@ void require_in_range(Index value, std::size_t count, std::string_view option);
 void require_data(const Config& config, const std::string& model, std::string_view fix);
 
 Json to_json(const Evaluation& evaluation);
-/// "400 examples  loss 0.0373  accuracy 0.9925", without the recall of each label.
+/// "400 examples  loss 0.0373  accuracy 0.9925", without the scores of each label.
 std::string to_text(const Evaluation& evaluation);
 /// Nested arrays, one for each axis.
 Json to_json(const Tensor& tensor);

@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import pty
+import re
 import resource
 import shutil
 import signal
@@ -250,6 +251,20 @@ class Looking(ProgramTest):
         self.assertEqual(result["count"], 40)
         self.assertLessEqual({"loss", "accuracy", "macro_f1", "recall"}, set(result))
         self.assertEqual(self.json("eval", "runs/tiny", "--data", "test.tsv"), result)
+
+    def test_eval_shows_every_label_and_what_it_was_taken_for(self):
+        result = self.json("eval", "runs/tiny")
+        labels = result["labels"]
+        for i, label in enumerate(labels):
+            row = result["confusion"][i]
+            self.assertEqual(sum(row), result["support"][label])
+            self.assertAlmostEqual(result["recall"][label], row[i] / sum(row))
+            column = sum(other[i] for other in result["confusion"])
+            self.assertAlmostEqual(result["f1"][label], 2 * row[i] / (sum(row) + column))
+        shown = qkv("eval", "runs/tiny").stdout
+        self.assertIn("precision", shown)
+        for label in labels:
+            self.assertEqual(len(re.findall(rf"^{label}", shown, re.MULTILINE)), 2, shown)
 
     def test_predict(self):
         result = self.json("predict", "runs/tiny", "Money bank grows.", "river bank flows")["predictions"]

@@ -43,20 +43,25 @@ void ChoiceMetrics::report(Evaluation& evaluation) const {
   if (!labels_->empty()) report_labels(evaluation);
 }
 
-/// Each label's recall, and macro F1, the mean over labels of 2 precision recall / (precision +
-/// recall). Labels that neither the data nor the predictions have do not count, as in scikit-learn.
+/// The scores of each label, and macro F1, the mean of their F1. Labels that neither the data nor
+/// the predictions have do not count, as in scikit-learn.
 void ChoiceMetrics::report_labels(Evaluation& evaluation) const {
   double sum = 0;
+  Index occurring = 0;
   for (std::size_t i = 0; i < labels_->size(); ++i) {
-    Index of_label = 0, predicted = 0;
+    LabelScores scores{.label = (*labels_)[i], .predicted = counts_[i]};
+    Index given = 0;
     for (std::size_t j = 0; j < labels_->size(); ++j)
-      of_label += counts_[i][j], predicted += counts_[j][i];
-    if (of_label + predicted == 0) continue;
+      scores.count += counts_[i][j], given += counts_[j][i];
     const auto right = static_cast<double>(counts_[i][i]);
-    evaluation.recall[(*labels_)[i]] = ratio(right, of_label);
-    sum += ratio(2 * right, of_label + predicted);
+    scores.precision = ratio(right, given);
+    scores.recall = ratio(right, scores.count);
+    scores.f1 = ratio(2 * right, scores.count + given);
+    sum += scores.f1;
+    occurring += scores.count + given > 0;
+    evaluation.labels.push_back(std::move(scores));
   }
-  evaluation.metrics.emplace_back("macro_f1", ratio(sum, std::ssize(evaluation.recall)));
+  evaluation.metrics.emplace_back("macro_f1", ratio(sum, occurring));
 }
 
 SentenceTask::SentenceTask(const Config& config, Question question)

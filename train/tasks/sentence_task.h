@@ -12,7 +12,7 @@ struct EncodedSentence {
   std::int32_t answer;  ///< the right choice
 };
 
-/// Accuracy and, where the choices are labels, recall and macro F1.
+/// Accuracy and, where the choices are labels, the scores of each and macro F1.
 class ChoiceMetrics {
  public:
   explicit ChoiceMetrics(const std::vector<std::string>& labels)

@@ -19,13 +19,23 @@ namespace qkv {
 enum class Split { train, valid, test };
 std::string_view to_string(Split split);
 
+/// How well a label is predicted. A quotient by 0 is 0, as in scikit-learn.
+struct LabelScores {
+  std::string label;
+  Index count = 0;                    ///< examples with the label
+  double precision = 0;               ///< fraction of its predictions that are right
+  double recall = 0;                  ///< fraction of its examples that are right
+  double f1 = 0;                      ///< 2 precision recall / (precision + recall)
+  std::vector<Index> predicted = {};  ///< how often its examples are given each label
+};
+
 /// How well a model does on a set of examples.
 struct Evaluation {
   Index count = 0;
   double loss = 0;  ///< mean over all targets, as in training
   /// What the task measures, such as {"accuracy", 0.98}; the first is the headline metric.
   std::vector<std::pair<std::string, double>> metrics;
-  std::map<std::string, double> recall;  ///< of each label
+  std::vector<LabelScores> labels;  ///< in alphabetical order; `predicted` is the confusion matrix
   double score = 0;  ///< the higher, the better the checkpoint; ties are broken by the loss
 
   std::optional<double> find(std::string_view name) const;

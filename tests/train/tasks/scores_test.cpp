@@ -27,7 +27,8 @@ Config config_of(TaskKind task, ModelKind model, const std::filesystem::path& fi
 
 }  // namespace
 
-TEST_CASE("accuracy, recall and macro F1 follow from the table of right and given labels") {
+TEST_CASE(
+    "accuracy, the scores of labels and macro F1 follow from the table of right and given labels") {
   // Of 64 + 64 + 2 texts of one word each, how many of each label are given each label.
   const std::array<std::array<int, 3>, 3> counts = {{{60, 5, 1}, {20, 24, 0}, {2, 3, 15}}};
   const std::array<std::string, 3> labels = {"p", "q", "r"};
@@ -55,9 +56,14 @@ TEST_CASE("accuracy, recall and macro F1 follow from the table of right and give
   CHECK(evaluation.count == 130);
   CHECK(evaluation.metric("accuracy") == doctest::Approx(99.0 / 130));
   CHECK(evaluation.score == evaluation.metric("accuracy"));
-  CHECK(evaluation.recall.at("p") == doctest::Approx(60.0 / 66));
-  CHECK(evaluation.recall.at("q") == doctest::Approx(24.0 / 44));
-  CHECK(evaluation.recall.at("r") == doctest::Approx(15.0 / 20));
+  REQUIRE(evaluation.labels.size() == 3);
+  const LabelScores& q = evaluation.labels[1];
+  CHECK(q.label == "q");
+  CHECK(q.count == 44);
+  CHECK(q.precision == doctest::Approx(24.0 / 32));
+  CHECK(q.recall == doctest::Approx(24.0 / 44));
+  CHECK(q.f1 == doctest::Approx(2 * 24.0 / (32 + 44)));
+  CHECK(q.predicted == std::vector<Index>{20, 24, 0});
   // 2 precision recall / (precision + recall), the labels being given 82, 32 and 16 times.
   const auto f1 = [](double precision, double recall) {
     return 2 * precision * recall / (precision + recall);
