@@ -261,7 +261,7 @@ class Looking(ProgramTest):
             self.assertAlmostEqual(result["recall"][label], row[i] / sum(row))
             column = sum(other[i] for other in result["confusion"])
             self.assertAlmostEqual(result["f1"][label], 2 * row[i] / (sum(row) + column))
-        shown = qkv("eval", "runs/tiny").stdout
+        shown = self.run_qkv("eval", "runs/tiny").stdout
         self.assertIn("precision", shown)
         for label in labels:
             self.assertEqual(len(re.findall(rf"^{label}", shown, re.MULTILINE)), 2, shown)
