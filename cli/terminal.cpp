@@ -49,8 +49,11 @@ std::string in_one_line(const std::string& text) {
   return with_signs(text, {{'\n', "↵"}, {'\t', "⇥"}, {'\r', "␍"}});
 }
 
-/// "0.5", "-inf", "12%", "3.2 ms", or a placeholder of a missing value.
+/// "0.5", "-inf", "12%", "3.2 ms", "0.5 ± 0.1", or a placeholder of a missing value.
 bool is_number(const std::string& text) {
+  constexpr std::string_view plus_minus = " ± ";
+  if (const auto at = text.find(plus_minus); at != text.npos)
+    return is_number(text.substr(0, at)) && is_number(text.substr(at + plus_minus.size()));
   static constexpr std::array<std::string_view, 4> units = {"", "%", " ms", " MiB"};
   if (text.empty() || text == "-") return true;
   double value = 0;

@@ -1,3 +1,4 @@
+#include "cli/commands/compare_results.h"
 #include "cli/commands/training.h"
 
 namespace qkv::commands {
@@ -9,22 +10,17 @@ struct CompareOptions {
   std::string config;
   std::vector<std::string> only;
   std::vector<std::string> set;
+  Index seeds = 1;
   bool restart = false;
   bool check = false;
 };
 
-/// A variant and where its run is.
+/// A run of a variant, and where it is.
 struct Job {
-  Variant variant;
+  std::string variant;
+  Config config;
   RunFolder folder;
   std::optional<fs::path> checkpoint;  ///< to continue from
-};
-
-struct VariantResult {
-  std::string name;
-  Index parameters;
-  Outcome outcome;
-  std::vector<VariantProbe> probes;
 };
 
 std::vector<Variant> chosen_variants(const ConfigFile& file, const std::vector<std::string>& only) {
@@ -54,25 +50,35 @@ std::string folder_name(const std::string& name) {
   return result;
 }
 
-/// What is to be done. All that can be wrong with a variant's data or with an earlier run is found
-/// here, before hours of training. Throws UserError.
+/// Run `i` of a variant: the first has its name and seed, the others count on from there.
+Job job_of(const Variant& variant, Index i, const fs::path& parent) {
+  Job job{variant.name, variant.config, RunFolder(parent / folder_name(variant.name)), {}};
+  if (i == 0) return job;
+  job.config.seed += static_cast<std::uint64_t>(i);
+  job.config.name += fmt::format(", seed {}", job.config.seed);
+  job.folder = RunFolder(fmt::format("{}-seed-{}", job.folder.path().string(), job.config.seed));
+  return job;
+}
+
+/// What is to be done, variant by variant. All that can be wrong with a variant's data or with an
+/// earlier run is found here, before hours of training. Throws UserError.
 std::vector<Job> jobs_of(const CompareOptions& options, const ConfigFile& file,
                          const fs::path& parent, Callback& callback) {
   std::vector<Job> jobs;
-  for (const Variant& variant : chosen_variants(file, options.only)) {
-    const RunFolder folder(parent / folder_name(variant.name));
-    jobs.push_back({variant, folder, std::nullopt});
-    if (options.restart || !folder.holds_checkpoints()) {
-      check_probes(start_run(variant.config));
-      continue;
+  for (const Variant& variant : chosen_variants(file, options.only))
+    for (Index i = 0; i < options.seeds; ++i) {
+      Job& job = jobs.emplace_back(job_of(variant, i, parent));
+      if (options.restart || !job.folder.holds_checkpoints()) {
+        if (i == 0) check_probes(start_run(job.config));
+        continue;
+      }
+      const auto [checkpoint, saved] = newest_valid_checkpoint(job.folder, callback);
+      job.checkpoint = saved;
+      const std::string differences = differing_options(config_of(checkpoint, saved), job.config);
+      require<UserError>(differences.empty(),
+                         "{} was trained with other options: {}; --restart trains it again",
+                         job.folder.path().string(), differences);
     }
-    const auto [checkpoint, saved] = newest_valid_checkpoint(folder, callback);
-    jobs.back().checkpoint = saved;
-    const std::string differences = differing_options(config_of(checkpoint, saved), variant.config);
-    require<UserError>(differences.empty(),
-                       "{} was trained with other options: {}; --restart trains it again",
-                       folder.path().string(), differences);
-  }
   return jobs;
 }
 
@@ -90,14 +96,18 @@ Outcome outcome_of(const Job& job, Run& run, Callback& callback) {
   return start(run, job.folder, callback);
 }
 
-VariantResult carried_out(const Job& job, Callback& callback) {
-  const Config& config = job.variant.config;
-  Run run = job.checkpoint ? restore_run(config, read_checkpoint(*job.checkpoint), *job.checkpoint)
-                           : start_run(config);
+/// Does a job and adds its result to that of its variant.
+const Outcome& carry_out(const Job& job, std::vector<VariantResult>& results, Callback& callback) {
+  Run run = job.checkpoint
+                ? restore_run(job.config, read_checkpoint(*job.checkpoint), *job.checkpoint)
+                : start_run(job.config);
   const Outcome outcome = outcome_of(job, run, callback);
-  VariantResult result{job.variant.name, parameter_count(*run.network), outcome, {}};
-  if (!outcome.signal) result.probes = probed(run, job.variant.name);
-  return result;
+  if (results.empty() || results.back().name != job.variant)
+    results.push_back({job.variant, parameter_count(*run.network), {}});
+  auto& seeds = results.back().seeds;
+  seeds.push_back({job.config.seed, outcome, {}});
+  if (!outcome.signal) seeds.back().probes = probed(run, job.variant);
+  return seeds.back().outcome;
 }
 
 /// The command that continues this one.
@@ -105,55 +115,8 @@ std::string continuation(const CompareOptions& options) {
   std::string command = "qkv compare " + shell_word(options.config);
   for (const std::string& name : options.only) command += " --only " + shell_word(name);
   for (const std::string& change : options.set) command += " --set " + shell_word(change);
+  if (options.seeds > 1) command += fmt::format(" --seeds {}", options.seeds);
   return command;
-}
-
-Json to_json(const std::vector<VariantResult>& results) {
-  Json variants = Json::array();
-  for (const VariantResult& result : results) {
-    Json variant = {{"name", result.name},
-                    {"parameters", result.parameters},
-                    {"seconds", result.outcome.seconds}};
-    if (result.outcome.test) variant["test"] = commands::to_json(*result.outcome.test);
-    variant["probes"] = commands::to_json(result.probes);
-    variants.push_back(variant);
-  }
-  return {{"variants", variants}};
-}
-
-/// The metrics that any of the variants was measured by, in order.
-std::vector<std::string> metrics_of(const std::vector<VariantResult>& results) {
-  std::vector<std::string> names;
-  for (const VariantResult& result : results) {
-    if (!result.outcome.test) continue;
-    for (const auto& [name, value] : result.outcome.test->metrics)
-      if (std::ranges::find(names, name) == names.end()) names.push_back(name);
-  }
-  return names;
-}
-
-/// A variant without test data has dashes for its results.
-Rows to_table(const std::vector<VariantResult>& results) {
-  const std::vector<std::string> metrics = metrics_of(results);
-  Rows rows = {{"variant", "parameters", "seconds", "test loss"}};
-  for (const std::string& metric : metrics) rows.front().push_back("test " + metric);
-  for (const auto& [name, parameters, outcome, probes] : results) {
-    const auto& test = outcome.test;
-    rows.push_back({name, fmt::format("{}", parameters), fmt::format("{:.1f}", outcome.seconds),
-                    test ? fmt::format("{:.4f}", test->loss) : "-"});
-    for (const std::string& metric : metrics) {
-      const auto value = test ? test->find(metric) : std::nullopt;
-      rows.back().push_back(value ? fmt::format("{:.4f}", *value) : "-");
-    }
-  }
-  return rows;
-}
-
-std::vector<VariantProbe> probes_of(const std::vector<VariantResult>& results) {
-  std::vector<VariantProbe> probes;
-  for (const VariantResult& result : results)
-    probes.insert(probes.end(), result.probes.begin(), result.probes.end());
-  return probes;
 }
 
 Document compare(const CompareOptions& options) {
@@ -167,23 +130,21 @@ Document compare(const CompareOptions& options) {
     for (const Job& job : jobs) job.folder.clear();
   std::vector<VariantResult> results;
   for (const Job& job : jobs) {
-    results.push_back(carried_out(job, progress));
-    const Outcome& outcome = results.back().outcome;
+    const Outcome& outcome = carry_out(job, results, progress);
     if (!outcome.signal) continue;
     Document document;
     note_stopped(document, outcome, continuation(options));
     return document;
   }
-  const auto probes = probes_of(results);
   Document document;
   document.data = to_json(results);
   document.add_table(to_table(results));
-  if (!probes.empty()) {
+  if (const Rows probes = probe_table(results); !probes.empty()) {
     document.add_text("\n");
-    document.add_table(commands::to_table(probes));
+    document.add_table(probes);
   }
   note_written(document, parent);
-  judge(document, probes, options.check);
+  judge(document, probes_of(results), options.check);
   return document;
 }
 
@@ -198,6 +159,11 @@ void add_compare(CommandLine& program) {
         command.add_option("--only", options.only, "Name of a variant; may be given several times")
             .repeated();
         command.add_option("--set", options.set, "Change an option of all variants").repeated();
+        command
+            .add_option("--seeds", options.seeds,
+                        "Runs of each variant, with seeds that count on from the config's; the "
+                        "table gives mean and standard deviation [1]")
+            .between(1, 1000);
         command.add_flag("--restart", options.restart,
                          "Train again from step 0 instead of resuming an earlier comparison");
         add_threads_option(command);

@@ -4,6 +4,7 @@ Usage: compare_test.py PROGRAM
 """
 import json
 import signal
+import statistics
 import subprocess
 import unittest
 
@@ -27,7 +28,10 @@ expect = 'contextual_cosine = 1'
 
 
 def without_times(result):
-    return [{key: value for key, value in variant.items() if key != "seconds"} for variant in result["variants"]]
+    """The result without any "seconds"."""
+    if isinstance(result, dict):
+        return {key: without_times(value) for key, value in result.items() if key != "seconds"}
+    return [without_times(value) for value in result] if isinstance(result, list) else result
 
 
 class Compare(ProgramTest):
@@ -117,6 +121,26 @@ class Compare(ProgramTest):
         metrics.write_text("".join(metrics.read_text().splitlines(keepends=True)[:-1]))
         self.assertEqual(without_times(self.json("compare", "two.toml", "--only", "a")), without_times(first))
         self.assertEqual(json.loads(metrics.read_text().splitlines()[-1])["split"], "test")
+
+    def test_seeds_give_mean_and_standard_deviation_and_continue(self):
+        first = self.json("compare", "two.toml")
+        result = self.json("compare", "two.toml", "--seeds", 3)
+        for before, variant in zip(first["variants"], result["variants"]):
+            self.assertEqual(variant["test"], before["test"])  # the first seed's run was finished
+            self.assertEqual([run["seed"] for run in variant["seeds"]], [1, 2, 3])
+            accuracies = [run["test"]["accuracy"] for run in variant["seeds"]]
+            self.assertAlmostEqual(variant["mean"]["accuracy"], statistics.mean(accuracies))
+            self.assertAlmostEqual(variant["std"]["accuracy"], statistics.stdev(accuracies))
+        shown = self.run_qkv("compare", "two.toml", "--seeds", 3).stdout
+        mean, std = (result["variants"][1][name]["loss"] for name in ("mean", "std"))
+        self.assertIn(f"{mean:.4f} ± {std:.4f}", shown)
+        alone = self.json("train", "two.toml", "--set", "seed=3", "--set", "model.heads=1", "--run", "alone")
+        self.assertEqual(result["variants"][1]["seeds"][2]["test"], alone["test"])
+
+    def test_a_probe_is_asked_in_every_seed(self):
+        (self.folder / "two.toml").write_text(CONFIG + VARIANTS + PROBE)
+        done = self.run_qkv("compare", "two.toml", "--only", "a", "--seeds", 2)
+        self.assertRegex(done.stdout, r"a +one vector +training +contextual_cosine = 1 +2 of 2 seeds")
 
     def test_a_comparison_s_folder_where_one_model_is_meant_names_its_runs(self):
         self.run_qkv("compare", "two.toml")

@@ -1,0 +1,147 @@
+#include "cli/commands/compare_results.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace qkv::commands {
+namespace {
+
+struct Spread {
+  double mean = 0, deviation = 0;
+};
+
+/// The mean and the sample standard deviation, 0 of a single value.
+Spread spread_of(const std::vector<double>& values) {
+  const auto count = static_cast<double>(values.size());
+  Spread spread;
+  for (const double value : values) spread.mean += value / count;
+  if (values.size() < 2) return spread;
+  double squares = 0;
+  for (const double value : values) squares += (value - spread.mean) * (value - spread.mean);
+  spread.deviation = std::sqrt(squares / (count - 1));
+  return spread;
+}
+
+/// "0.9925", of several values "0.9925 ± 0.0050", of none "-".
+std::string cell_of(const std::vector<double>& values) {
+  if (values.empty()) return "-";
+  const Spread spread = spread_of(values);
+  return values.size() == 1 ? fmt::format("{:.4f}", spread.mean)
+                            : fmt::format("{:.4f} ± {:.4f}", spread.mean, spread.deviation);
+}
+
+/// Test losses of the seeds; none without test data.
+std::vector<double> losses_of(const VariantResult& result) {
+  std::vector<double> losses;
+  for (const SeedResult& run : result.seeds)
+    if (run.outcome.test) losses.push_back(run.outcome.test->loss);
+  return losses;
+}
+
+/// The values of a test metric; none where it does not belong to the task.
+std::vector<double> values_of(const VariantResult& result, const std::string& metric) {
+  std::vector<double> values;
+  for (const SeedResult& run : result.seeds)
+    if (const auto value = run.outcome.test ? run.outcome.test->find(metric) : std::nullopt)
+      values.push_back(*value);
+  return values;
+}
+
+double seconds_of(const VariantResult& result) {
+  double seconds = 0;
+  for (const SeedResult& run : result.seeds) seconds += run.outcome.seconds;
+  return seconds;
+}
+
+/// The test metrics of any of the variants, in order.
+std::vector<std::string> metrics_of(const std::vector<VariantResult>& results) {
+  std::vector<std::string> names;
+  for (const VariantResult& result : results) {
+    const auto& test = result.seeds.front().outcome.test;
+    if (!test) continue;
+    for (const auto& [name, value] : test->metrics)
+      if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+  }
+  return names;
+}
+
+Json to_json(const SeedResult& run) {
+  Json json = {{"seed", run.seed}, {"seconds", run.outcome.seconds}};
+  if (run.outcome.test) json["test"] = commands::to_json(*run.outcome.test);
+  json["probes"] = commands::to_json(run.probes);
+  return json;
+}
+
+/// A row for each claim of a probe, with the number of seeds in which it is as expected.
+void add_claims(Rows& rows, const VariantResult& result, std::size_t probe) {
+  const auto in_seeds = [&](auto right) {
+    const auto count = std::ranges::count_if(
+        result.seeds, [&](const SeedResult& run) { return right(run.probes[probe].result); });
+    return fmt::format("{} of {} seeds", count, result.seeds.size());
+  };
+  const Probe& claim = result.seeds.front().probes[probe].result.probe;
+  rows.push_back({result.name, claim.name, "training", claim.expect,
+                  in_seeds([](const ProbeResult& found) { return found.trained.holds; })});
+  for (std::size_t i = 0; i < claim.broken_by.size(); ++i)
+    rows.push_back({result.name, claim.name, claim.broken_by[i], "not " + claim.expect,
+                    in_seeds([&](const ProbeResult& found) { return !found.broken[i].holds; })});
+}
+
+}  // namespace
+
+Json to_json(const std::vector<VariantResult>& results) {
+  const auto metrics = metrics_of(results);
+  Json variants = Json::array();
+  for (const VariantResult& result : results) {
+    const SeedResult& first = result.seeds.front();
+    Json variant = {
+        {"name", result.name}, {"parameters", result.parameters}, {"seconds", seconds_of(result)}};
+    if (first.outcome.test) variant["test"] = commands::to_json(*first.outcome.test);
+    variant["probes"] = commands::to_json(first.probes);
+    for (const SeedResult& run : result.seeds) variant["seeds"].push_back(to_json(run));
+    const auto add = [&](const std::string& name, const std::vector<double>& values) {
+      if (values.empty()) return;
+      const Spread spread = spread_of(values);
+      variant["mean"][name] = spread.mean;
+      variant["std"][name] = spread.deviation;
+    };
+    add("loss", losses_of(result));
+    for (const std::string& metric : metrics) add(metric, values_of(result, metric));
+    variants.push_back(variant);
+  }
+  return {{"variants", variants}};
+}
+
+Rows to_table(const std::vector<VariantResult>& results) {
+  const auto metrics = metrics_of(results);
+  Rows rows = {{"variant", "parameters", "seconds", "test loss"}};
+  for (const std::string& metric : metrics) rows.front().push_back("test " + metric);
+  for (const VariantResult& result : results) {
+    rows.push_back({result.name, fmt::format("{}", result.parameters),
+                    fmt::format("{:.1f}", seconds_of(result)), cell_of(losses_of(result))});
+    for (const std::string& metric : metrics)
+      rows.back().push_back(cell_of(values_of(result, metric)));
+  }
+  return rows;
+}
+
+Rows probe_table(const std::vector<VariantResult>& results) {
+  const auto probes = probes_of(results);
+  if (probes.empty()) return {};
+  if (results.front().seeds.size() == 1) return commands::to_table(probes);
+  Rows rows = {{"variant", "probe", "after", "expected", "found"}};
+  for (const VariantResult& result : results)
+    for (std::size_t i = 0; i < result.seeds.front().probes.size(); ++i)
+      add_claims(rows, result, i);
+  return rows;
+}
+
+std::vector<VariantProbe> probes_of(const std::vector<VariantResult>& results) {
+  std::vector<VariantProbe> probes;
+  for (const VariantResult& result : results)
+    for (const SeedResult& run : result.seeds)
+      probes.insert(probes.end(), run.probes.begin(), run.probes.end());
+  return probes;
+}
+
+}  // namespace qkv::commands

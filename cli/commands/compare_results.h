@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cli/commands/shared.h"
+#include "train/trainer.h"
+
+/// The results of `qkv compare` as tables and JSON.
+namespace qkv::commands {
+
+/// One run of a variant.
+struct SeedResult {
+  std::uint64_t seed;
+  Outcome outcome;
+  std::vector<VariantProbe> probes;
+};
+
+/// The runs of a variant, which differ in their seeds alone.
+struct VariantResult {
+  std::string name;
+  Index parameters;
+  std::vector<SeedResult> seeds;
+};
+
+/// `test` and `probes` are those of the first seed; `mean` and `std`, the sample standard
+/// deviation, are over the seeds.
+Json to_json(const std::vector<VariantResult>& results);
+
+/// A row for each variant; of several seeds "mean ± standard deviation". A variant without test
+/// data has dashes for its results.
+Rows to_table(const std::vector<VariantResult>& results);
+
+/// What each probe found, or of several seeds in how many of them it passes; empty without probes.
+Rows probe_table(const std::vector<VariantResult>& results);
+
+/// Of all variants and seeds.
+std::vector<VariantProbe> probes_of(const std::vector<VariantResult>& results);
+
+}  // namespace qkv::commands
