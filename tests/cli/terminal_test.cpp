@@ -46,6 +46,14 @@ TEST_CASE("numbers are flush right and texts flush left") {
       "bank  10  it          -\n");
 }
 
+TEST_CASE("a mean with its standard deviation is a number") {
+  CHECK(table({{"loss"}, {"0.5 ± 0.1"}, {"-"}}, 80) ==
+        "     loss\n"
+        "─────────\n"
+        "0.5 ± 0.1\n"
+        "        -\n");
+}
+
 TEST_CASE("the end of a line in a cell does not end the table's line") {
   CHECK(table({{"text"}, {"a\nb"}}, 80) == "text\n────\na↵b\n");
 }
