@@ -1,3 +1,5 @@
+#include <map>
+
 #include "cli/commands/training.h"
 
 namespace qkv::commands {
@@ -37,7 +39,8 @@ std::vector<Variant> chosen_variants(const ConfigFile& file, const std::vector<s
       known += (known.empty() ? "" : ", ") + variant.name;
     require<UserError>(found != file.variants.end(), "--only {}: no such variant; there are: {}",
                        name, known);
-    variants.push_back(*found);
+    if (std::ranges::find(variants, name, &Variant::name) == variants.end())
+      variants.push_back(*found);
   }
   return variants;
 }
@@ -46,12 +49,29 @@ std::vector<Variant> chosen_variants(const ConfigFile& file, const std::vector<s
 std::string folder_name(const std::string& name) {
   std::string result;
   for (const char c : name) {
-    if (std::isalnum(static_cast<unsigned char>(c)))
+    if (std::isalnum(static_cast<unsigned char>(c)) || static_cast<unsigned char>(c) >= 0x80)
       result += c;
     else if (!result.empty() && result.back() != '-')
       result += '-';
   }
   return result;
+}
+
+/// Throws UserError unless each variant has a folder of its own.
+void require_folders(const std::vector<Variant>& variants) {
+  std::map<std::string, std::string> names;
+  for (const Variant& variant : variants) {
+    const std::string folder = folder_name(variant.name);
+    require<UserError>(!folder.empty(),
+                       "the variant \"{}\" needs a letter or a digit in its name, for its folder",
+                       variant.name);
+    const auto [other, is_new] = names.emplace(folder, variant.name);
+    require<UserError>(
+        is_new,
+        "the variants \"{}\" and \"{}\" would share the folder {}; rename one so that "
+        "a letter or a digit differs",
+        other->second, variant.name, folder);
+  }
 }
 
 /// What is to be done. All that can be wrong with a variant's data or with an earlier run is found
@@ -161,6 +181,7 @@ Document compare(const CompareOptions& options) {
   Progress progress(stop);
   const ConfigFile file = read_config(options.config, options.set);
   require<UserError>(!file.variants.empty(), "{} has no [[variant]] to compare", options.config);
+  require_folders(file.variants);
   const fs::path parent = fs::path("runs") / (file.base.name + "-compare");
   const auto jobs = jobs_of(options, file, parent, progress);
   if (options.restart)

@@ -7,7 +7,11 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
 #include <limits>
+#include <random>
 
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
@@ -55,6 +59,34 @@ std::string error_of_bytes(const TempDir& dir, std::string_view bytes) {
   return error.starts_with(file.string() + ": ") ? error.substr(file.string().size() + 2) : error;
 }
 
+void write_bytes(const fs::path& file, std::span<const std::byte> bytes) {
+  std::ofstream(file, std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()), std::ssize(bytes));
+}
+
+/// Changes some of the bytes as damage and as malice do: single bytes, and numbers of 8 bytes that
+/// become extreme or lead elsewhere in the file.
+void mutate(std::vector<std::byte>& bytes, std::mt19937_64& random) {
+  const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
+  // Half of the changes hit bytes that are in use; most of a small file is empty.
+  const auto position = [&] {
+    std::size_t at = below(bytes.size());
+    for (int i = 0; i < 200 && bytes[at] == std::byte{0}; ++i) at = below(bytes.size());
+    return at;
+  };
+  for (std::size_t changes = 1 + below(3); changes > 0; --changes) {
+    if (below(3) > 0) {
+      bytes[position()] = static_cast<std::byte>(below(256));
+      continue;
+    }
+    const std::uint64_t values[] = {
+        0,       1, ~std::uint64_t{0}, std::uint64_t{1} << 63, bytes.size(), below(bytes.size()),
+        random()};
+    const std::uint64_t value = values[below(std::size(values))];
+    std::memcpy(bytes.data() + (position() & ~std::size_t{7}), &value, sizeof value);
+  }
+}
+
 /// A sealed file that holds what `fill` puts into it.
 template <class Fill>
 std::string sealed(Fill fill) {
@@ -86,6 +118,63 @@ TEST_CASE("equal checkpoints make equal files") {
   write_checkpoint(dir.path() / "a.h5", sample());
   write_checkpoint(dir.path() / "b.h5", sample());
   CHECK(bytes_of(dir.path() / "a.h5") == bytes_of(dir.path() / "b.h5"));
+}
+
+TEST_CASE("a group of many parameters, deep paths and every rank are read as they were written") {
+  const TempDir dir;
+  Checkpoint written = sample();
+  for (int i = 0; i < 700; ++i)
+    written.model[fmt::format("layers.{}.w", i)] = Tensor::full({2}, static_cast<double>(i));
+  std::string path = "deep";
+  for (int i = 0; i < 40; ++i) path += fmt::format(".level_{}", i);
+  written.model[path] = Tensor::zeros({1, 2, 1, 2});
+  written.model["empty"] = Tensor::zeros({0, 3});
+  write_checkpoint(dir.path() / "c.h5", written);
+  CHECK(same(read_checkpoint(dir.path() / "c.h5").model, written.model));
+}
+
+TEST_CASE("a config of any length is read as it was written, up to 65496 bytes as an attribute") {
+  const TempDir dir;
+  const fs::path file = dir.path() / "c.h5";
+  for (const std::size_t length : {0, 65496, 65497, 65503, 65504, 65536, 1 << 20}) {
+    CAPTURE(length);
+    Checkpoint written = sample();
+    written.config = std::string(length, 'x');
+    write_checkpoint(file, written);
+    CHECK(read_checkpoint(file).config == written.config);
+    const auto bytes = read_file(file, 1 << 24);
+    CHECK(hdf5::File(unseal(bytes)).root().holds_attribute("config") == (length <= 65496));
+  }
+}
+
+TEST_CASE("a step outside of [0, 2^53] is refused") {
+  const TempDir dir;
+  const fs::path file = dir.path() / "c.h5";
+  for (const std::int64_t step :
+       {std::int64_t{-1}, (std::int64_t{1} << 53) + 1, std::numeric_limits<std::int64_t>::min()}) {
+    Checkpoint written = sample();
+    written.step = step;
+    write_checkpoint(file, written);
+    CHECK(error_of<CheckpointError>([&] { read_checkpoint(file); }) ==
+          fmt::format("{}: /step: must be in [0, 2^53], got {}", file.string(), step));
+  }
+}
+
+TEST_CASE("what is no checkpoint is refused without reading it, however long it is") {
+  const TempDir dir;
+  const fs::path file = dir.write("huge.h5", "");
+  fs::resize_file(file, std::uintmax_t{1} << 42);
+  CHECK(error_of<UserError>([&] { read_checkpoint(file); }) ==
+        file.string() + ": is not a qkv checkpoint");
+  std::vector<std::byte> small(100);
+  seal(small);
+  {
+    std::ofstream end(file, std::ios::binary | std::ios::app);
+    end.write(reinterpret_cast<const char*>(small.data()), std::ssize(small));
+  }
+  CHECK(error_of<CheckpointError>([&] {
+          read_checkpoint(file);
+        }).starts_with(file.string() + ": is damaged: 4398046511204 bytes lie before"));
 }
 
 TEST_CASE("an empty checkpoint and empty texts can be stored") {
@@ -155,6 +244,28 @@ TEST_CASE("a damaged checkpoint is distinguished from another kind of file") {
   dir.write("c.h5", "name = \"bank\"\n");
   CHECK_THROWS_AS(read_checkpoint(file), UserError);
   CHECK_THROWS_AS(read_checkpoint(dir.path() / "none.h5"), UserError);
+}
+
+TEST_CASE(
+    "metadata that are wrong behind a right seal are refused or mean the same, and never crash") {
+  const TempDir dir;
+  const fs::path file = dir.path() / "c.h5";
+  write_checkpoint(file, sample());
+  const auto sealed_bytes = read_file(file, 1 << 24);
+  const std::span content = unseal(sealed_bytes);
+  const char* const count = std::getenv("QKV_MUTATIONS");
+  const int mutations = count ? std::atoi(count) : 300;
+  std::mt19937_64 random(7);
+  int refused = 0;
+  for (int i = 0; i < mutations; ++i) {
+    CAPTURE(i);
+    std::vector<std::byte> bytes(content.begin(), content.end());
+    mutate(bytes, random);
+    seal(bytes);
+    write_bytes(file, bytes);
+    refused += error_of<Error>([&] { read_checkpoint(file); }) != "no error";
+  }
+  CHECK(refused > mutations / 10);
 }
 
 TEST_CASE("names and texts that the format cannot hold are refused before anything is written") {
