@@ -42,7 +42,7 @@ TEST_CASE("control characters and malformed bytes become signs, and nothing else
                   "31m\xC2\xA0") == "a�31m\xC2\xA0");  // C1, and a no-break space
   CHECK(printable("\x9b\x1b[m\xE0\x1b") == "�␛[m�␛");
   CHECK(visible("\x1b x\n") == "␛·x↵");
-  CHECK(table({{"\x1bword"}, {"\x1b[2J\tx"}}, 80) == "␛word\n───────\n␛[2J⇥x\n");
+  CHECK(table({{"\x1bword"}, {"\x1b[2J\tx"}}, 80) == "␛word\n──────\n␛[2J⇥x\n");
 }
 
 TEST_CASE("numbers are flush right and texts flush left") {

@@ -109,7 +109,9 @@ TEST_CASE("a write that fails half way leaves the old file and nothing beside it
     const FileSizeLimit limit(1000);
     error = error_of<FileError>([&] { write_durably(file, std::string(100000, 'x')); });
   }
-  CHECK(error == file.string() + ": cannot write: File too large");
+  CHECK(error ==
+        file.string() +
+            ": cannot write: File too large (100000 bytes needed, see `ulimit -f` for the limit)");
   CHECK(text_of(file) == "old");
   CHECK(files_in(dir.path()) == 1);
 }
