@@ -64,8 +64,10 @@ double recurrent_parameters(const ModelOptions& m) {
 /// Kernels of 3, 4 and 5 tokens, each with a third of the outputs.
 double convolution_parameters(const ModelOptions& m) {
   double layer = static_cast<double>(m.width);
-  for (Index i = 0; i < 3; ++i)
-    layer += static_cast<double>((m.width * (i + 1) / 3 - m.width * i / 3) * m.width * (i + 3));
+  for (Index i = 0; i < 3; ++i) {
+    const Index outputs = m.width * (i + 1) / 3 - m.width * i / 3;
+    layer += static_cast<double>(outputs * m.width * (i + 3));
+  }
   return static_cast<double>(m.layers) * layer;
 }
 

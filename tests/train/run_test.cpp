@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "tests/support/errors.h"
+#include "tests/support/mutations.h"
 #include "tests/support/temp_dir.h"
 #include "train/tasks/word_sense.h"
 
@@ -164,4 +165,29 @@ TEST_CASE("token lists of a checkpoint have no empty text, and no label or token
         "the checkpoint's /vocabulary/tokens has an empty text");
   CHECK(error_of_list("tokens", {"<pad>", "<unk>", "a", "a"}) ==
         "a vocabulary must not name \"a\" twice");
+}
+
+TEST_CASE("no change behind a right seal crashes what loads a model or resumes a run") {
+  const TempDir dir;
+  const auto file = dir.path() / "c.h5";
+  Run run = start_run(tiny_config());
+  const std::vector<Index> examples = {0, 1, 2, 3};
+  Context context;
+  run.optimizer->step(run.parameters,
+                      gradients_of(run.task->loss(*run.network, examples, context).value), 0.1, 0);
+  run.step = 1;
+  run.metrics = "{\"step\":1,\"split\":\"train\",\"loss\":0.7}\n";
+  write_checkpoint(file, checkpoint_of(run, dir.path()));
+  Mutations mutations(file);
+  int refused = 0;
+  for (int i = 0; i < Mutations::count(); ++i) {
+    CAPTURE(i);
+    mutations.write_next(file);
+    refused += error_of<Error>([&] {
+                 load_model(file);
+                 const Checkpoint checkpoint = read_checkpoint(file);
+                 restore_run(config_of(checkpoint, file), checkpoint, file);
+               }) != "no error";
+  }
+  CHECK(refused > Mutations::count() / 10);
 }
