@@ -45,9 +45,9 @@ TEST_CASE("a batch depends on seed and step, not on what was asked before") {
 
 TEST_CASE("a step whose examples cannot be counted is refused") {
   BatchSampler sampler(50, 65536, 1);
-  for (const std::int64_t step : {std::int64_t{-1}, std::numeric_limits<std::int64_t>::min(),
-                                  std::numeric_limits<std::int64_t>::max() / 65536,
-                                  std::numeric_limits<std::int64_t>::max()})
+  for (const std::int64_t step :
+       {std::int64_t{-1}, std::numeric_limits<std::int64_t>::min(),
+        std::numeric_limits<std::int64_t>::max() / 65536, std::numeric_limits<std::int64_t>::max()})
     CHECK_THROWS_AS(sampler.at(step), ValueError);
   CHECK(sampler.at(std::numeric_limits<std::int64_t>::max() / 65536 - 1).size() == 65536);
 }
