@@ -1,34 +1,60 @@
 #include <clocale>
-#include <cstdio>
 #include <exception>
+#include <filesystem>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <system_error>
 
 #include "cli/commands/command_line.h"
 #include "cli/commands/commands.h"
-#include "core/error.h"
+#include "cli/standard_streams.h"
 
 namespace {
 
 constexpr int failed = 1, wrong_use = 2;
 
-int report(const char* what, int code) {
-  fmt::print(stderr, "qkv: {}\n", what);
+int report(const std::string& what, int code) {
+  qkv::print_note("qkv: " + what + "\n");
   return code;
+}
+
+int out_of_memory() {
+  return report(
+      "not enough memory; lower train.batch, model.width or model.max_length, or give the process "
+      "more",
+      failed);
+}
+
+int run(int argc, char** argv) {
+  qkv::commands::CommandLine program(
+      "qkv", "Train small attention models and see what they learned", QKV_VERSION);
+  for (const auto add : qkv::commands::all_commands) add(program);
+  return program.run(argc, argv);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  qkv::prepare_standard_streams();
   std::setlocale(LC_CTYPE, "C.UTF-8");
-  qkv::commands::CommandLine program(
-      "qkv", "Train small attention models and see what they learned", QKV_VERSION);
-  for (const auto add : qkv::commands::all_commands) add(program);
   try {
-    const int code = program.run(argc, argv);
-    qkv::require<qkv::Error>(std::fflush(stdout) == 0, "cannot write the results to stdout");
-    return code;
+    return run(argc, argv);
+  } catch (const qkv::ReaderGone&) {
+    return 0;
   } catch (const qkv::UserError& error) {
     return report(error.what(), wrong_use);
-  } catch (const std::exception& error) {
+  } catch (const qkv::Error& error) {
     return report(error.what(), failed);
+  } catch (const std::filesystem::filesystem_error& error) {
+    return report(error.path1().string() + ": " + error.code().message(), failed);
+  } catch (const std::system_error& error) {
+    return report("the system refuses: " + error.code().message(), failed);
+  } catch (const std::bad_alloc&) {
+    return out_of_memory();
+  } catch (const std::length_error&) {  // more elements than a container can have
+    return out_of_memory();
+  } catch (const std::exception& error) {
+    return report(std::string("internal error: ") + error.what(), failed);
   }
 }

@@ -1,26 +1,28 @@
 #include "cli/output_format.h"
 
-#include <cstdio>
+#include <unistd.h>
 
 #include "cli/document.h"
+#include "cli/standard_streams.h"
 
 namespace qkv {
 namespace {
 
+/// A file or another program gets the text as it is, a terminal none that moves its cursor.
 void print_block(const std::string& text) {
-  fmt::print("{}", text);
+  print_result(isatty(STDOUT_FILENO) == 1 ? printable(text) : text);
 }
 
 void print_block(const Rows& rows) {
-  fmt::print("{}", table(rows));
+  print_result(table(rows));
 }
 
 void print_block(const Document::Picture& picture) {
-  fmt::print("{}", picture(colours(), output_width()));
+  print_result(picture(colours(), output_width()));
 }
 
 void print_block(const Document::Note& note) {
-  fmt::print(stderr, "{}\n", note.text);
+  print_note(note.text + "\n");
 }
 
 void print_for_people(const Document& document) {
@@ -29,14 +31,15 @@ void print_for_people(const Document& document) {
 }
 
 void stream_to_stdout(std::string_view text) {
-  fmt::print("{}", text);
-  std::fflush(stdout);
+  print_block(std::string(text));
+  flush_results();
 }
 
 void print_json(const Document& document) {
   for (const Document::Block& block : document.blocks)
     if (const auto* note = std::get_if<Document::Note>(&block)) print_block(*note);
-  if (!document.data.is_null()) fmt::print("{}\n", document.data.dump(2));
+  if (!document.data.is_null())
+    print_result(document.data.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
 constexpr OutputFormat formats[] = {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "cli/standard_streams.h"
 #include "cli/terminal.h"
 
 namespace qkv {
@@ -43,7 +44,7 @@ void Progress::on_start(std::int64_t step, std::int64_t steps) {
 
 void Progress::on_message(const std::string& line) {
   erase();
-  fmt::print(stderr, "{}\n", line);
+  print_note(line + "\n");
 }
 
 void Progress::on_step(const StepReport& report) {
@@ -75,13 +76,12 @@ void Progress::draw(const StepReport& report) {
       static_cast<int>(static_cast<double>(report.step) / static_cast<double>(steps_) * width);
   std::string bar;
   for (int i = 0; i < width; ++i) bar += i < done ? "━" : "─";
-  fmt::print(stderr, "\r\033[K{}{}", bar, text);
-  std::fflush(stderr);
+  draw_on_terminal("\r\033[K" + bar + printable(text));
   drawn_ = true;
 }
 
 void Progress::erase() {
-  if (drawn_) fmt::print(stderr, "\r\033[K");
+  if (drawn_) draw_on_terminal("\r\033[K");
   drawn_ = false;
 }
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <map>
 
+#include "cli/terminal.h"
+
 namespace qkv {
 namespace {
 
@@ -47,7 +49,7 @@ std::string scatter_plot(const std::vector<std::array<double, 2>>& points,
   std::string text;
   for (const std::string& line : grid)
     text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
-  for (const auto& [label, mark] : marks) text += fmt::format("{}: {}  ", mark, label);
+  for (const auto& [label, mark] : marks) text += fmt::format("{}: {}  ", mark, printable(label));
   return marks.empty() ? text : text + "1, 2, ...: the sentences\n";
 }
 

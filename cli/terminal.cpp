@@ -12,41 +12,52 @@
 #include <map>
 #include <string_view>
 
+#include "datasets/text.h"
+
 namespace qkv {
 namespace {
 
-/// Calls `f(code point, its bytes)` for each character; a malformed byte counts as one character.
-template <class F>
-void for_each_character(const std::string& text, F f) {
-  for (std::size_t i = 0; i < text.size();) {
-    const auto lead = static_cast<unsigned char>(text[i]);
-    const std::size_t length = lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
-    char32_t code = lead < 0x80 ? lead : lead & (0x7Fu >> length);
-    for (std::size_t j = 1; j < length && i + j < text.size(); ++j)
-      code = code << 6 | (static_cast<unsigned char>(text[i + j]) & 0x3Fu);
-    f(code, text.substr(i, length));
-    i += length;
-  }
+constexpr char32_t replacement = 0xFFFD;
+
+/// Of one character; a byte that is not UTF-8 counts as U+FFFD.
+char32_t code_point(std::string_view bytes) {
+  const auto lead = static_cast<unsigned char>(bytes[0]);
+  if (bytes.size() == 1) return lead < 0x80 ? lead : replacement;
+  char32_t code = lead & (0x7Fu >> bytes.size());
+  for (const char c : bytes.substr(1)) code = code << 6 | (static_cast<unsigned char>(c) & 0x3Fu);
+  return code;
 }
 
 int character_width(char32_t code) {
   return std::max(wcwidth(static_cast<wchar_t>(code)), 0);
 }
 
-/// `text` with a sign in place of each of some characters.
-std::string with_signs(const std::string& text, const std::map<char, std::string_view>& signs) {
+/// A picture of a control character, and U+FFFD for what has none; empty for other characters.
+std::string sign_of(char32_t code) {
+  if (code < 0x20) return {'\xE2', '\x90', static_cast<char>(0x80 + code)};  // U+2400 and following
+  if (code == 0x7F) return "␡";
+  return (code >= 0x80 && code < 0xA0) || code == replacement ? "\xEF\xBF\xBD" : "";
+}
+
+/// `text` with the given signs in place of some characters, and signs of all control characters
+/// that are not in `kept`.
+std::string with_signs(std::string_view text,
+                       const std::map<std::string_view, std::string_view>& signs,
+                       std::string_view kept = "") {
   std::string result;
-  for (const char c : text)
-    if (const auto sign = signs.find(c); sign != signs.end())
-      result.append(sign->second);
-    else
-      result.push_back(c);
+  for_each_character(text, [&](std::string_view c) {
+    const auto given = signs.find(c);
+    const std::string sign = given != signs.end()        ? std::string(given->second)
+                             : kept.find(c) != kept.npos ? ""
+                                                         : sign_of(code_point(c));
+    result += sign.empty() ? c : sign;
+  });
   return result;
 }
 
-/// Ends of lines and tabs as signs, so that they cannot tear a table.
-std::string in_one_line(const std::string& text) {
-  return with_signs(text, {{'\n', "↵"}, {'\t', "⇥"}, {'\r', "␍"}});
+/// Ends of lines and tabs as signs, too, so that they cannot tear a table.
+std::string in_one_line(std::string_view text) {
+  return with_signs(text, {{"\n", "↵"}, {"\t", "⇥"}});
 }
 
 /// "0.5", "-inf", "12%", "3.2 ms", "0.5 ± 0.1", or a placeholder of a missing value.
@@ -157,8 +168,7 @@ Colours colours() {
 
 int display_width(const std::string& text) {
   int width = 0;
-  for_each_character(text,
-                     [&](char32_t code, const std::string&) { width += character_width(code); });
+  for_each_character(text, [&](std::string_view c) { width += character_width(code_point(c)); });
   return width;
 }
 
@@ -176,12 +186,12 @@ std::string abbreviated(const std::string& text, int width) {
   if (display_width(text) <= width) return text;
   std::vector<std::string> characters;  // each with its combining marks
   std::vector<int> widths;
-  for_each_character(text, [&](char32_t code, const std::string& bytes) {
-    const int columns = character_width(code);
+  for_each_character(text, [&](std::string_view c) {
+    const int columns = character_width(code_point(c));
     if (columns == 0 && !characters.empty()) {
-      characters.back() += bytes;
+      characters.back() += c;
     } else {
-      characters.push_back(bytes);
+      characters.emplace_back(c);
       widths.push_back(columns);
     }
   });
@@ -201,8 +211,12 @@ std::string abbreviated(const std::string& text, int width) {
   return head + "…" + tail;
 }
 
+std::string printable(std::string_view text) {
+  return with_signs(text, {}, "\n\t");
+}
+
 std::string visible(const std::string& token) {
-  return with_signs(in_one_line(token), {{' ', "·"}});
+  return with_signs(token, {{"\n", "↵"}, {"\t", "⇥"}, {" ", "·"}});
 }
 
 std::string table(const Rows& cells, int width) {

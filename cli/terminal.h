@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace qkv {
@@ -30,7 +31,13 @@ std::string pad_right(const std::string& text, int width);
 /// "encoder.…w_q.weight".
 std::string abbreviated(const std::string& text, int width);
 
-/// A token with its white space visible: "·" for a space, "↵" for the end of a line.
+/// A text without control characters other than ends of lines and tabs: "␛" stands for an escape,
+/// "�" for other control characters outside ASCII and for bytes that are not UTF-8. A terminal
+/// takes no commands from it.
+std::string printable(std::string_view text);
+
+/// A token with its white space visible: "·" for a space, "↵" for the end of a line; else
+/// printable.
 std::string visible(const std::string& token);
 
 /// A table with a line under its head; columns of numbers are flush right, the others flush left.

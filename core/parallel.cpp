@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <exception>
 #include <optional>
+#include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "core/error.h"
@@ -58,7 +61,13 @@ class alignas(64) ChunkRange {
 class ThreadPool {
  public:
   explicit ThreadPool(int size) : ranges_(static_cast<std::size_t>(size)) {
-    for (std::size_t i = 1; i < ranges_.size(); ++i) workers_.emplace_back([this, i] { work(i); });
+    workers_.reserve(ranges_.size());
+    try {
+      for (std::size_t i = 1; i < ranges_.size(); ++i)
+        workers_.emplace_back([this, i] { work(i); });
+    } catch (const std::system_error&) {
+      // A limit of the system: those that could be started steal the chunks of the others.
+    }
   }
   ~ThreadPool() {
     stopping_ = true;
@@ -67,7 +76,8 @@ class ThreadPool {
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
-  int size() const { return static_cast<int>(workers_.size()) + 1; }
+  /// The number of threads that were asked for; the system may have refused to start some.
+  int size() const { return static_cast<int>(ranges_.size()); }
 
   void run(Index count, Call call, const void* f) {
     call_ = call;
@@ -84,6 +94,9 @@ class ThreadPool {
     }
     for (int i = 0; done_.load(std::memory_order_acquire) < count; ++i)
       i < spin_limit ? pause() : std::this_thread::yield();
+    if (!failed_.test()) return;
+    failed_.clear();
+    std::rethrow_exception(std::exchange(error_, nullptr));
   }
 
  private:
@@ -94,7 +107,11 @@ class ThreadPool {
     for (std::size_t i = 0; i < ranges_.size(); ++i) {
       const Index chunk = ranges_[(thread + i) % ranges_.size()].claim();
       if (chunk < 0) continue;
-      call_(f_, chunk);
+      try {
+        call_(f_, chunk);
+      } catch (...) {
+        if (!failed_.test_and_set()) error_ = std::current_exception();
+      }
       done_.fetch_add(1, std::memory_order_release);
       return true;
     }
@@ -133,6 +150,8 @@ class ThreadPool {
   alignas(64) std::atomic<std::uint32_t> wake_event_ = 0;  ///< incremented to wake sleepers
   std::atomic<int> sleepers_ = 0;
   std::atomic<bool> stopping_ = false;
+  std::atomic_flag failed_;
+  std::exception_ptr error_;  ///< the first of a job
   std::vector<std::jthread> workers_;
 };
 

@@ -8,8 +8,9 @@
 namespace qkv {
 
 /// Sets how many threads `parallel_for` may use; the default is one for each core. Results do not
-/// depend on it. The threads belong to the process, as the cores do: all callers share them. With
-/// the thread-local `Execution` (core/execution.h) this is the library's only global state.
+/// depend on it. Where the system refuses to start some of them, there are fewer. The threads
+/// belong to the process, as the cores do: all callers share them. With the thread-local
+/// `Execution` (core/execution.h) this is the library's only global state.
 void set_threads(int count);
 int threads();
 
@@ -31,9 +32,10 @@ namespace detail {
 void parallel(Index count, void (*call)(const void*, Index), const void* f);
 }
 
-/// Calls `f(i)` once for each i in [0, count), on several threads. `f` must not throw. Nested and
-/// concurrent calls run serially on the calling thread. A thread's `Execution` is its own: work
-/// that records graphs or allocates tensors inherits the caller's by an `ExecutionScope` in `f`.
+/// Calls `f(i)` once for each i in [0, count), on several threads. One of the exceptions that calls
+/// throw reaches the caller, once no call is running any more. Nested and concurrent calls run
+/// serially on the calling thread. A thread's `Execution` is its own: work that records graphs or
+/// allocates tensors inherits the caller's by an `ExecutionScope` in `f`.
 template <class F>
 void parallel_for(Index count, const F& f) {
   if (count == 1) return f(0);

@@ -1,6 +1,7 @@
 #include "datasets/batch.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "core/error.h"
 #include "core/random.h"
@@ -27,6 +28,8 @@ BatchSampler::BatchSampler(Index examples, Index batch, std::uint64_t seed)
 }
 
 std::vector<Index> BatchSampler::at(std::int64_t step) {
+  require<ValueError>(step >= 0 && step < std::numeric_limits<Index>::max() / batch_,
+                      "[batches] step {} is not in [0, 2^63 / {})", step, batch_);
   std::vector<Index> chosen;
   for (Index i = step * batch_; i < (step + 1) * batch_; ++i) {
     if (i / examples_ != epoch_) {

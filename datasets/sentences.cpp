@@ -8,6 +8,8 @@ SentenceExample parse_labelled(const TsvRow& row) {
   row.require_labelled_text();
   const std::size_t last = row.fields.size() - 1;
   row.demand(last == 0 || !row.fields[0].empty(), "the label is empty");
+  row.demand(last == 0 || row.fields[0].size() <= max_token_bytes,
+             "a label must have at most {} bytes, got {}", max_token_bytes, row.fields[0].size());
   const TokenizedWords sentence = row.sentence(last);
   return {.label = last > 0 ? row.fields[0] : "",
           .words = sentence.tokens,

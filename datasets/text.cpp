@@ -89,6 +89,16 @@ TokenizedWords tokenized_words(std::string_view text) {
   return result;
 }
 
+std::size_t longest_token(std::string_view text) {
+  std::size_t longest = 0, length = 0;
+  for (const char c : text) {
+    const bool ends = white.find(c) != white.npos || marks.find(c) != marks.npos;
+    length = ends ? 0 : length + 1;
+    longest = std::max(longest, length);
+  }
+  return longest;
+}
+
 std::vector<std::string> tokenized(std::string_view text) {
   std::string spaced;
   for (const char c : lower(text)) {

@@ -49,6 +49,13 @@ std::vector<NumberedLine> read_filled_lines(const std::filesystem::path& path) {
   return filled;
 }
 
+void require_short_tokens(std::string_view line, std::string_view place) {
+  const std::size_t longest = longest_token(line);
+  require<UserError>(longest <= max_token_bytes,
+                     "{}: a word must have at most {} bytes, got {}; is this text?", place,
+                     max_token_bytes, longest);
+}
+
 std::string read_text(const std::filesystem::path& path) {
   std::string text;
   for (const std::string& line : read_lines(path)) text += line + '\n';

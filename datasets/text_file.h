@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace qkv {
@@ -17,6 +18,9 @@ struct NumberedLine {
 };
 /// The lines that are not blank. Throws UserError as `read_lines` does, and when all are blank.
 std::vector<NumberedLine> read_filled_lines(const std::filesystem::path& path);
+
+/// Throws UserError naming the place when one of a line's tokens has more than `max_token_bytes`.
+void require_short_tokens(std::string_view line, std::string_view place);
 
 /// All lines as one text, each ended by LF.
 std::string read_text(const std::filesystem::path& path);

@@ -70,8 +70,10 @@ TsvRow tsv_row(std::string_view line) {
 
 std::vector<TsvRow> read_rows(const std::filesystem::path& path) {
   std::vector<TsvRow> rows;
-  for (const auto& [number, line] : read_filled_lines(path))
+  for (const auto& [number, line] : read_filled_lines(path)) {
     rows.push_back({fmt::format("{}:{}", path.string(), number), fields_of(line)});
+    require_short_tokens(line, rows.back().place);
+  }
   return rows;
 }
 

@@ -129,6 +129,9 @@ void Optimizer::load_state(std::span<const NamedParameter> parameters,
       require<ValueError>(!value || value.shape() == parameter->shape(),
                           "[optimizer] state {} has shape {} instead of {}", slot_path(slot, path),
                           value.shape(), parameter->shape());
+      require<ValueError>(!value || value.dtype() == parameter->value().dtype(),
+                          "[optimizer] state {} holds {} instead of {}", slot_path(slot, path),
+                          to_string(value.dtype()), to_string(parameter->value().dtype()));
       loaded[path].push_back(value);
     }
   require<ValueError>(unknown.empty(), "[optimizer] state {} belongs to no parameter",

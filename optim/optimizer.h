@@ -31,10 +31,12 @@ class Optimizer {
   void step(std::span<const NamedParameter> parameters, const Gradients& gradients,
             double learning_rate, std::int64_t step);
 
+  /// The number of values that are kept for each element of a parameter.
+  Index slots() const { return std::ssize(slots_); }
   /// What the next update depends on, by "slot.path", such as "first_moment.encoder.norm.weight":
   /// what a checkpoint stores.
   std::map<std::string, Tensor> state() const;
-  /// Throws ValueError when a name or shape does not belong to these parameters.
+  /// Throws ValueError when a name, shape or dtype does not belong to these parameters.
   void load_state(std::span<const NamedParameter> parameters,
                   const std::map<std::string, Tensor>& state);
 

@@ -1,5 +1,9 @@
 #include "train/run.h"
 
+#include "core/memory_limit.h"
+#include "train/check_checkpoint.h"
+#include "train/memory_needs.h"
+
 namespace qkv {
 namespace {
 
@@ -10,6 +14,7 @@ std::unique_ptr<Network> fresh_network(const Config& config, const Task& task, V
   ModelOptions model = config.model;
   if (vectors == Vectors::from_checkpoint) model.embedding_file.clear();
   const Index vocabulary = task.vocabulary().size();
+  require_network_memory(model, vocabulary, task.outputs(), memory_limit());
   require<UserError>(model.embedding != EmbeddingKind::one_hot || model.width == vocabulary,
                      "model.embedding \"one-hot\" needs model.width = {}, the size of the "
                      "vocabulary, got {}",
@@ -23,7 +28,10 @@ std::unique_ptr<Network> fresh_network(const Config& config, const Task& task, V
 Run assembled(const Config& config, Vectors vectors) {
   Run run;
   run.config = config;
+  const auto limit = memory_limit();
+  require_training_memory(config, 0, 0, limit);  // before the data are read
   run.task = make_task(config);
+  require_training_memory(config, run.task->vocabulary().size(), run.task->outputs(), limit);
   run.network = fresh_network(config, *run.task, vectors);
   run.parameters = parameters(*run.network);
   run.optimizer = make_optimizer(config.optimizer);
@@ -57,6 +65,7 @@ Run start_run(const Config& config) {
 
 Run restore_run(const Config& config, const Checkpoint& checkpoint,
                 const std::filesystem::path& file) {
+  check_checkpoint(checkpoint, config, file);
   Run run = assembled(config, Vectors::from_checkpoint);
   require<UserError>(run.task->vocabularies() == checkpoint.vocabulary,
                      "{}: the training data has other words or labels than when the run started; "
@@ -70,17 +79,11 @@ Run restore_run(const Config& config, const Checkpoint& checkpoint,
   } catch (const ValueError& error) {
     throw CheckpointError(fmt::format("{}: {}", file.string(), error.what()));
   }
-  const auto progress = [&](const std::string& name) {
-    const auto found = checkpoint.progress.find(name);
-    require<CheckpointError>(found != checkpoint.progress.end(), "{}: /progress/{} is missing",
-                             file.string(), name);
-    return found->second;
-  };
   run.step = checkpoint.step;
-  run.interval_loss = progress("interval_loss");
-  run.interval_steps = static_cast<std::int64_t>(progress("interval_steps"));
-  run.best_score = progress("best_score");
-  run.best_loss = progress("best_loss");
+  run.interval_loss = checkpoint.progress.at("interval_loss");
+  run.interval_steps = static_cast<std::int64_t>(checkpoint.progress.at("interval_steps"));
+  run.best_score = checkpoint.progress.at("best_score");
+  run.best_loss = checkpoint.progress.at("best_loss");
   run.metrics = checkpoint.metrics;
   return run;
 }

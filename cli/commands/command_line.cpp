@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <sstream>
 
 #include "cli/document.h"
+#include "cli/standard_streams.h"
 #include "core/error.h"
 #include "core/shape.h"
 
@@ -84,13 +86,24 @@ int CommandLine::run(int argc, const char* const* argv) {
   try {
     app_->parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app_->exit(error);  // --help and --version
+    if (error.get_exit_code() == 0) {  // --help and --version
+      std::ostringstream help;
+      app_->exit(error, help);
+      print_result(help.str());
+      flush_results();
+      return 0;
+    }
     if (argc > 1 && app_->get_subcommands().empty())
       throw UserError(fmt::format("unknown command {}; see {} --help", argv[1], app_->get_name()));
     throw UserError(error.what());
   }
   const Document document = chosen_(format_->stream);
-  format_->print(document);
+  try {
+    format_->print(document);
+    flush_results();
+  } catch (const ReaderGone&) {
+    // The command has done its work all the same.
+  }
   return document.exit_code;
 }
 

@@ -1,3 +1,5 @@
+#include <map>
+
 #include "cli/commands/compare_results.h"
 #include "cli/commands/training.h"
 
@@ -33,7 +35,8 @@ std::vector<Variant> chosen_variants(const ConfigFile& file, const std::vector<s
       known += (known.empty() ? "" : ", ") + variant.name;
     require<UserError>(found != file.variants.end(), "--only {}: no such variant; there are: {}",
                        name, known);
-    variants.push_back(*found);
+    if (std::ranges::find(variants, name, &Variant::name) == variants.end())
+      variants.push_back(*found);
   }
   return variants;
 }
@@ -42,7 +45,7 @@ std::vector<Variant> chosen_variants(const ConfigFile& file, const std::vector<s
 std::string folder_name(const std::string& name) {
   std::string result;
   for (const char c : name) {
-    if (std::isalnum(static_cast<unsigned char>(c)))
+    if (std::isalnum(static_cast<unsigned char>(c)) || static_cast<unsigned char>(c) >= 0x80)
       result += c;
     else if (!result.empty() && result.back() != '-')
       result += '-';
@@ -50,36 +53,66 @@ std::string folder_name(const std::string& name) {
   return result;
 }
 
-/// Run `i` of a variant: the first has its name and seed, the others count on from there.
+/// Run `i` of a variant: the first has its name and seed, the others count on from there. Throws
+/// UserError when the name gives no folder.
 Job job_of(const Variant& variant, Index i, const fs::path& parent) {
-  Job job{variant.name, variant.config, RunFolder(parent / folder_name(variant.name)), {}};
+  const std::string folder = folder_name(variant.name);
+  require<UserError>(!folder.empty(),
+                     "the variant \"{}\" needs a letter or a digit in its name, for its folder",
+                     variant.name);
+  Job job{variant.name, variant.config, RunFolder(parent / folder), {}};
   if (i == 0) return job;
   job.config.seed += static_cast<std::uint64_t>(i);
   job.config.name += fmt::format(", seed {}", job.config.seed);
-  job.folder = RunFolder(fmt::format("{}-seed-{}", job.folder.path().string(), job.config.seed));
+  job.folder = RunFolder(parent / fmt::format("{}-seed-{}", folder, job.config.seed));
   return job;
 }
 
-/// What is to be done, variant by variant. All that can be wrong with a variant's data or with an
-/// earlier run is found here, before hours of training. Throws UserError.
+/// Throws UserError unless each run has a folder of its own.
+void require_folders(const std::vector<Job>& jobs) {
+  std::map<std::string, std::string> variants;
+  for (const Job& job : jobs) {
+    const std::string folder = job.folder.path().filename();
+    const auto [other, is_new] = variants.emplace(folder, job.variant);
+    require<UserError>(
+        is_new,
+        "the variants \"{}\" and \"{}\" would share the folder {}; rename one so that "
+        "a letter or a digit differs",
+        other->second, job.variant, folder);
+  }
+}
+
+/// What is to be done, variant by variant. Throws UserError; where two variants would share a
+/// folder also when only one of them is chosen, since it would take the other's.
 std::vector<Job> jobs_of(const CompareOptions& options, const ConfigFile& file,
-                         const fs::path& parent, Callback& callback) {
-  std::vector<Job> jobs;
-  for (const Variant& variant : chosen_variants(file, options.only))
-    for (Index i = 0; i < options.seeds; ++i) {
-      Job& job = jobs.emplace_back(job_of(variant, i, parent));
-      if (options.restart || !job.folder.holds_checkpoints()) {
-        if (i == 0) check_probes(start_run(job.config));
-        continue;
-      }
-      const auto [checkpoint, saved] = newest_valid_checkpoint(job.folder, callback);
-      job.checkpoint = saved;
-      const std::string differences = differing_options(config_of(checkpoint, saved), job.config);
-      require<UserError>(differences.empty(),
-                         "{} was trained with other options: {}; --restart trains it again",
-                         job.folder.path().string(), differences);
+                         const fs::path& parent) {
+  const auto runs_of = [&](const std::vector<Variant>& variants) {
+    std::vector<Job> jobs;
+    for (const Variant& variant : variants)
+      for (Index i = 0; i < options.seeds; ++i) jobs.push_back(job_of(variant, i, parent));
+    return jobs;
+  };
+  require_folders(runs_of(file.variants));
+  return runs_of(chosen_variants(file, options.only));
+}
+
+/// Finds the checkpoints to continue from, and all that can be wrong with a variant's data or with
+/// an earlier run, before hours of training. Throws UserError.
+void prepare(std::vector<Job>& jobs, bool restart, Callback& callback) {
+  std::string checked;
+  for (Job& job : jobs) {
+    if (restart || !job.folder.holds_checkpoints()) {
+      if (checked != job.variant) check_probes(start_run(job.config));
+      checked = job.variant;
+      continue;
     }
-  return jobs;
+    const auto [checkpoint, saved] = newest_valid_checkpoint(job.folder, callback);
+    job.checkpoint = saved;
+    const std::string differences = differing_options(config_of(checkpoint, saved), job.config);
+    require<UserError>(differences.empty(),
+                       "{} was trained with other options: {}; --restart trains it again",
+                       job.folder.path().string(), differences);
+  }
 }
 
 Outcome outcome_of(const Job& job, Run& run, Callback& callback) {
@@ -125,7 +158,8 @@ Document compare(const CompareOptions& options) {
   const ConfigFile file = read_config(options.config, options.set);
   require<UserError>(!file.variants.empty(), "{} has no [[variant]] to compare", options.config);
   const fs::path parent = fs::path("runs") / (file.base.name + "-compare");
-  const auto jobs = jobs_of(options, file, parent, progress);
+  auto jobs = jobs_of(options, file, parent);
+  prepare(jobs, options.restart, progress);
   if (options.restart)
     for (const Job& job : jobs) job.folder.clear();
   std::vector<VariantResult> results;

@@ -163,10 +163,22 @@ Json to_json(const Embeddings& embeddings, const std::vector<Nearest>& nearest) 
           {"contextual_cosine", cosines(embeddings.asked, &WordVector::contextual)}};
 }
 
+constexpr std::string_view metadata_head = "word\tvector\tlabel\tsentence\n";
+
+bool begins_as_metadata(std::string_view beginning) {
+  return beginning.starts_with(metadata_head);
+}
+
+/// Whether the first line holds numbers alone.
+bool begins_with_numbers(std::string_view beginning) {
+  const std::string_view line = beginning.substr(0, beginning.find('\n'));
+  return line.find_first_not_of("0123456789+-.einfa\t ") == line.npos;
+}
+
 /// Vectors and their description for the TensorBoard embedding projector: a word a line.
 void write_tsv(Document& document, const Embeddings& embeddings,
                const std::filesystem::path& file) {
-  std::string vectors, metadata = "word\tvector\tlabel\tsentence\n";
+  std::string vectors, metadata(metadata_head);
   for (const WordVector& word : projected_words(embeddings))
     for (const auto& [kind, values] :
          {std::pair{"static", &word.static_vector}, std::pair{"contextual", &word.contextual}}) {
@@ -176,9 +188,9 @@ void write_tsv(Document& document, const Embeddings& embeddings,
     }
   std::filesystem::path beside = file;
   beside.replace_extension(".metadata" + file.extension().string());
-  write_durably(file, vectors);
+  write_result(file, vectors, {"vectors that qkv embed --tsv wrote", begins_with_numbers});
   note_written(document, file);
-  write_durably(beside, metadata);
+  write_result(beside, metadata, {"a description that qkv embed --tsv wrote", begins_as_metadata});
   note_written(document, beside);
 }
 
@@ -232,8 +244,10 @@ Document embed(const EmbedOptions& options) {
   const Embeddings all = asked ? embeddings(trained, options) : Embeddings();
   Document document;
   if (!options.word2vec.empty()) {
-    write_durably(options.word2vec, word2vec_text(trained.task->vocabulary().tokens(),
-                                                  trained.network->model->embedding_table()));
+    write_result(options.word2vec,
+                 word2vec_text(trained.task->vocabulary().tokens(),
+                               trained.network->model->embedding_table()),
+                 {"vectors that qkv embed --word2vec wrote", begins_with_numbers});
     note_written(document, options.word2vec);
   }
   std::vector<Sentence> sentences;

@@ -24,7 +24,7 @@ Document report(const ReportOptions& options) {
                      options.run);
   const std::string page = report_page(options.run, options.sentences);
   const auto file = output_of(options);
-  write_durably(file, page);
+  write_result(file, page, {"a page of qkv report", begins_as_report_page});
   Document document;
   document.data = {{"file", file.string()}, {"bytes", page.size()}};
   document.add_text("{}: {:.1f} MB, opens in any browser\n", file.string(),

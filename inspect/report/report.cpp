@@ -121,6 +121,11 @@ Json run_view(const fs::path& run, std::span<const std::string> sentences, std::
 
 }  // namespace
 
+bool begins_as_report_page(std::string_view beginning) {
+  return beginning.starts_with("<!doctype html>") &&
+         beginning.find("what it learned</title>") != beginning.npos;
+}
+
 std::string report_page(const fs::path& run, std::span<const std::string> sentences) {
   const auto runs = report::runs_of(run);
   Json data = {{"name", ""}, {"version", QKV_VERSION}, {"runs", Json::array()}};

@@ -55,6 +55,21 @@ class Compare(ProgramTest):
         self.assertEqual(self.stamps(), stamps)
         self.assertTrue((self.runs / "report.html").exists())
 
+    def test_variants_that_would_share_a_folder_are_refused_before_any_is_trained(self):
+        for a, b in (("learned, 4 heads", "learned 4 heads"), ("+", "-")):
+            (self.folder / "same.toml").write_text(CONFIG + VARIANTS.replace('"a"', f'"{a}"').replace('"b, 1 head"', f'"{b}"'))
+            for only in ([], ["--only", a]):
+                self.assert_refused(["compare", "same.toml", *only], f'"{a}"' if a == "+" else f'"{a}" and "{b}"')
+
+    def test_variants_may_be_named_in_any_alphabet(self):
+        (self.folder / "greek.toml").write_text(CONFIG + VARIANTS.replace('"a"', '"α"').replace('"b, 1 head"', '"β, γ"'))
+        self.json("compare", "greek.toml")
+        self.assertEqual(sorted(path.name for path in self.runs.iterdir()), ["α", "β, γ".replace(", ", "-")])
+
+    def test_a_variant_that_is_named_twice_is_trained_once(self):
+        done = self.run_qkv("compare", "two.toml", "--only", "a", "--only", "a", "--json")
+        self.assertEqual([variant["name"] for variant in json.loads(done.stdout)["variants"]], ["a"])
+
     def test_restart_trains_anew_and_leaves_no_stale_page(self):
         self.run_qkv("compare", "two.toml", "--only", "a")
         stamps = self.stamps()

@@ -35,6 +35,16 @@ TEST_CASE("white space of a token is visible") {
   CHECK(visible("bank") == "bank");
 }
 
+TEST_CASE("control characters and malformed bytes become signs, and nothing else changes") {
+  CHECK(printable("bank\n\tकेक … 日本") == "bank\n\tकेक … 日本");
+  CHECK(printable(std::string_view("\0\x1b[31m\a\r\x7f", 9)) == "␀␛[31m␇␍␡");
+  CHECK(printable("a\xC2\x9b"
+                  "31m\xC2\xA0") == "a�31m\xC2\xA0");  // C1, and a no-break space
+  CHECK(printable("\x9b\x1b[m\xE0\x1b") == "�␛[m�␛");
+  CHECK(visible("\x1b x\n") == "␛·x↵");
+  CHECK(table({{"\x1bword"}, {"\x1b[2J\tx"}}, 80) == "␛word\n──────\n␛[2J⇥x\n");
+}
+
 TEST_CASE("numbers are flush right and texts flush left") {
   CHECK(
       table(

@@ -133,6 +133,27 @@ TEST_CASE("an exception of a single chunk reaches the caller, and threads serve 
   CHECK(calls.once_each());
 }
 
+TEST_CASE("an exception on any of several threads reaches the caller once all have ended") {
+  for (const int count : thread_counts) {
+    const Threads scope(count);
+    for (int round = 0; round < 20; ++round) {
+      std::atomic<int> running = 0;
+      CHECK_THROWS_AS(parallel_for(40,
+                                   [&](Index i) {
+                                     ++running;
+                                     std::this_thread::yield();
+                                     --running;
+                                     if (i % 7 == 3) throw ValueError("[test] an error");
+                                   }),
+                      ValueError);
+      CHECK(running == 0);
+    }
+    Calls calls(50);
+    parallel_for(50, [&](Index i) { calls(i); });
+    CHECK(calls.once_each());
+  }
+}
+
 TEST_CASE("a change of the number of threads between jobs loses no chunk") {
   for (int round = 0; round < 5; ++round)
     for (const int count : thread_counts) {

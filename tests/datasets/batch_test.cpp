@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "core/error.h"
 
@@ -40,6 +41,15 @@ TEST_CASE("a batch depends on seed and step, not on what was asked before") {
   const auto batch = at_once.at(20);
   CHECK(in_order.at(20) == batch);
   CHECK(other_seed.at(20) != batch);
+}
+
+TEST_CASE("a step whose examples cannot be counted is refused") {
+  BatchSampler sampler(50, 65536, 1);
+  for (const std::int64_t step :
+       {std::int64_t{-1}, std::numeric_limits<std::int64_t>::min(),
+        std::numeric_limits<std::int64_t>::max() / 65536, std::numeric_limits<std::int64_t>::max()})
+    CHECK_THROWS_AS(sampler.at(step), ValueError);
+  CHECK(sampler.at(std::numeric_limits<std::int64_t>::max() / 65536 - 1).size() == 65536);
 }
 
 TEST_CASE("nothing can be drawn from nothing") {

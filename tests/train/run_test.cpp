@@ -2,7 +2,11 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+#include <limits>
+
 #include "tests/support/errors.h"
+#include "tests/support/mutations.h"
 #include "tests/support/temp_dir.h"
 #include "train/tasks/word_sense.h"
 
@@ -102,4 +106,88 @@ TEST_CASE("evaluation counts what is right for each label") {
   CHECK(evaluation.count == 200);
   CHECK(evaluation.metric("accuracy") ==
         doctest::Approx((evaluation.labels[0].recall + evaluation.labels[1].recall) / 2));
+}
+
+TEST_CASE("a checkpoint whose values no run can have is refused, whatever its seal says") {
+  Run run = start_run(tiny_config());
+  const std::vector<Index> examples = {0, 1, 2, 3};
+  Context context;
+  run.optimizer->step(run.parameters,
+                      gradients_of(run.task->loss(*run.network, examples, context).value), 0.1, 0);
+  run.step = 3;
+  const Checkpoint good = checkpoint_of(run);
+  const double infinity = std::numeric_limits<double>::infinity();
+  const auto error_with = [&](auto change) {
+    Checkpoint checkpoint = good;
+    change(checkpoint);
+    return error_of<FileError>([&] { restore_run(run.config, checkpoint, "c.h5"); });
+  };
+  CHECK(error_with([](Checkpoint&) {}) == "no error");
+  CHECK(error_with([](Checkpoint& c) {
+          c.step = std::int64_t{1} << 60;
+        }).starts_with("c.h5: step 1152921504606846976 is more than 288230376151711742"));
+  for (const double steps : {-1.0, 0.5, 4.0, infinity, std::nan("")})
+    CHECK(error_with([&](Checkpoint& c) {
+            c.progress["interval_steps"] = steps;
+          }).starts_with("c.h5: /progress/interval_steps must be an integer from 0 to the step 3"));
+  for (const char* name : {"interval_loss", "best_score"})
+    for (const double value : {infinity, std::nan("")})
+      CHECK(error_with([&](Checkpoint& c) {
+              c.progress[name] = value;
+            }).starts_with(fmt::format("c.h5: /progress/{} must be finite", name)));
+  CHECK(error_with([](Checkpoint& c) {
+          c.progress.erase("best_loss");
+        }).starts_with("c.h5: /progress/best_loss is missing"));
+  CHECK(error_with([](Checkpoint& c) {
+          c.metrics = "{\"step\":1}\nx\n";
+        }).starts_with("c.h5: line 2 of /progress/metrics must be a JSON object"));
+  CHECK(error_with([&](Checkpoint& c) {
+          c.optimizer["first_moment.head.bias"] = Tensor::full({2}, infinity);
+        }).starts_with("c.h5: /optimizer/first_moment.head.bias has a value that is not finite"));
+  CHECK(error_with([&](Checkpoint& c) {
+          c.optimizer["first_moment.head.bias"] = Tensor::zeros({2}, DType::float64);
+        }).ends_with("state first_moment.head.bias holds float64 instead of float32"));
+}
+
+TEST_CASE("token lists of a checkpoint have no empty text, and no label or token twice") {
+  const Run run = start_run(tiny_config());
+  const auto lists = run.task->vocabularies();
+  const auto error_of_list = [&](const std::string& name, std::vector<std::string> texts) {
+    auto changed = lists;
+    changed[name] = std::move(texts);
+    return error_of<FileError>([&] { restore_task(run.config, changed); });
+  };
+  CHECK(error_of_list("labels", {"money", "money"}) ==
+        "the checkpoint's /vocabulary/labels has \"money\" twice");
+  CHECK(error_of_list("targets", {"bank", ""}) ==
+        "the checkpoint's /vocabulary/targets has an empty text");
+  CHECK(error_of_list("tokens", {"<pad>", "<unk>", ""}) ==
+        "the checkpoint's /vocabulary/tokens has an empty text");
+  CHECK(error_of_list("tokens", {"<pad>", "<unk>", "a", "a"}) ==
+        "a vocabulary must not name \"a\" twice");
+}
+
+TEST_CASE("no change behind a right seal crashes what loads a model or resumes a run") {
+  const TempDir dir;
+  const auto file = dir.path() / "c.h5";
+  Run run = start_run(tiny_config());
+  const std::vector<Index> examples = {0, 1, 2, 3};
+  Context context;
+  run.optimizer->step(run.parameters,
+                      gradients_of(run.task->loss(*run.network, examples, context).value), 0.1, 0);
+  run.step = 1;
+  run.metrics = "{\"step\":1,\"split\":\"train\",\"loss\":0.7}\n";
+  write_checkpoint(file, checkpoint_of(run, dir.path()));
+  Mutations mutations(file);
+  int refused = 0;
+  for (int i = 0; i < Mutations::count(); ++i) {
+    CAPTURE(i);
+    mutations.write_next(file);
+    refused += error_of<Error>([&] {
+                 load_model(file);
+                 const Checkpoint checkpoint = read_checkpoint(file);
+                 restore_run(config_of(checkpoint, file), checkpoint, file);
+               }) != "no error";
+  }
+  CHECK(refused > Mutations::count() / 10);
 }

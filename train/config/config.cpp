@@ -11,6 +11,7 @@
 #include <variant>
 
 #include "core/error.h"
+#include "core/open_file.h"
 #include "datasets/text.h"
 #include "train/config/option_list.h"
 #include "train/config/spelling.h"
@@ -192,6 +193,7 @@ std::string read_text(const fs::path& path, std::string_view source) {
   std::error_code ignored;
   require<ConfigError>(!fs::is_directory(path, ignored),
                        "{}: is a folder; a configuration is a TOML file", source);
+  require_readable_kind(path);
   std::ifstream file(path, std::ios::binary);
   require<ConfigError>(file.is_open(), "{}: {}", source,
                        fs::exists(path, ignored) ? "cannot be read" : "there is no such file");

@@ -37,8 +37,7 @@ struct DescribeValue {
 };
 
 std::optional<std::string> text_error(std::string_view text) {
-  constexpr std::size_t longest =
-      4096;  // as paths; a checkpoint's attribute holds the whole config
+  constexpr std::size_t longest = 4096;  // as paths
   if (text.size() > longest) return fmt::format("must not be longer than {} bytes", longest);
   if (std::ranges::any_of(text, is_control)) return "must not contain control characters";
   return std::nullopt;

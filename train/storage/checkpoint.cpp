@@ -4,6 +4,7 @@
 #include <optional>
 #include <string_view>
 
+#include "core/memory_limit.h"
 #include "train/storage/durable_file.h"
 #include "train/storage/hdf5.h"
 #include "train/storage/seal.h"
@@ -16,9 +17,10 @@ using Tensors = std::map<std::string, Tensor>;
 
 constexpr std::string_view format = "qkv-checkpoint";
 constexpr std::int64_t version = 1;
-constexpr std::uint64_t max_bytes = std::uint64_t{1} << 36;
 constexpr std::size_t max_path = 1024;
 constexpr std::string_view metrics_name = "metrics";
+const std::string config_name = "config";
+constexpr std::int64_t max_step = std::int64_t{1} << 53;
 
 /// Throws unless `name` can be one part of a path.
 void check_name(const std::string& name, const std::string& path) {
@@ -64,7 +66,10 @@ std::vector<std::byte> encode(const Checkpoint& checkpoint) {
   root.write_attribute("version", version);
   root.write_attribute("qkv_version", QKV_VERSION);
   root.write_attribute("step", checkpoint.step);
-  root.write_attribute("config", checkpoint.config);
+  if (checkpoint.config.size() <= hdf5::max_attribute_text)
+    root.write_attribute(config_name, checkpoint.config);
+  else
+    root.write_text(config_name, checkpoint.config);
   write_tensors(root.make_group("model"), checkpoint.model);
   write_tensors(root.make_group("optimizer"), checkpoint.optimizer);
 
@@ -92,15 +97,24 @@ bool begins_as_hdf5(std::span<const std::byte> bytes) {
   return signature.starts_with(begin);
 }
 
-/// The HDF5 file in a checkpoint's bytes, after their checksum was verified.
-hdf5::File open_sealed(std::span<const std::byte> bytes) {
-  require<UserError>(begins_as_hdf5(bytes) || has_seal(bytes), "is not a qkv checkpoint");
-  const std::uint64_t length = hdf5::stated_length(bytes).value_or(0);
+/// Looks at both ends of a file before anything is allocated for what may be no checkpoint.
+void check_ends(const InputFile& file) {
+  const std::uint64_t size = file.size();
+  const auto begin = file.read(0, hdf5::superblock_size),
+             end = file.read(size - std::min<std::uint64_t>(size, seal_size), seal_size);
+  require<UserError>(begins_as_hdf5(begin) || has_seal(end), "is not a qkv checkpoint");
+  const std::uint64_t length = hdf5::stated_length(begin).value_or(0);
   require<CheckpointError>(
-      bytes.size() >= length,
-      "is truncated: it holds {} bytes, {} were written; take the previous checkpoint",
-      bytes.size(), length + seal_size);
-  return hdf5::File(unseal(bytes));
+      size >= length,
+      "is truncated: it holds {} bytes, {} were written; take the previous checkpoint", size,
+      length + seal_size);
+  check_sealed_length(end, size);
+  constexpr std::uint64_t copies = 3;  // these bytes, and two of HDF5 while it opens them
+  require<FileError>(size <= memory_limit() / copies,
+                     "holds {}; reading it takes {}, and the process can have {} of memory",
+                     memory_size(static_cast<double>(size)),
+                     memory_size(static_cast<double>(copies * size)),
+                     memory_size(static_cast<double>(memory_limit())));
 }
 
 void check_version(const Group& root) {
@@ -117,7 +131,10 @@ Checkpoint decode(const hdf5::File& file) {
   check_version(root);
   Checkpoint checkpoint;
   checkpoint.step = root.integer_attribute("step");
-  checkpoint.config = root.text_attribute("config");
+  require<CheckpointError>(checkpoint.step >= 0 && checkpoint.step <= max_step,
+                           "/step: must be in [0, 2^53], got {}", checkpoint.step);
+  checkpoint.config =
+      root.holds_attribute(config_name) ? root.text_attribute(config_name) : root.text(config_name);
   read_tensors(root.group("model"), "", checkpoint.model);
   read_tensors(root.group("optimizer"), "", checkpoint.optimizer);
 
@@ -155,9 +172,11 @@ void write_checkpoint(const std::filesystem::path& path, const Checkpoint& check
 }
 
 Checkpoint read_checkpoint(const std::filesystem::path& path) {
-  std::vector<std::byte> bytes = read_file(path, max_bytes);
+  const InputFile input(path);
   return naming(path, [&] {
-    const hdf5::File file = open_sealed(bytes);
+    check_ends(input);
+    std::vector<std::byte> bytes = input.read(0, input.size());
+    const hdf5::File file(unseal(bytes));
     bytes = {};  // HDF5 has its copy
     return decode(file);
   });

@@ -17,7 +17,7 @@ namespace qkv {
 /// In the file, an HDF5 file followed by a seal (train/storage/seal.h):
 ///
 ///     /                    attributes format = "qkv-checkpoint", version = 1, qkv_version, step,
-///                          config
+///                          config; a config that is longer than an attribute can be is a dataset
 ///     /model/...           a dataset for each parameter, its path with '/' for '.'; with train.ema
 ///                          the averages
 ///     /optimizer/...       likewise; with train.ema also live/..., the parameters that are trained

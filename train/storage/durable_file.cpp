@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <limits>
 #include <string_view>
@@ -42,6 +43,7 @@ class Descriptor {
   ~Descriptor() { close(); }
 
   int get() const noexcept { return fd_; }
+  void release() noexcept { fd_ = -1; }
   bool close() noexcept {
     // An interrupted close has released the descriptor all the same.
     return fd_ < 0 || ::close(std::exchange(fd_, -1)) == 0 || errno == EINTR;
@@ -50,6 +52,18 @@ class Descriptor {
  private:
   int fd_;
 };
+
+/// Writes all bytes; false, with errno, when that fails.
+bool write_all(int file, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written =
+        uninterrupted([&] { return ::write(file, bytes.data(), bytes.size()); });
+    if (written == 0) errno = ENOSPC;
+    if (written <= 0) return false;
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+  return true;
+}
 
 fs::path directory_of(const fs::path& path) {
   return path.has_parent_path() ? path.parent_path() : fs::path(".");
@@ -101,13 +115,7 @@ void Temporary::write(std::span<const std::byte> bytes) {
     return ::open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   }));
   if (file_.get() < 0) fail("create a file beside it");
-  for (auto rest = bytes; !rest.empty();) {
-    const ssize_t written =
-        uninterrupted([&] { return ::write(file_.get(), rest.data(), rest.size()); });
-    if (written == 0) errno = ENOSPC;
-    if (written <= 0) fail("write", bytes.size());
-    rest = rest.subspan(static_cast<std::size_t>(written));
-  }
+  if (!write_all(file_.get(), bytes)) fail("write", bytes.size());
   // A failed flush is final: the system may have dropped the data, so a retry proves nothing.
   if (uninterrupted([&] { return ::fsync(file_.get()); }) < 0) fail("flush", bytes.size());
   if (!file_.close()) fail("close", bytes.size());
@@ -144,7 +152,28 @@ void Temporary::fail(std::string_view action, std::size_t needed) {
     const fs::space_info space = fs::space(directory_of(target_), unknown);
     if (!unknown) hint = fmt::format(" ({} bytes needed, {} free)", needed, space.available);
   }
+  if (error == EFBIG)
+    hint = fmt::format(" ({} bytes needed, see `ulimit -f` for the limit)", needed);
   throw_failure(target_, action, error, hint);
+}
+
+/// Writes to a device or a pipe.
+void write_through(const fs::path& path, std::string_view text) {
+  Descriptor file(::open(path.c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC));
+  if (file.get() < 0 || !write_all(file.get(), std::as_bytes(std::span(text))) || !file.close())
+    throw_failure(path, "write", errno);
+}
+
+/// Where the symbolic links of a path lead, whether or not there is a file.
+fs::path followed(fs::path path) {
+  constexpr int most_links = 40;  // as Linux follows
+  for (int i = 0; i < most_links; ++i) {
+    std::error_code no_link;
+    const fs::path next = fs::read_symlink(path, no_link);
+    if (no_link) return path;
+    path = directory_of(path) / next;
+  }
+  throw_failure(path, "write", ELOOP);
 }
 
 }  // namespace
@@ -165,27 +194,54 @@ void link_durably(const fs::path& existing, const fs::path& name) {
   write_durably(name, read_file(existing, std::numeric_limits<std::uint64_t>::max()));
 }
 
-std::vector<std::byte> read_file(const fs::path& path, std::uint64_t max_bytes) {
-  // Without O_NONBLOCK, opening a pipe would wait for a writer.
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
-  require<UserError>(file.get() >= 0, "{}: cannot read: {}", path.string(),
-                     std::generic_category().message(errno));
-  struct stat status = {};
-  if (::fstat(file.get(), &status) < 0) throw_failure(path, "read", errno);
-  require<UserError>(S_ISREG(status.st_mode), "{}: is not a file", path.string());
-  const auto size = static_cast<std::uint64_t>(status.st_size);
-  require<UserError>(size <= max_bytes, "{}: holds {} bytes; at most {} can be read", path.string(),
-                     size, max_bytes);
+void write_result(const fs::path& path, std::string_view text, const ResultKind& kind) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (fs::exists(status) && !fs::is_regular_file(status)) return write_through(path, text);
+  if (fs::exists(status)) {
+    const auto bytes = InputFile(path).read(0, 4096);
+    const std::string_view beginning(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    require<UserError>(beginning.empty() || kind.begins(beginning),
+                       "{}: exists and is not {}; name another file, or remove it", path.string(),
+                       kind.name);
+  }
+  write_durably(followed(path), text);
+}
 
-  std::vector<std::byte> bytes(size);
+InputFile::InputFile(fs::path path)
+    // Without O_NONBLOCK, opening a pipe would wait for a writer.
+    : path_(std::move(path)), file_(::open(path_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)) {
+  require<UserError>(file_ >= 0, "{}: cannot read: {}", path_.string(),
+                     std::generic_category().message(errno));
+  Descriptor guard(file_);
+  struct stat status = {};
+  if (::fstat(file_, &status) < 0) throw_failure(path_, "read", errno);
+  require<UserError>(S_ISREG(status.st_mode), "{}: is not a file", path_.string());
+  size_ = static_cast<std::uint64_t>(status.st_size);
+  guard.release();
+}
+
+InputFile::~InputFile() {
+  ::close(file_);
+}
+
+std::vector<std::byte> InputFile::read(std::uint64_t offset, std::uint64_t count) const {
+  std::vector<std::byte> bytes(std::min(count, size_ - std::min(offset, size_)));
   for (auto rest = std::span(bytes); !rest.empty();) {
-    const ssize_t count =
-        uninterrupted([&] { return ::read(file.get(), rest.data(), rest.size()); });
-    if (count < 0) throw_failure(path, "read", errno);
-    require<FileError>(count > 0, "{}: became shorter while it was read", path.string());
-    rest = rest.subspan(static_cast<std::size_t>(count));
+    const auto at = static_cast<off_t>(offset + bytes.size() - rest.size());
+    const ssize_t got = uninterrupted([&] { return ::pread(file_, rest.data(), rest.size(), at); });
+    if (got < 0) throw_failure(path_, "read", errno);
+    require<FileError>(got > 0, "{}: became shorter while it was read", path_.string());
+    rest = rest.subspan(static_cast<std::size_t>(got));
   }
   return bytes;
+}
+
+std::vector<std::byte> read_file(const fs::path& path, std::uint64_t max_bytes) {
+  const InputFile file(path);
+  require<UserError>(file.size() <= max_bytes, "{}: holds {} bytes; at most {} can be read",
+                     path.string(), file.size(), max_bytes);
+  return file.read(0, file.size());
 }
 
 }  // namespace qkv

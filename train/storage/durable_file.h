@@ -22,6 +22,36 @@ void write_durably(const std::filesystem::path& path, std::string_view text);
 /// has no hard links, `name` becomes a copy.
 void link_durably(const std::filesystem::path& existing, const std::filesystem::path& name);
 
+/// A kind of file that a command writes where a user asks for it.
+struct ResultKind {
+  std::string_view name;                       ///< "a page of qkv report"
+  bool (*begins)(std::string_view beginning);  ///< whether a file begins as one of this kind
+};
+
+/// Writes a result for the user: a file as `write_durably` does, of a symbolic link the file that
+/// it leads to; a device or a pipe is written to. Throws UserError when the file exists, is not
+/// empty and is not of this kind, so that no result replaces what was not a result; else FileError.
+void write_result(const std::filesystem::path& path, std::string_view text, const ResultKind& kind);
+
+/// A regular file that is open for reading.
+class InputFile {
+ public:
+  /// Throws UserError naming the path when there is no such file or it cannot be opened.
+  explicit InputFile(std::filesystem::path path);
+  ~InputFile();
+  InputFile(const InputFile&) = delete;
+  InputFile& operator=(const InputFile&) = delete;
+
+  std::uint64_t size() const noexcept { return size_; }
+  /// At most `count` bytes from `offset` on, fewer at the end of the file. Throws FileError.
+  std::vector<std::byte> read(std::uint64_t offset, std::uint64_t count) const;
+
+ private:
+  std::filesystem::path path_;
+  int file_;
+  std::uint64_t size_ = 0;
+};
+
 /// The contents of a regular file of at most `max_bytes` bytes. Throws UserError naming the path
 /// when there is no such file or it cannot be opened, FileError when reading it fails.
 std::vector<std::byte> read_file(const std::filesystem::path& path, std::uint64_t max_bytes);

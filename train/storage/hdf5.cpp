@@ -8,6 +8,8 @@
 #include <string_view>
 #include <type_traits>
 
+#include "train/storage/hdf5_structure.h"
+
 namespace qkv::hdf5 {
 namespace {
 
@@ -243,7 +245,7 @@ Handle open_image(std::span<const std::byte> image) {
 }  // namespace
 
 File::File() : file_(create_file()) {}
-File::File(std::span<const std::byte> image) : file_(open_image(image)) {}
+File::File(std::span<const std::byte> image) : file_((check_structure(image), open_image(image))) {}
 
 Group File::root() const {
   return Group(
@@ -313,6 +315,10 @@ std::vector<std::string> Group::names() const {
 
 bool Group::holds_group(const std::string& name) const {
   return H5Iget_type(open_object(group_, name).id()) == H5I_GROUP;
+}
+
+bool Group::holds_attribute(const std::string& name) const {
+  return checked(H5Aexists(group_.id(), name.c_str()), "find attribute", group_.id(), name) > 0;
 }
 
 Group Group::group(const std::string& name) const {

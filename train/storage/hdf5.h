@@ -42,6 +42,10 @@ class Handle {
   Close close_;
 };
 
+/// The longest text, in bytes, that an attribute with a name of up to 7 bytes can hold: a message
+/// of an object header, 32 bytes of description included, has at most 65528.
+inline constexpr std::size_t max_attribute_text = 65496;
+
 /// A group of an open file. Names are single names, without '/'. Every member throws Hdf5Error.
 class Group {
  public:
@@ -59,6 +63,7 @@ class Group {
   /// The names of all children in ascending order.
   std::vector<std::string> names() const;
   bool holds_group(const std::string& name) const;
+  bool holds_attribute(const std::string& name) const;
   // Children must be reached by one hard link, and have the type and rank asked for; tensors
   // and texts must be stored contiguously, so that none can be larger than the file.
   Group group(const std::string& name) const;
@@ -77,7 +82,8 @@ class File {
  public:
   /// A new file.
   File();
-  /// The file whose bytes are `image`, to be read; keeps a copy.
+  /// The file whose bytes are `image`, to be read; keeps a copy. Throws Hdf5Error when it is not
+  /// built as this class builds files (`check_structure`).
   explicit File(std::span<const std::byte> image);
 
   Group root() const;
@@ -87,6 +93,9 @@ class File {
  private:
   Handle file_;
 };
+
+/// Bytes at the beginning of a file that tell its length.
+inline constexpr std::size_t superblock_size = 48;
 
 /// How long the HDF5 file that `bytes` starts with should be, when it tells.
 std::optional<std::uint64_t> stated_length(std::span<const std::byte> bytes);

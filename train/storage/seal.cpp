@@ -22,6 +22,12 @@ std::string seal_of(std::span<const std::byte> content) {
                      hash.high64, hash.low64);
 }
 
+/// The end of a file where its seal belongs.
+std::string_view trailer_of(std::span<const std::byte> file) {
+  const auto end = file.last(std::min(file.size(), seal_size));
+  return {reinterpret_cast<const char*>(end.data()), end.size()};
+}
+
 }  // namespace
 
 void seal(std::vector<std::byte>& content) {
@@ -31,28 +37,28 @@ void seal(std::vector<std::byte>& content) {
 }
 
 bool has_seal(std::span<const std::byte> file) {
-  const auto end = file.last(std::min(file.size(), seal_size));
-  const std::string_view found(reinterpret_cast<const char*>(end.data()), end.size());
-  return found.starts_with(opening);
+  return trailer_of(file).starts_with(opening);
+}
+
+void check_sealed_length(std::span<const std::byte> end, std::uint64_t size) {
+  require<FileError>(size > 0, "is empty");
+  const std::string_view trailer = trailer_of(end);
+  require<FileError>(trailer.starts_with(opening) && size >= seal_size,
+                     "is damaged: it has no checksum at its end; take the previous checkpoint");
+  std::uint64_t sealed = 0;
+  const char* number = trailer.data() + opening.size();
+  std::from_chars(number, number + digits, sealed);
+  require<FileError>(sealed == size - seal_size,
+                     "is damaged: {} bytes lie before the checksum, {} were written; take the "
+                     "previous checkpoint",
+                     size - seal_size, sealed);
 }
 
 std::span<const std::byte> unseal(std::span<const std::byte> file) {
-  require<FileError>(!file.empty(), "is empty");
-  const auto content = file.first(file.size() - std::min(file.size(), seal_size));
-  const auto end = file.last(file.size() - content.size());
-  const std::string_view found(reinterpret_cast<const char*>(end.data()), end.size());
-  require<FileError>(has_seal(file),
-                     "is damaged: it has no checksum at its end; take the previous checkpoint");
-
-  std::uint64_t sealed = 0;
-  const char* number = found.data() + opening.size();
-  std::from_chars(number, number + digits, sealed);
-  require<FileError>(sealed == content.size(),
-                     "is damaged: {} bytes lie before the checksum, {} were written; take the "
-                     "previous checkpoint",
-                     content.size(), sealed);
+  check_sealed_length(file, file.size());
+  const auto content = file.first(file.size() - seal_size);
   require<FileError>(
-      found == seal_of(content),
+      trailer_of(file) == seal_of(content),
       "is damaged: its bytes do not have their checksum; take the previous checkpoint");
   return content;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -19,6 +20,10 @@ void seal(std::vector<std::byte>& content);
 
 /// Whether the file ends with a seal, right or wrong.
 bool has_seal(std::span<const std::byte> file);
+
+/// Checks the length in the seal of a file of `size` bytes, of which `end` is the end with the
+/// seal; throws as `unseal` does.
+void check_sealed_length(std::span<const std::byte> end, std::uint64_t size);
 
 /// The content of a sealed file. Throws FileError, without the file's name, when a single bit of
 /// content or seal has changed.

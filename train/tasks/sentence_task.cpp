@@ -90,8 +90,8 @@ SentenceTask::SentenceTask(const Config& config, const Vocabularies& vocabularie
       question_(std::move(question)),
       crops_(config.task.format == DataFormat::coarsewsd) {
   vocabulary_.emplace(token_list(vocabularies, "tokens"));
-  if (question_.has_labels) labels_ = token_list(vocabularies, "labels");
-  if (question_.about_a_word) targets_ = token_list(vocabularies, "targets");
+  if (question_.has_labels) labels_ = distinct_list(vocabularies, "labels");
+  if (question_.about_a_word) targets_ = distinct_list(vocabularies, "targets");
 }
 
 Task::Vocabularies SentenceTask::vocabularies() const {

@@ -18,8 +18,10 @@ constexpr Index words_at_once = 256;
 /// Of a line with columns the last, so that labelled files of other tasks can be read.
 std::vector<std::vector<std::string>> read_words(const std::filesystem::path& file) {
   std::vector<std::vector<std::string>> lines;
-  for (const std::string& line : read_lines(file))
+  for (const std::string& line : read_lines(file)) {
+    require_short_tokens(line, fmt::format("{}:{}", file.string(), lines.size() + 1));
     lines.push_back(tokenized(std::string_view(line).substr(line.rfind('\t') + 1)));
+  }
   return lines;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include "datasets/batch.h"
 #include "datasets/text.h"
@@ -96,7 +97,19 @@ const std::vector<std::string>& token_list(const Task::Vocabularies& vocabularie
   const auto found = vocabularies.find(name);
   require<FileError>(found != vocabularies.end() && !found->second.empty(),
                      "the checkpoint has no /vocabulary/{}", name);
+  require<FileError>(std::ranges::find(found->second, "") == found->second.end(),
+                     "the checkpoint's /vocabulary/{} has an empty text", name);
   return found->second;
+}
+
+const std::vector<std::string>& distinct_list(const Task::Vocabularies& vocabularies,
+                                              const std::string& name) {
+  const auto& list = token_list(vocabularies, name);
+  std::set<std::string_view> known;
+  for (const std::string& text : list)
+    require<FileError>(known.insert(text).second,
+                       "the checkpoint's /vocabulary/{} has \"{}\" twice", name, text);
+  return list;
 }
 
 namespace {

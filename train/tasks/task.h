@@ -143,9 +143,13 @@ class Task {
 /// The most probable choice.
 Prediction prediction_of(std::string_view text, std::optional<Index> index, const Scores& scores);
 
-/// One of the lists that `Task::vocabularies` gave. Throws FileError when it is missing or empty.
+/// One of the lists that `Task::vocabularies` gave. Throws FileError when it is missing or empty,
+/// or one of its texts is.
 const std::vector<std::string>& token_list(const Task::Vocabularies& vocabularies,
                                            const std::string& name);
+/// The same for a list of which no text may occur twice.
+const std::vector<std::string>& distinct_list(const Task::Vocabularies& vocabularies,
+                                              const std::string& name);
 
 /// Reads the data and builds the vocabulary from its training split. Throws UserError.
 std::unique_ptr<Task> make_task(const Config& config);

@@ -7,9 +7,11 @@
 
 #include <algorithm>
 #include <bit>
+#include <fstream>
 #include <limits>
 
 #include "tests/support/errors.h"
+#include "tests/support/mutations.h"
 #include "tests/support/temp_dir.h"
 #include "train/storage/durable_file.h"
 #include "train/storage/hdf5.h"
@@ -88,6 +90,63 @@ TEST_CASE("equal checkpoints make equal files") {
   CHECK(bytes_of(dir.path() / "a.h5") == bytes_of(dir.path() / "b.h5"));
 }
 
+TEST_CASE("a group of many parameters, deep paths and every rank are read as they were written") {
+  const TempDir dir;
+  Checkpoint written = sample();
+  for (int i = 0; i < 700; ++i)
+    written.model[fmt::format("layers.{}.w", i)] = Tensor::full({2}, static_cast<double>(i));
+  std::string path = "deep";
+  for (int i = 0; i < 40; ++i) path += fmt::format(".level_{}", i);
+  written.model[path] = Tensor::zeros({1, 2, 1, 2});
+  written.model["empty"] = Tensor::zeros({0, 3});
+  write_checkpoint(dir.path() / "c.h5", written);
+  CHECK(same(read_checkpoint(dir.path() / "c.h5").model, written.model));
+}
+
+TEST_CASE("a config of any length is read as it was written, up to 65496 bytes as an attribute") {
+  const TempDir dir;
+  const fs::path file = dir.path() / "c.h5";
+  for (const std::size_t length : {0, 65496, 65497, 65503, 65504, 65536, 1 << 20}) {
+    CAPTURE(length);
+    Checkpoint written = sample();
+    written.config = std::string(length, 'x');
+    write_checkpoint(file, written);
+    CHECK(read_checkpoint(file).config == written.config);
+    const auto bytes = read_file(file, 1 << 24);
+    CHECK(hdf5::File(unseal(bytes)).root().holds_attribute("config") == (length <= 65496));
+  }
+}
+
+TEST_CASE("a step outside of [0, 2^53] is refused") {
+  const TempDir dir;
+  const fs::path file = dir.path() / "c.h5";
+  for (const std::int64_t step :
+       {std::int64_t{-1}, (std::int64_t{1} << 53) + 1, std::numeric_limits<std::int64_t>::min()}) {
+    Checkpoint written = sample();
+    written.step = step;
+    write_checkpoint(file, written);
+    CHECK(error_of<CheckpointError>([&] { read_checkpoint(file); }) ==
+          fmt::format("{}: /step: must be in [0, 2^53], got {}", file.string(), step));
+  }
+}
+
+TEST_CASE("what is no checkpoint is refused without reading it, however long it is") {
+  const TempDir dir;
+  const fs::path file = dir.write("huge.h5", "");
+  fs::resize_file(file, std::uintmax_t{1} << 42);
+  CHECK(error_of<UserError>([&] { read_checkpoint(file); }) ==
+        file.string() + ": is not a qkv checkpoint");
+  std::vector<std::byte> small(100);
+  seal(small);
+  {
+    std::ofstream end(file, std::ios::binary | std::ios::app);
+    end.write(reinterpret_cast<const char*>(small.data()), std::ssize(small));
+  }
+  CHECK(error_of<CheckpointError>([&] {
+          read_checkpoint(file);
+        }).starts_with(file.string() + ": is damaged: 4398046511204 bytes lie before"));
+}
+
 TEST_CASE("an empty checkpoint and empty texts can be stored") {
   const TempDir dir;
   Checkpoint empty;
@@ -155,6 +214,20 @@ TEST_CASE("a damaged checkpoint is distinguished from another kind of file") {
   dir.write("c.h5", "name = \"bank\"\n");
   CHECK_THROWS_AS(read_checkpoint(file), UserError);
   CHECK_THROWS_AS(read_checkpoint(dir.path() / "none.h5"), UserError);
+}
+
+TEST_CASE("wrong metadata behind a right seal are refused or mean the same, and never crash") {
+  const TempDir dir;
+  const fs::path file = dir.path() / "c.h5";
+  write_checkpoint(file, sample());
+  Mutations mutations(file);
+  int refused = 0;
+  for (int i = 0; i < Mutations::count(); ++i) {
+    CAPTURE(i);
+    mutations.write_next(file);
+    refused += error_of<Error>([&] { read_checkpoint(file); }) != "no error";
+  }
+  CHECK(refused > Mutations::count() / 10);
 }
 
 TEST_CASE("names and texts that the format cannot hold are refused before anything is written") {

@@ -50,6 +50,32 @@ class FileSizeLimit {
 
 }  // namespace
 
+TEST_CASE(
+    "a result replaces a file of its kind, an empty one and none, through links, and no other") {
+  const TempDir dir;
+  const ResultKind kind = {"a list",
+                           [](std::string_view text) { return text.starts_with("list"); }};
+  const fs::path file = dir.path() / "f", link = dir.path() / "link", chain = dir.path() / "chain";
+  fs::create_symlink("f", link);
+  fs::create_symlink(link, chain);
+  write_result(chain, "list 1", kind);  // where the links lead is no file yet
+  CHECK(text_of(file) == "list 1");
+  write_result(chain, "list 2", kind);
+  CHECK(text_of(file) == "list 2");
+  CHECK((fs::is_symlink(link) && fs::is_symlink(chain)));
+  dir.write("f", "");
+  write_result(file, "list 3", kind);
+  CHECK(text_of(file) == "list 3");
+  dir.write("f", "another");
+  for (const fs::path& path : {file, chain})
+    CHECK(error_of<UserError>([&] { write_result(path, "list 4", kind); }) ==
+          path.string() + ": exists and is not a list; name another file, or remove it");
+  CHECK(text_of(file) == "another");
+  fs::create_symlink("loop", dir.path() / "loop");
+  CHECK_THROWS_AS(write_result(dir.path() / "loop", "list", kind), FileError);
+  CHECK_THROWS_AS(write_result(dir.path(), "list", kind), FileError);
+}
+
 TEST_CASE("a durable write replaces the file and leaves nothing beside it") {
   const TempDir dir;
   const fs::path file = dir.write("f", "old");
@@ -83,7 +109,9 @@ TEST_CASE("a write that fails half way leaves the old file and nothing beside it
     const FileSizeLimit limit(1000);
     error = error_of<FileError>([&] { write_durably(file, std::string(100000, 'x')); });
   }
-  CHECK(error == file.string() + ": cannot write: File too large");
+  CHECK(error ==
+        file.string() +
+            ": cannot write: File too large (100000 bytes needed, see `ulimit -f` for the limit)");
   CHECK(text_of(file) == "old");
   CHECK(files_in(dir.path()) == 1);
 }

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace qkv {
+
+/// Bytes of memory that the process can have: the machine's, or less where its control group or its
+/// address space (RLIMIT_AS) is limited. Other processes may use a part of them.
+std::uint64_t memory_limit();
+
+/// "512 bytes", "1.5 MiB", "51.2 GiB"
+std::string memory_size(double bytes);
+
+}  // namespace qkv

@@ -1,0 +1,118 @@
+#include "train/memory_needs.h"
+
+#include <doctest/doctest.h>
+
+#include "core/memory_limit.h"
+#include "layers/model.h"
+#include "layers/positions.h"
+#include "layers/recurrent.h"
+#include "tests/support/errors.h"
+#include "train/tasks/network.h"
+
+using namespace qkv;
+
+namespace {
+
+constexpr Index vocabulary = 23, outputs = 7;
+
+void check_count(const ModelOptions& options) {
+  Network network(options, vocabulary, outputs, Random(1, Purpose::initialisation));
+  CHECK(parameter_count(options, vocabulary, outputs) ==
+        static_cast<double>(parameter_count(network)));
+}
+
+ModelOptions options_of(ModelKind kind) {
+  ModelOptions options;
+  options.kind = kind;
+  options.width = 20;
+  options.layers = 3;
+  options.feed_forward = 28;
+  options.max_length = 9;
+  return options;
+}
+
+}  // namespace
+
+TEST_CASE("the number of parameters is told without making the network, of every kind of model") {
+  for (const ModelRow& row : model_kinds())
+    for (const bool bias : {true, false}) {
+      CAPTURE(row.name);
+      ModelOptions options = options_of(row.value);
+      options.bias = bias;
+      check_count(options);
+      options.tied = true;
+      check_count(options);
+    }
+}
+
+TEST_CASE("the number of parameters follows every option of a transformer") {
+  for (const ModelKind kind : {ModelKind::encoder, ModelKind::encoder_decoder})
+    for (const auto& attention : attention_kinds)
+      for (const auto& position : position_kinds())
+        for (const NormKind norm : {NormKind::pre, NormKind::post})
+          for (const Index hidden : {0, 28})
+            for (const Index kv_heads : {0, 2}) {
+              ModelOptions options = options_of(kind);
+              options.attention = attention.value;
+              options.position = position.value;
+              options.norm = norm;
+              options.feed_forward = hidden;
+              options.kv_heads = kv_heads;
+              check_count(options);
+            }
+}
+
+TEST_CASE("the number of parameters follows every option of a recurrent network") {
+  for (const CellRow& cell : cell_kinds())
+    for (const bool bidirectional : {false, true}) {
+      ModelOptions options = options_of(ModelKind::recurrent);
+      options.cell = cell.value;
+      options.bidirectional = bidirectional;
+      check_count(options);
+    }
+}
+
+TEST_CASE(
+    "the memory of training counts weights, optimizer, average, gradients and the checkpoint") {
+  Config config;
+  config.model = options_of(ModelKind::encoder);
+  config.optimizer.kind = OptimizerKind::adamw;
+  const MemoryNeeds adam = memory_needs(config, vocabulary, outputs);
+  CHECK(adam.state == 12 * adam.parameters);
+  CHECK(adam.gradients == 4 * adam.parameters);
+  CHECK(adam.checkpoint == 24 * adam.parameters);
+  config.train.ema = 0.9;
+  config.optimizer.amsgrad = true;
+  CHECK(memory_needs(config, vocabulary, outputs).state == 20 * adam.parameters);
+  config.train.batch = 100;
+  config.train.accumulate = 10;
+  CHECK(memory_needs(config, vocabulary, outputs).order == 8000);
+}
+
+TEST_CASE("a training that cannot fit is refused with what to lower, one that fits is not") {
+  Config config;
+  config.model = options_of(ModelKind::encoder);
+  const auto needs = static_cast<std::uint64_t>(memory_needs(config, vocabulary, outputs).total());
+  require_training_memory(config, vocabulary, outputs, needs + 1);
+  const std::string error =
+      error_of<UserError>([&] { require_training_memory(config, vocabulary, outputs, needs - 1); });
+  CHECK(error.starts_with("training takes at least " + memory_size(static_cast<double>(needs))));
+  CHECK(
+      error.ends_with("lower model.width, model.feed_forward or model.layers, or raise "
+                      "task.min_count"));
+  config.train.batch = config.train.accumulate = 65536;
+  CHECK(error_of<UserError>([&] {
+          require_training_memory(config, vocabulary, outputs, std::uint64_t{1} << 34);
+        }).ends_with("32.0 GiB for the order of examples; lower train.batch or train.accumulate"));
+  require_network_memory(config.model, vocabulary, outputs, std::uint64_t{1} << 20);
+  CHECK_THROWS_AS(require_network_memory(config.model, vocabulary, outputs, 1000), UserError);
+}
+
+TEST_CASE("sizes of memory have one decimal and the unit that suits") {
+  CHECK(memory_size(0) == "0 bytes");
+  CHECK(memory_size(1023) == "1023 bytes");
+  CHECK(memory_size(1536) == "1.5 KiB");
+  CHECK(memory_size(54975581388.8) == "51.2 GiB");
+  CHECK(memory_size(1e30).ends_with(" EiB"));
+  CHECK(memory_limit() > 0);
+}

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+
+#include "train/config/config.h"
+
+namespace qkv {
+
+/// The number of parameters of the network that `options` describe, told without making it.
+double parameter_count(const ModelOptions& options, Index vocabulary, Index outputs);
+
+/// What training takes at least, in bytes.
+struct MemoryNeeds {
+  double parameters = 0;   ///< their number P, which is no number of bytes
+  double state = 0;        ///< 4 P (1 + slots of the optimizer + 1 with train.ema)
+  double gradients = 0;    ///< 4 P
+  double checkpoint = 0;   ///< 2 state: the file while it is built, and its bytes
+  double activations = 0;  ///< of a chunk of examples, see train/step.h: for each token and layer
+                           ///< its output and hidden values, 4 (width + feed_forward)
+  double order = 0;        ///< 8 batch accumulate: the indices of a step's examples
+
+  double total() const { return state + gradients + checkpoint + activations + order; }
+};
+/// The sizes of vocabulary and output layer may be lower bounds: no data is needed.
+MemoryNeeds memory_needs(const Config& config, Index vocabulary, Index outputs);
+
+/// Throws UserError when training needs more than `limit` bytes of memory, with what takes how much
+/// and which options to lower.
+void require_training_memory(const Config& config, Index vocabulary, Index outputs,
+                             std::uint64_t limit);
+/// The same for a network alone, which is only used.
+void require_network_memory(const ModelOptions& options, Index vocabulary, Index outputs,
+                            std::uint64_t limit);
+
+}  // namespace qkv
