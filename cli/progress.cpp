@@ -20,6 +20,14 @@ std::string duration(double seconds) {
   return fmt::format("{}:{:02} h", s / 3600, s / 60 % 60);
 }
 
+std::string evaluation_line(const StepReport& report, std::int64_t steps, double train_loss,
+                            const std::optional<Evaluation>& valid) {
+  std::string line = fmt::format("step {:>{}}  loss {:.4f}", report.step,
+                                 std::to_string(steps).size(), train_loss);
+  if (valid) line += fmt::format("  valid loss {:.4f}  {}", valid->loss, valid->headline());
+  return line + fmt::format("  {:.0f} tokens/s", report.tokens_per_second);
+}
+
 }  // namespace
 
 Progress::Progress(StopSignal& stop) : stop_(stop), terminal_(isatty(STDERR_FILENO) == 1) {}
@@ -58,10 +66,7 @@ void Progress::on_step(const StepReport& report) {
 
 void Progress::on_evaluation(const StepReport& report, double train_loss,
                              const std::optional<Evaluation>& valid) {
-  std::string line = fmt::format("step {:>{}}  loss {:.4f}", report.step,
-                                 std::to_string(steps_).size(), train_loss);
-  if (valid) line += fmt::format("  valid loss {:.4f}  {}", valid->loss, valid->headline());
-  on_message(line + fmt::format("  {:.0f} tokens/s", report.tokens_per_second));
+  on_message(evaluation_line(report, steps_, train_loss, valid));
 }
 
 void Progress::draw(const StepReport& report) {
@@ -83,6 +88,19 @@ void Progress::draw(const StepReport& report) {
 void Progress::erase() {
   if (drawn_) draw_on_terminal("\r\033[K");
   drawn_ = false;
+}
+
+void SideProgress::on_start(std::int64_t, std::int64_t steps) {
+  steps_ = steps;
+}
+
+void SideProgress::on_message(const std::string& line) {
+  print_note(line.starts_with(run_) ? line + "\n" : fmt::format("{}: {}\n", run_, line));
+}
+
+void SideProgress::on_evaluation(const StepReport& report, double train_loss,
+                                 const std::optional<Evaluation>& valid) {
+  on_message(evaluation_line(report, steps_, train_loss, valid));
 }
 
 }  // namespace qkv

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <string>
 
 #include "cli/stop_signal.h"
 #include "train/callback.h"
@@ -38,6 +39,24 @@ class Progress : public Callback {
   bool drawn_ = false;
   Clock::time_point start_ = Clock::now();
   Clock::time_point last_drawn_{};
+};
+
+/// One of several runs that train side by side, each on its thread: plain lines on stderr that
+/// begin with the run's name.
+class SideProgress : public Callback {
+ public:
+  SideProgress(std::string run, StopSignal& stop) : run_(std::move(run)), stop_(stop) {}
+
+  void on_start(std::int64_t step, std::int64_t steps) override;
+  void on_message(const std::string& line) override;
+  void on_evaluation(const StepReport& report, double train_loss,
+                     const std::optional<Evaluation>& valid) override;
+  int stop_signal() override { return stop_.received(); }
+
+ private:
+  std::string run_;
+  StopSignal& stop_;
+  std::int64_t steps_ = 0;
 };
 
 }  // namespace qkv

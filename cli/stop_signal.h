@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <csignal>
 
 namespace qkv {
@@ -15,13 +16,13 @@ class StopSignal {
   StopSignal(const StopSignal&) = delete;
   StopSignal& operator=(const StopSignal&) = delete;
 
-  /// The signal that arrived, or 0.
+  /// The signal that arrived, or 0. Several threads may ask.
   int received();
 
  private:
   sigset_t signals_;
   sigset_t previous_;
-  int received_ = 0;
+  std::atomic<int> received_ = 0;
 };
 
 }  // namespace qkv

@@ -1,7 +1,11 @@
+#include <atomic>
+#include <exception>
 #include <map>
+#include <thread>
 
 #include "cli/commands/compare_results.h"
 #include "cli/commands/training.h"
+#include "core/parallel.h"
 
 namespace qkv::commands {
 namespace {
@@ -129,18 +133,77 @@ Outcome outcome_of(const Job& job, Run& run, Callback& callback) {
   return start(run, job.folder, callback);
 }
 
-/// Does a job and adds its result to that of its variant.
-const Outcome& carry_out(const Job& job, std::vector<VariantResult>& results, Callback& callback) {
+/// What became of a job.
+struct Done {
+  Index parameters;
+  SeedResult result;
+};
+
+Done carried_out(const Job& job, Callback& callback) {
   Run run = job.checkpoint
                 ? restore_run(job.config, read_checkpoint(*job.checkpoint), *job.checkpoint)
                 : start_run(job.config);
-  const Outcome outcome = outcome_of(job, run, callback);
-  if (results.empty() || results.back().name != job.variant)
-    results.push_back({job.variant, parameter_count(*run.network), {}});
-  auto& seeds = results.back().seeds;
-  seeds.push_back({job.config.seed, outcome, {}});
-  if (!outcome.signal) seeds.back().probes = probed(run, job.variant);
-  return seeds.back().outcome;
+  Done done{parameter_count(*run.network), {job.config.seed, outcome_of(job, run, callback), {}}};
+  if (!done.result.outcome.signal) done.result.probes = probed(run, job.variant);
+  return done;
+}
+
+/// Carries out the jobs in turn: as many side by side as there are threads, each on one of them,
+/// which small models use better than all of them one run. After a signal or an error no more is
+/// begun. Throws the first error.
+class Workers {
+ public:
+  Workers(const std::vector<Job>& jobs, StopSignal& stop)
+      : jobs_(jobs), stop_(stop), done_(jobs.size()) {
+    const auto count = std::min<std::size_t>(static_cast<std::size_t>(threads()), jobs.size());
+    if (count > 1) set_threads(1);
+    {
+      std::vector<std::jthread> others;
+      try {
+        while (others.size() + 1 < count) others.emplace_back([this, count] { work(count); });
+      } catch (const std::system_error&) {  // no more threads: with fewer, then
+      }
+      work(count);
+    }
+    if (failure_) std::rethrow_exception(failure_);
+  }
+
+  /// In the order of the jobs; empty where a signal came before.
+  const std::vector<std::optional<Done>>& done() const { return done_; }
+
+ private:
+  void work(std::size_t side_by_side) {
+    for (std::size_t i; !failed_ && !stop_.received() && (i = next_++) < jobs_.size();) try {
+        if (side_by_side > 1) {
+          SideProgress progress(jobs_[i].config.name, stop_);
+          done_[i] = carried_out(jobs_[i], progress);
+        } else {
+          Progress progress(stop_);
+          done_[i] = carried_out(jobs_[i], progress);
+        }
+      } catch (...) {
+        if (!failed_.exchange(true)) failure_ = std::current_exception();
+      }
+  }
+
+  const std::vector<Job>& jobs_;
+  StopSignal& stop_;
+  std::vector<std::optional<Done>> done_;
+  std::atomic<std::size_t> next_ = 0;
+  std::atomic<bool> failed_ = false;
+  std::exception_ptr failure_;
+};
+
+/// The runs of each variant together.
+std::vector<VariantResult> results_of(const std::vector<Job>& jobs,
+                                      const std::vector<std::optional<Done>>& done) {
+  std::vector<VariantResult> results;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    if (results.empty() || results.back().name != jobs[i].variant)
+      results.push_back({jobs[i].variant, done[i]->parameters, {}});
+    results.back().seeds.push_back(done[i]->result);
+  }
+  return results;
 }
 
 /// The command that continues this one.
@@ -162,15 +225,13 @@ Document compare(const CompareOptions& options) {
   prepare(jobs, options.restart, progress);
   if (options.restart)
     for (const Job& job : jobs) job.folder.clear();
-  std::vector<VariantResult> results;
-  for (const Job& job : jobs) {
-    const Outcome& outcome = carry_out(job, results, progress);
-    if (!outcome.signal) continue;
-    Document document;
-    note_stopped(document, outcome, continuation(options));
+  const auto done = Workers(jobs, stop).done();
+  Document document;
+  if (const int signal = stop.received()) {
+    note_stopped(document, signal, continuation(options));
     return document;
   }
-  Document document;
+  const auto results = results_of(jobs, done);
   document.data = to_json(results);
   document.add_table(to_table(results));
   if (const Rows probes = probe_table(results); !probes.empty()) {

@@ -9,9 +9,9 @@ void add_check_flag(Command& command, bool& check) {
                    "End with exit code 1 when a [[probe]] fails [0, noted on stderr]");
 }
 
-void note_stopped(Document& document, const Outcome& outcome, const std::string& command) {
+void note_stopped(Document& document, int signal, const std::string& command) {
   document.add_note("continue with: {}", command);
-  document.exit_code = 128 + outcome.signal;
+  document.exit_code = 128 + signal;
 }
 
 void judge(Document& document, const std::vector<VariantProbe>& probes, bool check) {
@@ -35,7 +35,7 @@ Document conclude(const Run& run, const RunFolder& folder, const Outcome& outcom
   if (outcome.test) document.add_text("test split: {}\n", to_text(*outcome.test));
   if (!probes.empty()) document.add_table(to_table(probes));
   if (outcome.signal) {
-    note_stopped(document, outcome, "qkv resume " + shell_word(folder.path().string()));
+    note_stopped(document, outcome.signal, "qkv resume " + shell_word(folder.path().string()));
     return document;
   }
   note_written(document, folder.path());

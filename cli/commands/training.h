@@ -11,7 +11,7 @@ namespace qkv::commands {
 void add_check_flag(Command& command, bool& check);
 
 /// Notes how to continue after a signal, `command` as a shell takes it, and sets the exit code.
-void note_stopped(Document& document, const Outcome& outcome, const std::string& command);
+void note_stopped(Document& document, int signal, const std::string& command);
 
 /// Notes how many probes fail and sets the exit code.
 void judge(Document& document, const std::vector<VariantProbe>& probes, bool check);

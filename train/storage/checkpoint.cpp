@@ -1,6 +1,7 @@
 #include "train/storage/checkpoint.h"
 
 #include <algorithm>
+#include <mutex>
 #include <optional>
 #include <string_view>
 
@@ -153,9 +154,16 @@ Checkpoint decode(const hdf5::File& file) {
   return checkpoint;
 }
 
-/// Calls `f` and adds the file to its errors.
+/// The HDF5 library serves one thread at a time.
+std::mutex& library_lock() {
+  static std::mutex lock;
+  return lock;
+}
+
+/// Calls `f`, which uses HDF5, and adds the file to its errors.
 template <class F>
 auto naming(const std::filesystem::path& path, F f) {
+  const std::lock_guard one_thread(library_lock());
   try {
     return f();
   } catch (const UserError& error) {
