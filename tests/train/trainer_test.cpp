@@ -2,9 +2,12 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <thread>
 
+#include "core/parallel.h"
 #include "tests/support/temp_dir.h"
 #include "train/step.h"
 
@@ -79,6 +82,23 @@ void check_same(const std::map<std::string, Tensor>& a, const std::map<std::stri
 }
 
 }  // namespace
+
+TEST_CASE("runs side by side on threads of their own are the runs that they are alone") {
+  const TempDir alone;
+  const std::string expected = checkpoint_of(Finished(config_of(alone), alone).run).metrics;
+  set_threads(1);
+  std::array<std::string, 4> metrics;
+  {
+    std::vector<std::jthread> threads;
+    for (std::string& mine : metrics)
+      threads.emplace_back([&mine] {
+        const TempDir dir;
+        mine = checkpoint_of(Finished(config_of(dir), dir).run).metrics;
+      });
+  }
+  set_threads(2);
+  for (const std::string& mine : metrics) CHECK(mine == expected);
+}
 
 TEST_CASE("training is a plain loop: gradients, clipping, rate, update, average") {
   const TempDir dir;
