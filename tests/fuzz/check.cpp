@@ -193,6 +193,7 @@ Expected expected_of(const Case& sample, DType dtype, double (*inexactness)(cons
     Array result = step.oracle(operands);
     for (Scalar& s : result.scalars) {
       s.number.dtype = dtype;  // which an op cannot tell from operands without elements
+      if (!s.tape) s = tape.variable(s.number);  // a constant may have an infinite derivative, too
       if (inexactness && &step != &sample.last()) s.number.loosen(inexactness(s.number));
     }
     all_ordinary = all_ordinary && ordinary(result);
