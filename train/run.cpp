@@ -1,5 +1,11 @@
 #include "train/run.h"
 
+#include <algorithm>
+
+#include "train/metrics.h"
+#include "train/storage/file_hash.h"
+#include "train/tasks/splits.h"
+
 namespace qkv {
 namespace {
 
@@ -49,10 +55,38 @@ void restore_average(Run& run, std::map<std::string, Tensor>& state) {
   }
 }
 
+/// The hashes of the files that the training examples come from; no words where they are generated.
+std::string hash_of_data(const Config& config) {
+  switch (config.task.format) {
+    case DataFormat::files:
+      return hash_of_file(source_of(config));
+    case DataFormat::coarsewsd: {
+      const std::filesystem::path folder = config.task.data;
+      return hash_of_file(folder / "train.data.txt") + " " +
+             hash_of_file(folder / "train.gold.txt");
+    }
+    case DataFormat::generated:
+      return "";
+  }
+  return "";
+}
+
+/// The step of the best evaluation, which a checkpoint by an earlier version does not name.
+std::int64_t step_of_best_loss(const Run& run) {
+  if (run.task->size(Split::valid) == 0) return run.step;
+  const auto events = parse_metrics(run.metrics).events;
+  const auto best = std::ranges::find_if(events, [&](const MetricsEvent& event) {
+    return event.split == to_string(Split::valid) && event.loss == run.best_loss;
+  });
+  return best == events.end() ? 0 : best->step;
+}
+
 }  // namespace
 
 Run start_run(const Config& config) {
-  return assembled(config, Vectors::from_file);
+  Run run = assembled(config, Vectors::from_file);
+  run.data_hash = hash_of_data(config);
+  return run;
 }
 
 Run restore_run(const Config& config, const Checkpoint& checkpoint,
@@ -62,6 +96,11 @@ Run restore_run(const Config& config, const Checkpoint& checkpoint,
                      "{}: the training data has other words or labels than when the run started; "
                      "restore the data or start a new run",
                      file.string());
+  run.data_hash = hash_of_data(config);
+  require<UserError>(checkpoint.data_hash.empty() || checkpoint.data_hash == run.data_hash,
+                     "{}: the training data {} has changed since the run started (XXH3 hash {}, "
+                     "then {}); restore the data or start a new run",
+                     file.string(), source_of(config), run.data_hash, checkpoint.data_hash);
   load_parameters(*run.network, checkpoint, file);
   try {
     auto state = checkpoint.optimizer;
@@ -82,6 +121,8 @@ Run restore_run(const Config& config, const Checkpoint& checkpoint,
   run.best_score = progress("best_score");
   run.best_loss = progress("best_loss");
   run.metrics = checkpoint.metrics;
+  const auto best_step = best_step_of(checkpoint);
+  run.best_step = best_step ? *best_step : step_of_best_loss(run);
   return run;
 }
 
@@ -100,8 +141,10 @@ Checkpoint checkpoint_of(const Run& run, const std::filesystem::path& folder) {
   checkpoint.progress = {{"interval_loss", run.interval_loss},
                          {"interval_steps", static_cast<double>(run.interval_steps)},
                          {"best_score", run.best_score},
-                         {"best_loss", run.best_loss}};
+                         {"best_loss", run.best_loss},
+                         {"best_step", static_cast<double>(run.best_step)}};
   checkpoint.metrics = run.metrics;
+  checkpoint.data_hash = run.data_hash;
   return checkpoint;
 }
 
@@ -148,7 +191,10 @@ LoadedModel with_options(const LoadedModel& model, const ModelOptions& options) 
 
 LoadedModel load_model(const std::filesystem::path& model) {
   const std::filesystem::path file = find_checkpoint(model);
-  const Checkpoint checkpoint = read_checkpoint(file);
+  return model_of(read_checkpoint(file), file);
+}
+
+LoadedModel model_of(const Checkpoint& checkpoint, const std::filesystem::path& file) {
   LoadedModel loaded;
   loaded.config = config_of(checkpoint, file);
   loaded.task = restore_task(loaded.config, checkpoint.vocabulary);

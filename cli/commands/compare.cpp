@@ -1,3 +1,5 @@
+#include <deque>
+
 #include "cli/commands/training.h"
 
 namespace qkv::commands {
@@ -17,7 +19,6 @@ struct CompareOptions {
 struct Job {
   Variant variant;
   RunFolder folder;
-  std::optional<fs::path> checkpoint;  ///< to continue from
 };
 
 struct VariantResult {
@@ -54,30 +55,44 @@ std::string folder_name(const std::string& name) {
   return result;
 }
 
+/// The checkpoint from which a variant continues, if there is one. Throws UserError when it was
+/// trained with other options.
+std::optional<std::pair<Checkpoint, fs::path>> checkpoint_for(const Job& job, Callback& callback) {
+  if (!job.folder.holds_checkpoints()) return std::nullopt;
+  auto newest = newest_valid_checkpoint(job.folder, callback);
+  const std::string differences =
+      differing_options(config_of(newest.first, newest.second), job.variant.config);
+  require<UserError>(differences.empty(),
+                     "{} was trained with other options: {}; --restart trains it again",
+                     job.folder.path().string(), differences);
+  return newest;
+}
+
 /// What is to be done. All that can be wrong with a variant's data or with an earlier run is found
 /// here, before hours of training. Throws UserError.
 std::vector<Job> jobs_of(const CompareOptions& options, const ConfigFile& file,
-                         const fs::path& parent, Callback& callback) {
+                         const fs::path& parent) {
   std::vector<Job> jobs;
+  Callback silent;  // `carried_out` tells again what is damaged
   for (const Variant& variant : chosen_variants(file, options.only)) {
-    const RunFolder folder(parent / folder_name(variant.name));
-    jobs.push_back({variant, folder, std::nullopt});
-    if (options.restart || !folder.holds_checkpoints()) {
+    jobs.push_back({variant, RunFolder(parent / folder_name(variant.name))});
+    if (options.restart || !checkpoint_for(jobs.back(), silent))
       check_probes(start_run(variant.config));
-      continue;
-    }
-    const auto [checkpoint, saved] = newest_valid_checkpoint(folder, callback);
-    jobs.back().checkpoint = saved;
-    const std::string differences = differing_options(config_of(checkpoint, saved), variant.config);
-    require<UserError>(differences.empty(),
-                       "{} was trained with other options: {}; --restart trains it again",
-                       folder.path().string(), differences);
   }
   return jobs;
 }
 
-Outcome outcome_of(const Job& job, Run& run, Callback& callback) {
-  if (const auto outcome = job.checkpoint ? finished(run, job.folder) : std::nullopt) {
+/// Removes what was trained before. Throws UserError when one of the runs is being trained.
+void clear(const std::vector<Job>& jobs) {
+  std::deque<RunLock> locks;
+  std::error_code missing;
+  for (const Job& job : jobs)
+    if (fs::is_directory(job.folder.path(), missing)) locks.emplace_back(job.folder.path());
+  for (const Job& job : jobs) job.folder.clear();
+}
+
+Outcome outcome_of(const Job& job, Run& run, bool is_new, Callback& callback) {
+  if (const auto outcome = is_new ? std::nullopt : finished(run, job.folder, callback)) {
     callback.on_message(fmt::format("{}: finished at step {}; --restart trains it again",
                                     run.config.name, run.step));
     return *outcome;
@@ -85,16 +100,15 @@ Outcome outcome_of(const Job& job, Run& run, Callback& callback) {
   std::error_code missing;
   fs::remove(RunFolder(job.folder.path().parent_path()).report(),
              missing);  // it is about to be old
-  if (job.checkpoint) return resume(run, job.folder, callback);
-  job.folder.clear();
-  return start(run, job.folder, callback);
+  return is_new ? start(run, job.folder, callback) : resume(run, job.folder, callback);
 }
 
 VariantResult carried_out(const Job& job, Callback& callback) {
   const Config& config = job.variant.config;
-  Run run = job.checkpoint ? restore_run(config, read_checkpoint(*job.checkpoint), *job.checkpoint)
-                           : start_run(config);
-  const Outcome outcome = outcome_of(job, run, callback);
+  const RunLock lock(job.folder.path());
+  const auto saved = checkpoint_for(job, callback);
+  Run run = saved ? restore_run(config, saved->first, saved->second) : start_run(config);
+  const Outcome outcome = outcome_of(job, run, !saved, callback);
   VariantResult result{job.variant.name, parameter_count(*run.network), outcome, {}};
   if (!outcome.signal) result.probes = probed(run, job.variant.name);
   return result;
@@ -162,9 +176,8 @@ Document compare(const CompareOptions& options) {
   const ConfigFile file = read_config(options.config, options.set);
   require<UserError>(!file.variants.empty(), "{} has no [[variant]] to compare", options.config);
   const fs::path parent = fs::path("runs") / (file.base.name + "-compare");
-  const auto jobs = jobs_of(options, file, parent, progress);
-  if (options.restart)
-    for (const Job& job : jobs) job.folder.clear();
+  const auto jobs = jobs_of(options, file, parent);
+  if (options.restart) clear(jobs);
   std::vector<VariantResult> results;
   for (const Job& job : jobs) {
     results.push_back(carried_out(job, progress));
