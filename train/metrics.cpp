@@ -1,12 +1,10 @@
 #include "train/metrics.h"
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "core/error.h"
+#include "train/storage/durable_file.h"
 
 namespace qkv {
 namespace {
@@ -53,12 +51,11 @@ Metrics parse_metrics(std::string_view lines) {
 }
 
 Metrics read_metrics(const std::filesystem::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  std::error_code missing;
-  if (!stream.is_open() && !std::filesystem::exists(file, missing) && !missing) return {};
-  const std::string lines{std::istreambuf_iterator(stream), {}};
-  require<FileError>(stream.is_open() && !stream.bad(), "{}: cannot be read", file.string());
-  return parse_metrics(lines);
+  constexpr std::uint64_t max_bytes = std::uint64_t{1} << 30;
+  std::error_code unknown;
+  if (!std::filesystem::exists(file, unknown) && !unknown) return {};
+  const auto bytes = read_file(file, max_bytes);
+  return parse_metrics({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
 }  // namespace qkv

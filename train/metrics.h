@@ -26,7 +26,7 @@ struct Metrics {
 };
 
 Metrics parse_metrics(std::string_view lines);
-/// No events where there is no such file. Throws FileError when it cannot be read.
+/// No events where there is no such file. Throws as `read_file` does when it cannot be read.
 Metrics read_metrics(const std::filesystem::path& file);
 
 }  // namespace qkv

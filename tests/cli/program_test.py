@@ -182,7 +182,7 @@ class Training(ProgramTest):
         self.assert_same_checkpoints("whole/last.h5", "killed/last.h5")
 
     def test_resume_passes_over_a_damaged_checkpoint(self):
-        for name in ("last.h5", "checkpoints/step-00000040.h5"):
+        for name in ("best.h5", "last.h5", "checkpoints/step-00000040.h5"):
             path = self.folder / "runs/tiny" / name
             bytes_ = path.read_bytes()
             path.unlink()

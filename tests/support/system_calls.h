@@ -18,7 +18,7 @@ class SystemCalls {
   static constexpr int killed = 99;  ///< the exit code then
 
   SystemCalls() : SystemCalls(Fault::none, 0) {}
-  /// The fault at call number `at`, counted from 0. Nothing is flushed then, to save time.
+  /// The fault at call number `at`, counted from 0; -1: at none. Nothing is flushed, to save time.
   SystemCalls(Fault fault, int at);
   ~SystemCalls();
   SystemCalls(const SystemCalls&) = delete;

@@ -51,6 +51,6 @@ TEST_CASE("a last line that a killed process did not finish does not count") {
 TEST_CASE("a missing file has no events, and what is no file is an error") {
   const TempDir dir;
   CHECK(read_metrics(dir.path() / "none").events.empty());
-  CHECK(error_of<FileError>([&] { read_metrics(dir.path()); }) ==
-        dir.path().string() + ": cannot be read");
+  CHECK(error_of<UserError>([&] { read_metrics(dir.path()); }) ==
+        dir.path().string() + ": is not a file");
 }
