@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "train/metrics.h"
-#include "train/storage/file_hash.h"
+#include "train/storage/content_hash.h"
 #include "train/tasks/splits.h"
 
 namespace qkv {
@@ -55,20 +55,10 @@ void restore_average(Run& run, std::map<std::string, Tensor>& state) {
   }
 }
 
-/// The hashes of the files that the training examples come from; no words where they are generated.
-std::string hash_of_data(const Config& config) {
-  switch (config.task.format) {
-    case DataFormat::files:
-      return hash_of_file(source_of(config));
-    case DataFormat::coarsewsd: {
-      const std::filesystem::path folder = config.task.data;
-      return hash_of_file(folder / "train.data.txt") + " " +
-             hash_of_file(folder / "train.gold.txt");
-    }
-    case DataFormat::generated:
-      return "";
-  }
-  return "";
+std::string hash_of_data(const Task& task) {
+  ContentHash hash;
+  task.for_each_training_ids([&](std::span<const std::int32_t> ids) { hash.add(as_bytes(ids)); });
+  return hash.text();
 }
 
 /// The step of the best evaluation, which a checkpoint by an earlier version does not name.
@@ -85,7 +75,7 @@ std::int64_t step_of_best_loss(const Run& run) {
 
 Run start_run(const Config& config) {
   Run run = assembled(config, Vectors::from_file);
-  run.data_hash = hash_of_data(config);
+  run.data_hash = hash_of_data(*run.task);
   return run;
 }
 
@@ -96,7 +86,7 @@ Run restore_run(const Config& config, const Checkpoint& checkpoint,
                      "{}: the training data has other words or labels than when the run started; "
                      "restore the data or start a new run",
                      file.string());
-  run.data_hash = hash_of_data(config);
+  run.data_hash = hash_of_data(*run.task);
   require<UserError>(checkpoint.data_hash.empty() || checkpoint.data_hash == run.data_hash,
                      "{}: the training data {} has changed since the run started (XXH3 hash {}, "
                      "then {}); restore the data or start a new run",

@@ -38,7 +38,7 @@ struct Run : LoadedModel {
   double best_loss = 0;        ///< at the evaluation with the best score
   std::int64_t best_step = 0;  ///< of the checkpoint with the best score; 0: none yet
   std::string metrics;         ///< of all evaluations so far, JSON lines without times
-  std::string data_hash;       ///< of the files that the training examples come from
+  std::string data_hash;       ///< of the encoded training examples
 };
 
 /// Fresh parameters, data read from where the config says. Throws UserError.
