@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
+#include "train/config/toml_document.h"
 #include "train/metrics.h"
 #include "train/storage/content_hash.h"
+#include "train/storage/durable_file.h"
 #include "train/tasks/splits.h"
 
 namespace qkv {
@@ -148,10 +150,23 @@ void load_parameters(Network& network, const Checkpoint& checkpoint,
   }
 }
 
-Config config_of(const Checkpoint& checkpoint, const std::filesystem::path& file) {
-  Config config = parse_config(checkpoint.config, file.string());
+namespace {
+
+Config config_in(std::string_view toml, const std::filesystem::path& file) {
+  Config config = parse_config(toml, file.string());
   locate_files(config, file.parent_path());
   return config;
+}
+
+}  // namespace
+
+Config config_of(const Checkpoint& checkpoint, const std::filesystem::path& file) {
+  return config_in(checkpoint.config, file);
+}
+
+Config config_of(const RunFolder& folder) {
+  const auto bytes = read_file(folder.config(), longest_toml);
+  return config_in({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, folder.config());
 }
 
 LoadedModel untrained(const LoadedModel& model) {

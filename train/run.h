@@ -55,6 +55,8 @@ Checkpoint checkpoint_of(const Run& run, const std::filesystem::path& folder = {
 /// The config that a checkpoint was written with. Relative paths in it lead from the checkpoint's
 /// folder or one above it.
 Config config_of(const Checkpoint& checkpoint, const std::filesystem::path& file);
+/// The same of the folder's config.toml, for a run that has no checkpoint.
+Config config_of(const RunFolder& folder);
 
 /// Loads a model for inference; no data is read. `model` is a checkpoint file or a run folder.
 /// Throws UserError, and CheckpointError when the file is damaged.

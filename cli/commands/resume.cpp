@@ -19,7 +19,7 @@ Config changed(const Config& config, const ResumeOptions& options) {
 
 /// A run that ended before its first checkpoint follows from its config.
 Document begin_again(const ResumeOptions& options, const RunFolder& folder, Progress& progress) {
-  Run run = start_run(changed(read_config(folder.config(), {}).base, options));
+  Run run = start_run(changed(config_of(folder), options));
   progress.on_message("no checkpoint was written yet: starting at step 0");
   const Outcome outcome = start(run, folder, progress);
   return conclude(run, folder, outcome, options.check);

@@ -327,6 +327,21 @@ TEST_CASE("a run that ended before its first checkpoint leaves no metrics to the
   CHECK(events_of(folder) == events_of(whole.folder));
 }
 
+TEST_CASE("the config in a run folder is the run's, also with probes about other variants") {
+  const TempDir dir;
+  Config config = config_of(dir, true);
+  config.probes.push_back({.name = "claim",
+                           .sentences = {"good day", "bad day"},
+                           .word = "day",
+                           .expect = "contextual_cosine < 2",
+                           .variants = {"other"},
+                           .broken_by = {},
+                           .swap = {}});
+  const RunFolder folder(dir.path() / "run");
+  continued(config, folder);
+  CHECK(config_of(folder) == config);
+}
+
 TEST_CASE("other training data are refused, and checkpoints without a hash are not checked") {
   const TempDir dir;
   Config config = config_of(dir, true);
