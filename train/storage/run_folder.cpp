@@ -80,6 +80,12 @@ void link_to(const fs::path& existing, const fs::path& name) {
   if (is_there(existing) && !fs::equivalent(existing, name, missing)) link_durably(existing, name);
 }
 
+bool is_finite(const Tensor& x) {
+  return dispatch(x.dtype(), [&]<class T>() {
+    return std::ranges::all_of(x.data<T>(), [](T v) { return std::isfinite(v); });
+  });
+}
+
 bool holds_step(const fs::path& file, std::int64_t step) {
   try {
     return is_there(file) && read_valid_checkpoint(file).step == step;
@@ -192,10 +198,7 @@ Checkpoint read_valid_checkpoint(const fs::path& file) {
 std::string non_finite_tensor(const Checkpoint& checkpoint) {
   for (const auto* tensors : {&checkpoint.model, &checkpoint.optimizer})
     for (const auto& [path, tensor] : *tensors)
-      if (!dispatch(tensor.dtype(), [&]<class T>() {
-            return std::ranges::all_of(tensor.data<T>(), [](T v) { return std::isfinite(v); });
-          }))
-        return path;
+      if (!is_finite(tensor)) return path;
   return "";
 }
 
