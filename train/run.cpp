@@ -1,8 +1,15 @@
 #include "train/run.h"
 
+#include <algorithm>
+
 #include "core/memory_limit.h"
 #include "train/check_checkpoint.h"
+#include "train/config/toml_document.h"
 #include "train/memory_needs.h"
+#include "train/metrics.h"
+#include "train/storage/content_hash.h"
+#include "train/storage/durable_file.h"
+#include "train/tasks/splits.h"
 
 namespace qkv {
 namespace {
@@ -57,10 +64,28 @@ void restore_average(Run& run, std::map<std::string, Tensor>& state) {
   }
 }
 
+std::string hash_of_data(const Task& task) {
+  ContentHash hash;
+  task.for_each_training_ids([&](std::span<const std::int32_t> ids) { hash.add(as_bytes(ids)); });
+  return hash.text();
+}
+
+/// The step of the best evaluation, which a checkpoint by an earlier version does not name.
+std::int64_t step_of_best_loss(const Run& run) {
+  if (run.task->size(Split::valid) == 0) return run.step;
+  const auto events = parse_metrics(run.metrics).events;
+  const auto best = std::ranges::find_if(events, [&](const MetricsEvent& event) {
+    return event.split == to_string(Split::valid) && event.loss == run.best_loss;
+  });
+  return best == events.end() ? 0 : best->step;
+}
+
 }  // namespace
 
 Run start_run(const Config& config) {
-  return assembled(config, Vectors::from_file);
+  Run run = assembled(config, Vectors::from_file);
+  run.data_hash = hash_of_data(*run.task);
+  return run;
 }
 
 Run restore_run(const Config& config, const Checkpoint& checkpoint,
@@ -71,6 +96,11 @@ Run restore_run(const Config& config, const Checkpoint& checkpoint,
                      "{}: the training data has other words or labels than when the run started; "
                      "restore the data or start a new run",
                      file.string());
+  run.data_hash = hash_of_data(*run.task);
+  require<UserError>(checkpoint.data_hash.empty() || checkpoint.data_hash == run.data_hash,
+                     "{}: the training data {} has changed since the run started (XXH3 hash {}, "
+                     "then {}); restore the data or start a new run",
+                     file.string(), source_of(config), run.data_hash, checkpoint.data_hash);
   load_parameters(*run.network, checkpoint, file);
   try {
     auto state = checkpoint.optimizer;
@@ -85,6 +115,8 @@ Run restore_run(const Config& config, const Checkpoint& checkpoint,
   run.best_score = checkpoint.progress.at("best_score");
   run.best_loss = checkpoint.progress.at("best_loss");
   run.metrics = checkpoint.metrics;
+  const auto best_step = best_step_of(checkpoint);
+  run.best_step = best_step ? *best_step : step_of_best_loss(run);
   return run;
 }
 
@@ -103,8 +135,10 @@ Checkpoint checkpoint_of(const Run& run, const std::filesystem::path& folder) {
   checkpoint.progress = {{"interval_loss", run.interval_loss},
                          {"interval_steps", static_cast<double>(run.interval_steps)},
                          {"best_score", run.best_score},
-                         {"best_loss", run.best_loss}};
+                         {"best_loss", run.best_loss},
+                         {"best_step", static_cast<double>(run.best_step)}};
   checkpoint.metrics = run.metrics;
+  checkpoint.data_hash = run.data_hash;
   return checkpoint;
 }
 
@@ -118,10 +152,23 @@ void load_parameters(Network& network, const Checkpoint& checkpoint,
   }
 }
 
-Config config_of(const Checkpoint& checkpoint, const std::filesystem::path& file) {
-  Config config = parse_config(checkpoint.config, file.string());
+namespace {
+
+Config config_in(std::string_view toml, const std::filesystem::path& file) {
+  Config config = parse_config(toml, file.string());
   locate_files(config, file.parent_path());
   return config;
+}
+
+}  // namespace
+
+Config config_of(const Checkpoint& checkpoint, const std::filesystem::path& file) {
+  return config_in(checkpoint.config, file);
+}
+
+Config config_of(const RunFolder& folder) {
+  const auto bytes = read_file(folder.config(), longest_toml);
+  return config_in({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, folder.config());
 }
 
 LoadedModel untrained(const LoadedModel& model) {
@@ -151,7 +198,10 @@ LoadedModel with_options(const LoadedModel& model, const ModelOptions& options) 
 
 LoadedModel load_model(const std::filesystem::path& model) {
   const std::filesystem::path file = find_checkpoint(model);
-  const Checkpoint checkpoint = read_checkpoint(file);
+  return model_of(read_checkpoint(file), file);
+}
+
+LoadedModel model_of(const Checkpoint& checkpoint, const std::filesystem::path& file) {
   LoadedModel loaded;
   loaded.config = config_of(checkpoint, file);
   loaded.task = restore_task(loaded.config, checkpoint.vocabulary);

@@ -35,15 +35,18 @@ struct Run : LoadedModel {
   double interval_loss = 0;              ///< sum of the losses since the last evaluation
   std::int64_t interval_steps = 0;
   double best_score = std::numeric_limits<double>::lowest();  ///< of the valid split
-  double best_loss = 0;  ///< at the evaluation with the best score
-  std::string metrics;   ///< of all evaluations so far, JSON lines without times
+  double best_loss = 0;        ///< at the evaluation with the best score
+  std::int64_t best_step = 0;  ///< of the checkpoint with the best score; 0: none yet
+  std::string metrics;         ///< of all evaluations so far, JSON lines without times
+  std::string data_hash;       ///< of the encoded training examples
 };
 
 /// Fresh parameters, data read from where the config says. Throws UserError.
 Run start_run(const Config& config);
 /// A run at a checkpoint; `config` is the checkpoint's with the user's changes. Throws
 /// UserError when the training data has changed, and CheckpointError naming the file and every
-/// parameter that is missing, not expected or of another shape.
+/// parameter that is missing, not expected or of another shape. In a checkpoint by an earlier
+/// version, which holds no hash of its data, only the vocabularies are compared.
 Run restore_run(const Config& config, const Checkpoint& checkpoint,
                 const std::filesystem::path& file);
 /// The checkpoint of a run; its relative paths lead from `folder`, or from one above it.
@@ -52,10 +55,14 @@ Checkpoint checkpoint_of(const Run& run, const std::filesystem::path& folder = {
 /// The config that a checkpoint was written with. Relative paths in it lead from the checkpoint's
 /// folder or one above it.
 Config config_of(const Checkpoint& checkpoint, const std::filesystem::path& file);
+/// The same of the folder's config.toml, for a run that has no checkpoint.
+Config config_of(const RunFolder& folder);
 
 /// Loads a model for inference; no data is read. `model` is a checkpoint file or a run folder.
 /// Throws UserError, and CheckpointError when the file is damaged.
 LoadedModel load_model(const std::filesystem::path& model);
+/// The same of a checkpoint that was read from `file`.
+LoadedModel model_of(const Checkpoint& checkpoint, const std::filesystem::path& file);
 /// Replaces the parameters of `run` by those of the folder's best checkpoint and returns its step.
 std::int64_t load_best(Run& run, const RunFolder& folder);
 /// The model before its first step.

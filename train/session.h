@@ -4,24 +4,31 @@
 #include <optional>
 #include <utility>
 
+#include "train/storage/run_lock.h"
 #include "train/trainer.h"
 
-/// The life cycle of a run in its folder, which train, resume and compare share.
+/// The life cycle of a run in its folder, which train, resume and compare share. Who calls these
+/// holds the folder's `RunLock`.
 namespace qkv {
 
 /// Creates the folder, writes the config and trains. Throws UserError when the folder holds a
 /// checkpoint already, and as `train` does.
 Outcome start(Run& run, const RunFolder& folder, Callback& callback);
 
-/// Continues from the checkpoint that `run` was restored from; drops later metrics.
-/// `seconds` counts the earlier sessions, too.
+/// Continues from the checkpoint that `run` was restored from, after the folder was made to agree
+/// with it whatever a kill left: metrics of later steps are dropped, lost ones come from the
+/// checkpoint, best.h5 and last.h5 are remade, surplus and temporary files removed. When the file
+/// of the best checkpoint is lost, the callback gets a message and the checkpoint of `run` stands
+/// in until the next evaluation. `seconds` counts the earlier sessions, too.
 Outcome resume(Run& run, const RunFolder& folder, Callback& callback);
 
 /// The outcome of a run that has reached its last step and was tested; `run.network` becomes the
-/// best checkpoint, as after `train`. Nothing when there is training left.
-std::optional<Outcome> finished(Run& run, const RunFolder& folder);
+/// best checkpoint, as after `train`. Nothing when there is training left. The folder is repaired
+/// as by `resume`.
+std::optional<Outcome> finished(Run& run, const RunFolder& folder, Callback& callback);
 
-/// The newest valid checkpoint and its file; the callback gets a message for each damaged one.
+/// The newest valid checkpoint (`read_valid_checkpoint`) and its file; the callback gets a message
+/// for each other.
 /// Throws UserError when the folder holds no run, FileError when none of its checkpoints is valid.
 std::pair<Checkpoint, std::filesystem::path> newest_valid_checkpoint(const RunFolder& folder,
                                                                      Callback& callback);

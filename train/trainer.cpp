@@ -1,12 +1,16 @@
 #include "train/trainer.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
 
 #include "optim/clip.h"
 #include "optim/schedule.h"
+#include "train/spike_detector.h"
 #include "train/step.h"
 #include "train/token_rate.h"
 
@@ -14,22 +18,6 @@ namespace qkv {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-void require_finite(double loss, double norm, const Gradients& gradients, const Run& run,
-                    double rate) {
-  if (std::isfinite(loss) && std::isfinite(norm)) return;
-  std::string where = "the loss";
-  for (const auto& [path, parameter] : run.parameters) {
-    if (!gradients.has(*parameter) || std::isfinite(sum(gradients.of(*parameter)).item())) continue;
-    where = "the gradient of " + path;
-    break;
-  }
-  throw Error(fmt::format(
-      "step {}: {} is no longer finite (loss {}, learning rate {:g}); lower optimizer.lr or "
-      "train.clip and resume from the last checkpoint, or find the op that caused it with "
-      "train.detect_anomaly=true",
-      run.step, where, loss, rate));
-}
 
 /// The state of a training loop.
 class Trainer {
@@ -54,7 +42,7 @@ class Trainer {
       const bool improved = (last || run_.step % options_.eval_every == 0) && evaluate();
       const int signal = callback_.stop_signal();
       if (last || signal || improved || run_.step % options_.checkpoint_every == 0)
-        folder_.save(checkpoint_of(run_, folder_.path()), improved || !validates_, options_.keep);
+        save(signal != 0);
       if (signal && !last) return stopped(signal);
     }
     return finish();
@@ -78,31 +66,108 @@ class Trainer {
     if (run_.step > 0) callback_.on_message(fmt::format("resuming at step {}", run_.step));
   }
 
-  void step() {
+  /// The gradients of an update, clipped.
+  struct Update {
+    StepGradients gradients;
+    double norm;  ///< before clipping
+    double seconds;
+
+    bool finite() const { return std::isfinite(gradients.loss) && std::isfinite(norm); }
+  };
+
+  Update compute() {
     const double start = seconds();
     StepGradients now = stepper_.gradients();
     clip_value(now.gradients, options_.clip_value);
     const double norm = clip_norm(now.gradients, options_.clip);
+    return {std::move(now), norm, seconds() - start};
+  }
+
+  void step() {
+    const double start = seconds();
+    const double computed_before = next_ ? next_->seconds : 0;
+    Update now = next_ ? std::move(*next_) : compute();
+    next_.reset();
+    if (now.finite())
+      apply(now);
+    else
+      leave_out(now);
+    ++run_.step;
+    report_.step = run_.step;
+    rate_.add(now.gradients.tokens, computed_before + seconds() - start);
+    report_.tokens_per_second = rate_.tokens_per_second();
+    callback_.on_step(report_);
+  }
+
+  void apply(Update& update) {
+    StepGradients& now = update.gradients;
+    if (const auto ratio = spikes_.add(update.norm))
+      callback_.on_message(fmt::format("step {}: the gradient norm {:.4g} is {:.0f} times its mean",
+                                       run_.step, update.norm, *ratio));
     const OptimizerOptions& optimizer = run_.config.optimizer;
     const double rate =
         learning_rate(run_.config.schedule, optimizer.lr, run_.step, options_.steps);
-    require_finite(now.loss, norm, now.gradients, run_, rate);
     run_.optimizer->step(run_.parameters, now.gradients, rate, run_.step);
     if (run_.average) run_.average->update(run_.parameters);
-
-    ++run_.step;
     run_.interval_loss += now.loss;
     ++run_.interval_steps;
-    report_.step = run_.step;
     report_.loss = now.loss;
-    rate_.add(now.tokens, seconds() - start);
-    report_.tokens_per_second = rate_.tokens_per_second();
-    callback_.on_step(report_);
+  }
+
+  void leave_out(const Update& update) {
+    require_progress(update);
+    ++left_out_;
+    callback_.on_message(fmt::format("step {}: {} is not finite; update left out, {} so far",
+                                     run_.step, source_of(update), left_out_));
+  }
+
+  /// Throws Error when an update is not finite and the config says that the run stops then.
+  void require_progress(const Update& update) const {
+    if (!update.finite() && options_.on_divergence == OnDivergence::stop)
+      throw diverged(source_of(update), update.gradients.loss);
+  }
+
+  /// What of an update is not finite.
+  std::string source_of(const Update& update) const {
+    const Gradients& gradients = update.gradients.gradients;
+    for (const auto& [path, parameter] : run_.parameters)
+      if (gradients.has(*parameter) && !std::isfinite(sum(gradients.of(*parameter)).item()))
+        return "the gradient of " + path;
+    return "the loss";
+  }
+
+  Error diverged(const std::string& what, double loss) const {
+    const std::int64_t latest = std::max<std::int64_t>(run_.step - 1, 0);
+    const double rate =
+        learning_rate(run_.config.schedule, run_.config.optimizer.lr, latest, options_.steps);
+    return Error(fmt::format(
+        "step {}: {} is no longer finite (loss {}, learning rate {:g}); lower optimizer.lr or "
+        "train.clip and resume from the last checkpoint, or find the op that caused it with "
+        "train.detect_anomaly=true",
+        run_.step, what, loss, rate));
+  }
+
+  /// Writes a checkpoint, unless training could not continue from it: finite parameters may have a
+  /// loss that is not.
+  void save(bool at_once) {
+    if (!validates_) run_.best_step = run_.step;
+    const Checkpoint checkpoint = checkpoint_of(run_, folder_.path());
+    if (const std::string path = non_finite_tensor(checkpoint); !path.empty())
+      throw diverged(path, report_.loss);
+    if (!at_once) {
+      next_ = compute();
+      require_progress(*next_);
+    }
+    folder_.save(checkpoint, options_.keep);
   }
 
   /// True when the valid split's score, or at equal scores its loss, is the best so far.
   bool evaluate() {
     rate_.restart();
+    require<Error>(run_.interval_steps > 0,
+                   "step {}: every update since the last evaluation was left out, as none was "
+                   "finite; lower optimizer.lr and resume from the last checkpoint",
+                   run_.step);
     const double train_loss = run_.interval_loss / static_cast<double>(run_.interval_steps);
     run_.interval_loss = 0;
     run_.interval_steps = 0;
@@ -112,13 +177,17 @@ class Trainer {
       return false;
     }
     const Evaluation valid = evaluated();
+    if (!std::isfinite(valid.loss)) throw diverged("the validation loss", valid.loss);
     write(event(run_.step, valid, Split::valid));
     report_.headline = valid.headline();
     callback_.on_evaluation(report_, train_loss, valid);
     const bool better = valid.score > run_.best_score ||
                         (valid.score == run_.best_score && valid.loss < run_.best_loss);
-    if (better) run_.best_score = valid.score, run_.best_loss = valid.loss;
-    return better;
+    if (!better) return false;
+    run_.best_score = valid.score;
+    run_.best_loss = valid.loss;
+    run_.best_step = run_.step;
+    return true;
   }
 
   Evaluation evaluated() const {
@@ -157,6 +226,7 @@ class Trainer {
     Outcome outcome{.seconds = seconds()};
     if (run_.task->size(Split::test) == 0) return outcome;
     outcome.test = run_.task->evaluate(*run_.network, Split::test);
+    if (!std::isfinite(outcome.test->loss)) throw diverged("the test loss", outcome.test->loss);
     log(event(best_step, *outcome.test, Split::test));
     callback_.on_message(fmt::format("test {}, loss {:.4f} (checkpoint of step {}), {:.1f} s",
                                      outcome.test->headline(), outcome.test->loss, best_step,
@@ -171,6 +241,9 @@ class Trainer {
   Stepper stepper_;
   Callback& callback_;
   std::ofstream log_;
+  std::optional<Update> next_;  ///< of the next step, computed before a checkpoint was written
+  SpikeDetector spikes_;
+  std::int64_t left_out_ = 0;  ///< updates
   StepReport report_;
   TokenRate rate_;
   Clock::time_point start_ = Clock::now();

@@ -18,9 +18,12 @@ struct Outcome {
 
 /// Trains until the config's last step or until the callback asks to stop, with evaluations and
 /// checkpoints. Afterwards, unless stopped, `run.network` is the best checkpoint. The best is the
-/// one with the best score on the validation split; without that split it is the last. Throws Error
-/// when the loss or a gradient stops being finite: nothing is saved then, so the last good
-/// checkpoint stays.
+/// one with the best score on the validation split; without that split it is the last.
+///
+/// Throws Error when a loss, a gradient, a parameter or the optimizer's state stops being finite,
+/// unless train.on_divergence leaves such updates out. A checkpoint is saved only once the loss and
+/// the gradients of the next batch are known to be finite, too, so that a run can resume from it
+/// with a lower learning rate; a stop by a signal does not wait for them.
 Outcome train(Run& run, const RunFolder& folder, Callback& callback);
 
 }  // namespace qkv

@@ -1,4 +1,5 @@
 #include <atomic>
+#include <deque>
 #include <exception>
 #include <map>
 #include <thread>
@@ -26,7 +27,6 @@ struct Job {
   std::string variant;
   Config config;
   RunFolder folder;
-  std::optional<fs::path> checkpoint;  ///< to continue from
 };
 
 std::vector<Variant> chosen_variants(const ConfigFile& file, const std::vector<std::string>& only) {
@@ -64,7 +64,7 @@ Job job_of(const Variant& variant, Index i, const fs::path& parent) {
   require<UserError>(!folder.empty(),
                      "the variant \"{}\" needs a letter or a digit in its name, for its folder",
                      variant.name);
-  Job job{variant.name, variant.config, RunFolder(parent / folder), {}};
+  Job job{variant.name, variant.config, RunFolder(parent / folder)};
   if (i == 0) return job;
   job.config.seed += static_cast<std::uint64_t>(i);
   job.config.name += fmt::format(", seed {}", job.config.seed);
@@ -100,27 +100,42 @@ std::vector<Job> jobs_of(const CompareOptions& options, const ConfigFile& file,
   return runs_of(chosen_variants(file, options.only));
 }
 
-/// Finds the checkpoints to continue from, and all that can be wrong with a variant's data or with
-/// an earlier run, before hours of training. Throws UserError.
-void prepare(std::vector<Job>& jobs, bool restart, Callback& callback) {
+/// The checkpoint from which a run continues, if there is one. Throws UserError when it was
+/// trained with other options.
+std::optional<std::pair<Checkpoint, fs::path>> checkpoint_for(const Job& job, Callback& callback) {
+  if (!job.folder.holds_checkpoints()) return std::nullopt;
+  auto newest = newest_valid_checkpoint(job.folder, callback);
+  const std::string differences =
+      differing_options(config_of(newest.first, newest.second), job.config);
+  require<UserError>(differences.empty(),
+                     "{} was trained with other options: {}; --restart trains it again",
+                     job.folder.path().string(), differences);
+  return newest;
+}
+
+/// Finds all that can be wrong with a variant's data or with an earlier run, before hours of
+/// training. Throws UserError.
+void check(const std::vector<Job>& jobs, bool restart) {
+  Callback silent;  // `carried_out` tells again what is damaged
   std::string checked;
-  for (Job& job : jobs) {
-    if (restart || !job.folder.holds_checkpoints()) {
-      if (checked != job.variant) check_probes(start_run(job.config));
-      checked = job.variant;
-      continue;
-    }
-    const auto [checkpoint, saved] = newest_valid_checkpoint(job.folder, callback);
-    job.checkpoint = saved;
-    const std::string differences = differing_options(config_of(checkpoint, saved), job.config);
-    require<UserError>(differences.empty(),
-                       "{} was trained with other options: {}; --restart trains it again",
-                       job.folder.path().string(), differences);
+  for (const Job& job : jobs) {
+    if (!restart && checkpoint_for(job, silent)) continue;
+    if (checked != job.variant) check_probes(start_run(job.config));
+    checked = job.variant;
   }
 }
 
-Outcome outcome_of(const Job& job, Run& run, Callback& callback) {
-  if (const auto outcome = job.checkpoint ? finished(run, job.folder) : std::nullopt) {
+/// Removes what was trained before. Throws UserError when one of the runs is being trained.
+void clear(const std::vector<Job>& jobs) {
+  std::deque<RunLock> locks;
+  std::error_code missing;
+  for (const Job& job : jobs)
+    if (fs::is_directory(job.folder.path(), missing)) locks.emplace_back(job.folder.path());
+  for (const Job& job : jobs) job.folder.clear();
+}
+
+Outcome outcome_of(const Job& job, Run& run, bool is_new, Callback& callback) {
+  if (const auto outcome = is_new ? std::nullopt : finished(run, job.folder, callback)) {
     callback.on_message(fmt::format("{}: finished at step {}; --restart trains it again",
                                     run.config.name, run.step));
     return *outcome;
@@ -128,9 +143,7 @@ Outcome outcome_of(const Job& job, Run& run, Callback& callback) {
   std::error_code missing;
   fs::remove(RunFolder(job.folder.path().parent_path()).report(),
              missing);  // it is about to be old
-  if (job.checkpoint) return resume(run, job.folder, callback);
-  job.folder.clear();
-  return start(run, job.folder, callback);
+  return is_new ? start(run, job.folder, callback) : resume(run, job.folder, callback);
 }
 
 /// What became of a job.
@@ -140,11 +153,12 @@ struct Done {
 };
 
 Done carried_out(const Job& job, Callback& callback) {
-  Run run = job.checkpoint
-                ? restore_run(job.config, read_checkpoint(*job.checkpoint), *job.checkpoint)
-                : start_run(job.config);
-  Done done{parameter_count(*run.network), {job.config.seed, outcome_of(job, run, callback), {}}};
-  if (!done.result.outcome.signal) done.result.probes = probed(run, job.variant);
+  const RunLock lock(job.folder.path());
+  const auto saved = checkpoint_for(job, callback);
+  Run run = saved ? restore_run(job.config, saved->first, saved->second) : start_run(job.config);
+  const Outcome outcome = outcome_of(job, run, !saved, callback);
+  Done done{parameter_count(*run.network), {job.config.seed, outcome, {}}};
+  if (!outcome.signal) done.result.probes = probed(run, job.variant);
   return done;
 }
 
@@ -217,14 +231,12 @@ std::string continuation(const CompareOptions& options) {
 
 Document compare(const CompareOptions& options) {
   StopSignal stop;
-  Progress progress(stop);
   const ConfigFile file = read_config(options.config, options.set);
   require<UserError>(!file.variants.empty(), "{} has no [[variant]] to compare", options.config);
   const fs::path parent = fs::path("runs") / (file.base.name + "-compare");
-  auto jobs = jobs_of(options, file, parent);
-  prepare(jobs, options.restart, progress);
-  if (options.restart)
-    for (const Job& job : jobs) job.folder.clear();
+  const auto jobs = jobs_of(options, file, parent);
+  check(jobs, options.restart);
+  if (options.restart) clear(jobs);
   const auto done = Workers(jobs, stop).done();
   Document document;
   if (const int signal = stop.received()) {

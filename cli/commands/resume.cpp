@@ -9,19 +9,31 @@ struct ResumeOptions {
   bool check = false;
 };
 
+Config changed(const Config& config, const ResumeOptions& options) {
+  Config result = config;
+  apply_overrides(result, options.set);
+  require_resumable(config, result);
+  require_data(result, options.run, "--set task.train=FILE or the like");
+  return result;
+}
+
+/// A run that ended before its first checkpoint follows from its config.
+Document begin_again(const ResumeOptions& options, const RunFolder& folder, Progress& progress) {
+  Run run = start_run(changed(config_of(folder), options));
+  progress.on_message("no checkpoint was written yet: starting at step 0");
+  const Outcome outcome = start(run, folder, progress);
+  return conclude(run, folder, outcome, options.check);
+}
+
 Document continue_run(const ResumeOptions& options) {
   StopSignal stop;
   Progress progress(stop);
   const RunFolder folder(options.run);
+  if (!folder.holds_run()) require_run(folder);
+  const RunLock lock(folder.path());
+  if (!folder.holds_checkpoints()) return begin_again(options, folder, progress);
   const auto [checkpoint, file] = newest_valid_checkpoint(folder, progress);
-  Config config = config_of(checkpoint, file);
-  const ModelOptions trained = config.model;
-  apply_overrides(config, options.set);
-  require<UserError>(config.model == trained,
-                     "--set: a resume takes the model from the checkpoint; start a new run to "
-                     "change options such as model.width");
-  require_data(config, options.run, "--set task.train=FILE or the like");
-  Run run = restore_run(config, checkpoint, file);
+  Run run = restore_run(changed(config_of(checkpoint, file), options), checkpoint, file);
   const Outcome outcome = resume(run, folder, progress);
   return conclude(run, folder, outcome, options.check);
 }

@@ -30,6 +30,7 @@ Document train_from_config(const TrainCommandOptions& options) {
   Run run = start_run(config);
   check_probes(run);  // an untrained model answers, too: what cannot be asked is found now
   Progress progress(stop);
+  const RunLock lock(folder.path());
   const Outcome outcome = start(run, folder, progress);
   return conclude(run, folder, outcome, options.check);
 }

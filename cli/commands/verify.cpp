@@ -1,5 +1,3 @@
-#include <cmath>
-
 #include "cli/commands/shared.h"
 #include "train/storage/run_folder.h"
 
@@ -21,30 +19,23 @@ struct Verdict {
 
 /// Every checkpoint of a run folder, or the one file.
 std::vector<fs::path> files_of(const fs::path& model) {
-  require<UserError>(fs::exists(model), "{}: there is no such file or folder", model.string());
-  if (!fs::is_directory(model)) return {model};
+  std::error_code unknown;
+  require<UserError>(fs::exists(model, unknown), "{}: there is no such file or folder",
+                     model.string());
+  if (!fs::is_directory(model, unknown)) return {model};
   const RunFolder folder(model);
   require_run(folder);
   auto files = folder.checkpoints();
   std::ranges::reverse(files);
-  for (const fs::path& file : {folder.best(), folder.last()})
-    if (fs::exists(file)) files.push_back(file);
+  for (const fs::path& file : folder.names()) files.push_back(file);
   return files;
 }
 
-void require_finite(Network& network, const fs::path& file) {
-  for (const auto& [path, parameter] : parameters(network))
-    for (const double v : parameter->value().values())
-      require<CheckpointError>(std::isfinite(v), "{}: {} holds a value that is not finite",
-                               file.string(), path);
-}
-
-/// Reads a checkpoint as every command does: its checksum, then its structure, then the model that
-/// its config describes.
+/// Reads a checkpoint as `resume` does: its checksum, then its structure and values, then the model
+/// that its config describes.
 Verdict verified(const fs::path& file) {
   try {
-    const LoadedModel trained = load_model(file);
-    require_finite(*trained.network, file);
+    const LoadedModel trained = model_of(read_valid_checkpoint(file), file);
     return {file, "", trained.step, parameter_count(*trained.network)};
   } catch (const Error& error) {
     return {file, error.what()};

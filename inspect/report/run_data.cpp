@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "datasets/text_file.h"
+#include "train/metrics.h"
 #include "train/storage/run_folder.h"
 
 namespace qkv::report {
@@ -17,17 +17,12 @@ fs::file_time_type began(const fs::path& run) {
 }
 
 std::vector<Json> metrics_of(const fs::path& file) {
+  const Metrics metrics = read_metrics(file);
+  if (!metrics.malformed.empty())
+    throw UserError(fmt::format("{}:{}: is not a line of metrics with a step, a split and numbers",
+                                file.string(), metrics.malformed.front()));
   std::vector<Json> events;
-  std::size_t number = 0;
-  if (!fs::exists(file) || fs::file_size(file) == 0) return events;
-  for (const std::string& line : read_lines(file)) {
-    ++number;
-    Json event = Json::parse(line, nullptr, false);
-    require<UserError>(event.is_object() && event.contains("step") && event.contains("split"),
-                       "{}:{}: is not a line of metrics with a step and a split", file.string(),
-                       number);
-    events.push_back(std::move(event));
-  }
+  for (const MetricsEvent& event : metrics.events) events.push_back(Json::parse(event.json));
   return events;
 }
 

@@ -127,6 +127,20 @@ class Compare(ProgramTest):
         self.assertEqual(without_times(json.loads(done.stdout)), without_times(whole))
         self.assertEqual((self.runs / "b-1-head/last.h5").read_bytes(), bytes_)
 
+    def test_a_variant_that_another_process_trains_is_refused(self):
+        first = subprocess.Popen([PROGRAM, "compare", "two.toml", "--set", "train.steps=100000"], cwd=self.folder,
+                                 stderr=subprocess.PIPE, text=True)
+        for line in first.stderr:
+            if line.startswith("step"):
+                break
+        for command in (["compare", "two.toml", "--set", "train.steps=100000"],
+                        ["compare", "two.toml", "--restart"], ["resume", "runs/tiny-compare/a"]):
+            self.assertEqual(self.run_qkv(*command, code=2).stderr,
+                             f"qkv: runs/tiny-compare/a is being trained by process {first.pid}; wait for it or stop it\n")
+        first.kill()
+        first.communicate()
+        self.run_qkv("compare", "two.toml", "--restart", "--only", "a")
+
     def test_a_comparison_whose_last_test_is_missing_is_finished(self):
         first = self.json("compare", "two.toml", "--only", "a")
         metrics = self.runs / "a/metrics.jsonl"

@@ -182,7 +182,7 @@ class Training(ProgramTest):
         self.assert_same_checkpoints("whole/last.h5", "killed/last.h5")
 
     def test_resume_passes_over_a_damaged_checkpoint(self):
-        for name in ("last.h5", "checkpoints/step-00000040.h5"):
+        for name in ("best.h5", "last.h5", "checkpoints/step-00000040.h5"):
             path = self.folder / "runs/tiny" / name
             bytes_ = path.read_bytes()
             path.unlink()
@@ -206,6 +206,77 @@ class Training(ProgramTest):
                             "optimizer.lr=1e30", "--set", "train.clip=0", code=1)
         self.assertIn("is no longer finite", done.stderr)
         self.assertFalse((self.folder / "hot/last.h5").exists())
+        self.assertIn("starting at step 0", self.run_qkv("resume", "hot", "--set", "optimizer.lr=0.01").stderr)
+        self.run_qkv("verify", "hot")
+
+    def test_a_run_that_explodes_in_its_only_step_has_failed(self):
+        for optimizer in ("sgd", "adam"):
+            done = self.run_qkv("train", "tiny.toml", "--run", "hot", "--set", f"optimizer.kind={optimizer}", "--set",
+                                "optimizer.lr=1e38", "--set", "train.steps=1", code=1)
+            self.assertEqual(done.stdout, "")
+            self.assertIn("step 1: ", done.stderr)
+            self.assertIn("is no longer finite", done.stderr)
+
+    def test_a_run_that_explodes_resumes_with_a_lower_learning_rate(self):
+        self.run_qkv("resume", "runs/tiny", "--set", "train.steps=400", "--set", "optimizer.lr=1e30", "--set", "train.clip=0",
+                     code=1)
+        self.run_qkv("verify", "runs/tiny")
+        self.run_qkv("resume", "runs/tiny", "--set", "train.steps=60", "--set", "optimizer.lr=1e-3", "--set", "train.clip=1")
+        self.assertEqual({file["step"] for file in self.json("verify", "runs/tiny")["files"]} & {50, 60}, {50, 60})
+
+    def test_a_second_process_is_refused_with_the_first_one_s_id(self):
+        long = ["--set", "train.steps=100000"]
+        first = subprocess.Popen([PROGRAM, "train", "tiny.toml", "--run", "long", *long], cwd=self.folder,
+                                 stderr=subprocess.PIPE, text=True)
+        for line in first.stderr:
+            if line.startswith("step"):
+                break
+        for command in (["train", "tiny.toml", "--run", "long"], ["resume", "long"]):
+            done = self.run_qkv(*command, code=2)
+            self.assertEqual(done.stderr, f"qkv: long is being trained by process {first.pid}; wait for it or stop it\n")
+        self.json("eval", "long")  # reading goes on
+        first.kill()
+        first.communicate()
+        self.assertTrue((self.folder / "long/lock").exists())
+        self.run_qkv("resume", "long", "--set", "train.steps=10")
+        self.assertFalse((self.folder / "long/lock").exists())
+
+    def test_a_run_killed_before_its_first_checkpoint_leaves_no_trace_in_the_next(self):
+        rare = ["--set", "train.checkpoint_every=100000", "--set", "task.valid="]
+        self.run_qkv("train", "tiny.toml", "--run", "whole", *rare)
+        whole = [json.loads(line) for line in (self.folder / "whole/metrics.jsonl").read_text().splitlines()]
+        for command in (["train", "tiny.toml", "--run", "killed", *rare], ["resume", "killed", "--set", "train.steps=40"]):
+            shutil.rmtree(self.folder / "killed", ignore_errors=True)
+            training = subprocess.Popen([PROGRAM, "train", "tiny.toml", "--run", "killed", *rare, "--set",
+                                         "train.steps=100000"], cwd=self.folder, stderr=subprocess.PIPE, text=True)
+            for line in training.stderr:
+                if line.startswith("step"):
+                    break
+            training.kill()
+            training.communicate()
+            self.run_qkv(*command)
+            events = [json.loads(line) for line in (self.folder / "killed/metrics.jsonl").read_text().splitlines()]
+            for event in whole + events:
+                event.pop("seconds", None), event.pop("tokens_per_second", None)
+            self.assertEqual(events, whole)
+            self.assert_same_checkpoints("whole/best.h5", "killed/best.h5")
+
+    def test_what_a_killed_save_left_is_repaired(self):
+        self.run_qkv("train", "tiny.toml", "--run", "whole", "--set", "train.keep=9")
+        run = self.folder / "whole"
+        steps = {path.name: path for path in (run / "checkpoints").iterdir()}
+        names = {name: (run / name).read_bytes() for name in ("best.h5", "last.h5")}
+        before = self.json("eval", "whole")
+        for name in names:  # as they were after the first evaluation
+            (run / name).unlink()
+            (run / name).hardlink_to(steps["step-00000010.h5"])
+        (run / "last.h5.tmp.4194304999.0").write_text("")
+        self.run_qkv("resume", "whole")
+        self.assertEqual({name: (run / name).read_bytes() for name in names}, names)
+        self.assertEqual(list(run.rglob("*.tmp.*")), [])
+        for name in names:
+            (run / name).unlink()
+        self.assertEqual(self.json("eval", "whole"), before)
 
     def test_anomaly_detection_names_the_op_that_breaks_a_run(self):
         done = self.run_qkv("train", "tiny.toml", "--set", "optimizer.kind=sgd", "--set", "optimizer.lr=1e30", "--set",
@@ -422,6 +493,45 @@ class BadInput(ProgramTest):
         (self.folder / "cut.h5").write_bytes(whole[:5000])
         self.assert_refused(["predict", "cut.h5", "money bank grows"], "cut.h5: is truncated", code=1)
         self.assert_refused(["resume", "runs/tiny", "--set", "model.width=16"], "model.width", "from the checkpoint")
+
+    def test_only_some_options_change_when_a_run_resumes(self):
+        for change in ("seed=2", "train.batch=8", "train.accumulate=2", "train.ema=0.5", "optimizer.kind=sgd", "optimizer.beta1=0.5",
+                       "optimizer.weight_decay=0.1", "task.min_count=2", "task.test=", "name=other"):
+            self.assert_refused(["resume", "runs/tiny", "--set", change], change.split("=")[0] + " = ",
+                                "it may change optimizer.lr, ")
+        for change in ("train.steps=41", "optimizer.lr=0.1", "schedule.warmup=1", "train.clip=2", "train.eval_every=3",
+                       "train.checkpoint_every=3", "train.keep=5", "train.detect_anomaly=true", "train.on_divergence=skip"):
+            self.run_qkv("resume", "runs/tiny", "--set", change)
+        shutil.copy(self.folder / "train.tsv", self.folder / "moved.tsv")
+        self.run_qkv("resume", "runs/tiny", "--set", "task.train=moved.tsv")
+
+    def test_other_labels_in_the_training_data(self):
+        text = (self.folder / "train.tsv").read_text()
+        swapped = [line.replace("money\t", "X\t", 1).replace("river\t", "money\t", 1).replace("X\t", "river\t", 1)
+                   for line in text.splitlines(keepends=True)]
+        (self.folder / "train.tsv").write_text("".join(swapped))
+        self.assert_refused(["resume", "runs/tiny", "--set", "train.steps=80"], "the training data", "train.tsv has changed")
+        (self.folder / "train.tsv").write_text(text)
+        self.run_qkv("resume", "runs/tiny", "--set", "train.steps=80")
+
+    def test_checkpoints_that_cannot_be_read_are_not_missing(self):
+        run = self.folder / "runs/tiny"
+        shutil.rmtree(run / "checkpoints")
+        (run / "checkpoints").write_text("")
+        for names in (["best.h5", "last.h5"], []):
+            for command in ("verify", "resume", "eval"):
+                self.assert_refused([command, "runs/tiny"], "runs/tiny/checkpoints: the folder cannot be read: Not a directory",
+                                    code=1)
+            for name in names:
+                (run / name).unlink()
+
+    def test_a_checkpoint_of_another_step_than_its_name_says(self):
+        steps = self.folder / "runs/tiny/checkpoints"
+        shutil.copy(steps / "step-00000040.h5", steps / "step-00000099.h5")
+        self.assertIn("step-00000099.h5: holds the checkpoint of step 40", self.run_qkv("verify", "runs/tiny", code=1).stderr)
+        done = self.run_qkv("resume", "runs/tiny")
+        self.assertIn("step-00000099.h5: holds the checkpoint of step 40", done.stderr)
+        self.assertIn("resuming at step 40", done.stderr)
 
     def test_changed_training_data(self):
         with open(self.folder / "train.tsv", "a") as data:

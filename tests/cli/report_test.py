@@ -73,6 +73,16 @@ class File(Report):
         self.assert_refused(["report", "runs/tiny", "--sentence", " "], "the sentence is empty")
         (self.folder / "runs/tiny/metrics.jsonl").write_text("{}\n")
         self.assert_refused(["report", "runs/tiny"], "metrics.jsonl:1: ")
+        for line in ('{"step":"x"}', '{"step":"x","split":"test"}', '{"step":1,"split":"valid","loss":"x"}', '[]'):
+            (self.folder / "runs/tiny/metrics.jsonl").write_text('{"step":1,"split":"valid","loss":1}\n' + line + "\n")
+            self.assert_refused(["report", "runs/tiny"], "metrics.jsonl:2: is not a line of metrics")
+
+    def test_a_line_of_metrics_that_a_killed_run_did_not_finish_stops_no_report(self):
+        metrics = self.folder / "runs/tiny/metrics.jsonl"
+        lines = metrics.read_text()
+        metrics.write_text(lines + '{"step":50,"spl')
+        run = self.data_of(self.report("runs/tiny"))["runs"][0]
+        self.assertEqual(len(run["metrics"]), len(lines.splitlines()))
 
 
 @unittest.skipIf(browser.missing(), f"no browser: {browser.missing()}")

@@ -65,6 +65,38 @@ TEST_CASE("a checkpoint without a token list is refused") {
         "the checkpoint has no /vocabulary/labels");
 }
 
+TEST_CASE("the hash of the data changes with an example of any task, and not with blank lines") {
+  const TempDir dir;
+  struct Data {
+    TaskKind kind;
+    ModelKind model;
+    std::string text, changed;
+  };
+  for (const auto& [kind, model, text, changed] : std::vector<Data>{
+           {TaskKind::classify, ModelKind::encoder, "a\tx y\nb\ty x\n", "b\tx y\na\ty x\n"},
+           {TaskKind::classify, ModelKind::encoder, "a\tx y\nb\ty x\n", "a\ty x\nb\tx y\n"},
+           {TaskKind::word_sense, ModelKind::encoder, "a\t0\tx x y\nb\t0\tx\n",
+            "a\t1\tx x y\nb\t0\tx\n"},
+           {TaskKind::coreference, ModelKind::encoder, "0\t2\tx y it\n", "1\t2\tx y it\n"},
+           {TaskKind::translate, ModelKind::encoder_decoder, "x y\tu v\n", "x y\tv u\n"},
+           {TaskKind::static_embedding, ModelKind::static_embedding, "x y z\n", "x z y\n"},
+           {TaskKind::language_model, ModelKind::decoder, "abcabcab\n", "abcbacab\n"}}) {
+    CAPTURE(text);
+    Config config = tiny_config();
+    config.task.kind = kind;
+    config.task.valid = config.task.test = "";
+    config.model.kind = model;
+    config.model.max_length = 4;
+    const auto hash = [&](const std::string& data) {
+      config.task.train = dir.write("train", data).string();
+      return start_run(config).data_hash;
+    };
+    CHECK(hash(text) == hash(text));
+    CHECK(hash(text) != hash(changed));
+    if (kind != TaskKind::language_model) CHECK(hash(text) == hash("\n" + text + "\n"));
+  }
+}
+
 TEST_CASE("capitals and punctuation make no other word, in files as in what a user types") {
   const TempDir dir;
   Config config = tiny_config();

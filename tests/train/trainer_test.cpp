@@ -8,7 +8,9 @@
 #include <thread>
 
 #include "core/parallel.h"
+#include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
+#include "train/session.h"
 #include "train/step.h"
 
 using namespace qkv;
@@ -228,4 +230,144 @@ TEST_CASE("of evaluations with equal scores the one with the least loss is the b
     REQUIRE((least < 5) == learns);
     CHECK(read_checkpoint(finished.folder.best()).step == events[least]["step"]);
   }
+}
+
+namespace {
+
+struct Messages : Callback {
+  void on_message(const std::string& line) override { lines.push_back(line); }
+  std::ptrdiff_t count(const std::string& text) const {
+    return std::ranges::count_if(
+        lines, [&](const std::string& line) { return line.find(text) != line.npos; });
+  }
+  std::vector<std::string> lines;
+};
+
+/// Rows of the embedding so large that their sum overflows: a batch with this word has no finite
+/// loss, others have.
+void break_word(Run& run, const std::string& word) {
+  for (const auto& [path, parameter] : run.parameters) {
+    if (parameter->role() != Role::embedding) continue;
+    const Index width = parameter->shape()[1];
+    auto row = parameter->mutable_data<float>().subspan(
+        static_cast<std::size_t>(run.task->vocabulary().id(word) * width),
+        static_cast<std::size_t>(width));
+    std::ranges::fill(row, 3e38F);
+  }
+}
+
+void resume_with(const RunFolder& folder, double rate, std::int64_t steps) {
+  Callback callback;
+  const auto [checkpoint, file] = newest_valid_checkpoint(folder, callback);
+  Config config = config_of(checkpoint, file);
+  config.optimizer.lr = rate;
+  config.train.steps = steps;
+  Run run = restore_run(config, checkpoint, file);
+  resume(run, folder, callback);
+}
+
+}  // namespace
+
+TEST_CASE("a run that diverged resumes with a lower rate from its last finite checkpoint") {
+  for (const OptimizerKind kind : {OptimizerKind::sgd, OptimizerKind::adam, OptimizerKind::adagrad})
+    for (const double rate : {1e10, 1e20, 1e30, 1e38}) {
+      CAPTURE(static_cast<int>(kind));
+      CAPTURE(rate);
+      const TempDir dir;
+      Config config = config_of(dir);
+      config.optimizer.kind = kind;
+      config.train.steps = 2;
+      config.train.clip = 0;
+      config.train.keep = 1;
+      const Finished finished(config, dir);
+      const std::string error = error_of<Error>([&] { resume_with(finished.folder, rate, 2000); });
+      CHECK(error.find("is no longer finite") != error.npos);
+      Callback callback;
+      const auto newest = newest_valid_checkpoint(finished.folder, callback).first;
+      for (const auto& file : finished.folder.checkpoints())
+        CHECK(non_finite_tensor(read_checkpoint(file)).empty());
+      resume_with(finished.folder, 1e-3, newest.step + 3);
+      CHECK(read_checkpoint(finished.folder.last()).step == newest.step + 3);
+    }
+}
+
+TEST_CASE("finite parameters without a finite loss are not saved, not even after the last step") {
+  const TempDir dir;
+  Config config = config_of(dir);
+  config.train.steps = 1;
+  config.train.clip = 0;
+  config.optimizer.lr = 1e38;
+  Run run = start_run(config);
+  const RunFolder folder(dir.path() / "run");
+  Callback callback;
+  const std::string error = error_of<Error>([&] { start(run, folder, callback); });
+  CHECK(error.starts_with("step 1: "));
+  CHECK(error.find("is no longer finite") != error.npos);
+  CHECK(!folder.holds_checkpoints());
+}
+
+TEST_CASE("train.on_divergence decides whether an update that is not finite is left out") {
+  const TempDir dir;
+  Config config = config_of(dir);
+  config.train.batch = 1;
+  config.train.steps = 16;
+  config.train.eval_every = 16;
+  Run stopping = start_run(config);
+  break_word(stopping, "year");
+  Callback callback;
+  CHECK(error_of<Error>([&] {
+          start(stopping, RunFolder(dir.path() / "stop"), callback);
+        }).find("is no longer finite") != std::string::npos);
+
+  config.train.on_divergence = OnDivergence::skip;
+  Run skipping = start_run(config);
+  break_word(skipping, "year");
+  const RunFolder folder(dir.path() / "skip");
+  Messages messages;
+  start(skipping, folder, messages);
+  // Two of the eight examples have the word, and each comes twice.
+  CHECK(messages.count("is not finite; update left out, ") == 4);
+  CHECK(messages.count("update left out, 4 so far") == 1);
+  const Checkpoint last = read_valid_checkpoint(folder.last());
+  CHECK(last.step == 16);
+  CHECK(Json::parse(last.metrics)["loss"].is_number());
+}
+
+TEST_CASE("a run whose every update is left out ends with an error") {
+  const TempDir dir;
+  Config config = config_of(dir);
+  config.train.on_divergence = OnDivergence::skip;
+  Run run = start_run(config);
+  break_word(run, "good");
+  Callback callback;
+  CHECK(error_of<Error>([&] {
+          start(run, RunFolder(dir.path() / "run"), callback);
+        }).starts_with("step 1: every update since the last evaluation was left out"));
+}
+
+TEST_CASE("a spike of the gradient norm is reported") {
+  const TempDir dir;
+  Config config = config_of(dir);
+  // In each step the same examples, learned by and by, until the rate of a second session throws
+  // the model far away.
+  config.train.steps = 30;
+  config.optimizer.lr = 0.5;
+  const Finished finished(config, dir);
+  Messages messages;
+  const auto [checkpoint, file] = newest_valid_checkpoint(finished.folder, messages);
+  config.train.steps = 60;
+  config.train.clip = 0;
+  Run run = restore_run(config, checkpoint, file);
+  struct Push : Messages {
+    explicit Push(Run& run) : run(run) {}
+    void on_step(const StepReport& report) override {
+      if (report.step != 55) return;
+      for (const auto& [path, parameter] : run.parameters)
+        if (parameter->role() == Role::head)
+          for (float& value : parameter->mutable_data<float>()) value *= -1000;
+    }
+    Run& run;
+  } push(run);
+  resume(run, finished.folder, push);
+  CHECK(push.count("step 55: the gradient norm ") == 1);
 }

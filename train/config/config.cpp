@@ -188,6 +188,35 @@ Config without_ineffective_options(const Config& config) {
   return result;
 }
 
+/// The options that a run may change when it resumes: how long and how fast it trains, and what it
+/// writes. Others would make what is restored another model's, another optimizer's or other data's.
+constexpr std::array<std::string_view, 13> resumable_options = {
+    "optimizer.lr",         "optimizer.require_gradients",
+    "schedule.kind",        "schedule.warmup",
+    "schedule.floor",       "train.steps",
+    "train.clip",           "train.clip_value",
+    "train.eval_every",     "train.checkpoint_every",
+    "train.keep",           "train.on_divergence",
+    "train.detect_anomaly",
+};
+/// Of these, the file may have moved; what the training data hold is compared by `restore_run`.
+constexpr std::array<std::string_view, 4> data_files = {"task.train", "task.valid", "task.test",
+                                                        "task.data"};
+
+/// The options with other values but those for which `allowed(before, now)` holds.
+template <class Allowed>
+std::string differences(const Config& before, const Config& now, Allowed allowed) {
+  Config old_copy = before, new_copy = now;
+  const std::vector<Option> old_options = options_of(old_copy), new_options = options_of(new_copy);
+  std::vector<std::string> found;
+  for (std::size_t i = 0; i < old_options.size(); ++i)
+    if (old_options[i].print() != new_options[i].print() &&
+        !allowed(old_options[i], new_options[i]))
+      found.push_back(fmt::format("{} = {} (now {})", old_options[i].key, old_options[i].print(),
+                                  new_options[i].print()));
+  return fmt::format("{}", fmt::join(found, ", "));
+}
+
 /// At most one byte more than a configuration may have.
 std::string read_text(const fs::path& path, std::string_view source) {
   std::error_code ignored;
@@ -356,14 +385,21 @@ std::string to_toml(const Config& config) {
 }
 
 std::string differing_options(const Config& before, const Config& now) {
-  Config old_copy = before, new_copy = now;
-  const std::vector<Option> old_options = options_of(old_copy), new_options = options_of(new_copy);
-  std::vector<std::string> differences;
-  for (std::size_t i = 0; i < old_options.size(); ++i)
-    if (old_options[i].print() != new_options[i].print())
-      differences.push_back(fmt::format("{} = {} (now {})", old_options[i].key,
-                                        old_options[i].print(), new_options[i].print()));
-  return fmt::format("{}", fmt::join(differences, ", "));
+  return differences(before, now, [](const Option&, const Option&) { return false; });
+}
+
+void require_resumable(const Config& before, const Config& now) {
+  const std::string fixed = differences(before, now, [](const Option& was, const Option& is) {
+    return std::ranges::find(resumable_options, was.key) != resumable_options.end() ||
+           (std::ranges::find(data_files, was.key) != data_files.end() &&
+            was.path->empty() == is.path->empty());
+  });
+  if (fixed.empty()) return;
+  throw UserError(
+      fmt::format("--set: a resume takes from the checkpoint what {} was; it may change {}, and "
+                  "where the files "
+                  "of {} are; start a new run to change others",
+                  fixed, fmt::join(resumable_options, ", "), fmt::join(data_files, ", ")));
 }
 
 std::vector<OptionHelp> option_help() {

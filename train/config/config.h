@@ -60,6 +60,14 @@ struct TaskOptions {
   friend bool operator==(const TaskOptions&, const TaskOptions&) = default;
 };
 
+/// What a run does when a loss or gradient is not finite.
+enum class OnDivergence { stop, skip };
+inline constexpr std::array<Kind<OnDivergence>, 2> divergence_policies = {{
+    {OnDivergence::stop, "stop", "error; the last finite checkpoint stays"},
+    {OnDivergence::skip, "skip", "leave the update out"},
+}};
+static_assert(lists_every_kind(divergence_policies));
+
 /// The training loop; [train].
 struct TrainOptions {
   std::int64_t steps = 500;
@@ -71,6 +79,7 @@ struct TrainOptions {
                             ///< saved; 0: none
   std::int64_t eval_every = 50, checkpoint_every = 100;  ///< steps
   Index keep = 3;                                        ///< checkpoints kept
+  OnDivergence on_divergence = OnDivergence::stop;
   bool detect_anomaly = false;  ///< name the op that produces a NaN or infinity
 
   friend bool operator==(const TrainOptions&, const TrainOptions&) = default;
@@ -139,6 +148,10 @@ std::string to_toml(const Config& config);
 /// The options in which two configurations differ, apart from probes:
 /// "train.steps = 40 (now 60)"; empty when there are none.
 std::string differing_options(const Config& before, const Config& now);
+
+/// Throws UserError naming the options in which two configurations differ, unless a run may change
+/// them when it resumes.
+void require_resumable(const Config& before, const Config& now);
 
 struct OptionHelp {
   std::string key;              ///< "model.width"

@@ -264,6 +264,8 @@ Options train_options(TrainOptions& train) {
       option("train.eval_every", train.eval_every, at_least(1), "steps between evaluations"),
       option("train.checkpoint_every", train.checkpoint_every, at_least(1),
              "steps between checkpoints"),
+      kind_option("train.on_divergence", train.on_divergence, divergence_policies,
+                  "what to do when the loss or a gradient is not finite"),
       option("train.detect_anomaly", train.detect_anomaly,
              "error that names the first op to produce a NaN or infinity; slow"),
       option("train.keep", train.keep, at_least(1), "number of newest checkpoints to keep"),

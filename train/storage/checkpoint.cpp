@@ -19,7 +19,7 @@ using Tensors = std::map<std::string, Tensor>;
 constexpr std::string_view format = "qkv-checkpoint";
 constexpr std::int64_t version = 1;
 constexpr std::size_t max_path = 1024;
-constexpr std::string_view metrics_name = "metrics";
+constexpr std::string_view metrics_name = "metrics", data_hash_name = "data_hash";
 const std::string config_name = "config";
 constexpr std::int64_t max_step = std::int64_t{1} << 53;
 
@@ -81,6 +81,8 @@ std::vector<std::byte> encode(const Checkpoint& checkpoint) {
   }
   Group progress = root.make_group("progress");
   progress.write_text(std::string(metrics_name), checkpoint.metrics);
+  if (!checkpoint.data_hash.empty())
+    progress.write_text(std::string(data_hash_name), checkpoint.data_hash);
   for (const auto& [name, value] : checkpoint.progress) {
     check_name(name, name);
     progress.write_tensor(name, Tensor::scalar(value, DType::float64));
@@ -145,6 +147,10 @@ Checkpoint decode(const hdf5::File& file) {
   const Group progress = root.group("progress");
   for (const std::string& name : progress.names()) {
     if (name == metrics_name) continue;
+    if (name == data_hash_name) {
+      checkpoint.data_hash = progress.text(name);
+      continue;
+    }
     const Tensor value = progress.tensor(name);
     require<CheckpointError>(value.rank() == 0 && value.dtype() == DType::float64,
                              "/progress/{}: must be a float64 scalar", name);

@@ -22,15 +22,16 @@ namespace qkv {
 ///                          the averages
 ///     /optimizer/...       likewise; with train.ema also live/..., the parameters that are trained
 ///     /vocabulary/<name>   texts of fixed length, padded with zero bytes
-///     /progress/<name>     float64 scalars, and the text `metrics`
+///     /progress/<name>     float64 scalars, and the texts `metrics` and `data_hash`
 struct Checkpoint {
   std::int64_t step = 0;
   std::string config;                                          ///< resolved TOML
   std::map<std::string, Tensor> model;                         ///< by parameter path
   std::map<std::string, Tensor> optimizer;                     ///< "first_moment.<parameter path>"
   std::map<std::string, std::vector<std::string>> vocabulary;  ///< "tokens", "labels"; UTF-8
-  std::map<std::string, double> progress;                      ///< "best_metric", "best_step"
+  std::map<std::string, double> progress;                      ///< "best_score", "best_step"
   std::string metrics;                                         ///< of the run so far, JSON lines
+  std::string data_hash = {};  ///< of the training data; empty when it is unknown
 };
 
 /// A damaged checkpoint, or one that the format cannot hold.

@@ -13,8 +13,8 @@ namespace qkv {
 /// machine stops, a reader finds the complete old file or the complete new one; once the call has
 /// returned, the new one is on the disk. The directory must exist. Throws FileError naming the path
 /// and the failure, and the bytes needed and free when the disk is full. A killed process may leave
-/// a file
-/// "<path>.tmp.<process>.<n>" behind; such files are never read and never deleted by others.
+/// a file "<path>.tmp.<process>.<n>" behind, which is never read; `RunFolder` removes those of
+/// runs.
 void write_durably(const std::filesystem::path& path, std::span<const std::byte> bytes);
 void write_durably(const std::filesystem::path& path, std::string_view text);
 

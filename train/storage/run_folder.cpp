@@ -1,9 +1,16 @@
 #include "train/storage/run_folder.h"
 
 #include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cmath>
 #include <functional>
+#include <string_view>
+#include <system_error>
 
 #include "train/storage/durable_file.h"
 
@@ -12,10 +19,93 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool is_step_file(const fs::path& path) {
-  const std::string name = path.filename().string();
-  return name.starts_with("step-") && name.ends_with(".h5") && name.size() > 8 &&
-         std::all_of(name.begin() + 5, name.end() - 3, [](char c) { return c >= '0' && c <= '9'; });
+/// The number that a text consists of.
+std::optional<std::int64_t> number_in(std::string_view text) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || number < 0) return std::nullopt;
+  return number;
+}
+
+/// N of "step-N.h5"; nothing for other names.
+std::optional<std::int64_t> step_of(const fs::path& file) {
+  constexpr std::string_view begin = "step-", end = ".h5";
+  const std::string name = file.filename().string();
+  if (!name.starts_with(begin) || !name.ends_with(end) || name.size() <= begin.size() + end.size())
+    return std::nullopt;
+  return number_in(
+      std::string_view(name).substr(begin.size(), name.size() - begin.size() - end.size()));
+}
+
+/// Whether a name is "<name>.tmp.<process>.<n>" of a process that no longer runs, or of this one,
+/// which then had the id of an earlier one.
+bool is_leftover(const fs::path& file) {
+  const std::string name = file.filename().string();
+  const std::size_t last = name.rfind('.'), marker = name.rfind(".tmp.");
+  if (marker == name.npos || last < marker + 5 || !number_in(name.substr(last + 1))) return false;
+  const auto process = number_in(name.substr(marker + 5, last - marker - 5));
+  if (!process || *process == 0) return false;
+  const auto id = static_cast<pid_t>(*process);
+  return id == ::getpid() || (::kill(id, 0) < 0 && errno == ESRCH);
+}
+
+bool is_there(const fs::path& file) {
+  std::error_code error;
+  const bool found = fs::exists(file, error);
+  require<FileError>(!error, "{}: cannot be read: {}", file.string(), error.message());
+  return found;
+}
+
+/// What a folder holds; nothing when there is none.
+std::vector<fs::path> entries_of(const fs::path& folder) {
+  std::vector<fs::path> entries;
+  if (!is_there(folder)) return entries;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error))
+    entries.push_back(entry->path());
+  require<FileError>(!error, "{}: the folder cannot be read: {}", folder.string(), error.message());
+  return entries;
+}
+
+void remove_file(const fs::path& file) {
+  if (::unlink(file.c_str()) == 0 || errno == ENOENT) return;
+  throw FileError(
+      fmt::format("{}: cannot remove: {}", file.string(), std::generic_category().message(errno)));
+}
+
+/// Makes `name` another name of `existing`, if there is such a file and it is not yet.
+void link_to(const fs::path& existing, const fs::path& name) {
+  std::error_code missing;
+  if (is_there(existing) && !fs::equivalent(existing, name, missing)) link_durably(existing, name);
+}
+
+bool is_finite(const Tensor& x) {
+  return dispatch(x.dtype(), [&]<class T>() {
+    return std::ranges::all_of(x.data<T>(), [](T v) { return std::isfinite(v); });
+  });
+}
+
+bool holds_step(const fs::path& file, std::int64_t step) {
+  try {
+    return is_there(file) && read_valid_checkpoint(file).step == step;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+/// The best checkpoint as the newest valid step file names it, else that file itself; nothing when
+/// it was written by an earlier version or there is none.
+std::optional<fs::path> best_by_newest(const RunFolder& folder) {
+  for (const fs::path& file : folder.checkpoints()) try {
+      const auto best = best_step_of(read_valid_checkpoint(file));
+      if (!best) return std::nullopt;
+      const fs::path best_file = folder.checkpoint(*best);
+      return is_there(best_file) ? best_file : file;
+    } catch (const Error&) {
+      continue;  // the one before it tells, too
+    }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -25,50 +115,108 @@ fs::path RunFolder::checkpoint(std::int64_t step) const {
 }
 
 std::vector<fs::path> RunFolder::checkpoints() const {
-  std::vector<fs::path> found;
-  std::error_code missing;
-  for (const auto& entry : fs::directory_iterator(root_ / "checkpoints", missing))
-    if (is_step_file(entry.path())) found.push_back(entry.path());
-  std::ranges::sort(found, std::greater());
+  std::vector<fs::path> found = entries_of(root_ / "checkpoints");
+  std::erase_if(found, [](const fs::path& file) { return !step_of(file); });
+  std::ranges::sort(found, std::greater(), step_of);
+  return found;
+}
+
+std::vector<fs::path> RunFolder::names() const {
+  std::vector<fs::path> found = {best(), last()};
+  std::erase_if(found, [](const fs::path& file) { return !is_there(file); });
   return found;
 }
 
 bool RunFolder::holds_checkpoints() const {
-  return fs::exists(best()) || fs::exists(last()) || !checkpoints().empty();
+  return !names().empty() || !checkpoints().empty();
+}
+
+bool RunFolder::holds_run() const {
+  return holds_checkpoints() || (is_there(config()) && is_there(root_ / "checkpoints"));
 }
 
 void RunFolder::create() const {
-  require<UserError>(!holds_checkpoints(),
-                     "{} already holds a run; continue it with `qkv resume {}`, remove the folder, "
-                     "or choose another with --run",
-                     root_.string(), root_.string());
   std::error_code error;
-  fs::remove(metrics(), error);  // of a run that ended before its first checkpoint
   fs::create_directories(root_ / "checkpoints", error);
   require<FileError>(!error, "cannot create the run folder {}: {}", root_.string(),
                      error.message());
 }
 
 void RunFolder::clear() const {
-  for (const fs::path& file : checkpoints()) fs::remove(file);
-  for (const fs::path& file : {config(), metrics(), best(), last(), report()}) fs::remove(file);
+  for (const fs::path& file : checkpoints()) remove_file(file);
+  for (const fs::path& file : {config(), metrics(), best(), last(), report()}) remove_file(file);
 }
 
-void RunFolder::save(const Checkpoint& checkpoint, bool best_so_far, Index keep) const {
-  const fs::path file = this->checkpoint(checkpoint.step);
-  write_checkpoint(file, checkpoint);
-  link_durably(file, last());
-  if (best_so_far) link_durably(file, best());
-  const auto files = checkpoints();
-  for (std::size_t i = static_cast<std::size_t>(keep); i < files.size(); ++i) fs::remove(files[i]);
+void RunFolder::remove_leftovers() const {
+  for (const fs::path& folder : {root_, root_ / "checkpoints"})
+    for (const fs::path& file : entries_of(folder))
+      if (is_leftover(file)) remove_file(file);
+}
+
+void RunFolder::save(const Checkpoint& checkpoint, Index keep) const {
+  write_checkpoint(this->checkpoint(checkpoint.step), checkpoint);
+  settle(checkpoint.step, best_step_of(checkpoint).value_or(0), keep);
+  for (const fs::path& file : checkpoints())
+    if (*step_of(file) > checkpoint.step) remove_file(file);
+}
+
+void RunFolder::settle(std::int64_t step, std::int64_t best_step, Index keep) const {
+  link_to(checkpoint(step), last());
+  if (best_step > 0)
+    link_to(checkpoint(best_step), best());
+  else
+    remove_file(best());
+  for (const fs::path& file : checkpoints()) {
+    const std::int64_t found = *step_of(file);
+    if (found <= step && keep-- <= 0 && found != best_step) remove_file(file);
+  }
+}
+
+bool RunFolder::restore_step(std::int64_t step) const {
+  const fs::path file = checkpoint(step);
+  if (holds_step(file, step)) return true;
+  for (const fs::path& name : names())
+    if (holds_step(name, step)) {
+      link_durably(name, file);
+      return true;
+    }
+  return false;
+}
+
+Checkpoint read_valid_checkpoint(const fs::path& file) {
+  Checkpoint checkpoint = read_checkpoint(file);
+  require<CheckpointError>(step_of(file).value_or(checkpoint.step) == checkpoint.step,
+                           "{}: holds the checkpoint of step {}; it was renamed or is another "
+                           "run's",
+                           file.string(), checkpoint.step);
+  const std::string path = non_finite_tensor(checkpoint);
+  require<CheckpointError>(path.empty(), "{}: {} holds a value that is not finite", file.string(),
+                           path);
+  return checkpoint;
+}
+
+std::string non_finite_tensor(const Checkpoint& checkpoint) {
+  for (const auto* tensors : {&checkpoint.model, &checkpoint.optimizer})
+    for (const auto& [path, tensor] : *tensors)
+      if (!is_finite(tensor)) return path;
+  return "";
+}
+
+std::optional<std::int64_t> best_step_of(const Checkpoint& checkpoint) {
+  const auto found = checkpoint.progress.find("best_step");
+  // What is out of range cannot be converted.
+  if (found == checkpoint.progress.end() || !(found->second >= 0) ||
+      found->second > static_cast<double>(checkpoint.step))
+    return std::nullopt;
+  return static_cast<std::int64_t>(found->second);
 }
 
 std::vector<fs::path> runs_in(const fs::path& folder) {
-  std::vector<fs::path> runs;
-  std::error_code missing;
-  for (const auto& entry : fs::directory_iterator(folder, missing))
-    if (entry.is_directory() && RunFolder(entry.path()).holds_checkpoints())
-      runs.push_back(entry.path());
+  std::vector<fs::path> runs = entries_of(folder);
+  std::erase_if(runs, [](const fs::path& run) {
+    std::error_code unknown;
+    return !fs::is_directory(run, unknown) || !RunFolder(run).holds_checkpoints();
+  });
   std::ranges::sort(runs);
   return runs;
 }
@@ -76,7 +224,8 @@ std::vector<fs::path> runs_in(const fs::path& folder) {
 void require_run(const RunFolder& folder) {
   if (folder.holds_checkpoints()) return;
   const std::string name = folder.path().string();
-  require<UserError>(fs::is_directory(folder.path()), "{} is not a run folder", name);
+  std::error_code unknown;
+  require<UserError>(fs::is_directory(folder.path(), unknown), "{} is not a run folder", name);
   std::string runs;
   for (const fs::path& run : runs_in(folder.path()))
     runs += (runs.empty() ? "" : ", ") + run.string();
@@ -85,12 +234,14 @@ void require_run(const RunFolder& folder) {
 }
 
 fs::path find_checkpoint(const fs::path& model) {
-  if (!fs::is_directory(model)) return model;
+  std::error_code unknown;
+  if (!fs::is_directory(model, unknown)) return model;
   const RunFolder folder(model);
-  for (const fs::path& file : {folder.best(), folder.last()})
-    if (fs::exists(file)) return file;
   require_run(folder);
-  return folder.checkpoints().front();
+  const auto files = folder.checkpoints();
+  if (is_there(folder.best())) return folder.best();
+  if (const auto best = best_by_newest(folder)) return *best;
+  return is_there(folder.last()) ? folder.last() : files.front();
 }
 
 }  // namespace qkv

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <vector>
 
 #include "train/storage/checkpoint.h"
 
@@ -10,6 +11,10 @@ namespace qkv {
 /// The files of a run:
 ///
 ///   config.toml  metrics.jsonl  checkpoints/step-00000500.h5 ...  best.h5  last.h5  report.html
+///
+/// best.h5 and last.h5 are other names of step files and follow from them: the newest checkpoint
+/// says which step is the best. `lock` is there while the run is trained
+/// (train/storage/run_lock.h).
 class RunFolder {
  public:
   explicit RunFolder(std::filesystem::path root) : root_(std::move(root)) {}
@@ -23,21 +28,43 @@ class RunFolder {
   std::filesystem::path checkpoint(std::int64_t step) const;
 
   bool holds_checkpoints() const;
-  /// Creates the folder. Throws UserError when it holds a checkpoint already, FileError when it
-  /// cannot be created.
+  /// Whether a run was started here, be it one that ended before its first checkpoint.
+  bool holds_run() const;
+  /// Creates the folder. Throws FileError when it cannot be created.
   void create() const;
   /// Removes the files of an earlier run.
   void clear() const;
+  /// Removes temporary files that processes left when they were killed.
+  void remove_leftovers() const;
 
-  /// Writes the checkpoint as step-N.h5 and last.h5, with `best` also as best.h5, then removes all
-  /// but the `keep` newest step files.
-  void save(const Checkpoint& checkpoint, bool best, Index keep) const;
-  /// Step files, newest first.
+  /// Writes the checkpoint as step-N.h5; then `settle`s and removes later steps, which belong to a
+  /// continuation that was given up. Whenever the process is killed, the step files hold all that
+  /// `settle` needs.
+  void save(const Checkpoint& checkpoint, Index keep) const;
+  /// Makes last.h5 a name of the step file of `step` and best.h5 one of that of `best_step` (0:
+  /// none), then removes other step files up to `step` but for the `keep` newest.
+  void settle(std::int64_t step, std::int64_t best_step, Index keep) const;
+  /// Whether there is a valid step file of `step`, which is remade where only last.h5 or best.h5
+  /// holds it.
+  bool restore_step(std::int64_t step) const;
+  /// Step files, newest first. Throws FileError when the folder cannot be read.
   std::vector<std::filesystem::path> checkpoints() const;
+  /// best.h5 and last.h5, if they exist.
+  std::vector<std::filesystem::path> names() const;
 
  private:
   std::filesystem::path root_;
 };
+
+/// Reads a checkpoint to train on from. Throws CheckpointError also when a value is not finite or a
+/// step file is of another step than its name says.
+Checkpoint read_valid_checkpoint(const std::filesystem::path& file);
+
+/// The parameter or optimizer state that holds a value that is not finite; empty when none does.
+std::string non_finite_tensor(const Checkpoint& checkpoint);
+
+/// The step of the best checkpoint so far, 0: none yet. Nothing in one by an earlier version.
+std::optional<std::int64_t> best_step_of(const Checkpoint& checkpoint);
 
 /// The folders in `folder` that hold checkpoints, in alphabetical order.
 std::vector<std::filesystem::path> runs_in(const std::filesystem::path& folder);
@@ -47,7 +74,7 @@ std::vector<std::filesystem::path> runs_in(const std::filesystem::path& folder);
 void require_run(const RunFolder& folder);
 
 /// The checkpoint file of `model`, a checkpoint file or a run folder: of a folder the best, else
-/// the newest. Throws UserError when there is none.
+/// the newest. Throws UserError when there is none, FileError when the folder cannot be read.
 std::filesystem::path find_checkpoint(const std::filesystem::path& model);
 
 }  // namespace qkv

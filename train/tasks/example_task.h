@@ -10,7 +10,8 @@
 namespace qkv {
 
 /// A task whose splits are sets of examples: batches, the loss of a batch and evaluation, written
-/// once. `Examples` is a container with `size()`; `Metrics` collects what an evaluation measures
+/// once. `Examples` is a container with `size()` and a function `for_each_ids(examples, sink)` for
+/// `Task::for_each_training_ids`; `Metrics` collects what an evaluation measures
 /// besides the loss and has `void report(Evaluation&) const`.
 ///
 /// A subclass says how a file becomes examples, the loss of a batch and its metrics. Its
@@ -19,6 +20,9 @@ template <class Examples, class Metrics>
 class ExampleTask : public Task {
  public:
   Index size(Split split) const final { return std::ssize(examples(split)); }
+  void for_each_training_ids(const IdsSink& sink) const final {
+    for_each_ids(examples(Split::train), sink);
+  }
   BatchLoss loss(const Network& network, std::span<const Index> chosen,
                  Context& context) const final {
     return batch_loss(network, examples(Split::train), chosen, context, nullptr);

@@ -15,6 +15,9 @@ class Windows {
   Index size() const;
   /// The tokens of window `i` and the one after it: `length` + 1, fewer at the end of the text.
   std::span<const std::int32_t> operator[](Index i) const;
+  friend void for_each_ids(const Windows& windows, const Task::IdsSink& sink) {
+    sink(windows.tokens_);
+  }
 
  private:
   std::vector<std::int32_t> tokens_;

@@ -25,6 +25,14 @@ std::vector<std::string> distinct(const SentenceExamples& examples, Get get) {
 
 }  // namespace
 
+void for_each_ids(const std::vector<EncodedSentence>& examples, const Task::IdsSink& sink) {
+  for (const EncodedSentence& example : examples) {
+    const std::int32_t rest[] = {example.index, example.answer, -1};  // -1 ends an example
+    sink(example.ids);
+    sink(rest);
+  }
+}
+
 void ChoiceMetrics::update(const Tensor& scores, const Indices& answers) {
   const auto values = scores.data<float>();
   const auto choices = static_cast<std::size_t>(scores.dim(1));

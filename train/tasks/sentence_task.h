@@ -12,6 +12,8 @@ struct EncodedSentence {
   std::int32_t answer;  ///< the right choice
 };
 
+void for_each_ids(const std::vector<EncodedSentence>& examples, const Task::IdsSink& sink);
+
 /// Accuracy and, where the choices are labels, the scores of each and macro F1.
 class ChoiceMetrics {
  public:

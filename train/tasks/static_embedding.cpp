@@ -35,6 +35,14 @@ Index parsed_count(const std::string& text) {
 
 }  // namespace
 
+void for_each_ids(const WordContexts& contexts, const Task::IdsSink& sink) {
+  const std::int32_t end[] = {-1};
+  for (const auto& line : contexts.lines) {
+    sink(line);
+    sink(end);
+  }
+}
+
 void EmbeddingMetrics::update(const Tensor& scores) {
   const auto values = scores.values();
   const Index choices = scores.dim(1);

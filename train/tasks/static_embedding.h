@@ -21,6 +21,8 @@ struct WordContexts {
   std::vector<Pair> pairs;                     ///< empty but for GloVe
 };
 
+void for_each_ids(const WordContexts& contexts, const Task::IdsSink& sink);
+
 /// The fraction of targets that score above all their negatives ("accuracy"); for GloVe the root of
 /// the loss ("error").
 class EmbeddingMetrics {

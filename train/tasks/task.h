@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -102,6 +103,10 @@ class Task {
 
   /// Number of examples; 0 when the task was restored without data.
   virtual Index size(Split split) const = 0;
+  using IdsSink = std::function<void(std::span<const std::int32_t>)>;
+  /// Calls `sink` with all that the training examples consist of: equal vocabularies and equal ids
+  /// are equal data.
+  virtual void for_each_training_ids(const IdsSink& sink) const = 0;
   /// Number of tokens of a training example that the model reads, without padding.
   virtual Index tokens(Index example) const = 0;
   /// Mean loss of some training examples, over their targets.

@@ -34,6 +34,15 @@ std::vector<std::pair<std::int32_t, double>> most_probable(const Tensor& logits)
 
 }  // namespace
 
+void for_each_ids(const std::vector<EncodedPair>& examples, const Task::IdsSink& sink) {
+  const std::int32_t end[] = {-1};
+  for (const EncodedPair& example : examples)
+    for (const auto* ids : {&example.source, &example.target}) {
+      sink(*ids);
+      sink(end);
+    }
+}
+
 void TranslationMetrics::update(const std::string& output, const std::string& reference) {
   chrf_.add(output, reference);
   right_ += output == reference;

@@ -12,6 +12,8 @@ struct EncodedPair {
   std::string reference;  ///< target words as text
 };
 
+void for_each_ids(const std::vector<EncodedPair>& examples, const Task::IdsSink& sink);
+
 /// The fraction of outputs that equal their references ("exact_match") and ChrF ("chrf").
 class TranslationMetrics {
  public:

@@ -96,9 +96,10 @@ TEST_CASE("contents are on the disk before the name is, and the name before the 
   link_durably(file, name);
   CHECK(calls.all() == std::vector<std::string>{
                            "write " + temporary(file), "fsync " + temporary(file),
-                           "rename " + temporary(file) + " " + file, "fsync " + folder.string(),
-                           "link " + file + " " + temporary(name),
-                           "rename " + temporary(name) + " " + name, "fsync " + folder.string()});
+                           "rename " + temporary(file) + " " + file, "unlink " + temporary(file),
+                           "fsync " + folder.string(), "link " + file + " " + temporary(name),
+                           "rename " + temporary(name) + " " + name, "unlink " + temporary(name),
+                           "fsync " + folder.string()});
 }
 
 TEST_CASE("a write that fails half way leaves the old file and nothing beside it") {
