@@ -164,11 +164,11 @@ Done carried_out(const Job& job, Callback& callback) {
 
 /// Carries out the jobs in turn: as many side by side as there are threads, each on one of them,
 /// which small models use better than all of them one run. After a signal or an error no more is
-/// begun. Throws the first error.
+/// begun. Throws the error of the first job that failed.
 class Workers {
  public:
   Workers(const std::vector<Job>& jobs, StopSignal& stop)
-      : jobs_(jobs), stop_(stop), done_(jobs.size()) {
+      : jobs_(jobs), stop_(stop), done_(jobs.size()), failures_(jobs.size()) {
     const auto count = std::min<std::size_t>(static_cast<std::size_t>(threads()), jobs.size());
     if (count > 1) set_threads(1);
     {
@@ -179,24 +179,25 @@ class Workers {
       }
       work(count);
     }
-    if (failure_) std::rethrow_exception(failure_);
+    for (const auto& failure : failures_)
+      if (failure) std::rethrow_exception(failure);
   }
 
   /// In the order of the jobs; empty where a signal came before.
   const std::vector<std::optional<Done>>& done() const { return done_; }
 
  private:
+  std::unique_ptr<Callback> progress_of(const Job& job, std::size_t side_by_side) const {
+    if (side_by_side > 1) return std::make_unique<SideProgress>(job.config.name, stop_);
+    return std::make_unique<Progress>(stop_);
+  }
+
   void work(std::size_t side_by_side) {
-    for (std::size_t i; !failed_ && !stop_.received() && (i = next_++) < jobs_.size();) try {
-        if (side_by_side > 1) {
-          SideProgress progress(jobs_[i].config.name, stop_);
-          done_[i] = carried_out(jobs_[i], progress);
-        } else {
-          Progress progress(stop_);
-          done_[i] = carried_out(jobs_[i], progress);
-        }
+    for (std::size_t i = 0; !failed_ && !stop_.received() && (i = next_++) < jobs_.size();) try {
+        done_[i] = carried_out(jobs_[i], *progress_of(jobs_[i], side_by_side));
       } catch (...) {
-        if (!failed_.exchange(true)) failure_ = std::current_exception();
+        failures_[i] = std::current_exception();
+        failed_ = true;
       }
   }
 
@@ -205,7 +206,7 @@ class Workers {
   std::vector<std::optional<Done>> done_;
   std::atomic<std::size_t> next_ = 0;
   std::atomic<bool> failed_ = false;
-  std::exception_ptr failure_;
+  std::vector<std::exception_ptr> failures_;
 };
 
 /// The runs of each variant together.

@@ -19,10 +19,11 @@ struct Verdict {
 
 /// Every checkpoint of a run folder, or the one file.
 std::vector<fs::path> files_of(const fs::path& model) {
-  std::error_code unknown;
-  require<UserError>(fs::exists(model, unknown), "{}: there is no such file or folder",
-                     model.string());
-  if (!fs::is_directory(model, unknown)) return {model};
+  std::error_code error;
+  const bool exists = fs::exists(model, error);
+  require<UserError>(exists, "{}: {}", model.string(),
+                     error ? error.message() : "there is no such file or folder");
+  if (!fs::is_directory(model, error)) return {model};
   const RunFolder folder(model);
   require_run(folder);
   auto files = folder.checkpoints();

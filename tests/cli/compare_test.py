@@ -131,7 +131,7 @@ class Compare(ProgramTest):
         first = subprocess.Popen([PROGRAM, "compare", "two.toml", "--set", "train.steps=100000"], cwd=self.folder,
                                  stderr=subprocess.PIPE, text=True)
         for line in first.stderr:
-            if line.startswith("step"):
+            if line.startswith("tiny - a: step"):
                 break
         for command in (["compare", "two.toml", "--set", "train.steps=100000"],
                         ["compare", "two.toml", "--restart"], ["resume", "runs/tiny-compare/a"]):
