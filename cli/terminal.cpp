@@ -29,7 +29,8 @@ char32_t code_point(std::string_view bytes) {
 }
 
 int character_width(char32_t code) {
-  return std::max(wcwidth(static_cast<wchar_t>(code)), 0);
+  const int width = wcwidth(static_cast<wchar_t>(code));
+  return width < 0 ? 1 : width;  // -1: not known to the locale
 }
 
 /// A picture of a control character, and U+FFFD for what has none; empty for other characters.

@@ -1,4 +1,5 @@
 #include <atomic>
+#include <chrono>
 #include <deque>
 #include <exception>
 #include <map>
@@ -221,6 +222,15 @@ std::vector<VariantResult> results_of(const std::vector<Job>& jobs,
   return results;
 }
 
+/// Dates the configs in the order of the jobs: a report lists the runs of a folder in that of their
+/// dates, and runs side by side begin at one time.
+void date(const std::vector<Job>& jobs) {
+  auto time = fs::file_time_type::clock::now();
+  std::error_code ignored;
+  for (const Job& job : jobs)
+    fs::last_write_time(job.folder.config(), time += std::chrono::milliseconds(1), ignored);
+}
+
 /// The command that continues this one.
 std::string continuation(const CompareOptions& options) {
   std::string command = "qkv compare " + shell_word(options.config);
@@ -244,6 +254,7 @@ Document compare(const CompareOptions& options) {
     note_stopped(document, signal, continuation(options));
     return document;
   }
+  date(jobs);
   const auto results = results_of(jobs, done);
   document.data = to_json(results);
   document.add_table(to_table(results));
