@@ -1,6 +1,7 @@
 #include "train/storage/content_hash.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <string_view>
 #include <vector>
@@ -20,6 +21,6 @@ TEST_CASE("the hash of blocks is the one that a seal has for all of them togethe
     seal(bytes);
     const std::string_view sealed(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     CHECK(hash.text().size() == 32);
-    CHECK(sealed.ends_with(" " + hash.text() + "\n"));
+    CHECK(sealed.ends_with(fmt::format(" {}\n", hash.text())));
   }
 }
