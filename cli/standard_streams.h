@@ -13,8 +13,8 @@ struct ReaderGone : Error {
   using Error::Error;
 };
 
-/// To be called before any file is opened. Gives the numbers 0 to 2 to something where they are
-/// closed, so that no file gets them and no output is written into a file of a run; lets writes to
+/// To be called before any file is opened. Opens the file descriptors 0 to 2 where they are closed,
+/// so that no file gets them and no output is written into a file of a run; lets writes to
 /// a closed pipe or past a limit of file sizes fail instead of killing the process.
 void prepare_standard_streams();
 

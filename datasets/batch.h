@@ -26,7 +26,7 @@ class BatchSampler {
   /// Throws ValueError when there are no examples or a batch is empty.
   BatchSampler(Index examples, Index batch, std::uint64_t seed);
 
-  /// The examples of step `step`, counted from 0. Throws ValueError when their numbers exceed 2^63.
+  /// The examples of step `step`, counted from 0. Throws ValueError when their indices exceed 2^63.
   std::vector<Index> at(std::int64_t step);
 
  private:

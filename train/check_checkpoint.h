@@ -8,10 +8,10 @@
 namespace qkv {
 
 /// Throws CheckpointError naming the file unless a training with this config can continue from the
-/// checkpoint: its checksum shows that it was not damaged, not that a run wrote it. The steps so
-/// far have numbers of examples that can be counted, /progress has what a run needs within its
-/// bounds, the optimizer's state is finite, and the metrics are JSON objects, one a line.
+/// checkpoint: its checksum shows that it was not damaged, not that a run wrote it. The index of
+/// the next example fits 64 bits, /progress has what a run needs within its bounds, parameters and
+/// optimizer state are finite, and each line of the metrics is an evaluation.
 void check_checkpoint(const Checkpoint& checkpoint, const Config& config,
-                      const std::filesystem::path& file);
+                      const std::filesystem::path& path);
 
 }  // namespace qkv

@@ -11,7 +11,7 @@ double parameter_count(const ModelOptions& options, Index vocabulary, Index outp
 
 /// What training takes at least, in bytes.
 struct MemoryNeeds {
-  double parameters = 0;   ///< their number P, which is no number of bytes
+  double parameters = 0;   ///< P, a count rather than bytes
   double state = 0;        ///< 4 P (1 + slots of the optimizer + 1 with train.ema)
   double gradients = 0;    ///< 4 P
   double checkpoint = 0;   ///< 2 state: the file while it is built, and its bytes

@@ -80,6 +80,12 @@ std::int64_t step_of_best_loss(const Run& run) {
   return best == events.end() ? 0 : best->step;
 }
 
+Config config_in(std::string_view toml, const std::filesystem::path& file) {
+  Config config = parse_config(toml, file.string());
+  locate_files(config, file.parent_path());
+  return config;
+}
+
 }  // namespace
 
 Run start_run(const Config& config) {
@@ -151,16 +157,6 @@ void load_parameters(Network& network, const Checkpoint& checkpoint,
                                       file.string(), error.what()));
   }
 }
-
-namespace {
-
-Config config_in(std::string_view toml, const std::filesystem::path& file) {
-  Config config = parse_config(toml, file.string());
-  locate_files(config, file.parent_path());
-  return config;
-}
-
-}  // namespace
 
 Config config_of(const Checkpoint& checkpoint, const std::filesystem::path& file) {
   return config_in(checkpoint.config, file);

@@ -15,7 +15,7 @@
 
 namespace qkv {
 
-/// Changes some of the bytes as damage and as malice do: single bytes, and numbers of 8 bytes that
+/// Changes some of the bytes as damage and as malice do: single bytes, and integers of 8 bytes that
 /// become extreme or lead elsewhere in the file.
 inline void mutate(std::vector<std::byte>& bytes, std::mt19937_64& random) {
   const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };

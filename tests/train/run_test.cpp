@@ -25,14 +25,20 @@ Config tiny_config() {
   return config;
 }
 
-}  // namespace
-
-TEST_CASE("a checkpoint restores every parameter and the optimizer's state") {
+/// A run whose optimizer has state; its step is still 0.
+Run after_one_update() {
   Run run = start_run(tiny_config());
   const std::vector<Index> examples = {0, 1, 2, 3};
   Context context;
   run.optimizer->step(run.parameters,
                       gradients_of(run.task->loss(*run.network, examples, context).value), 0.1, 0);
+  return run;
+}
+
+}  // namespace
+
+TEST_CASE("a checkpoint restores every parameter and the optimizer's state") {
+  Run run = after_one_update();
   run.step = 1;
   const Run restored = restore_run(run.config, checkpoint_of(run), "c.h5");
   CHECK(restored.step == 1);
@@ -141,11 +147,7 @@ TEST_CASE("evaluation counts what is right for each label") {
 }
 
 TEST_CASE("a checkpoint whose values no run can have is refused, whatever its seal says") {
-  Run run = start_run(tiny_config());
-  const std::vector<Index> examples = {0, 1, 2, 3};
-  Context context;
-  run.optimizer->step(run.parameters,
-                      gradients_of(run.task->loss(*run.network, examples, context).value), 0.1, 0);
+  Run run = after_one_update();
   run.step = 3;
   const Checkpoint good = checkpoint_of(run);
   const double infinity = std::numeric_limits<double>::infinity();
@@ -171,11 +173,11 @@ TEST_CASE("a checkpoint whose values no run can have is refused, whatever its se
           c.progress.erase("best_loss");
         }).starts_with("c.h5: /progress/best_loss is missing"));
   CHECK(error_with([](Checkpoint& c) {
-          c.metrics = "{\"step\":1}\nx\n";
-        }).starts_with("c.h5: line 2 of /progress/metrics must be a JSON object"));
+          c.metrics = "{\"step\":1,\"split\":\"train\"}\nx\n";
+        }).starts_with("c.h5: line 2 of /progress/metrics must be an evaluation in JSON"));
   CHECK(error_with([&](Checkpoint& c) {
           c.optimizer["first_moment.head.bias"] = Tensor::full({2}, infinity);
-        }).starts_with("c.h5: /optimizer/first_moment.head.bias has a value that is not finite"));
+        }).starts_with("c.h5: first_moment.head.bias holds a value that is not finite"));
   CHECK(error_with([&](Checkpoint& c) {
           c.optimizer["first_moment.head.bias"] = Tensor::zeros({2}, DType::float64);
         }).ends_with("state first_moment.head.bias holds float64 instead of float32"));
@@ -202,11 +204,7 @@ TEST_CASE("token lists of a checkpoint have no empty text, and no label or token
 TEST_CASE("no change behind a right seal crashes what loads a model or resumes a run") {
   const TempDir dir;
   const auto file = dir.path() / "c.h5";
-  Run run = start_run(tiny_config());
-  const std::vector<Index> examples = {0, 1, 2, 3};
-  Context context;
-  run.optimizer->step(run.parameters,
-                      gradients_of(run.task->loss(*run.network, examples, context).value), 0.1, 0);
+  Run run = after_one_update();
   run.step = 1;
   run.metrics = "{\"step\":1,\"split\":\"train\",\"loss\":0.7}\n";
   write_checkpoint(file, checkpoint_of(run, dir.path()));

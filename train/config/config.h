@@ -62,10 +62,10 @@ struct TaskOptions {
 
 /// What a run does when a loss or gradient is not finite.
 enum class OnDivergence { stop, skip };
-inline constexpr std::array<Kind<OnDivergence>, 2> divergence_policies = {{
+inline constexpr auto divergence_policies = std::to_array<Kind<OnDivergence>>({
     {OnDivergence::stop, "stop", "error; the last finite checkpoint stays"},
     {OnDivergence::skip, "skip", "leave the update out"},
-}};
+});
 static_assert(lists_every_kind(divergence_policies));
 
 /// The training loop; [train].

@@ -1,8 +1,8 @@
 #include "train/storage/checkpoint.h"
 
 #include <algorithm>
+#include <cmath>
 #include <mutex>
-#include <optional>
 #include <string_view>
 
 #include "core/memory_limit.h"
@@ -160,6 +160,12 @@ Checkpoint decode(const hdf5::File& file) {
   return checkpoint;
 }
 
+bool is_finite(const Tensor& x) {
+  return dispatch(x.dtype(), [&]<class T>() {
+    return std::ranges::all_of(x.data<T>(), [](T v) { return std::isfinite(v); });
+  });
+}
+
 /// The HDF5 library serves one thread at a time.
 std::mutex& library_lock() {
   static std::mutex lock;
@@ -194,6 +200,22 @@ Checkpoint read_checkpoint(const std::filesystem::path& path) {
     bytes = {};  // HDF5 has its copy
     return decode(file);
   });
+}
+
+std::string non_finite_tensor(const Checkpoint& checkpoint) {
+  for (const auto* tensors : {&checkpoint.model, &checkpoint.optimizer})
+    for (const auto& [path, tensor] : *tensors)
+      if (!is_finite(tensor)) return path;
+  return "";
+}
+
+std::optional<std::int64_t> best_step_of(const Checkpoint& checkpoint) {
+  const auto found = checkpoint.progress.find("best_step");
+  // What is out of range cannot be converted.
+  if (found == checkpoint.progress.end() || !(found->second >= 0) ||
+      found->second > static_cast<double>(checkpoint.step))
+    return std::nullopt;
+  return static_cast<std::int64_t>(found->second);
 }
 
 }  // namespace qkv

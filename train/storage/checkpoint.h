@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -48,5 +49,11 @@ void write_checkpoint(const std::filesystem::path& path, const Checkpoint& check
 /// Throws CheckpointError naming the file when it is damaged, UserError when there is none, or it
 /// is another kind of file or of another version of the format.
 Checkpoint read_checkpoint(const std::filesystem::path& path);
+
+/// The parameter or optimizer state that holds a value that is not finite; empty when none does.
+std::string non_finite_tensor(const Checkpoint& checkpoint);
+
+/// The step of the best checkpoint so far, 0: none yet. Nothing in one by an earlier version.
+std::optional<std::int64_t> best_step_of(const Checkpoint& checkpoint);
 
 }  // namespace qkv

@@ -132,13 +132,13 @@ class Checker {
 std::uint64_t size_of_type(Fields fields) {
   using namespace std::string_view_literals;
   constexpr auto text = "\x13\x11\0\0"sv;  // zero-padded UTF-8
-  constexpr std::array numbers = {
+  constexpr std::array number_types = {
       "\x11\x20\x1f\0\4\0\0\0\0\0\x20\0\x17\x08\0\x17\x7f\0\0\0"sv,   // float32
       "\x11\x20\x3f\0\x8\0\0\0\0\0\x40\0\x34\x0b\0\x34\xff\3\0\0"sv,  // float64
       "\x10\x8\0\0\x8\0\0\0\0\0\x40\0"sv};                            // int64
-  Fields number = fields;
-  const std::string_view all = number.text(number.left());
-  for (const std::string_view known : numbers)
+  Fields copy = fields;
+  const std::string_view all = copy.text(copy.left());
+  for (const std::string_view known : number_types)
     if (all.starts_with(known)) {
       fields.part(known.size()).demand(true);
       fields.expect_zeros(all.size() - known.size());

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <cmath>
 #include <functional>
 #include <string_view>
 #include <system_error>
@@ -78,12 +77,6 @@ void remove_file(const fs::path& file) {
 void link_to(const fs::path& existing, const fs::path& name) {
   std::error_code missing;
   if (is_there(existing) && !fs::equivalent(existing, name, missing)) link_durably(existing, name);
-}
-
-bool is_finite(const Tensor& x) {
-  return dispatch(x.dtype(), [&]<class T>() {
-    return std::ranges::all_of(x.data<T>(), [](T v) { return std::isfinite(v); });
-  });
 }
 
 bool holds_step(const fs::path& file, std::int64_t step) {
@@ -193,22 +186,6 @@ Checkpoint read_valid_checkpoint(const fs::path& file) {
   require<CheckpointError>(path.empty(), "{}: {} holds a value that is not finite", file.string(),
                            path);
   return checkpoint;
-}
-
-std::string non_finite_tensor(const Checkpoint& checkpoint) {
-  for (const auto* tensors : {&checkpoint.model, &checkpoint.optimizer})
-    for (const auto& [path, tensor] : *tensors)
-      if (!is_finite(tensor)) return path;
-  return "";
-}
-
-std::optional<std::int64_t> best_step_of(const Checkpoint& checkpoint) {
-  const auto found = checkpoint.progress.find("best_step");
-  // What is out of range cannot be converted.
-  if (found == checkpoint.progress.end() || !(found->second >= 0) ||
-      found->second > static_cast<double>(checkpoint.step))
-    return std::nullopt;
-  return static_cast<std::int64_t>(found->second);
 }
 
 std::vector<fs::path> runs_in(const fs::path& folder) {

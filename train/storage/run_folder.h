@@ -1,7 +1,6 @@
 #pragma once
 
 #include <filesystem>
-#include <optional>
 #include <vector>
 
 #include "train/storage/checkpoint.h"
@@ -59,12 +58,6 @@ class RunFolder {
 /// Reads a checkpoint to train on from. Throws CheckpointError also when a value is not finite or a
 /// step file is of another step than its name says.
 Checkpoint read_valid_checkpoint(const std::filesystem::path& file);
-
-/// The parameter or optimizer state that holds a value that is not finite; empty when none does.
-std::string non_finite_tensor(const Checkpoint& checkpoint);
-
-/// The step of the best checkpoint so far, 0: none yet. Nothing in one by an earlier version.
-std::optional<std::int64_t> best_step_of(const Checkpoint& checkpoint);
 
 /// The folders in `folder` that hold checkpoints, in alphabetical order.
 std::vector<std::filesystem::path> runs_in(const std::filesystem::path& folder);
