@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <bit>
 #include <mutex>
 #include <new>
@@ -33,8 +32,8 @@ std::size_t class_bytes(std::size_t index) {
 }  // namespace
 
 struct MemoryPool::State {
-  std::atomic<std::size_t> references = 1;  // the pool and every block in use
   std::mutex mutex;
+  std::size_t references = 1;  // the pool and every block in use
   std::array<std::byte*, size_classes>
       free{};  // free lists, linked through the blocks' first bytes
   std::size_t system_allocations = 0;
@@ -48,7 +47,13 @@ namespace {
 struct alignas(alignment) Header {
   MemoryPool::State* pool;
   std::size_t size_class;
+  std::array<std::byte, 48> control;  // of a Buffer's reference counts
 };
+static_assert(sizeof(Header) == alignment);
+
+Header& header_of(std::byte* block) {
+  return *(reinterpret_cast<Header*>(block) - 1);
+}
 
 std::byte* system_block(std::size_t bytes, Header header) {
   auto* storage =
@@ -64,9 +69,32 @@ std::byte*& next(std::byte* free_block) {
   return *reinterpret_cast<std::byte**>(free_block);
 }
 
-void drop_reference(MemoryPool::State* pool) {
-  if (--pool->references == 0) delete pool;
+/// Calls f() on the locked pool and drops a reference to it.
+template <class F>
+void drop_reference(MemoryPool::State* pool, F f) {
+  std::unique_lock lock(pool->mutex);
+  f();
+  if (--pool->references > 0) return;
+  lock.unlock();
+  delete pool;
 }
+
+/// Places a Buffer's reference counts in the header of its block, which goes with them.
+template <class T>
+struct ControlAllocator {
+  using value_type = T;
+  explicit ControlAllocator(std::byte* of) : block(of) {}
+  template <class U>
+  ControlAllocator(const ControlAllocator<U>& other) noexcept : block(other.block) {}
+
+  T* allocate(std::size_t) {
+    static_assert(sizeof(T) <= sizeof(Header::control) && alignof(T) <= alignof(Header*));
+    return reinterpret_cast<T*>(header_of(block).control.data());
+  }
+  void deallocate(T*, std::size_t) noexcept { detail::release_block(block); }
+
+  std::byte* block;
+};
 
 }  // namespace
 
@@ -77,7 +105,7 @@ MemoryPool::State::~State() {
 
 MemoryPool::MemoryPool() : state_(new State) {}
 MemoryPool::~MemoryPool() {
-  drop_reference(state_);
+  drop_reference(state_, [] {});
 }
 
 std::size_t MemoryPool::system_allocations() const {
@@ -87,7 +115,7 @@ std::size_t MemoryPool::system_allocations() const {
 
 std::byte* detail::acquire_block(std::size_t bytes) {
   const MemoryPool* memory = Execution::current().memory;
-  if (!memory) return system_block(bytes, {nullptr, 0});
+  if (!memory) return system_block(bytes, {nullptr, 0, {}});
   MemoryPool::State* pool = memory->state_;
   const std::size_t index = size_class(bytes);
   {
@@ -96,26 +124,25 @@ std::byte* detail::acquire_block(std::size_t bytes) {
       ++pool->references;
       return std::exchange(list, next(list));
     }
-    ++pool->system_allocations;
   }
-  std::byte* block = system_block(class_bytes(index), {pool, index});
+  std::byte* block = system_block(class_bytes(index), {pool, index, {}});
+  const std::lock_guard lock(pool->mutex);
   ++pool->references;
+  ++pool->system_allocations;
   return block;
 }
 
 void detail::release_block(std::byte* block) noexcept {
-  const auto* header = reinterpret_cast<const Header*>(block) - 1;
-  MemoryPool::State* pool = header->pool;
+  const Header& header = header_of(block);
+  MemoryPool::State* pool = header.pool;
   if (!pool) return free_to_system(block);
-  {
-    const std::lock_guard lock(pool->mutex);
-    next(block) = std::exchange(pool->free[header->size_class], block);
-  }
-  drop_reference(pool);
+  drop_reference(pool, [&] { next(block) = std::exchange(pool->free[header.size_class], block); });
 }
 
 detail::Buffer detail::allocate_buffer(std::size_t bytes) {
-  return Buffer(acquire_block(bytes), release_block, BlockAllocator<std::byte>());
+  std::byte* block = acquire_block(bytes);
+  return Buffer(
+      block, [](std::byte*) noexcept {}, ControlAllocator<std::byte>(block));
 }
 
 }  // namespace qkv

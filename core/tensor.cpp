@@ -74,7 +74,10 @@ Tensor Tensor::detach() const {
 }
 
 Tensor Tensor::with_node(std::shared_ptr<Node> node) const {
-  Tensor result = *this;
+  Tensor result;
+  result.buffer_ = buffer_;
+  result.shape_ = shape_;
+  result.dtype_ = dtype_;
   result.node_ = std::move(node);
   return result;
 }

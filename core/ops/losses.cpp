@@ -116,7 +116,7 @@ Tensor cross_entropy(const Tensor& logits, const Indices& targets) {
       }
     });
   });
-  const Tensor loss = affine(sum(losses), factor_of_row, 0).to(logits.dtype());
+  const Tensor loss = Tensor::scalar(sum(losses).item() * factor_of_row, logits.dtype());
   return record("cross_entropy", loss, {logits}, [=](const Tensor& dy, InputGradients& inputs) {
     // d loss / d logits = (softmax - onehot(target)) / rows that count
     inputs.add(0, create(probabilities.shape(), probabilities.dtype(), [&]<class T>(T* dx) {
