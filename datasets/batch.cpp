@@ -8,17 +8,23 @@
 
 namespace qkv {
 
-TokenBatch pad(std::span<const std::vector<std::int32_t>> sentences, std::int32_t filler) {
-  require<ValueError>(!sentences.empty(), "[pad] there is no sequence; give at least one");
+TokenBatch pad(std::span<const std::span<const std::int32_t>> sequences, std::int32_t filler) {
+  require<ValueError>(!sequences.empty(), "[pad] there is no sequence; give at least one");
   std::vector<std::int32_t> lengths;
-  for (const auto& sentence : sentences)
-    lengths.push_back(static_cast<std::int32_t>(sentence.size()));
+  lengths.reserve(sequences.size());
+  for (const auto& sequence : sequences)
+    lengths.push_back(static_cast<std::int32_t>(sequence.size()));
   const auto time = static_cast<std::size_t>(std::ranges::max(lengths));
-  std::vector<std::int32_t> ids(sentences.size() * time, filler);
-  for (std::size_t i = 0; i < sentences.size(); ++i)
-    std::ranges::copy(sentences[i], ids.begin() + static_cast<std::ptrdiff_t>(i * time));
-  const Index batch = std::ssize(sentences);
+  std::vector<std::int32_t> ids(sequences.size() * time, filler);
+  for (std::size_t i = 0; i < sequences.size(); ++i)
+    std::ranges::copy(sequences[i], ids.begin() + static_cast<std::ptrdiff_t>(i * time));
+  const Index batch = std::ssize(sequences);
   return {Indices(ids, {batch, static_cast<Index>(time)}), Indices(lengths, {batch})};
+}
+
+TokenBatch pad(std::span<const std::vector<std::int32_t>> sequences, std::int32_t filler) {
+  const std::vector<std::span<const std::int32_t>> views(sequences.begin(), sequences.end());
+  return pad(views, filler);
 }
 
 BatchSampler::BatchSampler(Index examples, Index batch, std::uint64_t seed)

@@ -16,7 +16,9 @@ struct TokenBatch {
 };
 
 /// Pads shorter sequences with `filler`. Throws ValueError when there is no sequence.
-TokenBatch pad(std::span<const std::vector<std::int32_t>> sentences,
+TokenBatch pad(std::span<const std::span<const std::int32_t>> sequences,
+               std::int32_t filler = Vocabulary::padding);
+TokenBatch pad(std::span<const std::vector<std::int32_t>> sequences,
                std::int32_t filler = Vocabulary::padding);
 
 /// The training examples of each step: every epoch is a random permutation of all examples, and a

@@ -80,6 +80,7 @@ void Optimizer::step(std::span<const NamedParameter> parameters, const Gradients
                       gradients.size(), trained);
 
   std::vector<Section> sections;
+  sections.reserve(trained);
   Index elements = 0;
   for (const NamedParameter& named : parameters) {
     Parameter& parameter = *named.parameter;

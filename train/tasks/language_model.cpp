@@ -141,13 +141,15 @@ Windows LanguageModel::read_examples(const std::filesystem::path& file) const {
 BatchLoss LanguageModel::batch_loss(const Network& network, const Windows& windows,
                                     std::span<const Index> chosen, Context& context,
                                     LanguageModelMetrics* metrics) const {
-  std::vector<std::vector<std::int32_t>> ids, next;
+  std::vector<std::span<const std::int32_t>> ids, next;
+  ids.reserve(chosen.size());
+  next.reserve(chosen.size());
   Index targets = 0;
   for (const Index i : chosen) {
     const auto window = windows[i];
-    ids.emplace_back(window.begin(), window.end() - 1);
-    next.emplace_back(window.begin() + 1, window.end());
-    targets += std::ssize(window) - 1;
+    ids.push_back(window.first(window.size() - 1));
+    next.push_back(window.subspan(1));
+    targets += std::ssize(ids.back());
   }
   if (metrics) metrics->update(targets);
   // Padding comes after every character that counts, and no character attends to later ones.
