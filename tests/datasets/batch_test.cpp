@@ -55,5 +55,5 @@ TEST_CASE("a step whose examples cannot be counted is refused") {
 TEST_CASE("nothing can be drawn from nothing") {
   CHECK_THROWS_AS(BatchSampler(0, 8, 1), ValueError);
   CHECK_THROWS_AS(BatchSampler(8, 0, 1), ValueError);
-  CHECK_THROWS_AS(pad({}), ValueError);
+  CHECK_THROWS_AS(pad(std::vector<std::vector<std::int32_t>>()), ValueError);
 }
