@@ -114,6 +114,11 @@ std::vector<fs::path> RunFolder::checkpoints() const {
   return found;
 }
 
+std::int64_t RunFolder::newest_step() const {
+  const auto files = checkpoints();
+  return files.empty() ? 0 : *step_of(files.front());
+}
+
 std::vector<fs::path> RunFolder::names() const {
   std::vector<fs::path> found = {best(), last()};
   std::erase_if(found, [](const fs::path& file) { return !is_there(file); });

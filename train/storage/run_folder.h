@@ -48,6 +48,8 @@ class RunFolder {
   bool restore_step(std::int64_t step) const;
   /// Step files, newest first. Throws FileError when the folder cannot be read.
   std::vector<std::filesystem::path> checkpoints() const;
+  /// The step of the newest of them; 0: there is none.
+  std::int64_t newest_step() const;
   /// best.h5 and last.h5, if they exist.
   std::vector<std::filesystem::path> names() const;
 

@@ -1,0 +1,82 @@
+#include "cli/commands/shared.h"
+#include "inspect/model_gradient_check.h"
+
+namespace qkv::commands {
+namespace {
+
+struct GradcheckOptions {
+  std::string config;
+};
+
+/// The axes' indices of an element: "[3, 17]".
+std::string place(Index element, const Shape& shape) {
+  std::vector<Index> indices;
+  for (int axis = shape.rank() - 1; axis >= 0; --axis) {
+    indices.insert(indices.begin(), element % shape[axis]);
+    element /= shape[axis];
+  }
+  return fmt::format("[{}]", fmt::join(indices, ", "));
+}
+
+Json to_json(const GradientCheck& check) {
+  return {{"path", check.parameter}, {"elements", check.shape.size()}, {"checked", check.checked},
+          {"error", check.error},    {"index", check.element},         {"analytic", check.analytic},
+          {"numeric", check.numeric}};
+}
+
+std::vector<std::string> to_row(const GradientCheck& check) {
+  const Index size = check.shape.size();
+  return {check.parameter,
+          check.checked == size ? fmt::format("all {}", size)
+                                : fmt::format("{} of {}", check.checked, size),
+          fmt::format("{:.1e}", check.error), place(check.element, check.shape)};
+}
+
+std::string verdict(const ModelGradientCheck& result) {
+  const GradientCheck& worst = result.worst();
+  return fmt::format(
+      "{}: the worst error is {:.1e}, tolerance {:.0e}\n{}{}: analytic {:.9g}, numeric {:.9g}\n",
+      result.passes() ? "every gradient agrees" : "WRONG GRADIENT", worst.error, result.tolerance,
+      worst.parameter, place(worst.element, worst.shape), worst.analytic, worst.numeric);
+}
+
+Document gradcheck(const GradcheckOptions& options) {
+  const Run run = start_run(read_config(options.config, {}).base);
+  const ModelGradientCheck result = check_model_gradients(run);
+  Document document;
+  document.data = {{"loss", result.loss},           {"examples", result.examples},
+                   {"tolerance", result.tolerance}, {"passes", result.passes()},
+                   {"parameters", Json::array()},   {"frozen", result.frozen}};
+  Rows rows = {{"parameter", "elements checked", "worst error", "at"}};
+  for (const GradientCheck& check : result.parameters) {
+    document.data["parameters"].push_back(to_json(check));
+    rows.push_back(to_row(check));
+  }
+  for (const std::string& path : result.frozen) rows.push_back({path, "frozen", "", ""});
+  const double dropout = run.config.model.dropout;
+  document.add_text(
+      "{} training examples in float64, loss {:.4f}; {};\n"
+      "initial parameters with noise of std {:g}\n\n",
+      result.examples, result.loss,
+      dropout > 0 ? fmt::format("dropout {:g}, the same mask each time", dropout) : "no dropout",
+      gradient_check_noise);
+  document.add_table(std::move(rows));
+  document.add_text("\n{}", verdict(result));
+  document.exit_code = result.passes() ? 0 : 1;
+  return document;
+}
+
+}  // namespace
+
+void add_gradcheck(CommandLine& program) {
+  add_command<GradcheckOptions>(
+      program, "gradcheck",
+      "Compare a config's gradients with numeric ones, exit code 1 when one differs",
+      [](Command& command, GradcheckOptions& options) {
+        command.add_option("CONFIG", options.config, "TOML file, such as configs/bank.toml")
+            .required();
+      },
+      gradcheck);
+}
+
+}  // namespace qkv::commands

@@ -1,0 +1,274 @@
+#include <chrono>
+#include <cmath>
+#include <csignal>
+#include <fstream>
+#include <limits>
+#include <thread>
+
+#include "cli/child_process.h"
+#include "cli/commands/training.h"
+#include "cli/standard_streams.h"
+#include "cli/temporary_folder.h"
+#include "core/parallel.h"
+#include "train/run_difference.h"
+#include "train/storage/durable_file.h"
+
+namespace qkv::commands {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+struct VerifyResumeOptions {
+  std::string config;
+  Index steps = 50;
+  Index kills = 3;
+  Index seed = 1;
+};
+
+/// A run of so many steps that is evaluated and saved often. What it writes is compared, so that
+/// its probes need not be checked.
+Config short_run(Config config, std::int64_t steps) {
+  TrainOptions& train = config.train;
+  train.steps = steps;
+  train.eval_every = std::min(train.eval_every, std::max<std::int64_t>(steps / 5, 1));
+  train.checkpoint_every = std::min(train.checkpoint_every, std::max<std::int64_t>(steps / 10, 1));
+  config.probes.clear();
+  return config;
+}
+
+Outcome train_uninterrupted(const Config& config, const RunFolder& folder, StopSignal& stop) {
+  set_threads(1);
+  print_note(fmt::format("uninterrupted: 1 thread, evaluated every {} steps, saved every {}\n",
+                         config.train.eval_every, config.train.checkpoint_every));
+  Run run = start_run(config);
+  Progress progress(stop);
+  return start(run, folder, progress);
+}
+
+/// When a session is killed: `delay` seconds after there is a checkpoint of `step` or a later one.
+struct Kill {
+  std::int64_t step = std::numeric_limits<std::int64_t>::max();  ///< of no checkpoint: never
+  double delay = 0;
+};
+
+/// Kill `i` in a run that takes `seconds` without any: the kills are spread over its steps.
+Kill kill_of(Index i, const VerifyResumeOptions& options, double seconds) {
+  const Random random(static_cast<std::uint64_t>(options.seed), Purpose::testing,
+                      static_cast<std::uint64_t>(i));
+  const double fraction = 1 / static_cast<double>(options.kills + 1);
+  const double step =
+      (static_cast<double>(i) + random.uniform(0)) * fraction * static_cast<double>(options.steps);
+  return {std::max<std::int64_t>(static_cast<std::int64_t>(step), 1),
+          random.uniform(1) * fraction / 2 * seconds};
+}
+
+/// A process that continued the run.
+struct ResumeSession {
+  int threads;
+  std::int64_t from, to;  ///< steps of the newest checkpoints at its begin and end
+  int exit_code;
+
+  bool killed() const { return exit_code == 128 + SIGKILL; }
+};
+
+/// `qkv resume` until the end of the run or its kill.
+ResumeSession resume_in_child(const RunFolder& folder, const fs::path& log, int threads,
+                              const Kill& kill, StopSignal& stop) {
+  const std::int64_t from = folder.newest_step();
+  ChildProcess child({"resume", folder.path(), "--threads", std::to_string(threads)}, log);
+  std::optional<Clock::time_point> reached;
+  while (!child.exit_code() && !stop.received()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    if (!reached && folder.newest_step() >= kill.step) reached = Clock::now();
+    if (reached && Clock::now() - *reached >= std::chrono::duration<double>(kill.delay)) break;
+  }
+  const int exit_code = child.kill();
+  return {threads, from, folder.newest_step(), exit_code};
+}
+
+/// What a program said last: its error, where it failed.
+std::string last_line(const fs::path& log) {
+  std::ifstream stream(log);
+  std::string last;
+  for (std::string line; std::getline(stream, line);) last = line;
+  return last;
+}
+
+/// Trains by `qkv resume` alone, which starts a run that has its config only; every process but the
+/// last is killed. Throws Error when one fails.
+std::vector<ResumeSession> train_with_kills(const Config& config, const RunFolder& folder,
+                                            const VerifyResumeOptions& options, double seconds,
+                                            StopSignal& stop) {
+  folder.create();
+  write_durably(folder.config(), to_toml(portable(config, folder.path())));
+  const fs::path log = folder.path().parent_path() / "log";
+  std::vector<ResumeSession> sessions;
+  for (Index i = 0; i <= options.kills && !stop.received(); ++i) {
+    const int threads = 2 + static_cast<int>(i % 3);
+    print_note(fmt::format("killed and resumed: process {} of {}, {} threads, from step {}\n",
+                           i + 1, options.kills + 1, threads, folder.newest_step()));
+    const bool kills = i < options.kills;
+    const Kill kill = kills ? kill_of(i, options, seconds) : Kill();
+    const ResumeSession& session =
+        sessions.emplace_back(resume_in_child(folder, log, threads, kill, stop));
+    if (session.exit_code == 0) break;
+    require<Error>(stop.received() || (kills && session.killed()),
+                   "resumed at step {} with {} threads, the run failed with exit code {}: {}",
+                   session.from, threads, session.exit_code, last_line(log));
+  }
+  return sessions;
+}
+
+/// Something of the two runs.
+struct Compared {
+  std::string what, contents;
+  std::optional<Difference> difference;
+};
+
+Index elements_of(const std::map<std::string, Tensor>& tensors) {
+  Index count = 0;
+  for (const auto& [path, tensor] : tensors) count += tensor.size();
+  return count;
+}
+
+Compared compared_checkpoints(std::string_view which, const fs::path& expected,
+                              const fs::path& found) {
+  const Checkpoint checkpoint = read_checkpoint(expected);
+  return {fmt::format("{} checkpoint, step {}", which, checkpoint.step),
+          fmt::format("{} parameters, {} of optimizer state", elements_of(checkpoint.model),
+                      elements_of(checkpoint.optimizer)),
+          first_difference(checkpoint, read_checkpoint(found))};
+}
+
+/// The evaluations of a run: those of its test split, or the others.
+std::vector<MetricsEvent> events_of(const RunFolder& folder, bool test) {
+  auto events = read_metrics(folder.metrics()).events;
+  std::erase_if(events, [&](const MetricsEvent& event) {
+    return (event.split == to_string(Split::test)) != test;
+  });
+  return events;
+}
+
+std::vector<Compared> compared_runs(const RunFolder& expected, const RunFolder& found) {
+  const auto evaluations = events_of(expected, false), test = events_of(expected, true);
+  return {
+      compared_checkpoints("last", expected.last(), found.last()),
+      compared_checkpoints("best", expected.best(), found.best()),
+      {"metrics.jsonl", fmt::format("{} evaluations, without times", evaluations.size()),
+       first_difference(evaluations, events_of(found, false))},
+      {"test result",
+       test.empty() ? "no test data" : fmt::format("loss {:.4f}", test.back().loss.value_or(NAN)),
+       first_difference(test, events_of(found, true))}};
+}
+
+Rows to_table(const std::vector<ResumeSession>& sessions) {
+  Rows rows = {{"process", "threads", "from step", "to checkpoint", "end"}};
+  for (const ResumeSession& session : sessions)
+    rows.push_back({fmt::format("{}", rows.size()), fmt::format("{}", session.threads),
+                    fmt::format("{}", session.from), fmt::format("{}", session.to),
+                    session.killed() ? "killed" : "finished"});
+  return rows;
+}
+
+Json to_json(const std::vector<ResumeSession>& sessions) {
+  Json list = Json::array();
+  for (const ResumeSession& session : sessions)
+    list.push_back({{"threads", session.threads},
+                    {"from_step", session.from},
+                    {"to_step", session.to},
+                    {"killed", session.killed()}});
+  return list;
+}
+
+Json to_json(const Compared& compared) {
+  Json json = {
+      {"what", compared.what}, {"contents", compared.contents}, {"equal", !compared.difference}};
+  if (const auto& difference = compared.difference)
+    json["difference"] = {{"place", difference->place},
+                          {"uninterrupted", difference->expected},
+                          {"resumed", difference->found}};
+  return json;
+}
+
+/// Adds what was compared, where it first differs, and the verdict.
+void add_comparison(Document& document, const std::vector<Compared>& all) {
+  Rows rows = {{"compared", "contents", "bits"}},
+       differing = {{"first difference of", "at", "uninterrupted", "resumed"}};
+  for (const Compared& compared : all) {
+    const auto& difference = compared.difference;
+    rows.push_back({compared.what, compared.contents, difference ? "DIFFER" : "equal"});
+    document.data["compared"].push_back(to_json(compared));
+    if (difference)
+      differing.push_back(
+          {compared.what, difference->place, difference->expected, difference->found});
+  }
+  const bool equal = differing.size() == 1;
+  document.data["equal"] = equal;
+  document.exit_code = equal ? 0 : 1;
+  document.add_table(std::move(rows));
+  document.add_text("{}", equal ? "\nevery bit agrees\n" : "\n");
+  if (!equal) document.add_table(std::move(differing));
+}
+
+Document stopped_by(int signal) {
+  Document document;
+  document.add_note("stopped: nothing was compared");
+  document.exit_code = 128 + signal;
+  return document;
+}
+
+Document verify_resume(const VerifyResumeOptions& options) {
+  StopSignal stop;
+  const Config config = short_run(read_config(options.config, {}).base, options.steps);
+  const TemporaryFolder temporary;
+  const RunFolder whole(temporary.path() / "whole"), killed(temporary.path() / "killed");
+  const Outcome outcome = train_uninterrupted(config, whole, stop);
+  if (outcome.signal) return stopped_by(outcome.signal);
+
+  const auto sessions = train_with_kills(config, killed, options, outcome.seconds, stop);
+  if (const int signal = stop.received()) return stopped_by(signal);
+  require<Error>(sessions.size() > 1,
+                 "the run of {} steps ended before it could be killed; take more with --steps",
+                 options.steps);
+  Document document;
+  document.data = {{"steps", options.steps},
+                   {"seed", options.seed},
+                   {"kills", sessions.size() - 1},
+                   {"processes", to_json(sessions)}};
+  document.add_table(to_table(sessions));
+  document.add_text("\n");
+  add_comparison(document, compared_runs(whole, killed));
+  return document;
+}
+
+}  // namespace
+
+void add_verify_resume(CommandLine& program) {
+  add_command<VerifyResumeOptions>(
+      program, "verify-resume",
+      "Train a config twice, once killed and resumed, and compare every bit",
+      [](Command& command, VerifyResumeOptions& options) {
+        command.add_option("CONFIG", options.config, "TOML file, such as configs/bank.toml")
+            .required();
+        command.add_option("--steps", options.steps, "Steps of each run [50]").between(10, 1000000);
+        command.add_option("--kills", options.kills, "SIGKILLs of the second run [3]")
+            .between(1, 1000);
+        command.add_option("--seed", options.seed, "Seed of their moments [1]").not_negative();
+        command.footer([] {
+          return std::string(
+              "The first run trains straight through on 1 thread, the second in child processes "
+              "on 2 to 4\n"
+              "threads, each killed at a random moment but the last. They are in a temporary "
+              "folder "
+              "($TMPDIR,\n"
+              "else /tmp), which is removed. Exit code 1 when parameters, optimizer state, "
+              "metrics, "
+              "the best\n"
+              "checkpoint or the test result differ.\n");
+        });
+      },
+      verify_resume);
+}
+
+}  // namespace qkv::commands

@@ -1,0 +1,65 @@
+#include "inspect/model_gradient_check.h"
+
+#include <algorithm>
+
+#include "datasets/batch.h"
+
+namespace qkv {
+namespace {
+
+/// Of a loss of 1: of smaller gradients the absolute error counts, as differences of a loss are
+/// rounded to 1e-16 loss / h = 1e-11 loss.
+constexpr double smallest_gradient = 1e-5;
+constexpr Index most_examples = 4, most_elements = 32;
+
+/// Converts the network to float64 and adds noise to its parameters.
+void move_from_zeros(Network& network, std::uint64_t seed) {
+  convert(network, DType::float64);
+  std::uint64_t step = 0;
+  for (const auto& [path, parameter] : parameters(network)) {
+    const Random random(seed, Purpose::testing, step++);
+    if (parameter->frozen()) continue;
+    std::uint64_t index = 0;
+    for (double& value : parameter->mutable_data<double>())
+      value += gradient_check_noise * random.normal(index++);
+  }
+}
+
+std::vector<Index> first_examples(const LoadedModel& model) {
+  const Index most = std::min(model.config.train.batch, most_examples);
+  return BatchSampler(model.task->size(Split::train), most, model.config.seed).at(0);
+}
+
+}  // namespace
+
+const GradientCheck& ModelGradientCheck::worst() const {
+  return *std::ranges::max_element(parameters, {}, &GradientCheck::error);
+}
+
+ModelGradientCheck check_model_gradients(const LoadedModel& model) {
+  MemoryPool pool;
+  const MemoryPool::Use use(pool);
+  move_from_zeros(*model.network, model.config.seed);
+  auto trained = parameters(*model.network);
+  ModelGradientCheck result;
+  std::erase_if(trained, [&](const NamedParameter& entry) {
+    if (entry.parameter->frozen()) result.frozen.push_back(entry.path);
+    return entry.parameter->frozen();
+  });
+  require<UserError>(!trained.empty(), "every parameter is frozen: there is no gradient to check");
+  const auto examples = first_examples(model);
+  const auto loss = [&] {
+    Context context({.random = Random(model.config.seed, Purpose::dropout)});
+    return model.task->loss(*model.network, examples, context).value;
+  };
+  result.examples = std::ssize(examples);
+  result.loss = loss().item();
+  result.parameters = check_each_gradient(trained, loss,
+                                          {.scale = smallest_gradient * std::max(1.0, result.loss),
+                                           .tolerance = result.tolerance,
+                                           .elements = most_elements,
+                                           .seed = model.config.seed});
+  return result;
+}
+
+}  // namespace qkv
