@@ -1,6 +1,8 @@
 #include "inspect/model_gradient_check.h"
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 
 #include "datasets/batch.h"
 
@@ -10,7 +12,10 @@ namespace {
 /// Of a loss of 1: of smaller gradients the absolute error counts, as differences of a loss are
 /// rounded to 1e-16 loss / h = 1e-11 loss.
 constexpr double smallest_gradient = 1e-5;
-constexpr Index most_examples = 4, most_elements = 32;
+constexpr Index most_examples = 4, most_tokens = 64;
+/// Elements that are compared of each parameter; fewer where more operations would be needed, which
+/// take some seconds.
+constexpr double most_elements = 32, fewest_elements = 4, most_operations = 2e11;
 
 /// Converts the network to float64 and adds noise to its parameters.
 void move_from_zeros(Network& network, std::uint64_t seed) {
@@ -25,9 +30,26 @@ void move_from_zeros(Network& network, std::uint64_t seed) {
   }
 }
 
+Index tokens_of(const Task& task, std::span<const Index> examples) {
+  return std::transform_reduce(examples.begin(), examples.end(), Index{0}, std::plus(),
+                               [&](Index example) { return task.tokens(example); });
+}
+
+/// The first examples of the first step: the first of all, and more while there are few tokens.
 std::vector<Index> first_examples(const LoadedModel& model) {
   const Index most = std::min(model.config.train.batch, most_examples);
-  return BatchSampler(model.task->size(Split::train), most, model.config.seed).at(0);
+  auto examples = BatchSampler(model.task->size(Split::train), most, model.config.seed).at(0);
+  while (examples.size() > 1 && tokens_of(*model.task, examples) > most_tokens) examples.pop_back();
+  return examples;
+}
+
+/// Each element takes two forward passes, of 2 operations a token and parameter.
+Index affordable_elements(const LoadedModel& model, Index tokens, std::size_t parameters) {
+  const double pass =
+      2 * static_cast<double>(tokens) * static_cast<double>(parameter_count(*model.network));
+  return static_cast<Index>(
+      std::clamp(most_operations / (2 * pass * static_cast<double>(parameters)), fewest_elements,
+                 most_elements));
 }
 
 }  // namespace
@@ -36,7 +58,7 @@ const GradientCheck& ModelGradientCheck::worst() const {
   return *std::ranges::max_element(parameters, {}, &GradientCheck::error);
 }
 
-ModelGradientCheck check_model_gradients(const LoadedModel& model) {
+ModelGradientCheck check_model_gradients(LoadedModel& model) {
   MemoryPool pool;
   const MemoryPool::Use use(pool);
   move_from_zeros(*model.network, model.config.seed);
@@ -54,11 +76,12 @@ ModelGradientCheck check_model_gradients(const LoadedModel& model) {
   };
   result.examples = std::ssize(examples);
   result.loss = loss().item();
-  result.parameters = check_each_gradient(trained, loss,
-                                          {.scale = smallest_gradient * std::max(1.0, result.loss),
-                                           .tolerance = result.tolerance,
-                                           .elements = most_elements,
-                                           .seed = model.config.seed});
+  result.parameters = check_each_gradient(
+      trained, loss,
+      {.scale = smallest_gradient * std::max(1.0, result.loss),
+       .tolerance = result.tolerance,
+       .elements = affordable_elements(model, tokens_of(*model.task, examples), trained.size()),
+       .seed = model.config.seed});
   return result;
 }
 

@@ -26,8 +26,9 @@ inline constexpr double gradient_check_noise = 0.05;
 /// Compares the gradient of the training loss with central differences (core/gradient_check.h) for
 /// the first examples of the first step. The network becomes float64, and normal noise moves its
 /// parameters away from initial zeros, behind which an error could hide. Dropout and negative
-/// samples come from one random stream, which is the same for each evaluation of the loss.
+/// samples come from one random stream, which is the same for each evaluation of the loss. Of large
+/// parameters a sample is compared, which is smaller for large models.
 /// Throws UserError when every parameter is frozen.
-ModelGradientCheck check_model_gradients(const LoadedModel& model);
+ModelGradientCheck check_model_gradients(LoadedModel& model);
 
 }  // namespace qkv

@@ -35,13 +35,13 @@ std::vector<std::string> to_row(const GradientCheck& check) {
 std::string verdict(const ModelGradientCheck& result) {
   const GradientCheck& worst = result.worst();
   return fmt::format(
-      "{}: the worst error is {:.1e}, tolerance {:.0e}\n{}{}: analytic {:.9g}, numeric {:.9g}\n",
+      "{}: the worst error is {:.1e}, tolerance {:.0e}\n{}{}:\nanalytic {:.9g}, numeric {:.9g}\n",
       result.passes() ? "every gradient agrees" : "WRONG GRADIENT", worst.error, result.tolerance,
       worst.parameter, place(worst.element, worst.shape), worst.analytic, worst.numeric);
 }
 
 Document gradcheck(const GradcheckOptions& options) {
-  const Run run = start_run(read_config(options.config, {}).base);
+  Run run = start_run(read_config(options.config, {}).base);
   const ModelGradientCheck result = check_model_gradients(run);
   Document document;
   document.data = {{"loss", result.loss},           {"examples", result.examples},
@@ -55,7 +55,7 @@ Document gradcheck(const GradcheckOptions& options) {
   for (const std::string& path : result.frozen) rows.push_back({path, "frozen", "", ""});
   const double dropout = run.config.model.dropout;
   document.add_text(
-      "{} training examples in float64, loss {:.4f}; {};\n"
+      "{} of the training examples in float64, loss {:.4f}; {};\n"
       "initial parameters with noise of std {:g}\n\n",
       result.examples, result.loss,
       dropout > 0 ? fmt::format("dropout {:g}, the same mask each time", dropout) : "no dropout",

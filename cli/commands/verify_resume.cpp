@@ -257,15 +257,11 @@ void add_verify_resume(CommandLine& program) {
         command.add_option("--seed", options.seed, "Seed of their moments [1]").not_negative();
         command.footer([] {
           return std::string(
-              "The first run trains straight through on 1 thread, the second in child processes "
-              "on 2 to 4\n"
-              "threads, each killed at a random moment but the last. They are in a temporary "
-              "folder "
-              "($TMPDIR,\n"
-              "else /tmp), which is removed. Exit code 1 when parameters, optimizer state, "
-              "metrics, "
-              "the best\n"
-              "checkpoint or the test result differ.\n");
+              "The first run trains straight through on 1 thread, the second in processes on\n"
+              "2 to 4 threads, of which all but the last are killed at random moments. Both are\n"
+              "in a temporary folder ($TMPDIR, else /tmp), which is removed. Exit code 1 when\n"
+              "parameters, optimizer state, metrics, the best checkpoint or the test result\n"
+              "differ.\n");
         });
       },
       verify_resume);

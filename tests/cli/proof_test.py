@@ -77,7 +77,7 @@ class VerifyResume(Proof):
     def test_every_kind_of_task_resumes_exactly(self):
         for config in self.write_kinds():
             with self.subTest(config):
-                self.assertTrue(self.json_of("verify-resume", config, "--steps", 20, "--kills", 2)["equal"])
+                self.assertTrue(self.json_of("verify-resume", config, "--steps", 20, "--kills", 1)["equal"])
 
     def test_a_difference_is_an_exit_code_and_is_named(self):
         process = subprocess.Popen([PROGRAM, "verify-resume", "tiny.toml", "--json"], cwd=self.folder, env=self.environment,
@@ -114,8 +114,7 @@ class VerifyResume(Proof):
         self.assert_refused(["verify-resume", "tiny.toml", "--kills", "0"], "--kills")
 
     def test_a_signal_stops_it_and_nothing_is_left_behind(self):
-        for moment in ("step  2000", "killed and resumed"):
-            steps = "20000" if moment.startswith("step") else "3000"
+        for moment, steps in (("step", "100000"), ("killed and resumed", "300")):
             process = subprocess.Popen([PROGRAM, "verify-resume", "tiny.toml", "--steps", steps], cwd=self.folder,
                                        env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
             for line in process.stderr:
@@ -142,7 +141,7 @@ class Gradcheck(Proof):
 
     def test_the_text_says_what_was_checked(self):
         done = self.prove("gradcheck", "tiny.toml")
-        self.assertIn("4 training examples in float64, loss ", done.stdout)
+        self.assertIn("4 of the training examples in float64, loss ", done.stdout)
         self.assertIn("dropout 0.1, the same mask each time;\n", done.stdout)
         self.assertRegex(done.stdout, r"encoder\.layers\.0\.attention\.w_q\.weight +32 of 64 +\d\.\de-\d\d  \[\d, \d\]\n")
         self.assertRegex(done.stdout, r"encoder\.layers\.0\.attention\.w_q\.bias +all 8 +")

@@ -46,7 +46,7 @@ TEST_CASE("the error is relative to gradients above the scale, so that small one
   Parameter x = parameter_of({1, 1});
   const auto error = [&](double scale) {
     return check_each_gradient({{"x", &x}},
-                               [&] { return 1e-4 * sum(with_wrong_gradient(x, 0, 0.1)); },
+                               [&] { return sum(with_wrong_gradient(1e-4 * x.value(), 0, 0.1)); },
                                {.scale = scale})[0]
         .error;
   };

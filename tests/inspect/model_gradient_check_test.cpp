@@ -70,7 +70,7 @@ TEST_CASE("every kind of model passes the gradient check, in training with dropo
       config.task.kind = TaskKind::translate;
       config.task.train = QKV_SOURCE_DIR "/datasets/idiom/valid.tsv";
     }
-    const Run run = start_run(config);
+    Run run = start_run(config);
     const ModelGradientCheck result = check_model_gradients(run);
     CHECK(result.parameters.size() == run.parameters.size());
     CHECK(result.examples == 4);
@@ -102,7 +102,7 @@ TEST_CASE("frozen parameters have no gradient to be checked") {
   config.model.embedding = EmbeddingKind::one_hot;
   config.model.width = 5;  // three words, padding and the unknown word
   config.model.heads = 1;
-  const Run run = start_run(config);
+  Run run = start_run(config);
   const ModelGradientCheck result = check_model_gradients(run);
   CHECK(result.frozen == std::vector<std::string>{"embedding.weight"});
   CHECK(result.passes());
