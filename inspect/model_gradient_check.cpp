@@ -12,7 +12,7 @@ namespace {
 /// Of a loss of 1: of smaller gradients the absolute error counts, as differences of a loss are
 /// rounded to 1e-16 loss / h = 1e-11 loss.
 constexpr double smallest_gradient = 1e-5;
-constexpr Index most_examples = 4, most_tokens = 64;
+constexpr Index most_examples = 4, most_tokens = 128;
 /// Elements that are compared of each parameter; fewer where more operations would be needed, which
 /// take some seconds.
 constexpr double most_elements = 32, fewest_elements = 4, most_operations = 2e11;
