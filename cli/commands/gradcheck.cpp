@@ -55,11 +55,11 @@ Document gradcheck(const GradcheckOptions& options) {
   for (const std::string& path : result.frozen) rows.push_back({path, "frozen", "", ""});
   const double dropout = run.config.model.dropout;
   document.add_text(
-      "{} of the training examples in float64, loss {:.4f}; {};\n"
-      "initial parameters with noise of std {:g}\n\n",
-      result.examples, result.loss,
+      "{} of the training examples in float64; {}\n"
+      "initial parameters with noise of std {:g}, loss {:.4f}\n\n",
+      result.examples,
       dropout > 0 ? fmt::format("dropout {:g}, the same mask each time", dropout) : "no dropout",
-      gradient_check_noise);
+      gradient_check_noise, result.loss);
   document.add_table(std::move(rows));
   document.add_text("\n{}", verdict(result));
   document.exit_code = result.passes() ? 0 : 1;
