@@ -4,9 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cstring>
+#include <bit>
+#include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <type_traits>
 
 namespace qkv {
 namespace {
@@ -29,9 +31,10 @@ std::optional<Difference> first_difference(const std::string& place, const Tenso
   if (auto difference = first_difference(place, type_of(expected), type_of(found)))
     return difference;
   return dispatch(expected.dtype(), [&]<class T>() -> std::optional<Difference> {
+    using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
     const auto a = expected.data<T>(), b = found.data<T>();
     for (std::size_t i = 0; i < a.size(); ++i)
-      if (std::memcmp(&a[i], &b[i], sizeof(T)) != 0)
+      if (std::bit_cast<Bits>(a[i]) != std::bit_cast<Bits>(b[i]))
         return Difference{fmt::format("{}[{}]", place, i), fmt::format("{}", a[i]),
                           fmt::format("{}", b[i])};
     return std::nullopt;
