@@ -55,10 +55,9 @@ std::optional<Difference> first_difference(const std::string& place,
   return std::nullopt;
 }
 
-/// What a checkpoint holds besides tensors and metrics.
+/// What a checkpoint holds besides its step, tensors and metrics.
 std::map<std::string, std::string> texts_of(const Checkpoint& checkpoint) {
-  std::map<std::string, std::string> texts = {{"step", fmt::format("{}", checkpoint.step)},
-                                              {"config", checkpoint.config},
+  std::map<std::string, std::string> texts = {{"config", checkpoint.config},
                                               {"progress/data_hash", checkpoint.data_hash}};
   for (const auto& [name, value] : checkpoint.progress)
     texts["progress/" + name] = fmt::format("{}", value);
@@ -67,16 +66,21 @@ std::map<std::string, std::string> texts_of(const Checkpoint& checkpoint) {
   return texts;
 }
 
-std::string without_times(const MetricsEvent& event) {
-  auto json = nlohmann::ordered_json::parse(event.json);
-  json.erase("seconds");
-  json.erase("tokens_per_second");
-  return json.dump();
+/// The members of an evaluation but for its times.
+std::map<std::string, std::string> measured(const MetricsEvent& event) {
+  std::map<std::string, std::string> members;
+  const auto json = nlohmann::ordered_json::parse(event.json);
+  for (const auto& [name, value] : json.items())
+    if (name != "seconds" && name != "tokens_per_second") members[name] = value.dump();
+  return members;
 }
 
 }  // namespace
 
 std::optional<Difference> first_difference(const Checkpoint& expected, const Checkpoint& found) {
+  if (auto difference = first_difference("/step", fmt::format("{}", expected.step),
+                                         fmt::format("{}", found.step)))
+    return difference;
   if (auto difference = first_difference("/model/", expected.model, found.model)) return difference;
   if (auto difference = first_difference("/optimizer/", expected.optimizer, found.optimizer))
     return difference;
@@ -92,8 +96,8 @@ std::optional<Difference> first_difference(std::span<const MetricsEvent> expecte
                                            std::span<const MetricsEvent> found) {
   for (std::size_t i = 0; i < std::min(expected.size(), found.size()); ++i)
     if (auto difference =
-            first_difference(fmt::format("{} at step {}", expected[i].split, expected[i].step),
-                             without_times(expected[i]), without_times(found[i])))
+            first_difference(fmt::format("{} at step {}: ", expected[i].split, expected[i].step),
+                             measured(expected[i]), measured(found[i])))
       return difference;
   return first_difference("number of evaluations", fmt::format("{}", expected.size()),
                           fmt::format("{}", found.size()));
