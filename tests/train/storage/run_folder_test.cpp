@@ -27,6 +27,7 @@ TEST_CASE("the checkpoint of a run folder is the best, also where best.h5 is mis
   const TempDir dir;
   const RunFolder folder(dir.path() / "run");
   folder.create();
+  CHECK(folder.newest_step() == 0);
   CHECK(error_of<UserError>([&] { find_checkpoint(folder.path()); }) ==
         folder.path().string() + " holds no checkpoint; is it the folder of a run?");
   folder.save(of_step(1, 0), 3);
@@ -81,6 +82,7 @@ TEST_CASE("steps are ordered by their number, and later ones than the saved do n
   folder.create();
   for (const std::int64_t step : {99'999'999, 100'000'000}) folder.save(of_step(step, 0), 1);
   CHECK(folder.checkpoints() == std::vector{folder.checkpoint(100'000'000)});
+  CHECK(folder.newest_step() == 100'000'000);
   folder.save(of_step(7, 0), 1);
   CHECK(folder.checkpoints() == std::vector{folder.checkpoint(7)});
 }
