@@ -9,7 +9,7 @@ struct GradcheckOptions {
 };
 
 /// The axes' indices of an element: "[3, 17]".
-std::string place(Index element, const Shape& shape) {
+std::string index_text(Index element, const Shape& shape) {
   std::vector<Index> indices;
   for (int axis = shape.rank() - 1; axis >= 0; --axis) {
     indices.insert(indices.begin(), element % shape[axis]);
@@ -29,7 +29,7 @@ std::vector<std::string> to_row(const GradientCheck& check) {
   return {check.parameter,
           check.checked == size ? fmt::format("all {}", size)
                                 : fmt::format("{} of {}", check.checked, size),
-          fmt::format("{:.1e}", check.error), place(check.element, check.shape)};
+          fmt::format("{:.1e}", check.error), index_text(check.element, check.shape)};
 }
 
 std::string verdict(const ModelGradientCheck& result) {
@@ -37,7 +37,7 @@ std::string verdict(const ModelGradientCheck& result) {
   return fmt::format(
       "{}: the worst error is {:.1e}, tolerance {:.0e}\n{}{}:\nanalytic {:.9g}, numeric {:.9g}\n",
       result.passes() ? "every gradient agrees" : "WRONG GRADIENT", worst.error, result.tolerance,
-      worst.parameter, place(worst.element, worst.shape), worst.analytic, worst.numeric);
+      worst.parameter, index_text(worst.element, worst.shape), worst.analytic, worst.numeric);
 }
 
 Document gradcheck(const GradcheckOptions& options) {
@@ -70,8 +70,7 @@ Document gradcheck(const GradcheckOptions& options) {
 
 void add_gradcheck(CommandLine& program) {
   add_command<GradcheckOptions>(
-      program, "gradcheck",
-      "Compare a config's gradients with numeric ones, exit code 1 when one differs",
+      program, "gradcheck", "Compare a config's gradients with central differences in float64",
       [](Command& command, GradcheckOptions& options) {
         command.add_option("CONFIG", options.config, "TOML file, such as configs/bank.toml")
             .required();
