@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import tomllib
 import unittest
 
 PROJECT = pathlib.Path(__file__).parents[2]
@@ -145,6 +146,17 @@ class Demo(ScriptTest):
         self.assertTrue(suggested)
         for command in suggested:
             self.assertTrue(command.startswith(str(self.bin / "qkv ")), command)
+
+
+class MutantsTest(unittest.TestCase):
+    """What script/mutants reads; it builds and runs for minutes."""
+
+    def test_the_original_of_every_mutant_occurs_once(self):
+        for table in sorted((PROJECT / "tests/mutants").glob("*.toml")):
+            for mutant in tomllib.loads(table.read_text())["mutant"]:
+                with self.subTest(mutant["id"]):
+                    original = r"\s+".join(map(re.escape, mutant["original"].split()))
+                    self.assertEqual(len(re.findall(original, (PROJECT / mutant["file"]).read_text())), 1)
 
 
 if __name__ == "__main__":
