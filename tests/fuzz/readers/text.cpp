@@ -16,6 +16,7 @@ void qkv::fuzz::read(std::span<const std::byte> input) {
   demand(sentence.tokens == tokenized(text) && sentence.positions.size() == words(text).size());
   for (const std::int64_t position : sentence.positions)
     demand(position >= 0 && position < std::ssize(sentence.tokens));
-  for (const std::string& token : sentence.tokens) demand(token.size() <= longest_token(text));
+  const std::size_t longest = longest_token(text);
+  for (const std::string& token : sentence.tokens) demand(token.size() <= longest);
   demand(is_utf8(read_text(file_of(input))));
 }
