@@ -1,10 +1,15 @@
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <clocale>
 #include <exception>
 #include <filesystem>
 #include <new>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <system_error>
+#include <tuple>
 
 #include "cli/commands/command_line.h"
 #include "cli/commands/commands.h"
@@ -25,6 +30,20 @@ int out_of_memory() {
       "more",
       failed);
 }
+
+/// OpenBLAS, as it is loaded, tries for ever to allocate its buffers where the address space is too
+/// small for them.
+void require_address_space() {
+  constexpr rlim_t least = rlim_t{512} << 20;
+  constexpr std::string_view error =
+      "qkv: needs at least 512 MiB of address space; raise the limit (ulimit -v)\n";
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur >= least) return;
+  std::ignore = ::write(STDERR_FILENO, error.data(), error.size());
+  ::_exit(failed);
+}
+/// Called before the libraries start.
+[[gnu::used, gnu::section(".preinit_array")]] void (*const at_start)() = require_address_space;
 
 int run(int argc, char** argv) {
   qkv::commands::CommandLine program(

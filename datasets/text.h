@@ -37,8 +37,7 @@ std::vector<std::string> tokenized(std::string_view text);
 
 /// The number of bytes of the longest of a text's tokens.
 std::size_t longest_token(std::string_view text);
-/// The most bytes that a token or a label of a data file may have: each table of texts in a
-/// checkpoint is as wide as its longest text.
+/// The most bytes that a token or a label of a data file may have: what is longer is not text.
 inline constexpr std::size_t max_token_bytes = std::size_t{1} << 16;
 
 /// A text as tokens, with the position of each white-space separated word among them: its first

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -59,6 +60,9 @@ void load_vectors(const std::filesystem::path& file, std::span<const std::string
           table.shape());
   const Index width = table.shape()[1];
   auto values = table.value().values();
+  const double largest = dispatch(table.value().dtype(), []<class T>() {
+    return static_cast<double>(std::numeric_limits<T>::max());
+  });
   auto rows = rows_of(tokens);
   const auto wanted = rows.size();
   std::ifstream stream = open_file(file);
@@ -77,7 +81,7 @@ void load_vectors(const std::filesystem::path& file, std::span<const std::string
       double value = 0;
       const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
       require<UserError>(
-          error == std::errc() && end == text.data() + text.size() && std::isfinite(value),
+          error == std::errc() && end == text.data() + text.size() && std::abs(value) <= largest,
           "{}:{}: \"{}\" is not a finite number", file.string(), number, text);
       if (row) values[row.mapped() * static_cast<std::size_t>(width) + i - 1] = value;
     }

@@ -12,8 +12,8 @@ namespace qkv {
 /// is the vector of tokens[i]: lines `word value...`, with word2vec after a line `words width`.
 /// Tokens that the file does not have keep their rows, and so do "<pad>" and "<unk>"; of a word
 /// that it has twice the first vector counts. Throws UserError naming file and line when the file
-/// cannot be read, when a line has more or fewer than D values or a value that is not finite,
-/// and when the file has none of the tokens.
+/// cannot be read, when a line has more or fewer than D values or one that is not finite in the
+/// table's dtype, and when the file has none of the tokens.
 void load_vectors(const std::filesystem::path& file, std::span<const std::string> tokens,
                   Parameter& table);
 

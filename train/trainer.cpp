@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -12,6 +11,7 @@
 #include "optim/schedule.h"
 #include "train/spike_detector.h"
 #include "train/step.h"
+#include "train/storage/durable_file.h"
 #include "train/token_rate.h"
 
 namespace qkv {
@@ -28,8 +28,7 @@ class Trainer {
         options_(run.config.train),
         validates_(run.task->size(Split::valid) > 0),
         stepper_(run),
-        callback_(callback),
-        log_(folder.metrics(), std::ios::app) {}
+        callback_(callback) {}
 
   Outcome train() {
     introduce();
@@ -213,7 +212,15 @@ class Trainer {
     line["seconds"] = seconds();
     // A finished run that is resumed has no step to measure.
     if (report_.step) line["tokens_per_second"] = report_.tokens_per_second;
-    log_ << line.dump() << std::endl;
+    if (!logs_) return;
+    try {
+      append_line(folder_.metrics(), line.dump());
+    } catch (const FileError& error) {
+      logs_ = false;  // no line may follow an incomplete one
+      callback_.on_message(fmt::format(
+          "{}; training continues without it, and `qkv resume` restores it from the checkpoint",
+          error.what()));
+    }
   }
 
   Outcome stopped(int signal) {
@@ -240,7 +247,7 @@ class Trainer {
   bool validates_;  ///< has a validation split
   Stepper stepper_;
   Callback& callback_;
-  std::ofstream log_;
+  bool logs_ = true;            ///< whether metrics.jsonl could be written so far
   std::optional<Update> next_;  ///< of the next step, computed before a checkpoint was written
   SpikeDetector spikes_;
   std::int64_t left_out_ = 0;  ///< updates

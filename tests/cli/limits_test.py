@@ -94,6 +94,12 @@ class Limits(ProgramTest):
         self.limited("train", "tiny.toml", "--run", "few", "--threads", "16", limit=address_space(3, stack=1))
         self.assert_same_checkpoints("runs/tiny/last.h5", "few/last.h5")
 
+    def test_an_address_space_too_small_for_the_libraries_is_named(self):
+        self.need_address_limits()
+        limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (200 << 20, 200 << 20))
+        done = self.limited("--version", limit=limit, code=1)
+        self.assertEqual(done.stderr, "qkv: needs at least 512 MiB of address space; raise the limit (ulimit -v)\n")
+
     def test_a_limit_of_file_sizes_is_named_and_leaves_no_temporary_file(self):
         limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))
         done = self.limited("train", "tiny.toml", "--run", "new", limit=limit, code=1)

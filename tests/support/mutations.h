@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -34,7 +35,8 @@ inline void mutate(std::vector<std::byte>& bytes, std::mt19937_64& random) {
         0,       1, ~std::uint64_t{0}, std::uint64_t{1} << 63, bytes.size(), below(bytes.size()),
         random()};
     const std::uint64_t value = values[below(std::size(values))];
-    std::memcpy(bytes.data() + (position() & ~std::size_t{7}), &value, sizeof value);
+    const std::size_t at = position() & ~std::size_t{7};
+    std::memcpy(bytes.data() + at, &value, std::min(sizeof value, bytes.size() - at));
   }
 }
 

@@ -315,6 +315,23 @@ TEST_CASE("lost and torn lines of the metrics come back from the checkpoint") {
   CHECK(events_of(whole.folder) == events);
 }
 
+TEST_CASE("metrics that cannot be written are said once, stop nothing, and come back") {
+  const TempDir dir;
+  const Config config = config_of(dir, true);
+  const Whole whole(config, dir.path() / "whole");
+  const RunFolder folder(dir.path() / "run");
+  folder.create();
+  fs::create_directory(folder.metrics());
+  Run run = start_run(config);
+  Messages messages;
+  CHECK(train(run, folder, messages).test->loss == whole.outcome.test->loss);
+  const std::string first = folder.metrics().string() + ": cannot write: Is a directory";
+  CHECK(messages.contain(first));
+  CHECK(messages.all.find(first) == messages.all.rfind(first));
+  fs::remove(folder.metrics());
+  whole.check_equal(folder, continued(config, folder));
+}
+
 TEST_CASE("a run that ended before its first checkpoint leaves no metrics to the next") {
   const TempDir dir;
   const Config config = config_of(dir, true);

@@ -22,7 +22,10 @@ namespace qkv {
 ///     /model/...           a dataset for each parameter, its path with '/' for '.'; with train.ema
 ///                          the averages
 ///     /optimizer/...       likewise; with train.ema also live/..., the parameters that are trained
-///     /vocabulary/<name>   texts of fixed length, padded with zero bytes
+///     /vocabulary/<name>   texts of fixed length, padded with zero bytes; where padding would
+///                          take more than 1 MiB and 8 times their bytes, a group of `data`, the
+///                          texts one after the other, and int64 `offsets`, where each begins and
+///                          the last one ends
 ///     /progress/<name>     float64 scalars, and the texts `metrics` and `data_hash`
 struct Checkpoint {
   std::int64_t step = 0;

@@ -157,9 +157,9 @@ void Temporary::fail(std::string_view action, std::size_t needed) {
   throw_failure(target_, action, error, hint);
 }
 
-/// Writes to a device or a pipe.
-void write_through(const fs::path& path, std::string_view text) {
-  Descriptor file(::open(path.c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC));
+/// Writes to a file that is opened with additional `flags`.
+void write_to(const fs::path& path, int flags, std::string_view text) {
+  Descriptor file(::open(path.c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC | flags, 0666));
   if (file.get() < 0 || !write_all(file.get(), std::as_bytes(std::span(text))) || !file.close())
     throw_failure(path, "write", errno);
 }
@@ -188,6 +188,10 @@ void write_durably(const fs::path& path, std::string_view text) {
   write_durably(path, std::as_bytes(std::span(text)));
 }
 
+void append_line(const fs::path& path, std::string_view line) {
+  write_to(path, O_CREAT | O_APPEND, std::string(line) + "\n");
+}
+
 void link_durably(const fs::path& existing, const fs::path& name) {
   Temporary temporary(name);
   if (temporary.link(existing)) return temporary.publish();
@@ -197,7 +201,7 @@ void link_durably(const fs::path& existing, const fs::path& name) {
 void write_result(const fs::path& path, std::string_view text, const ResultKind& kind) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
-  if (fs::exists(status) && !fs::is_regular_file(status)) return write_through(path, text);
+  if (fs::exists(status) && !fs::is_regular_file(status)) return write_to(path, 0, text);
   if (fs::exists(status)) {
     const auto bytes = InputFile(path).read(0, 4096);
     const std::string_view beginning(reinterpret_cast<const char*>(bytes.data()), bytes.size());

@@ -18,6 +18,10 @@ namespace qkv {
 void write_durably(const std::filesystem::path& path, std::span<const std::byte> bytes);
 void write_durably(const std::filesystem::path& path, std::string_view text);
 
+/// Adds a line to the end of a file, which is created where there is none. Throws FileError naming
+/// the path and the failure; a part of the line may then be there.
+void append_line(const std::filesystem::path& path, std::string_view line);
+
 /// Makes `name` another name of the file `existing`, with the same promise. Where the file system
 /// has no hard links, `name` becomes a copy.
 void link_durably(const std::filesystem::path& existing, const std::filesystem::path& name);

@@ -99,15 +99,24 @@ void write_dataset(const Handle& group, const std::string& name, hid_t stored, h
           dataset.id());
 }
 
-void write_texts_as(const Handle& group, const std::string& name, const Shape& shape,
-                    std::span<const std::string> texts) {
-  std::size_t size = 1;  // HDF5 has no type of size 0
-  for (std::size_t i = 0; i < texts.size(); ++i) {
+void require_no_zero_bytes(const Handle& group, const std::string& name,
+                           std::span<const std::string> texts) {
+  for (std::size_t i = 0; i < texts.size(); ++i)
     require<Hdf5Error>(texts[i].find('\0') == std::string::npos,
                        "{}: text {} contains a zero byte, which cannot be stored",
                        path_of(group.id(), name), i);
-    size = std::max(size, texts[i].size());
-  }
+}
+
+/// The bytes that each text takes in a table.
+std::size_t cell_size(std::span<const std::string> texts) {
+  std::size_t size = 1;  // HDF5 has no type of size 0
+  for (const std::string& text : texts) size = std::max(size, text.size());
+  return size;
+}
+
+void write_padded(const Handle& group, const std::string& name, const Shape& shape,
+                  std::span<const std::string> texts) {
+  const std::size_t size = cell_size(texts);
   std::string cells(size * texts.size(), '\0');
   for (std::size_t i = 0; i < texts.size(); ++i) texts[i].copy(cells.data() + i * size, size);
   const Handle type = text_type(size);
@@ -159,7 +168,7 @@ Dataset open_dataset(const Handle& group, const std::string& name) {
   return {std::move(object), std::move(type), shape};
 }
 
-std::vector<std::string> read_texts(const Handle& group, const std::string& name, int rank) {
+std::vector<std::string> read_padded(const Handle& group, const std::string& name, int rank) {
   const auto [dataset, type, shape] = open_dataset(group, name);
   const std::size_t size = H5Tget_size(type.id());
   require<Hdf5Error>(H5Tequal(type.id(), text_type(size).id()) > 0 && shape.rank() == rank,
@@ -290,11 +299,28 @@ void Group::write_tensor(const std::string& name, const Tensor& tensor) {
 }
 
 void Group::write_text(const std::string& name, const std::string& text) {
-  write_texts_as(group_, name, {}, std::span(&text, 1));
+  require_no_zero_bytes(group_, name, std::span(&text, 1));
+  write_padded(group_, name, {}, std::span(&text, 1));
 }
 
 void Group::write_texts(const std::string& name, std::span<const std::string> texts) {
-  write_texts_as(group_, name, {std::ssize(texts)}, texts);
+  constexpr std::size_t small_table = 1 << 20, most_padding = 8;
+  require_no_zero_bytes(group_, name, texts);
+  std::string data;
+  std::vector<std::int64_t> offsets = {0};
+  for (const std::string& text : texts) {
+    data += text;
+    offsets.push_back(std::ssize(data));
+  }
+  if (cell_size(texts) * texts.size() <= std::max(small_table, most_padding * data.size()))
+    return write_padded(group_, name, {std::ssize(texts)}, texts);
+  Group table = make_group(name);
+  table.write_text("data", data);
+  table.write_integers("offsets", offsets);
+}
+
+void Group::write_integers(const std::string& name, std::span<const std::int64_t> values) {
+  write_dataset(group_, name, H5T_STD_I64LE, H5T_NATIVE_INT64, {std::ssize(values)}, values.data());
 }
 
 std::vector<std::string> Group::names() const {
@@ -364,11 +390,34 @@ Tensor Group::tensor(const std::string& name) const {
 }
 
 std::string Group::text(const std::string& name) const {
-  return read_texts(group_, name, 0)[0];
+  return read_padded(group_, name, 0)[0];
 }
 
 std::vector<std::string> Group::texts(const std::string& name) const {
-  return read_texts(group_, name, 1);
+  if (!holds_group(name)) return read_padded(group_, name, 1);
+  const Group table = group(name);
+  const std::string data = table.text("data");
+  const std::vector<std::int64_t> offsets = table.integers("offsets");
+  require<Hdf5Error>(!offsets.empty() && offsets.front() == 0 &&
+                         offsets.back() == std::ssize(data) && std::ranges::is_sorted(offsets),
+                     "{}: offsets must ascend from 0 to the {} bytes of data",
+                     path_of(group_.id(), name), data.size());
+  std::vector<std::string> texts;
+  for (std::size_t i = 1; i < offsets.size(); ++i)
+    texts.push_back(data.substr(static_cast<std::size_t>(offsets[i - 1]),
+                                static_cast<std::size_t>(offsets[i] - offsets[i - 1])));
+  return texts;
+}
+
+std::vector<std::int64_t> Group::integers(const std::string& name) const {
+  const auto [dataset, type, shape] = open_dataset(group_, name);
+  require<Hdf5Error>(H5Tequal(type.id(), H5T_STD_I64LE) > 0 && shape.rank() == 1,
+                     "{}: must be int64 of rank 1", path_of(group_.id(), name));
+  std::vector<std::int64_t> values(static_cast<std::size_t>(shape.size()));
+  if (!values.empty())
+    checked(H5Dread(dataset.id(), H5T_NATIVE_INT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()),
+            "read", group_.id(), name);
+  return values;
 }
 
 std::optional<std::uint64_t> stated_length(std::span<const std::byte> bytes) {

@@ -58,7 +58,11 @@ class Group {
   void write_tensor(const std::string& name, const Tensor& tensor);
   /// Texts become fixed-length UTF-8 padded with zero bytes and must not contain any.
   void write_text(const std::string& name, const std::string& text);
+  /// Where padding would take more than 1 MiB and 8 times the texts' bytes, they become a group of
+  /// `data`, the texts one after the other, and int64 `offsets`, where each begins and the last one
+  /// ends.
   void write_texts(const std::string& name, std::span<const std::string> texts);
+  void write_integers(const std::string& name, std::span<const std::int64_t> values);
 
   /// The names of all children in ascending order.
   std::vector<std::string> names() const;
@@ -72,6 +76,7 @@ class Group {
   Tensor tensor(const std::string& name) const;
   std::string text(const std::string& name) const;
   std::vector<std::string> texts(const std::string& name) const;
+  std::vector<std::int64_t> integers(const std::string& name) const;
 
  private:
   Handle group_;

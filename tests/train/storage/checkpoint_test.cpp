@@ -67,6 +67,22 @@ std::string sealed(Fill fill) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
+/// A sealed checkpoint without tensors whose tokens are stored by their offsets.
+std::string with_tokens(const std::string& data, const std::vector<std::int64_t>& offsets) {
+  return sealed([&](hdf5::Group root) {
+    root.write_attribute("format", "qkv-checkpoint");
+    root.write_attribute("version", 1);
+    root.write_attribute("qkv_version", QKV_VERSION);
+    root.write_attribute("step", 1);
+    root.write_attribute("config", "");
+    for (const char* name : {"model", "optimizer"}) root.make_group(name);
+    root.make_group("progress").write_text("metrics", "");
+    hdf5::Group tokens = root.make_group("vocabulary").make_group("tokens");
+    tokens.write_text("data", data);
+    tokens.write_integers("offsets", offsets);
+  });
+}
+
 }  // namespace
 
 TEST_CASE("a checkpoint is read as it was written, bit for bit") {
@@ -115,6 +131,31 @@ TEST_CASE("a config of any length is read as it was written, up to 65496 bytes a
     const auto bytes = read_file(file, 1 << 24);
     CHECK(hdf5::File(unseal(bytes)).root().holds_attribute("config") == (length <= 65496));
   }
+}
+
+TEST_CASE("a long token costs its own bytes, not those of the vocabulary") {
+  const TempDir dir;
+  const fs::path file = dir.path() / "c.h5";
+  Checkpoint written = sample();
+  std::vector<std::string>& tokens = written.vocabulary["tokens"];
+  for (int i = 0; i < 20000; ++i) tokens.push_back(fmt::format("token{}", i));
+  tokens.emplace_back("");
+  tokens.push_back(std::string(65536, 'x'));
+  tokens.emplace_back("last");
+  write_checkpoint(file, written);
+  CHECK(read_checkpoint(file).vocabulary == written.vocabulary);
+  CHECK(fs::file_size(file) < 1 << 20);  // 1.3 GB as a padded table
+}
+
+TEST_CASE("offsets of tokens that do not ascend from 0 to the end of their data are refused") {
+  const TempDir dir;
+  using Offsets = std::vector<std::int64_t>;
+  for (const Offsets& offsets : {Offsets{}, {0, 3}, {1, 4}, {0, 3, 2, 4}, {0, -1, 4}, {0, 5, 4}}) {
+    CAPTURE(offsets.size());
+    CHECK(error_of_bytes(dir, with_tokens("abcd", offsets)) ==
+          "/vocabulary/tokens: offsets must ascend from 0 to the 4 bytes of data");
+  }
+  CHECK(error_of_bytes(dir, with_tokens("abcd", {0, 0, 3, 4})) == "no error");
 }
 
 TEST_CASE("a step outside of [0, 2^53] is refused") {
@@ -219,7 +260,12 @@ TEST_CASE("a damaged checkpoint is distinguished from another kind of file") {
 TEST_CASE("wrong metadata behind a right seal are refused or mean the same, and never crash") {
   const TempDir dir;
   const fs::path file = dir.path() / "c.h5";
-  write_checkpoint(file, sample());
+  SUBCASE("a sample") {
+    write_checkpoint(file, sample());
+  }
+  SUBCASE("tokens by their offsets") {
+    dir.write("c.h5", with_tokens("<pad><unk>bank", {0, 5, 10, 14}));
+  }
   Mutations mutations(file);
   int refused = 0;
   for (int i = 0; i < Mutations::count(); ++i) {

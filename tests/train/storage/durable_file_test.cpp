@@ -117,6 +117,19 @@ TEST_CASE("a write that fails half way leaves the old file and nothing beside it
   CHECK(files_in(dir.path()) == 1);
 }
 
+TEST_CASE("lines are added to a file, and what keeps one out is named") {
+  const TempDir dir;
+  const fs::path file = dir.path() / "f";
+  append_line(file, "a");
+  append_line(file, "b");
+  CHECK(text_of(file) == "a\nb\n");
+  CHECK(error_of<FileError>([&] { append_line(dir.path(), "c"); }) ==
+        dir.path().string() + ": cannot write: Is a directory");
+  const FileSizeLimit limit(6);
+  CHECK(error_of<FileError>([&] { append_line(file, "long"); }) ==
+        file.string() + ": cannot write: File too large");
+}
+
 TEST_CASE("a write to a missing folder is an error that names it") {
   const TempDir dir;
   const fs::path file = dir.path() / "none" / "f";

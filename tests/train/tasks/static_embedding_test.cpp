@@ -140,6 +140,7 @@ TEST_CASE("an invalid file of vectors is refused and names the line") {
         "v.txt:2: must be a word and model.width = 3 values, got 5 values");
   CHECK(vector_error("cat 1 x 3\n") == "v.txt:1: \"x\" is not a finite number");
   CHECK(vector_error("cat 1 inf 3\n") == "v.txt:1: \"inf\" is not a finite number");
+  CHECK(vector_error("cat 1 -3.5e38 3\n") == "v.txt:1: \"-3.5e38\" is not a finite number");
   CHECK(vector_error("bird 1 2 3\n") == "v.txt: has none of the 6 words of the training data");
 }
 
