@@ -44,6 +44,10 @@ double Progress::seconds_left(std::int64_t step) const {
   return seconds() / static_cast<double>(step - first_step_) * static_cast<double>(steps_ - step);
 }
 
+void Progress::on_reading(std::string_view what, double fraction) {
+  if (due()) draw(fraction, fmt::format(" {} {:.0f} %", what, 100 * fraction));
+}
+
 void Progress::on_start(std::int64_t step, std::int64_t steps) {
   first_step_ = step;
   steps_ = steps;
@@ -59,9 +63,12 @@ void Progress::on_step(const StepReport& report) {
   if (report.step == first_step_ + steps_before_estimate && report.step < steps_)
     on_message(fmt::format("about {} for {} steps", duration(seconds() + seconds_left(report.step)),
                            steps_ - first_step_));
-  const bool due =
-      Clock::now() - last_drawn_ > std::chrono::milliseconds(100) || report.step == steps_;
-  if (terminal_ && due) draw(report);
+  if (!due() && !(terminal_ && report.step == steps_)) return;
+  std::string text = fmt::format(" {}/{}  loss {:.4f}", report.step, steps_, report.loss);
+  if (!report.headline.empty()) text += "  " + report.headline;
+  text += fmt::format("  {:.0f} tokens/s  {} left", report.tokens_per_second,
+                      duration(seconds_left(report.step)));
+  draw(static_cast<double>(report.step) / static_cast<double>(steps_), text);
 }
 
 void Progress::on_evaluation(const StepReport& report, double train_loss,
@@ -69,16 +76,16 @@ void Progress::on_evaluation(const StepReport& report, double train_loss,
   on_message(evaluation_line(report, steps_, train_loss, valid));
 }
 
-void Progress::draw(const StepReport& report) {
+/// Whether a terminal is to be drawn on again.
+bool Progress::due() {
+  return terminal_ && Clock::now() - last_drawn_ > std::chrono::milliseconds(100);
+}
+
+void Progress::draw(double fraction, const std::string& text) {
   last_drawn_ = Clock::now();
-  std::string text = fmt::format(" {}/{}  loss {:.4f}", report.step, steps_, report.loss);
-  if (!report.headline.empty()) text += "  " + report.headline;
-  text += fmt::format("  {:.0f} tokens/s  {} left", report.tokens_per_second,
-                      duration(seconds_left(report.step)));
   const int width =
       std::clamp(terminal_width(STDERR_FILENO) - static_cast<int>(text.size()) - 3, 0, 40);
-  const auto done =
-      static_cast<int>(static_cast<double>(report.step) / static_cast<double>(steps_) * width);
+  const auto done = static_cast<int>(fraction * width);
   std::string bar;
   for (int i = 0; i < width; ++i) bar += i < done ? "━" : "─";
   draw_on_terminal("\r\033[K" + bar + printable(text));

@@ -17,6 +17,7 @@ class Progress : public Callback {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
+  void on_reading(std::string_view what, double fraction) override;
   void on_start(std::int64_t step, std::int64_t steps) override;
   void on_message(const std::string& line) override;
   /// Redraws the bar a few times a second, and once estimates how long the run will take.
@@ -30,7 +31,8 @@ class Progress : public Callback {
 
   double seconds() const;
   double seconds_left(std::int64_t step) const;
-  void draw(const StepReport& report);
+  bool due();
+  void draw(double fraction, const std::string& text);
   void erase();
 
   StopSignal& stop_;

@@ -2,25 +2,26 @@
 
 #include <algorithm>
 
+#include "datasets/text.h"
+
 namespace qkv {
 
-SentenceExample parse_labelled(const TsvRow& row) {
+SentenceExample parse_labelled(const TsvRow& row, const Cutting& cutting) {
   row.require_labelled_text();
   const std::size_t last = row.fields.size() - 1;
   row.demand(last == 0 || !row.fields[0].empty(), "the label is empty");
   row.demand(last == 0 || row.fields[0].size() <= max_token_bytes,
              "a label must have at most {} bytes, got {}", max_token_bytes, row.fields[0].size());
-  const TokenizedWords sentence = row.sentence(last);
+  const CutSentence sentence = row.sentence(last, cutting);
   return {.label = last > 0 ? row.fields[0] : "",
-          .words = sentence.tokens,
-          .index = last == 2 ? row.position(1, sentence) : -1,
-          .place = row.place};
+          .pieces = sentence.pieces,
+          .index = last == 2 ? row.position(1, sentence) : -1};
 }
 
-SentenceExample parse_coreference(const TsvRow& row) {
+SentenceExample parse_coreference(const TsvRow& row, const Cutting& cutting) {
   row.require_labelled_text();
-  const TokenizedWords sentence = row.sentence(row.fields.size() - 1);
-  SentenceExample example{.words = sentence.tokens, .place = row.place};
+  const CutSentence sentence = row.sentence(row.fields.size() - 1, cutting);
+  SentenceExample example{.pieces = sentence.pieces};
   if (row.fields.size() < 3) return example;
   example.index = row.position(1, sentence);
   example.antecedent = row.position(0, sentence);
@@ -29,23 +30,18 @@ SentenceExample parse_coreference(const TsvRow& row) {
   return example;
 }
 
-SentencePair parse_translation(const TsvRow& row) {
-  SentencePair pair{tokenized(row.fields[0]), {}, row.place};
+SentencePair parse_translation(const TsvRow& row, const Cutting& cutting) {
+  SentencePair pair{cut_sentence(row.fields[0], cutting).pieces, {}};
   row.demand(!pair.source.empty(), "the source is empty");
   if (row.fields.size() == 1) return pair;
-  pair.target = tokenized(row.fields[1]);
+  pair.target = cut_sentence(row.fields[1], cutting).pieces;
   row.demand(!pair.target.empty(), "the target is empty");
   return pair;
 }
 
-SentenceExample cropped(const SentenceExample& example, Index max_words) {
-  const Index count = std::ssize(example.words);
-  if (count <= max_words) return example;
-  const Index begin = std::clamp(example.index - max_words / 2, Index{0}, count - max_words);
-  SentenceExample result = example;
-  result.words.assign(example.words.begin() + begin, example.words.begin() + begin + max_words);
-  result.index -= begin;
-  return result;
+Index crop_begin(Index length, Index index, Index longest) {
+  if (length <= longest || index < 0) return 0;
+  return std::clamp(index - longest / 2, Index{0}, length - longest);
 }
 
 }  // namespace qkv

@@ -1,19 +1,52 @@
 #include "datasets/text.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
 
 namespace qkv {
 namespace {
 
 constexpr std::string_view white = " \t\r\n\v\f";
-constexpr std::string_view marks = ".,;:!?()[]\"";
 
-struct Character {
-  std::size_t length = 0;  ///< in bytes; 0 when malformed
-  char32_t code = 0;
-};
+constexpr std::array<bool, 256> members(std::string_view characters) {
+  std::array<bool, 256> table = {};
+  for (const char c : characters) table[static_cast<unsigned char>(c)] = true;
+  return table;
+}
+constexpr auto is_in_white = members(white), is_in_marks = members(".,;:!?()[]\"");
 
-Character decoded(std::string_view text) {
+bool is_valid(CodePoint c) {
+  const bool overlong = (c.length == 3 && c.code < 0x800) || (c.length == 4 && c.code < 0x10000);
+  const bool surrogate = c.code >= 0xD800 && c.code <= 0xDFFF;
+  return c.length > 0 && !overlong && !surrogate && c.code <= 0x10FFFF;
+}
+
+/// The number of ASCII bytes that a text begins with, to the multiple of 8 below.
+std::size_t ascii_prefix(std::string_view text) {
+  std::size_t length = 0;
+  for (; length + 8 <= text.size(); length += 8) {
+    std::uint64_t eight;
+    std::memcpy(&eight, text.data() + length, 8);
+    if (eight & 0x8080808080808080u) break;
+  }
+  return length;
+}
+
+}  // namespace
+
+bool is_utf8(std::string_view text) {
+  for (;;) {
+    text.remove_prefix(ascii_prefix(text));
+    if (text.empty()) return true;
+    const CodePoint c = first_code_point(text);
+    if (!is_valid(c)) return false;
+    text.remove_prefix(c.length);
+  }
+}
+
+CodePoint first_code_point(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   if (byte(0) < 0x80) return {1, byte(0)};
   const std::size_t length = byte(0) < 0xC2   ? 0
@@ -30,25 +63,17 @@ Character decoded(std::string_view text) {
   return {length, code};
 }
 
-bool is_valid(Character c) {
-  const bool overlong = (c.length == 3 && c.code < 0x800) || (c.length == 4 && c.code < 0x10000);
-  const bool surrogate = c.code >= 0xD800 && c.code <= 0xDFFF;
-  return c.length > 0 && !overlong && !surrogate && c.code <= 0x10FFFF;
-}
-
-}  // namespace
-
-bool is_utf8(std::string_view text) {
-  while (!text.empty()) {
-    const Character c = decoded(text);
-    if (!is_valid(c)) return false;
-    text.remove_prefix(c.length);
-  }
-  return true;
+std::string utf8(char32_t code) {
+  const auto byte = [](char32_t value) { return static_cast<char>(value); };
+  const auto tail = [&](int shift) { return byte(0x80 | (code >> shift & 0x3F)); };
+  if (code < 0x80) return {byte(code)};
+  if (code < 0x800) return {byte(0xC0 | code >> 6), tail(0)};
+  if (code < 0x10000) return {byte(0xE0 | code >> 12), tail(6), tail(0)};
+  return {byte(0xF0 | code >> 18), tail(12), tail(6), tail(0)};
 }
 
 std::string_view first_character(std::string_view text) {
-  return text.substr(0, std::max<std::size_t>(decoded(text).length, 1));
+  return text.substr(0, std::max<std::size_t>(first_code_point(text).length, 1));
 }
 
 std::vector<std::string> characters(std::string_view text) {
@@ -75,39 +100,21 @@ std::vector<std::string> words(std::string_view text) {
   }
 }
 
-TokenizedWords tokenized_words(std::string_view text) {
-  TokenizedWords result;
-  for (const std::string& word : words(text)) {
-    const auto tokens = tokenized(word);
-    const auto named = std::ranges::find_if(tokens, [](const std::string& token) {
-      return token.size() > 1 || marks.find(token[0]) == marks.npos;
-    });
-    const auto offset = named == tokens.end() ? 0 : named - tokens.begin();
-    result.positions.push_back(std::ssize(result.tokens) + offset);
-    result.tokens.insert(result.tokens.end(), tokens.begin(), tokens.end());
-  }
-  return result;
+bool is_white(char c) {
+  return is_in_white[static_cast<unsigned char>(c)];
+}
+
+bool is_mark(char c) {
+  return is_in_marks[static_cast<unsigned char>(c)];
 }
 
 std::size_t longest_token(std::string_view text) {
   std::size_t longest = 0, length = 0;
   for (const char c : text) {
-    const bool ends = white.find(c) != white.npos || marks.find(c) != marks.npos;
-    length = ends ? 0 : length + 1;
+    length = is_white(c) || is_mark(c) ? 0 : length + 1;
     longest = std::max(longest, length);
   }
   return longest;
-}
-
-std::vector<std::string> tokenized(std::string_view text) {
-  std::string spaced;
-  for (const char c : lower(text)) {
-    const bool mark = marks.find(c) != marks.npos;
-    if (mark) spaced += ' ';
-    spaced += c;
-    if (mark) spaced += ' ';
-  }
-  return words(spaced);
 }
 
 }  // namespace qkv

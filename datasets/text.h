@@ -11,6 +11,15 @@ namespace qkv {
 /// U+10FFFF).
 bool is_utf8(std::string_view text);
 
+/// A code point and its length in bytes; of a malformed one the length 0.
+struct CodePoint {
+  std::size_t length = 0;
+  char32_t code = 0;
+};
+/// The first code point of a UTF-8 text that is not empty.
+CodePoint first_code_point(std::string_view text);
+/// The code point as UTF-8.
+std::string utf8(char32_t code);
 /// The first code point of a UTF-8 text that is not empty; a byte where it is malformed.
 std::string_view first_character(std::string_view text);
 /// Calls `f` for each code point of a UTF-8 text.
@@ -31,21 +40,13 @@ std::string lower(std::string_view text);
 /// `text` split at white space; data files count these words.
 std::vector<std::string> words(std::string_view text);
 
-/// The tokens of a text, in data files as in user input: lower case, punctuation marks as separate
-/// tokens. Apostrophes and hyphens stay inside their words.
-std::vector<std::string> tokenized(std::string_view text);
-
 /// The number of bytes of the longest of a text's tokens.
 std::size_t longest_token(std::string_view text);
 /// The most bytes that a token or a label of a data file may have: what is longer is not text.
 inline constexpr std::size_t max_token_bytes = std::size_t{1} << 16;
 
-/// A text as tokens, with the position of each white-space separated word among them: its first
-/// token that is no punctuation mark.
-struct TokenizedWords {
-  std::vector<std::string> tokens;
-  std::vector<std::int64_t> positions;
-};
-TokenizedWords tokenized_words(std::string_view text);
+bool is_white(char c);
+/// Whether a byte is a punctuation mark, which is a token of its own.
+bool is_mark(char c);
 
 }  // namespace qkv

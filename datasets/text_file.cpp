@@ -9,34 +9,54 @@
 namespace qkv {
 namespace {
 
-constexpr std::uintmax_t max_bytes = std::uintmax_t{1} << 30;
 constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
 
-std::ifstream opened(const std::filesystem::path& path) {
-  std::ifstream file = open_file(path);
+/// The size of a file; 0 of a pipe.
+std::uintmax_t size_of(const std::filesystem::path& path) {
   std::error_code error;
   const std::uintmax_t size = std::filesystem::file_size(path, error);
-  require<UserError>(error || size <= max_bytes, "{}: holds {} bytes; at most {} can be read",
-                     path.string(), size, max_bytes);
-  return file;
+  if (error) return 0;
+  require<UserError>(size <= max_file_bytes, "{}: holds {} bytes; at most {} can be read",
+                     path.string(), size, max_file_bytes);
+  return size;
 }
 
 }  // namespace
 
-std::vector<std::string> read_lines(const std::filesystem::path& path) {
-  std::ifstream file = opened(path);
-  std::vector<std::string> lines;
+void require_text(std::string_view line, const std::filesystem::path& file, std::size_t number) {
+  require<UserError>(is_utf8(line), "{}:{}: is not valid UTF-8; save the file as UTF-8",
+                     file.string(), number);
+  require<UserError>(line.find('\0') == line.npos, "{}:{}: contains a zero byte; is this text?",
+                     file.string(), number);
+}
+
+void for_each_line(const std::filesystem::path& path, ReadCallback& callback,
+                   const std::function<void(std::size_t number, std::string& line)>& use) {
+  constexpr std::uintmax_t report_every = 1 << 18;
+  std::ifstream file = open_file(path);
+  const std::uintmax_t size = size_of(path);
+  std::uintmax_t bytes = 0, reported = 0;
+  std::size_t number = 0;
+  const std::string what = "reading " + path.string();
   for (std::string line; std::getline(file, line);) {
-    if (lines.empty() && line.starts_with(byte_order_mark)) line.erase(0, byte_order_mark.size());
+    bytes += line.size() + 1;
+    if (number == 0 && line.starts_with(byte_order_mark)) line.erase(0, byte_order_mark.size());
     if (line.ends_with('\r')) line.pop_back();
-    require<UserError>(is_utf8(line), "{}:{}: is not valid UTF-8; save the file as UTF-8",
-                       path.string(), lines.size() + 1);
-    require<UserError>(line.find('\0') == line.npos, "{}:{}: contains a zero byte; is this text?",
-                       path.string(), lines.size() + 1);
-    lines.push_back(std::move(line));
+    require_text(line, path, ++number);
+    use(number, line);
+    if (bytes < reported + report_every) continue;
+    reported = bytes;
+    if (size > 0) callback.on_reading(what, static_cast<double>(bytes) / static_cast<double>(size));
   }
   require<FileError>(!file.bad(), "{}: cannot be read to its end", path.string());
-  require<UserError>(!lines.empty(), "{}: is empty", path.string());
+  require<UserError>(number > 0, "{}: is empty", path.string());
+}
+
+std::vector<std::string> read_lines(const std::filesystem::path& path) {
+  ReadCallback silent;
+  std::vector<std::string> lines;
+  for_each_line(path, silent,
+                [&](std::size_t, std::string& line) { lines.push_back(std::move(line)); });
   return lines;
 }
 
@@ -54,12 +74,6 @@ void require_short_tokens(std::string_view line, std::string_view place) {
   require<UserError>(longest <= max_token_bytes,
                      "{}: a word must have at most {} bytes, got {}; is this text?", place,
                      max_token_bytes, longest);
-}
-
-std::string read_text(const std::filesystem::path& path) {
-  std::string text;
-  for (const std::string& line : read_lines(path)) text += line + '\n';
-  return text;
 }
 
 }  // namespace qkv

@@ -3,17 +3,19 @@
 #include <fmt/core.h>
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/error.h"
 #include "core/shape.h"
-#include "datasets/text.h"
+#include "datasets/read_callback.h"
+#include "datasets/tokenizer.h"
 
 namespace qkv {
 
-/// A line of a tab-separated file.
+/// A line of a tab-separated file, or a record of a CSV file.
 struct TsvRow {
   std::string place;  ///< "train.tsv:3", for errors; may be empty
   std::vector<std::string> fields;
@@ -27,20 +29,29 @@ struct TsvRow {
   /// Throws UserError when there are more than the columns of `label<TAB>index<TAB>sentence`.
   void require_labelled_text() const;
   /// Field `i`, which counts a sentence's words between white space from 0, as a position among its
-  /// tokens. Throws UserError.
-  Index position(std::size_t i, const TokenizedWords& sentence) const;
-  /// Field `i` as tokens. Throws UserError when there are none.
-  TokenizedWords sentence(std::size_t i) const;
+  /// pieces. Throws UserError.
+  Index position(std::size_t i, const CutSentence& sentence) const;
+  /// Field `i` as pieces. Throws UserError when there are none.
+  CutSentence sentence(std::size_t i, const Cutting& cutting) const;
 };
 
 /// The fields of a line.
 TsvRow tsv_row(std::string_view line);
 
-/// The lines of a file that are not blank. Throws UserError as `read_filled_lines` does.
-std::vector<TsvRow> read_rows(const std::filesystem::path& path);
+using UseRow = std::function<void(TsvRow& row)>;
 
-/// The same for lines of the form `form`, such as "label<TAB>text". Throws UserError naming file
-/// and line when a line has more or fewer fields, or the first one is a header.
+/// Calls `use` for the rows of a file: the lines that are not blank, split at tabs, or of a file
+/// "*.csv" the records with commas and quotes (RFC 4180), where a line end inside quotes counts as
+/// a space. A first row that names columns, such as "label<TAB>text", is skipped with a message.
+/// Throws UserError as `for_each_line` does, when all lines are blank, and naming the line where
+/// quotes are misplaced.
+void for_each_row(const std::filesystem::path& path, ReadCallback& callback, const UseRow& use);
+/// The same for rows of the form `form`, such as "label<TAB>text". Throws UserError naming file and
+/// line when a row has more or fewer fields.
+void for_each_row(const std::filesystem::path& path, std::string_view form, ReadCallback& callback,
+                  const UseRow& use);
+
+/// All rows.
 std::vector<TsvRow> read_tsv(const std::filesystem::path& path, std::string_view form);
 
 }  // namespace qkv

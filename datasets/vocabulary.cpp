@@ -11,13 +11,6 @@ const std::vector<std::string> reserved = {"<pad>", "<unk>"};
 
 }  // namespace
 
-Vocabulary Vocabulary::build(std::span<const std::vector<std::string>> sentences, Index min_count) {
-  Counts counts;
-  for (const auto& sentence : sentences)
-    for (const std::string& token : sentence) ++counts[token];
-  return build(std::move(counts), min_count);
-}
-
 Vocabulary Vocabulary::build(Counts counts, Index min_count) {
   for (const std::string& token : reserved) counts.erase(token);
   std::erase_if(counts, [&](const auto& entry) { return entry.second < min_count; });
@@ -38,16 +31,9 @@ Vocabulary::Vocabulary(std::vector<std::string> tokens) : tokens_(std::move(toke
   }
 }
 
-std::int32_t Vocabulary::id(const std::string& token) const {
+std::int32_t Vocabulary::id(std::string_view token) const {
   const auto found = ids_.find(token);
   return found == ids_.end() ? unknown : found->second;
-}
-
-std::vector<std::int32_t> Vocabulary::ids(std::span<const std::string> tokens) const {
-  std::vector<std::int32_t> ids;
-  ids.reserve(tokens.size());
-  for (const std::string& token : tokens) ids.push_back(id(token));
-  return ids;
 }
 
 }  // namespace qkv

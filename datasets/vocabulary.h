@@ -3,14 +3,22 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "core/shape.h"
 
 namespace qkv {
+
+/// Lets a table of strings be asked for a string_view.
+struct StringHash {
+  using is_transparent = void;
+  std::size_t operator()(std::string_view text) const noexcept {
+    return std::hash<std::string_view>()(text);
+  }
+};
 
 /// Tokens and their ids. Id 0 is padding, id 1 the unknown token, which replaces all that are not
 /// listed.
@@ -24,16 +32,13 @@ class Vocabulary {
   /// Assigns ids to the tokens that occur at least `min_count` times, the most frequent first and
   /// equally frequent ones in byte order.
   static Vocabulary build(Counts counts, Index min_count);
-  static Vocabulary build(std::span<const std::vector<std::string>> sentences, Index min_count);
 
   /// Takes a list as `tokens` gives it. Throws FileError when it does not begin with "<pad>",
   /// "<unk>" or names a token twice.
   explicit Vocabulary(std::vector<std::string> tokens);
 
   /// `unknown` when the token is not listed.
-  std::int32_t id(const std::string& token) const;
-  /// The id of each token.
-  std::vector<std::int32_t> ids(std::span<const std::string> tokens) const;
+  std::int32_t id(std::string_view token) const;
   const std::string& token(std::int32_t id) const {
     return tokens_.at(static_cast<std::size_t>(id));
   }
@@ -43,7 +48,7 @@ class Vocabulary {
 
  private:
   std::vector<std::string> tokens_;
-  std::unordered_map<std::string, std::int32_t> ids_;
+  std::unordered_map<std::string, std::int32_t, StringHash, std::equal_to<>> ids_;
 };
 
 }  // namespace qkv

@@ -11,14 +11,15 @@ LabelledText labelled_text(const LoadedModel& model, const std::string& line) {
 std::vector<LabelledText> read_labelled_texts(const LoadedModel& model,
                                               const std::filesystem::path& file) {
   std::vector<LabelledText> texts;
-  for (TsvRow& row : read_rows(file)) {
+  ReadCallback silent;
+  model.task->for_each_line(file, silent, [&](TsvRow& row) {
     const std::string place = std::exchange(row.place, "");
     try {
       texts.push_back(model.task->read_line(row));
     } catch (const UserError& error) {
       throw UserError(fmt::format("{}: {}", place, error.what()));
     }
-  }
+  });
   return texts;
 }
 

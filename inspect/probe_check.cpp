@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "datasets/text.h"
 #include "inspect/attention_flow.h"
 #include "inspect/intervention.h"
 #include "inspect/word_vectors.h"
@@ -16,12 +15,9 @@ namespace {
 using Texts = std::vector<std::string>;
 
 /// The positions of a probe's word in a sentence.
-std::vector<Index> positions_of_word(const Probe& probe, const Sentence& sentence) {
-  if (probe.word.empty()) return sentence.targets;
-  std::vector<Index> found;
-  for (Index i = 0; i < std::ssize(sentence.words); ++i)
-    if (sentence.words[static_cast<std::size_t>(i)] == lower(probe.word)) found.push_back(i);
-  return found;
+std::vector<Index> positions_of_word(const Task& task, const Probe& probe,
+                                     const Sentence& sentence) {
+  return probe.word.empty() ? sentence.targets : task.occurrences(sentence, probe.word);
 }
 
 bool holds(double value, const Expectation& expected) {
@@ -35,7 +31,7 @@ Finding cosines(const LoadedModel& model, const Probe& probe, const Expectation&
   for (const std::string& text : probe.sentences) {
     const Sentence sentence = model.task->read(text);
     const auto all = word_vectors(model, sentence, -1);
-    for (const Index i : positions_of_word(probe, sentence))
+    for (const Index i : positions_of_word(*model.task, probe, sentence))
       words.push_back(all[static_cast<std::size_t>(i)]);
   }
   require<UserError>(words.size() > 1, "a cosine needs the word twice, its sentences have it {}",
@@ -77,7 +73,7 @@ std::vector<std::vector<Texts>> favourites(const LoadedModel& model, const Probe
   std::vector<std::vector<Texts>> found;
   for (const std::string& text : probe.sentences) {
     const Sentence sentence = model.task->read(text);
-    const auto at = positions_of_word(probe, sentence);
+    const auto at = positions_of_word(*model.task, probe, sentence);
     require<UserError>(!at.empty(), "\"{}\" does not contain its word", text);
     const LayerWeights layers = self_attention(recorded(model, sentence));
     require<UserError>(!layers.empty(), "the model has no attention");

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "datasets/read_callback.h"
 #include "train/tasks/task.h"
 
 namespace qkv {
@@ -16,15 +17,12 @@ struct StepReport {
   double tokens_per_second = 0;
 };
 
-/// Hooks of a training loop, to show progress and to stop early. The defaults do nothing.
-class Callback {
+/// Hooks of reading data and of a training loop, to show progress and to stop early. The defaults
+/// do nothing.
+class Callback : public ReadCallback {
  public:
-  virtual ~Callback() = default;
-
   /// Before the first update of this program: `step` updates are done of `steps`.
   virtual void on_start([[maybe_unused]] std::int64_t step, [[maybe_unused]] std::int64_t steps) {}
-  /// A line for the user.
-  virtual void on_message([[maybe_unused]] const std::string& line) {}
   virtual void on_step([[maybe_unused]] const StepReport& report) {}
   virtual void on_evaluation([[maybe_unused]] const StepReport& report,
                              [[maybe_unused]] double train_loss,

@@ -32,12 +32,12 @@ std::unique_ptr<Network> fresh_network(const Config& config, const Task& task, V
 }
 
 /// A run at its start.
-Run assembled(const Config& config, Vectors vectors) {
+Run assembled(const Config& config, Vectors vectors, ReadCallback& callback) {
   Run run;
   run.config = config;
   const auto limit = memory_limit();
   require_training_memory(config, 0, 0, limit);  // before the data are read
-  run.task = make_task(config);
+  run.task = make_task(config, callback);
   require_training_memory(config, run.task->vocabulary().size(), run.task->outputs(), limit);
   run.network = fresh_network(config, *run.task, vectors);
   run.parameters = parameters(*run.network);
@@ -88,16 +88,27 @@ Config config_in(std::string_view toml, const std::filesystem::path& file) {
 
 }  // namespace
 
-Run start_run(const Config& config) {
-  Run run = assembled(config, Vectors::from_file);
+Run start_run(const Config& config, ReadCallback& callback) {
+  Run run = assembled(config, Vectors::from_file, callback);
   run.data_hash = hash_of_data(*run.task);
   return run;
 }
 
+Run start_run(const Config& config) {
+  ReadCallback silent;
+  return start_run(config, silent);
+}
+
 Run restore_run(const Config& config, const Checkpoint& checkpoint,
                 const std::filesystem::path& file) {
+  ReadCallback silent;
+  return restore_run(config, checkpoint, file, silent);
+}
+
+Run restore_run(const Config& config, const Checkpoint& checkpoint,
+                const std::filesystem::path& file, ReadCallback& callback) {
   check_checkpoint(checkpoint, config, file);
-  Run run = assembled(config, Vectors::from_checkpoint);
+  Run run = assembled(config, Vectors::from_checkpoint, callback);
   require<UserError>(run.task->vocabularies() == checkpoint.vocabulary,
                      "{}: the training data has other words or labels than when the run started; "
                      "restore the data or start a new run",

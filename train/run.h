@@ -42,11 +42,14 @@ struct Run : LoadedModel {
 };
 
 /// Fresh parameters, data read from where the config says. Throws UserError.
+Run start_run(const Config& config, ReadCallback& callback);
 Run start_run(const Config& config);
 /// A run at a checkpoint; `config` is the checkpoint's with the user's changes. Throws
 /// UserError when the training data has changed, and CheckpointError naming the file and every
 /// parameter that is missing, not expected or of another shape. In a checkpoint by an earlier
 /// version, which holds no hash of its data, only the vocabularies are compared.
+Run restore_run(const Config& config, const Checkpoint& checkpoint,
+                const std::filesystem::path& file, ReadCallback& callback);
 Run restore_run(const Config& config, const Checkpoint& checkpoint,
                 const std::filesystem::path& file);
 /// The checkpoint of a run; its relative paths lead from `folder`, or from one above it.

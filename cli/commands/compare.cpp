@@ -156,7 +156,8 @@ struct Done {
 Done carried_out(const Job& job, Callback& callback) {
   const RunLock lock(job.folder.path());
   const auto saved = checkpoint_for(job, callback);
-  Run run = saved ? restore_run(job.config, saved->first, saved->second) : start_run(job.config);
+  Run run = saved ? restore_run(job.config, saved->first, saved->second, callback)
+                  : start_run(job.config, callback);
   const Outcome outcome = outcome_of(job, run, !saved, callback);
   Done done{parameter_count(*run.network), {job.config.seed, outcome, {}}};
   if (!outcome.signal) done.result.probes = probed(run, job.variant);

@@ -40,7 +40,7 @@ struct Nearest {
 
 WordVector embedded(LoadedModel& trained, const EmbedOptions& options, const std::string& text) {
   const Sentence sentence = read_sentence(*trained.task, text);
-  const Index index = position_of(sentence, options.word, text);
+  const Index index = position_of(*trained.task, sentence, options.word, text);
   WordVector word = word_vectors(trained, sentence, options.layer)[static_cast<std::size_t>(index)];
   word.text = text;
   return word;
@@ -55,8 +55,10 @@ std::vector<WordVector> projected_words(const Embeddings& embeddings) {
 
 /// Whether a word of a data file is one of those asked about: the word of the command line, else
 /// that of each line, else every word.
-bool is_asked(const WordVector& word, const LabelledText& line, const std::string& asked) {
-  if (!asked.empty()) return word.word() == asked;
+bool is_asked(const Task& task, const WordVector& word, const LabelledText& line,
+              const std::string& asked) {
+  if (!asked.empty())
+    return std::ranges::count(task.occurrences(line.sentence, asked), word.index) > 0;
   return line.index < 0 || word.index == line.index;
 }
 
@@ -65,12 +67,12 @@ Embeddings embeddings(LoadedModel& trained, const EmbedOptions& options) {
   for (const std::string& text : options.sentences)
     result.asked.push_back(embedded(trained, options, text));
   if (options.data.empty()) return result;
-  const std::string asked = result.asked.empty() ? lower(options.word) : result.asked[0].word();
+  const std::string asked = result.asked.empty() ? options.word : result.asked[0].word();
   for (const LabelledText& line : read_labelled_texts(trained, options.data))
     for (WordVector& word : word_vectors(trained, line.sentence, options.layer)) {
       word.label = line.label;
       word.text = line.text;
-      if (is_asked(word, line, asked)) result.occurrences.push_back(word);
+      if (is_asked(*trained.task, word, line, asked)) result.occurrences.push_back(word);
       result.all_words.push_back(std::move(word));
     }
   require<UserError>(!projected_words(result).empty(), "{} does not contain the word \"{}\"",

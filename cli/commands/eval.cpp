@@ -6,6 +6,17 @@ namespace {
 struct EvalOptions {
   std::string model;
   std::string data;
+  bool skip_unknown_labels = false;
+};
+
+/// Notes what was done to the data.
+class Notes : public ReadCallback {
+ public:
+  explicit Notes(Document& document) : document_(document) {}
+  void on_message(const std::string& line) override { document_.add_note("{}", line); }
+
+ private:
+  Document& document_;
 };
 
 /// What is measured and what it is called.
@@ -15,7 +26,7 @@ struct Measured {
 };
 
 /// A split with a file of its own: nothing else is read.
-Measured of_file(const LoadedModel& trained, const EvalOptions& options) {
+Measured of_file(const LoadedModel& trained, const EvalOptions& options, ReadCallback& callback) {
   const TaskOptions& task = trained.config.task;
   const bool has_test = !task.test.empty();
   const std::string& file = has_test ? task.test : task.valid;
@@ -26,13 +37,13 @@ Measured of_file(const LoadedModel& trained, const EvalOptions& options) {
       "{}: its data no longer exists: there is no {}; name other data with --data FILE",
       options.model, file);
   return {has_test ? "test split" : "valid split",
-          trained.task->evaluate(*trained.network, std::filesystem::path(file))};
+          trained.task->evaluate(*trained.network, std::filesystem::path(file), callback)};
 }
 
 /// A split that is drawn from all of the data.
-Measured of_drawn(const LoadedModel& trained, const EvalOptions& options) {
+Measured of_drawn(const LoadedModel& trained, const EvalOptions& options, ReadCallback& callback) {
   require_data(trained.config, options.model, "--data FILE");
-  const auto task = make_task(trained.config);
+  const auto task = make_task(trained.config, callback);
   require<UserError>(
       task->vocabularies() == trained.task->vocabularies(),
       "the training data has changed since {} was trained; name the data with --data",
@@ -43,15 +54,19 @@ Measured of_drawn(const LoadedModel& trained, const EvalOptions& options) {
   return {fmt::format("{} split", to_string(split)), task->evaluate(*trained.network, split)};
 }
 
-Measured measured(const EvalOptions& options) {
-  const LoadedModel trained = load_model(options.model);
+Measured measured(const EvalOptions& options, ReadCallback& callback) {
+  LoadedModel trained = load_model(options.model);
+  if (options.skip_unknown_labels) {
+    trained.config.task.unknown_labels = UnknownLabels::skip;
+    trained.task = restore_task(trained.config, trained.task->vocabularies());
+  }
   if (!options.data.empty())
-    return {options.data,
-            trained.task->evaluate(*trained.network, std::filesystem::path(options.data))};
+    return {options.data, trained.task->evaluate(*trained.network,
+                                                 std::filesystem::path(options.data), callback)};
   const TaskOptions& task = trained.config.task;
   const bool has_files =
       task.format == DataFormat::files && (!task.test.empty() || task.data.empty());
-  return has_files ? of_file(trained, options) : of_drawn(trained, options);
+  return has_files ? of_file(trained, options, callback) : of_drawn(trained, options, callback);
 }
 
 Rows label_table(const Evaluation& evaluation) {
@@ -75,8 +90,9 @@ Rows confusion_table(const Evaluation& evaluation) {
 }
 
 Document evaluate(const EvalOptions& options) {
-  const auto [name, evaluation] = measured(options);
   Document document;
+  Notes notes(document);
+  const auto [name, evaluation] = measured(options, notes);
   document.data = commands::to_json(evaluation);
   document.add_text("{}: {}\n", name, to_text(evaluation));
   if (evaluation.labels.empty()) return document;
@@ -96,6 +112,8 @@ void add_eval(CommandLine& program) {
         add_model_argument(command, options.model);
         command.add_option("--data", options.data,
                            "File in the task's format [the config's test split]");
+        command.add_flag("--skip-unknown-labels", options.skip_unknown_labels,
+                         "Leave out examples whose label training has not seen, with a count");
         add_threads_option(command);
       },
       evaluate);

@@ -314,7 +314,7 @@ void require_shown(const Explanation& explanation, const ExplainOptions& options
 Document explain_word(const ExplainOptions& options) {
   LoadedModel trained = load_model(options.model);
   const Sentence sentence = read_sentence(*trained.task, options.sentence);
-  const Index index = position_of(sentence, options.word, options.sentence);
+  const Index index = position_of(*trained.task, sentence, options.word, options.sentence);
   const Explanation explanation = explain(trained, sentence, index);
   require_shown(explanation, options);
   Document document;

@@ -22,12 +22,15 @@ Document continue_text(const GenerateOptions& options, const Stream& stream) {
                      "\"language-model\" and model.kind = \"decoder\"",
                      options.model);
   const Sentence prompt = read_sentence(*trained.task, options.prompt);
+  const bool words = trained.task->tokenizer().cutting().kind == TokenizerKind::word;
   std::string text;
   stream(options.prompt);
   const auto start = std::chrono::steady_clock::now();
   generate(*trained.network, prompt.ids, options.tokens, trained.config.model.max_length,
            options.sampling, [&](std::int32_t token) {
-             const std::string& written = trained.task->vocabulary().token(token);
+             const std::int32_t ids[] = {token};
+             std::string written = trained.task->tokenizer().decode(ids);
+             if (words && !text.empty()) written = " " + written;
              text += written;
              stream(written);
            });

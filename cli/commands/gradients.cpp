@@ -38,7 +38,8 @@ Rows to_table(const ByPath& parameters) {
 LabelledText asked_text(const LoadedModel& trained, const GradientsOptions& options) {
   const Sentence sentence = read_sentence(*trained.task, options.sentence);
   const bool of_a_word = !options.word.empty() || !sentence.targets.empty();
-  const Index index = of_a_word ? position_of(sentence, options.word, options.sentence) : -1;
+  const Index index =
+      of_a_word ? position_of(*trained.task, sentence, options.word, options.sentence) : -1;
   return {"", options.sentence, sentence, index};
 }
 

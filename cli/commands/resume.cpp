@@ -19,7 +19,7 @@ Config changed(const Config& config, const ResumeOptions& options) {
 
 /// A run that ended before its first checkpoint follows from its config.
 Document begin_again(const ResumeOptions& options, const RunFolder& folder, Progress& progress) {
-  Run run = start_run(changed(config_of(folder), options));
+  Run run = start_run(changed(config_of(folder), options), progress);
   progress.on_message("no checkpoint was written yet: starting at step 0");
   const Outcome outcome = start(run, folder, progress);
   return conclude(run, folder, outcome, options.check);
@@ -33,7 +33,7 @@ Document continue_run(const ResumeOptions& options) {
   const RunLock lock(folder.path());
   if (!folder.holds_checkpoints()) return begin_again(options, folder, progress);
   const auto [checkpoint, file] = newest_valid_checkpoint(folder, progress);
-  Run run = restore_run(changed(config_of(checkpoint, file), options), checkpoint, file);
+  Run run = restore_run(changed(config_of(checkpoint, file), options), checkpoint, file, progress);
   const Outcome outcome = resume(run, folder, progress);
   return conclude(run, folder, outcome, options.check);
 }

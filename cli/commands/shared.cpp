@@ -157,21 +157,17 @@ void note_unknown_words(Document& document, std::span<const Sentence> sentences)
     document.add_note("not in the vocabulary, read as <unk>: {}", fmt::join(unknown, " "));
 }
 
-Index position_of(const Sentence& sentence, const std::string& word, const std::string& text) {
+Index position_of(const Task& task, const Sentence& sentence, const std::string& word,
+                  const std::string& text) {
   if (word.empty()) {
     require<UserError>(!sentence.targets.empty(),
                        "\"{}\" has no word that the model was trained on; name one with --word",
                        text);
     return sentence.targets.front();
   }
-  // Characters keep their case; words are tokenized like the sentence.
-  auto found = std::ranges::find(sentence.words, word);
-  if (const auto [tokens, positions] = tokenized_words(word);
-      found == sentence.words.end() && !tokens.empty())
-    found = std::ranges::find(sentence.words, tokens[static_cast<std::size_t>(positions[0])]);
-  require<UserError>(found != sentence.words.end(), "\"{}\" does not contain the word \"{}\"", text,
-                     word);
-  return found - sentence.words.begin();
+  const auto found = task.occurrences(sentence, word);
+  require<UserError>(!found.empty(), "\"{}\" does not contain the word \"{}\"", text, word);
+  return found.front();
 }
 
 }  // namespace qkv::commands

@@ -60,6 +60,7 @@ void note_unknown_words(Document& document, std::span<const Sentence> sentences)
 
 /// The position of `word` in a sentence, or without one of the task's first target word. Throws
 /// UserError when it is not there.
-Index position_of(const Sentence& sentence, const std::string& word, const std::string& text);
+Index position_of(const Task& task, const Sentence& sentence, const std::string& word,
+                  const std::string& text);
 
 }  // namespace qkv::commands

@@ -27,9 +27,9 @@ Document train_from_config(const TrainCommandOptions& options) {
   const Config config = read_config(options.config, options.set).base;
   const RunFolder folder(options.run.empty() ? std::filesystem::path("runs") / config.name
                                              : std::filesystem::path(options.run));
-  Run run = start_run(config);
-  check_probes(run);  // an untrained model answers, too: what cannot be asked is found now
   Progress progress(stop);
+  Run run = start_run(config, progress);
+  check_probes(run);  // an untrained model answers, too: what cannot be asked is found now
   const RunLock lock(folder.path());
   const Outcome outcome = start(run, folder, progress);
   return conclude(run, folder, outcome, options.check);

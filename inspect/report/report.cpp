@@ -32,28 +32,44 @@ struct Examples {
 };
 
 /// Rows that the model can read, up to `most_tokens`.
-std::vector<LabelledText> readable(const LoadedModel& model, const std::vector<TsvRow>& rows) {
-  std::vector<LabelledText> texts;
-  std::size_t tokens = 0;
-  for (const TsvRow& row : rows) try {
-      LabelledText text = model.task->read_line(row);
-      tokens += text.sentence.words.size();
-      if (tokens <= most_tokens) texts.push_back(std::move(text));
+class Readable {
+ public:
+  explicit Readable(const Task& task) : task_(task) {}
+
+  void add(const TsvRow& row) {
+    if (tokens_ > most_tokens) return;
+    try {
+      LabelledText text = task_.read_line(row);
+      tokens_ += text.sentence.words.size();
+      if (tokens_ <= most_tokens) texts_.push_back(std::move(text));
     } catch (const UserError&) {
-      continue;
+      return;
     }
-  return texts;
-}
+  }
+  std::vector<LabelledText> texts() && { return std::move(texts_); }
+
+ private:
+  const Task& task_;
+  std::vector<LabelledText> texts_;
+  std::size_t tokens_ = 0;
+};
 
 /// From the test data if there are any; nothing where the data no longer exist.
 Examples examples_of(const LoadedModel& model) {
   const TaskOptions& task = model.config.task;
-  if (task.format == DataFormat::coarsewsd && fs::is_directory(task.data))
-    return {"test", readable(model, read_coarsewsd(task.data, 0, 0).test)};
+  Readable readable(*model.task);
+  if (task.format == DataFormat::coarsewsd && fs::is_directory(task.data)) {
+    for (const TsvRow& row : read_coarsewsd(task.data, 0, 0).test) readable.add(row);
+    return {"test", std::move(readable).texts()};
+  }
   for (const auto& [from, file] :
        {std::pair("test", task.test), std::pair("valid", task.valid),
         std::pair("training", task.train), std::pair("training and test", task.data)})
-    if (!file.empty() && fs::is_regular_file(file)) return {from, readable(model, read_rows(file))};
+    if (!file.empty() && fs::is_regular_file(file)) {
+      ReadCallback silent;
+      model.task->for_each_line(file, silent, [&](const TsvRow& row) { readable.add(row); });
+      return {from, std::move(readable).texts()};
+    }
   return {};
 }
 

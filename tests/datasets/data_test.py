@@ -28,12 +28,14 @@ def check_files(name):
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     files = module.files()
-    assert {file.relative_to(folder / name).as_posix() for file in (folder / name).rglob("*.tsv")} == set(files), name
+    data = [*(folder / name).rglob("*.tsv"), *(folder / name).rglob("*.conll")]
+    assert {file.relative_to(folder / name).as_posix() for file in data} == set(files), name
     size = collections.Counter()
     for file, lines in files.items():
         text = (folder / name / file).read_bytes().decode()
         assert text == unicodedata.normalize("NFC", "\n".join(lines) + "\n"), f"{name}/{file}"
-        assert "\r" not in text and "  " not in text and not re.search(r"^\s|\s$", text[:-1], re.M), f"{name}/{file}"
+        at_ends = r"^[ \t]|[ \t]$" if file.endswith(".conll") else r"^\s|\s$"
+        assert "\r" not in text and "  " not in text and not re.search(at_ends, text[:-1], re.M), f"{name}/{file}"
         size[pathlib.PurePath(file).parent] += len(text.encode())
     assert max(size.values()) < 400_000, size
 
@@ -262,7 +264,20 @@ def check_summary():
         assert town in report.split(" . ")[0] and day in report.split(" . ")[0], report
 
 
+def check_tagging():
+    seen = set()
+    labels = collections.defaultdict(collections.Counter)
+    for part in SPLITS:
+        for sentence in (folder / f"tagging/{part}.conll").read_text().strip().split("\n\n"):
+            assert sentence not in seen, sentence
+            seen.add(sentence)
+            for word, label in map(str.split, sentence.splitlines()):
+                labels[word][label[2:]] += label != "O"
+    names = [counts for counts in labels.values() if counts["PER"] and counts["LOC"]]
+    assert len(names) == 16 and all(0.6 < counts["PER"] / counts["LOC"] < 1.7 for counts in names)
+
+
 for check in (check_apple, check_pronoun, check_word_order, check_heads, check_variable_length, check_sentiment,
-              check_idiom, check_sequences, check_long_range, check_summary):
+              check_idiom, check_sequences, check_long_range, check_summary, check_tagging):
     check_files(check.__name__.removeprefix("check_").replace("_", "-"))
     check()

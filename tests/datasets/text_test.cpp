@@ -29,13 +29,6 @@ TEST_CASE("data is split at white space alone") {
   CHECK(words(" \t ").empty());
 }
 
-TEST_CASE("typed text loses its capitals and its marks become words") {
-  CHECK(tokenized("The Bank's \"well-known\" (old) vault, closed!") ==
-        Words{"the", "bank's", "\"", "well-known", "\"", "(", "old", ")", "vault", ",", "closed",
-              "!"});
-  CHECK(tokenized("केक का टुकड़ा") == Words{"केक", "का", "टुकड़ा"});
-}
-
 TEST_CASE("lines are read without their ends and without a byte order mark") {
   const TempDir dir;
   CHECK(read_lines(dir.write("a", "\xEF\xBB\xBFone\r\ntwo\n\nlast")) ==

@@ -10,27 +10,26 @@ using namespace qkv;
 using Words = std::vector<std::string>;
 
 TEST_CASE("ids go to the most frequent words first and to equally frequent ones by spelling") {
-  const std::vector<Words> sentences = {{"river", "bank"}, {"money", "bank"}};
-  CHECK(Vocabulary::build(sentences, 1).tokens() ==
-        Words{"<pad>", "<unk>", "bank", "money", "river"});
+  const Vocabulary::Counts counts = {{"river", 1}, {"bank", 2}, {"money", 1}};
+  CHECK(Vocabulary::build(counts, 1).tokens() == Words{"<pad>", "<unk>", "bank", "money", "river"});
 }
 
 TEST_CASE("rare words are left out and read as unknown") {
-  const std::vector<Words> sentences = {{"river", "bank"}, {"money", "bank"}};
-  const Vocabulary vocabulary = Vocabulary::build(sentences, 2);
+  const Vocabulary::Counts counts = {{"river", 1}, {"bank", 2}, {"money", 1}};
+  const Vocabulary vocabulary = Vocabulary::build(counts, 2);
   CHECK(vocabulary.size() == 3);
   CHECK(vocabulary.id("bank") == 2);
   CHECK(vocabulary.id("river") == Vocabulary::unknown);
 }
 
 TEST_CASE("a text cannot pass for padding or the unknown word") {
-  const std::vector<Words> sentences = {{"<pad>", "<unk>", "<pad>"}};
-  CHECK(Vocabulary::build(sentences, 1).tokens() == Words{"<pad>", "<unk>"});
+  const Vocabulary::Counts counts = {{"<pad>", 2}, {"<unk>", 1}};
+  CHECK(Vocabulary::build(counts, 1).tokens() == Words{"<pad>", "<unk>"});
 }
 
 TEST_CASE("a vocabulary made of its own tokens has the same ids") {
-  const std::vector<Words> sentences = {{"river", "bank"}};
-  const Vocabulary vocabulary(Vocabulary::build(sentences, 1).tokens());
+  const Vocabulary::Counts counts = {{"river", 1}, {"bank", 1}};
+  const Vocabulary vocabulary(Vocabulary::build(counts, 1).tokens());
   CHECK(vocabulary.token(vocabulary.id("river")) == "river");
 }
 

@@ -14,14 +14,14 @@ using namespace qkv;
 
 namespace {
 
-SentenceExamples read(const std::filesystem::path& file, std::string_view columns,
-                      SentenceExample (*parse)(const TsvRow&)) {
-  SentenceExamples examples;
-  for (const TsvRow& row : read_tsv(file, columns)) examples.push_back(parse(row));
+std::vector<SentenceExample> read(const std::filesystem::path& file, std::string_view columns,
+                                  SentenceExample (*parse)(const TsvRow&, const Cutting&)) {
+  std::vector<SentenceExample> examples;
+  for (const TsvRow& row : read_tsv(file, columns)) examples.push_back(parse(row, {}));
   return examples;
 }
 
-SentenceExamples read_word_sense_tsv(const std::filesystem::path& file) {
+std::vector<SentenceExample> read_word_sense_tsv(const std::filesystem::path& file) {
   return read(file, word_sense_columns, parse_labelled);
 }
 
@@ -71,27 +71,9 @@ TEST_CASE("sentences become tokens, and indices count the words between white sp
   CHECK(senses[2] == SentenceExample{"b", {"apple", ".", ",", "x"}, 2});
   const auto pronouns =
       read(dir.write("g", "1\t3\tWell, Ann said she\n"), coreference_columns, parse_coreference);
-  CHECK(pronouns[0].words == std::vector<std::string>{"well", ",", "ann", "said", "she"});
+  CHECK(pronouns[0].pieces == std::vector<std::string>{"well", ",", "ann", "said", "she"});
   CHECK(pronouns[0].antecedent == 2);
   CHECK(pronouns[0].index == 4);
-}
-
-TEST_CASE("a header line is refused, an example of the same words is not") {
-  const TempDir dir;
-  const auto error = [&](std::string_view text) {
-    const auto file = dir.write("f.tsv", text);
-    return error_of<UserError>([&] { read_tsv(file, classify_columns); })
-        .substr(dir.path().string().size() + 1);
-  };
-  CHECK(error("label\ttext\ngood\tfine\n") ==
-        "f.tsv:1: is a header, not label<TAB>text; remove the line");
-  CHECK(error("Sentiment\tReview_Text\ngood\tfine\n").starts_with("f.tsv:1: is a header"));
-  CHECK(tsv_error("label\tindex\tsentence\na\t0\tb\n").starts_with("f.tsv:1: is a header"));
-  CHECK(
-      read_tsv(dir.write("g", "text\tsentence\nsong\tla\ntext\tword\n"), classify_columns).size() ==
-      3);
-  CHECK(read_tsv(dir.write("g", "class\ta word of mine\nsong\tla\n"), classify_columns).size() ==
-        2);
 }
 
 TEST_CASE("a malformed word-sense line is named by file and line") {
@@ -142,18 +124,19 @@ TEST_CASE("a damaged CoarseWSD folder is refused with the name of the file") {
   CHECK(coarsewsd_error(dir) == "test.data.txt:1: must be index<TAB>sentence, got 1 field");
 }
 
-TEST_CASE("a long example is cropped around its word") {
-  const SentenceExample example{"x", {"a", "b", "c", "d", "e", "f"}, 4};
-  CHECK(cropped(example, 6) == example);
-  CHECK(cropped(example, 3) == SentenceExample{"x", {"d", "e", "f"}, 1});
-  CHECK(cropped({"x", {"a", "b", "c", "d"}, 0}, 2) == SentenceExample{"x", {"a", "b"}, 0});
+TEST_CASE("a long sentence is cropped around its word, without one to its beginning") {
+  CHECK(crop_begin(6, 4, 6) == 0);
+  CHECK(crop_begin(6, 4, 3) == 3);
+  CHECK(crop_begin(6, 3, 3) == 2);
+  CHECK(crop_begin(4, 0, 2) == 0);
+  CHECK(crop_begin(6, -1, 3) == 0);
 }
 
 namespace {
 
 constexpr auto splits = {"train", "valid", "test"};
 
-SentenceExamples bank(const std::string& split) {
+std::vector<SentenceExample> bank(const std::string& split) {
   return read_word_sense_tsv(QKV_SOURCE_DIR "/datasets/bank/" + split + ".tsv");
 }
 
@@ -165,8 +148,8 @@ TEST_CASE("every bank split is balanced, and each sentence has one bank") {
     CHECK(std::ranges::count(examples, "money", &SentenceExample::label) * 2 ==
           std::ssize(examples));
     for (const auto& e : examples) {
-      REQUIRE(std::ranges::count(e.words, "bank") == 1);
-      REQUIRE(e.words[static_cast<std::size_t>(e.index)] == "bank");
+      REQUIRE(std::ranges::count(e.pieces, "bank") == 1);
+      REQUIRE(e.pieces[static_cast<std::size_t>(e.index)] == "bank");
     }
   }
 }
@@ -174,22 +157,22 @@ TEST_CASE("every bank split is balanced, and each sentence has one bank") {
 TEST_CASE("no bank sentence occurs twice") {
   std::set<std::vector<std::string>> seen;
   for (const char* split : splits)
-    for (const auto& example : bank(split)) REQUIRE(seen.insert(example.words).second);
+    for (const auto& example : bank(split)) REQUIRE(seen.insert(example.pieces).second);
 }
 
 TEST_CASE("the bank test holds no word that training lacks") {
   std::set<std::string> known;
   for (const auto& example : bank("train"))
-    known.insert(example.words.begin(), example.words.end());
+    known.insert(example.pieces.begin(), example.pieces.end());
   for (const auto& example : bank("test"))
-    for (const std::string& word : example.words) REQUIRE(known.contains(word));
+    for (const std::string& word : example.pieces) REQUIRE(known.contains(word));
 }
 
 TEST_CASE("most bank sentences have a twin of the same words and the other sense") {
   const auto examples = bank("test");
   std::multiset<std::vector<std::string>> money, river;
   for (const auto& example : examples) {
-    auto sorted = example.words;
+    auto sorted = example.pieces;
     std::ranges::sort(sorted);
     (example.label == "money" ? money : river).insert(sorted);
   }

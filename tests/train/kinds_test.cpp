@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <tuple>
 
 #include "layers/model.h"
 #include "layers/recurrent.h"
@@ -109,4 +110,36 @@ TEST_CASE("static embeddings learn from plain text by every objective, and resum
 
 TEST_CASE("an encoder-decoder learns to translate, and resumes bit for bit") {
   check_training(config_of(ModelKind::encoder_decoder, TaskKind::translate, "idiom/valid.tsv"));
+}
+
+TEST_CASE("an encoder learns to tag, and resumes bit for bit") {
+  check_training(config_of(ModelKind::encoder, TaskKind::tagging, "tagging/valid.conll"));
+}
+
+TEST_CASE("a decoder learns a text by every tokenizer, and resumes within an epoch bit for bit") {
+  for (const auto& row : tokenizer_kinds) {
+    CAPTURE(row.name);
+    Config config = config_of(ModelKind::decoder, TaskKind::language_model, "pronoun/valid.tsv");
+    config.task.tokenizer = row.value;
+    config.task.merges = 100;
+    check_training(config);
+  }
+}
+
+TEST_CASE("every task that reads sentences learns from byte pairs, and resumes bit for bit") {
+  const std::vector<std::tuple<ModelKind, TaskKind, std::string>> tasks = {
+      {ModelKind::encoder, TaskKind::word_sense, "bank/valid.tsv"},
+      {ModelKind::encoder, TaskKind::classify, "sentiment/valid.tsv"},
+      {ModelKind::encoder, TaskKind::coreference, "pronoun/valid.tsv"},
+      {ModelKind::encoder, TaskKind::tagging, "tagging/valid.conll"},
+      {ModelKind::encoder_decoder, TaskKind::translate, "idiom/valid.tsv"},
+      {ModelKind::static_embedding, TaskKind::static_embedding, "bank/valid.tsv"}};
+  for (const auto& [model, task, file] : tasks) {
+    CAPTURE(file);
+    Config config = config_of(model, task, file);
+    config.task.tokenizer = TokenizerKind::bpe;
+    config.task.merges = 60;
+    config.model.max_length = 100;
+    check_training(config);
+  }
 }

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 #include "core/error.h"
 #include "core/kinds.h"
 #include "core/shape.h"
+#include "datasets/tokenizer.h"
 #include "layers/options.h"
 #include "optim/options.h"
 #include "train/config/probe.h"
@@ -24,7 +26,8 @@ enum class TaskKind {
   classify,
   coreference,
   translate,
-  language_model
+  language_model,
+  tagging
 };
 
 /// The training objective of static embeddings.
@@ -44,15 +47,28 @@ inline constexpr auto data_formats = std::to_array<Kind<DataFormat>>({
 });
 static_assert(lists_every_kind(data_formats));
 
+/// What happens to an example whose label the training data do not have.
+enum class UnknownLabels { error, skip };
+inline constexpr auto unknown_label_policies = std::to_array<Kind<UnknownLabels>>({
+    {UnknownLabels::error, "error", "an error that names it"},
+    {UnknownLabels::skip, "skip", "leave the example out, with a count"},
+});
+static_assert(lists_every_kind(unknown_label_policies));
+
 /// The task and its data; [task].
 struct TaskOptions {
   TaskKind kind = TaskKind::word_sense;
   DataFormat format = DataFormat::files;
-  std::string train, valid, test;  ///< files
-  std::string data;                ///< one file to split; for coarsewsd a folder
-  double valid_share = 0.1;        ///< fraction of data, where valid is empty
-  double test_share = 0;           ///< fraction of data, where test is empty
-  Index min_count = 1;             ///< minimum frequency of a word; rarer ones become <unk>
+  std::string train, valid, test;               ///< files
+  std::string data;                             ///< one file to split; for coarsewsd a folder
+  double valid_share = 0.1;                     ///< fraction of data, where valid is empty
+  double test_share = 0;                        ///< fraction of data, where test is empty
+  std::optional<TokenizerKind> tokenizer = {};  ///< none: what suits the task, see `cutting_of`
+  std::optional<bool> lower_case = {};          ///< likewise
+  Index merges = 1000;                          ///< byte-pair merges to learn at most
+  bool truncate = false;                        ///< sentences longer than the model allows
+  UnknownLabels unknown_labels = UnknownLabels::error;
+  Index min_count = 1;  ///< minimum frequency of a word; rarer ones become <unk>
   Objective objective = Objective::skip_gram;
   Index window = 5;     ///< context words to either side
   Index negatives = 5;  ///< negative samples per positive pair

@@ -186,6 +186,24 @@ Option option(std::string_view key, bool& member, std::string_view help) {
           .print = [&member] { return std::string(member ? "true" : "false"); }};
 }
 
+Option option(std::string_view key, std::optional<bool>& member, std::string_view help) {
+  auto assign = [&member](const Value& value) -> std::optional<std::string> {
+    const auto* flag = std::get_if<bool>(&value);
+    const auto* text = std::get_if<std::string>(&value);
+    if (!flag && (!text || *text != "auto")) return must_be("true, false or \"auto\"", value);
+    member = flag ? std::optional(*flag) : std::nullopt;
+    return std::nullopt;
+  };
+  return {.key = key,
+          .help = std::string(help),
+          .type = "true | false | auto",
+          .takes_text = false,
+          .assign = assign,
+          .print = [&member] {
+            return std::string(!member ? "\"auto\"" : *member ? "true" : "false");
+          }};
+}
+
 Option option(std::string_view key, double& member, Bounds bounds, std::string_view help) {
   auto assign = [&member, bounds](const Value& value) -> std::optional<std::string> {
     const auto* integer = std::get_if<std::int64_t>(&value);

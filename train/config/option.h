@@ -84,6 +84,8 @@ constexpr Bounds below_one() {
 Option option(std::string_view key, std::string& member, std::string_view help);
 Option option(std::string_view key, TextList& member, std::string_view help);
 Option option(std::string_view key, bool& member, std::string_view help);
+/// A bool that may be left open as "auto".
+Option option(std::string_view key, std::optional<bool>& member, std::string_view help);
 Option option(std::string_view key, double& member, Bounds bounds, std::string_view help);
 Option option(std::string_view key, std::int64_t& member, Bounds bounds, std::string_view help);
 Option option(std::string_view key, std::uint64_t& member, Bounds bounds, std::string_view help);
@@ -123,6 +125,21 @@ Option kind_option(std::string_view key, E& member, const Rows& rows, std::strin
   return choice_option(
       key, std::move(names), [&member](std::size_t i) { member = static_cast<E>(i); },
       [&member] { return static_cast<std::size_t>(member); }, help_of(help, rows));
+}
+
+/// The same for a kind that may be left open as "auto".
+template <class E, class Rows>
+Option kind_option(std::string_view key, std::optional<E>& member, const Rows& rows,
+                   std::string_view help) {
+  std::vector<std::string_view> names = {"auto"};
+  for (const auto& row : rows) names.push_back(row.name);
+  return choice_option(
+      key, std::move(names),
+      [&member](std::size_t i) {
+        member = i ? std::optional(static_cast<E>(i - 1)) : std::nullopt;
+      },
+      [&member] { return member ? static_cast<std::size_t>(*member) + 1 : 0; },
+      help_of(help, rows));
 }
 
 }  // namespace qkv

@@ -67,6 +67,16 @@ constexpr Condition static_task = {"task.kind \"static-embedding\"", learns_vect
 constexpr Condition negatives = {
     "task.kind \"static-embedding\" with task.objective \"skip-gram\" or \"cbow\"",
     [](const Config& c) { return learns_vectors(c) && c.task.objective != Objective::glove; }};
+constexpr Condition byte_pairs = {"task.tokenizer \"bpe\"", [](const Config& c) {
+                                    return c.task.tokenizer == TokenizerKind::bpe;
+                                  }};
+constexpr Condition sentences = {
+    "another task.kind than \"language-model\" and \"static-embedding\"", [](const Config& c) {
+      return c.task.kind != TaskKind::language_model && c.task.kind != TaskKind::static_embedding;
+    }};
+constexpr Condition labels = {"a task whose answers are labels", [](const Config& c) {
+                                return row_of(task_kinds(), c.task.kind).traits.has_labels;
+                              }};
 constexpr Condition attention = {"model.kind \"encoder\", \"decoder\" or \"encoder-decoder\"",
                                  attends};
 constexpr Condition heads = {"a model whose attention is not parameter-free", has_heads};
@@ -166,6 +176,18 @@ Options task_options(TaskOptions& task) {
       only_with(cut_test,
                 option("task.test_share", task.test_share, between(0, 0.5),
                        "fraction of task.data for testing, where task.test names no file")),
+      kind_option("task.tokenizer", task.tokenizer, tokenizer_kinds,
+                  "what a token is; auto: char of a language model, else word"),
+      option("task.lower_case", task.lower_case,
+             "A to Z read as a to z; auto: but for a language model"),
+      only_with(byte_pairs, option("task.merges", task.merges, between(0, 1'000'000),
+                                   "byte-pair merges to learn at most (bpe)")),
+      only_with(sentences, option("task.truncate", task.truncate,
+                                  "cut sentences to model.max_length, with a count; around the "
+                                  "word that is asked about")),
+      only_with(labels,
+                kind_option("task.unknown_labels", task.unknown_labels, unknown_label_policies,
+                            "what to do with examples whose label training has not seen")),
       option("task.min_count", task.min_count, at_least(1),
              "minimum frequency of a word in the training data; rarer words become <unk>"),
       only_with(static_task, kind_option("task.objective", task.objective, objectives,

@@ -12,6 +12,7 @@
 
 namespace qkv {
 
+class ReadCallback;
 class Task;
 
 /// The options that a task goes with.
@@ -19,6 +20,8 @@ struct TaskTraits {
   bool predicts_words = false;            ///< the output layer's rows are words: `model.tied`
   bool has_source_and_target = false;     ///< needs an encoder-decoder, which no other task takes
   std::optional<DataFormat> format = {};  ///< of its data alone, besides `DataFormat::files`
+  bool has_labels = false;                ///< its answers are labels of the training data
+  Cutting cutting = {};                   ///< of its texts, where the config leaves it open
 };
 
 /// A kind of task: its name in configurations, what it is, its constructors and what it needs.
@@ -27,7 +30,7 @@ struct TaskRow {
 
   TaskKind value;
   std::string_view name, help;
-  std::unique_ptr<Task> (*make)(const Config& config);
+  std::unique_ptr<Task> (*make)(const Config& config, ReadCallback& callback);
   std::unique_ptr<Task> (*restore)(const Config& config, const Vocabularies& vocabularies);
   TaskTraits traits;
   /// Options that the task cannot work with, apart from what follows from its traits.
@@ -36,5 +39,8 @@ struct TaskRow {
 
 /// Every kind, in the order of the enumeration; the table is in train/tasks/task.cpp.
 std::span<const TaskRow> task_kinds();
+
+/// How the texts of a config's task are cut: as its options say, else as suits the task.
+Cutting cutting_of(const Config& config);
 
 }  // namespace qkv

@@ -212,35 +212,6 @@ void write_result(const fs::path& path, std::string_view text, const ResultKind&
   write_durably(followed(path), text);
 }
 
-InputFile::InputFile(fs::path path)
-    // Without O_NONBLOCK, opening a pipe would wait for a writer.
-    : path_(std::move(path)), file_(::open(path_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)) {
-  require<UserError>(file_ >= 0, "{}: cannot read: {}", path_.string(),
-                     std::generic_category().message(errno));
-  Descriptor guard(file_);
-  struct stat status = {};
-  if (::fstat(file_, &status) < 0) throw_failure(path_, "read", errno);
-  require<UserError>(S_ISREG(status.st_mode), "{}: is not a file", path_.string());
-  size_ = static_cast<std::uint64_t>(status.st_size);
-  guard.release();
-}
-
-InputFile::~InputFile() {
-  ::close(file_);
-}
-
-std::vector<std::byte> InputFile::read(std::uint64_t offset, std::uint64_t count) const {
-  std::vector<std::byte> bytes(std::min(count, size_ - std::min(offset, size_)));
-  for (auto rest = std::span(bytes); !rest.empty();) {
-    const auto at = static_cast<off_t>(offset + bytes.size() - rest.size());
-    const ssize_t got = uninterrupted([&] { return ::pread(file_, rest.data(), rest.size(), at); });
-    if (got < 0) throw_failure(path_, "read", errno);
-    require<FileError>(got > 0, "{}: became shorter while it was read", path_.string());
-    rest = rest.subspan(static_cast<std::size_t>(got));
-  }
-  return bytes;
-}
-
 std::vector<std::byte> read_file(const fs::path& path, std::uint64_t max_bytes) {
   const InputFile file(path);
   require<UserError>(file.size() <= max_bytes, "{}: holds {} bytes; at most {} can be read",

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/input_file.h"
+
 namespace qkv {
 
 /// Replaces the contents of the file `path` by `bytes` atomically: whatever fails and whenever the
@@ -36,25 +38,6 @@ struct ResultKind {
 /// it leads to; a device or a pipe is written to. Throws UserError when the file exists, is not
 /// empty and is not of this kind, so that no result replaces what was not a result; else FileError.
 void write_result(const std::filesystem::path& path, std::string_view text, const ResultKind& kind);
-
-/// A regular file that is open for reading.
-class InputFile {
- public:
-  /// Throws UserError naming the path when there is no such file or it cannot be opened.
-  explicit InputFile(std::filesystem::path path);
-  ~InputFile();
-  InputFile(const InputFile&) = delete;
-  InputFile& operator=(const InputFile&) = delete;
-
-  std::uint64_t size() const noexcept { return size_; }
-  /// At most `count` bytes from `offset` on, fewer at the end of the file. Throws FileError.
-  std::vector<std::byte> read(std::uint64_t offset, std::uint64_t count) const;
-
- private:
-  std::filesystem::path path_;
-  int file_;
-  std::uint64_t size_ = 0;
-};
 
 /// The contents of a regular file of at most `max_bytes` bytes. Throws UserError naming the path
 /// when there is no such file or it cannot be opened, FileError when reading it fails.

@@ -8,7 +8,8 @@ namespace qkv {
 /// layer.
 class Classification final : public SentenceTask {
  public:
-  explicit Classification(const Config& config) : SentenceTask(config, question) {}
+  Classification(const Config& config, ReadCallback& callback)
+      : SentenceTask(config, question, callback) {}
   Classification(const Config& config, const Vocabularies& vocabularies)
       : SentenceTask(config, vocabularies, question) {}
 

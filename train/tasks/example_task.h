@@ -19,7 +19,7 @@ namespace qkv {
 template <class Examples, class Metrics>
 class ExampleTask : public Task {
  public:
-  Index size(Split split) const final { return std::ssize(examples(split)); }
+  Index size(Split split) const final { return static_cast<Index>(examples(split).size()); }
   void for_each_training_ids(const IdsSink& sink) const final {
     for_each_ids(examples(Split::train), sink);
   }
@@ -30,20 +30,23 @@ class ExampleTask : public Task {
   Evaluation evaluate(const Network& network, Split split) const final {
     return evaluation_of(network, examples(split));
   }
-  Evaluation evaluate(const Network& network, const std::filesystem::path& file) const final {
-    return evaluation_of(network, read_examples(file));
+  using Task::evaluate;
+  Evaluation evaluate(const Network& network, const std::filesystem::path& file,
+                      ReadCallback& callback) const final {
+    return evaluation_of(network, read_examples(file, callback));
   }
 
  protected:
   /// `evaluation_batch`: examples that evaluation takes at once.
-  explicit ExampleTask(Index max_length, Index evaluation_batch = 64)
-      : Task(max_length), evaluation_batch_(evaluation_batch) {}
+  explicit ExampleTask(const Config& config, Index evaluation_batch = 64)
+      : Task(config), evaluation_batch_(evaluation_batch) {}
 
   void set_splits(std::array<Examples, 3> splits) { splits_ = std::move(splits); }
   const Examples& examples(Split split) const { return splits_[static_cast<std::size_t>(split)]; }
 
   /// Reads a file in the task's format. Throws UserError naming file and line.
-  virtual Examples read_examples(const std::filesystem::path& file) const = 0;
+  virtual Examples read_examples(const std::filesystem::path& file,
+                                 ReadCallback& callback) const = 0;
   /// Mean loss of the chosen examples, over their targets; adds them to `metrics` unless null,
   /// which it is in training.
   virtual BatchLoss batch_loss(const Network& network, const Examples& examples,
@@ -58,7 +61,7 @@ class ExampleTask : public Task {
     Context context;
     Metrics measured = metrics();
     Evaluation evaluation;
-    evaluation.count = std::ssize(examples);
+    evaluation.count = static_cast<Index>(examples.size());
     double sum = 0;
     Index targets = 0;
     for (Index begin = 0; begin < evaluation.count; begin += evaluation_batch_) {

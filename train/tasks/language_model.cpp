@@ -5,8 +5,6 @@
 #include <numbers>
 
 #include "datasets/batch.h"
-#include "datasets/text.h"
-#include "datasets/text_file.h"
 
 namespace qkv {
 namespace {
@@ -27,50 +25,39 @@ std::string generated(std::uint64_t seed) {
   return text;
 }
 
-std::string text_of(const std::string& file) {
-  return file.empty() ? std::string() : read_text(file);
-}
-
-std::size_t length(std::string_view text) {
-  std::size_t length = 0;
-  for_each_character(text, [&](std::string_view) { ++length; });
-  return length;
-}
-
-/// Removes the last `count` characters from `text` and returns them.
-std::string cut_off(std::string& text, std::size_t count) {
-  std::size_t begin = 0;
-  for (std::size_t left = length(text) - count; left > 0; --left)
-    begin += first_character(std::string_view(text).substr(begin)).size();
-  std::string end = text.substr(begin);
-  text.resize(begin);
-  return end;
+BlockedText text_of(const std::string& file, ReadCallback& callback) {
+  return file.empty() ? BlockedText() : BlockedText(file, callback);
 }
 
 /// Train, valid and test text: each from its file; of `task.data`, fractions at the end become test
 /// and valid where these have no file, and the rest train.
-std::array<std::string, 3> splits_of(const Config& config) {
+std::array<BlockedText, 3> splits_of(const Config& config, ReadCallback& callback) {
   const TaskOptions& task = config.task;
   const bool generate = task.format == DataFormat::generated;
   if (!generate && task.data.empty())
-    return {text_of(task.train), text_of(task.valid), text_of(task.test)};
-  std::string text = generate ? generated(config.seed) : text_of(task.data);
-  const auto part = [&, all = static_cast<double>(length(text))](const std::string& file,
-                                                                 double fraction) {
-    return file.empty() ? cut_off(text, static_cast<std::size_t>(all * fraction)) : text_of(file);
+    return {text_of(task.train, callback), text_of(task.valid, callback),
+            text_of(task.test, callback)};
+  BlockedText text = generate ? BlockedText(generated(config.seed)) : text_of(task.data, callback);
+  const auto part = [&, all = static_cast<double>(text.characters())](const std::string& file,
+                                                                      double fraction) {
+    return file.empty() ? text.cut_off(static_cast<Index>(all * fraction))
+                        : text_of(file, callback);
   };
-  std::string valid = part(task.valid, task.valid_share);
-  std::string test = part(task.test, task.test_share);
+  BlockedText valid = part(task.valid, task.valid_share);
+  BlockedText test = part(task.test, task.test_share);
   return {std::move(text), std::move(valid), std::move(test)};
 }
 
-Vocabulary vocabulary_of(std::string_view text, Index min_count) {
-  Vocabulary::Counts counts;
-  for_each_character(text, [&](std::string_view c) {
-    const auto found = counts.find(c);
-    ++(found == counts.end() ? counts[std::string(c)] : found->second);
-  });
-  return Vocabulary::build(std::move(counts), min_count);
+Vocabulary::Counts counts_of(const BlockedText& text, const Cutting& cutting,
+                             ReadCallback& callback) {
+  PieceCounter counter(cutting);
+  const std::string what = "counting " + text.name();
+  for (Index i = 0; i < text.blocks(); ++i) {
+    if (i % 256 == 0)
+      callback.on_reading(what, static_cast<double>(i) / static_cast<double>(text.blocks()));
+    counter.add(text.block(i));
+  }
+  return counter.counts();
 }
 
 /// Whether a token's contextual vector depends on later tokens.
@@ -82,41 +69,39 @@ bool sees_ahead(const ModelOptions& model) {
 }  // namespace
 
 Index Windows::size() const {
-  const Index next = std::ssize(tokens_) - 1;  // the first character is not predicted
+  const Index next = text_.size() - 1;  // the first token is not predicted
   if (next <= 0) return 0;
   return 1 + (std::max<Index>(next - length_, 0) + stride_ - 1) / stride_;
 }
 
-std::span<const std::int32_t> Windows::operator[](Index i) const {
-  const Index start = i * stride_, length = std::min(length_ + 1, std::ssize(tokens_) - start);
-  return std::span(tokens_).subspan(static_cast<std::size_t>(start),
-                                    static_cast<std::size_t>(length));
+std::vector<std::int32_t> Windows::operator[](Index i) const {
+  const Index start = i * stride_;
+  return text_.ids(start, std::min(start + length_ + 1, text_.size()));
 }
 
 void LanguageModelMetrics::report(Evaluation& evaluation) const {
-  evaluation.count = characters_;
+  evaluation.count = tokens_;
   evaluation.metrics = {{"perplexity", std::exp(evaluation.loss)},
                         {"bits_per_token", evaluation.loss / std::numbers::ln2}};
   evaluation.score = -evaluation.loss;
 }
 
-LanguageModel::LanguageModel(const Config& config)
-    : ExampleTask(config.model.max_length, windows_at_once(config.model.max_length)) {
-  const auto texts = splits_of(config);
-  vocabulary_ = vocabulary_of(texts.front(), config.task.min_count);
-  const Index window = max_length();
-  auto train = encoded(texts[0]);
-  require<UserError>(std::ssize(train) > window,
-                     "the training text has {} characters; model.max_length = {} needs one more "
-                     "than that at least",
-                     train.size(), window);
-  set_splits({Windows(std::move(train), window, 1), Windows(encoded(texts[1]), window, window),
-              Windows(encoded(texts[2]), window, window)});
+LanguageModel::LanguageModel(const Config& config, ReadCallback& callback)
+    : ExampleTask(config, windows_at_once(config.model.max_length)) {
+  auto texts = splits_of(config, callback);
+  learn_tokens(counts_of(texts[0], cutting(), callback));
+  Windows train = windows(std::move(texts[0]), 1, callback);
+  require<UserError>(train.tokens() > max_length(),
+                     "the training text has {} tokens; model.max_length = {} needs one more than "
+                     "that at least",
+                     train.tokens(), max_length());
+  set_splits({std::move(train), windows(std::move(texts[1]), max_length(), callback),
+              windows(std::move(texts[2]), max_length(), callback)});
 }
 
 LanguageModel::LanguageModel(const Config& config, const Vocabularies& vocabularies)
-    : ExampleTask(config.model.max_length, windows_at_once(config.model.max_length)) {
-  vocabulary_.emplace(token_list(vocabularies, "tokens"));
+    : ExampleTask(config, windows_at_once(config.model.max_length)) {
+  restore_tokens(vocabularies);
 }
 
 std::optional<Conflict> LanguageModel::conflict(const Config& config) {
@@ -126,45 +111,42 @@ std::optional<Conflict> LanguageModel::conflict(const Config& config) {
                   "that it predicts: model.kind = \"decoder\", or \"recurrent\" in one direction"};
 }
 
-std::vector<std::int32_t> LanguageModel::encoded(std::string_view text) const {
-  std::vector<std::int32_t> tokens;
-  tokens.reserve(text.size());
-  for_each_character(
-      text, [&](std::string_view c) { tokens.push_back(vocabulary().id(std::string(c))); });
-  return tokens;
+Windows LanguageModel::windows(BlockedText text, Index stride, ReadCallback& callback) const {
+  return {EncodedText(std::move(text), shared_tokenizer(), callback), max_length(), stride};
 }
 
-Windows LanguageModel::read_examples(const std::filesystem::path& file) const {
-  return {encoded(text_of(file.string())), max_length(), max_length()};
+Windows LanguageModel::read_examples(const std::filesystem::path& file,
+                                     ReadCallback& callback) const {
+  return windows(BlockedText(file, callback), max_length(), callback);
 }
 
 BatchLoss LanguageModel::batch_loss(const Network& network, const Windows& windows,
                                     std::span<const Index> chosen, Context& context,
                                     LanguageModelMetrics* metrics) const {
+  std::vector<std::vector<std::int32_t>> read;
   std::vector<std::span<const std::int32_t>> ids, next;
+  read.reserve(chosen.size());
   ids.reserve(chosen.size());
   next.reserve(chosen.size());
   Index targets = 0;
   for (const Index i : chosen) {
-    const auto window = windows[i];
+    const std::span<const std::int32_t> window = read.emplace_back(windows[i]);
     ids.push_back(window.first(window.size() - 1));
     next.push_back(window.subspan(1));
     targets += std::ssize(ids.back());
   }
   if (metrics) metrics->update(targets);
-  // Padding comes after every character that counts, and no character attends to later ones.
+  // Padding comes after every token that counts, and no token attends to later ones.
   const Tensor x = (*network.model)(pad(ids).ids, {}, context);
   return {cross_entropy(network.logits(x), pad(next, -1).ids), targets};
 }
 
 Sentence LanguageModel::read(std::string_view text) const {
-  Sentence sentence{characters(text), {}, {}};
-  require<UserError>(!sentence.words.empty(), "the text is empty; give at least one character");
+  Sentence sentence = sentence_of(pieces_of(text, cutting()));
+  require<UserError>(!sentence.words.empty(), "the text is empty; give at least one token");
   require<UserError>(std::ssize(sentence.words) <= max_length(),
-                     "the text has {} characters, more than the model's longest, model.max_length "
-                     "= {}",
+                     "the text has {} tokens, more than the model's longest, model.max_length = {}",
                      sentence.words.size(), max_length());
-  sentence.ids = encoded(text);
   sentence.targets = {std::ssize(sentence.words) - 1};
   return sentence;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "datasets/encoded_text.h"
 #include "train/config/option_list.h"
 #include "train/tasks/example_task.h"
 
@@ -9,51 +10,52 @@ namespace qkv {
 class Windows {
  public:
   Windows() = default;
-  Windows(std::vector<std::int32_t> tokens, Index length, Index stride)
-      : tokens_(std::move(tokens)), length_(length), stride_(stride) {}
+  Windows(EncodedText text, Index length, Index stride)
+      : text_(std::move(text)), length_(length), stride_(stride) {}
 
   Index size() const;
+  Index tokens() const { return text_.size(); }
   /// The tokens of window `i` and the one after it: `length` + 1, fewer at the end of the text.
-  std::span<const std::int32_t> operator[](Index i) const;
+  std::vector<std::int32_t> operator[](Index i) const;
   friend void for_each_ids(const Windows& windows, const Task::IdsSink& sink) {
-    sink(windows.tokens_);
+    for (Index i = 0; i < windows.text_.blocks(); ++i) sink(windows.text_.block(i));
   }
 
  private:
-  std::vector<std::int32_t> tokens_;
+  EncodedText text_;
   Index length_ = 1, stride_ = 1;
 };
 
-/// Perplexity and bits a token; counts characters instead of windows.
+/// Perplexity and bits a token; counts tokens instead of windows.
 class LanguageModelMetrics {
  public:
-  void update(Index characters) { characters_ += characters; }
+  void update(Index tokens) { tokens_ += tokens; }
   void report(Evaluation& evaluation) const;
 
  private:
-  Index characters_ = 0;
+  Index tokens_ = 0;
 };
 
-/// Which character comes next? Every character of a text is predicted from those before it, within
-/// windows of model.max_length. Training windows start at any character, the others lie side by
-/// side.
+/// Which token comes next? Every token of a text, by default a character, is predicted from those
+/// before it, within windows of model.max_length. Training windows start at any token, the others
+/// lie side by side. Of a file only where its blocks begin is in memory.
 class LanguageModel final : public ExampleTask<Windows, LanguageModelMetrics> {
  public:
-  explicit LanguageModel(const Config& config);
+  LanguageModel(const Config& config, ReadCallback& callback);
   LanguageModel(const Config& config, const Vocabularies& vocabularies);
 
   static std::optional<Conflict> conflict(const Config& config);
 
   Index tokens(Index) const override { return max_length(); }
-  /// Its tokens are characters; the target is the last one.
+  /// The target is the last token.
   Sentence read(std::string_view text) const override;
-  /// The choices are the characters that may come after character `index`.
+  /// The choices are the tokens that may come after token `index`.
   Scores scores(const Network& network, const Sentence& sentence, Index index,
                 Context& context) const override;
 
  private:
-  std::vector<std::int32_t> encoded(std::string_view text) const;
-  Windows read_examples(const std::filesystem::path& file) const override;
+  Windows windows(BlockedText text, Index stride, ReadCallback& callback) const;
+  Windows read_examples(const std::filesystem::path& file, ReadCallback& callback) const override;
   BatchLoss batch_loss(const Network& network, const Windows& windows,
                        std::span<const Index> chosen, Context& context,
                        LanguageModelMetrics* metrics) const override;

@@ -3,11 +3,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 #include "datasets/batch.h"
 #include "datasets/coarsewsd.h"
-#include "train/tasks/splits.h"
+#include "train/tasks/data_report.h"
 
 namespace qkv {
 namespace {
@@ -16,19 +17,33 @@ double ratio(double a, Index b) {
   return b ? a / static_cast<double>(b) : 0.0;
 }
 
-template <class Get>
-std::vector<std::string> distinct(const SentenceExamples& examples, Get get) {
-  std::set<std::string> found;
-  for (const SentenceExample& example : examples) found.insert(get(example));
-  return {found.begin(), found.end()};
-}
-
 }  // namespace
 
-void for_each_ids(const std::vector<EncodedSentence>& examples, const Task::IdsSink& sink) {
-  for (const EncodedSentence& example : examples) {
-    const std::int32_t rest[] = {example.index, example.answer, -1};  // -1 ends an example
-    sink(example.ids);
+/// The corpus has the sentence of row i as its text i.
+struct SentenceTask::Rows {
+  struct Row {
+    std::int32_t label, index, antecedent;  ///< positions count pieces; -1: none
+  };
+
+  Corpus corpus;
+  Numbering labels;
+  Places places;
+  std::vector<Row> rows;
+};
+
+/// A row for the model.
+struct SentenceTask::Encoded {
+  std::vector<std::int32_t> ids;
+  Index length;         ///< of the whole sentence
+  Index begin;          ///< of the ids in it
+  Index index, answer;  ///< -1: none
+};
+
+void for_each_ids(const EncodedSentences& examples, const Task::IdsSink& sink) {
+  for (Index i = 0; i < examples.size(); ++i) {
+    const auto [index, answer] = examples.questions[static_cast<std::size_t>(i)];
+    const std::int32_t rest[] = {index, answer, -1};  // -1 ends an example
+    sink(examples.sentences[i]);
     sink(rest);
   }
 }
@@ -72,32 +87,32 @@ void ChoiceMetrics::report_labels(Evaluation& evaluation) const {
   evaluation.metrics.emplace_back("macro_f1", ratio(sum, occurring));
 }
 
-SentenceTask::SentenceTask(const Config& config, Question question)
-    : ExampleTask(config.model.max_length),
+SentenceTask::SentenceTask(const Config& config, Question question, ReadCallback& callback)
+    : ExampleTask(config),
       question_(std::move(question)),
-      crops_(config.task.format == DataFormat::coarsewsd) {
-  const std::array<SentenceExamples, 3> splits = read_splits_of(config);
-  const SentenceExamples& train = splits[0];
-  std::vector<std::vector<std::string>> sentences;
-  for (const SentenceExample& example : train) sentences.push_back(example.words);
-  vocabulary_ = Vocabulary::build(sentences, config.task.min_count);
+      unknown_labels_(config.task.unknown_labels) {
+  Rows rows;
+  const SplitRows splits = read_splits_of(config, rows, callback);
+  learn_tokens(rows.corpus.counts(splits[0]));
   if (question_.has_labels) {
-    labels_ = distinct(train, [](const auto& e) { return e.label; });
+    std::set<std::string> labels;
+    for (const Index row : splits[0])
+      labels.insert(rows.labels.text(rows.rows[static_cast<std::size_t>(row)].label));
+    labels_.assign(labels.begin(), labels.end());
     require<UserError>(labels_.size() >= 2, "{}: there is only the label {}; there must be two",
                        source_of(config), labels_[0]);
   }
-  if (question_.about_a_word)
-    targets_ =
-        distinct(train, [](const auto& e) { return e.words[static_cast<std::size_t>(e.index)]; });
-  set_splits({encoded(splits[0]), encoded(splits[1]), encoded(splits[2])});
+  if (question_.about_a_word) targets_ = target_words(rows, splits[0]);
+  set_splits({encoded(rows, splits[0], callback), encoded(rows, splits[1], callback),
+              encoded(rows, splits[2], callback)});
 }
 
 SentenceTask::SentenceTask(const Config& config, const Vocabularies& vocabularies,
                            Question question)
-    : ExampleTask(config.model.max_length),
+    : ExampleTask(config),
       question_(std::move(question)),
-      crops_(config.task.format == DataFormat::coarsewsd) {
-  vocabulary_.emplace(token_list(vocabularies, "tokens"));
+      unknown_labels_(config.task.unknown_labels) {
+  restore_tokens(vocabularies);
   if (question_.has_labels) labels_ = distinct_list(vocabularies, "labels");
   if (question_.about_a_word) targets_ = distinct_list(vocabularies, "targets");
 }
@@ -109,64 +124,135 @@ Task::Vocabularies SentenceTask::vocabularies() const {
   return lists;
 }
 
-std::array<SentenceExamples, 3> SentenceTask::read_splits_of(const Config& config) const {
+SplitRows SentenceTask::read_splits_of(const Config& config, Rows& rows,
+                                       ReadCallback& callback) const {
   if (config.task.format == DataFormat::coarsewsd) {
-    const CoarseWsd rows = read_coarsewsd(config.task.data, config.task.valid_share, config.seed);
-    return {parsed(rows.train), parsed(rows.valid), parsed(rows.test)};
+    const CoarseWsd read = read_coarsewsd(config.task.data, config.task.valid_share, config.seed);
+    SplitRows splits;
+    for (const auto& [part, split] :
+         {std::pair(&read.train, 0), std::pair(&read.valid, 1), std::pair(&read.test, 2)})
+      for (const TsvRow& row : *part) {
+        splits[static_cast<std::size_t>(split)].push_back(std::ssize(rows.rows));
+        add_row(row, rows);
+      }
+    return splits;
   }
-  return read_splits(
-      config, [&](const std::string& file) { return parsed(read_tsv(file, question_.columns)); });
+  SplitRows splits = read_splits(config, [&](const std::string& file) {
+    add_file(file, rows, callback);
+    return std::ssize(rows.rows);
+  });
+  if (question_.has_labels && !config.task.data.empty()) keep_labels_in_training(rows, splits);
+  return splits;
 }
 
-SentenceExample SentenceTask::parsed(const TsvRow& row) const {
-  const SentenceExample example = question_.parse(row);
-  return crops_ && example.index >= 0 ? cropped(example, max_length()) : example;
+/// Moves the examples whose label no training example has to the training split, as those of a
+/// label that occurs once.
+void SentenceTask::keep_labels_in_training(const Rows& rows, SplitRows& splits) {
+  const auto label = [&](Index row) { return rows.rows[static_cast<std::size_t>(row)].label; };
+  std::set<std::int32_t> known;
+  for (const Index row : splits[0]) known.insert(label(row));
+  for (std::size_t split = 1; split < splits.size(); ++split)
+    std::erase_if(splits[split], [&](Index row) {
+      if (known.contains(label(row))) return false;
+      splits[0].push_back(row);
+      return true;
+    });
 }
 
-SentenceExamples SentenceTask::parsed(const std::vector<TsvRow>& rows) const {
-  SentenceExamples examples;
-  for (const TsvRow& row : rows) examples.push_back(parsed(row));
+void SentenceTask::add_row(const TsvRow& row, Rows& rows) const {
+  const SentenceExample example = question_.parse(row, cutting());
+  rows.corpus.add(example.pieces);
+  rows.places.add(row.place);
+  rows.rows.push_back({rows.labels.number(example.label), static_cast<std::int32_t>(example.index),
+                       static_cast<std::int32_t>(example.antecedent)});
+}
+
+void SentenceTask::add_file(const std::filesystem::path& file, Rows& rows,
+                            ReadCallback& callback) const {
+  for_each_row(file, question_.columns, callback, [&](const TsvRow& row) { add_row(row, rows); });
+}
+
+/// The first token of each word that is asked about.
+std::vector<std::string> SentenceTask::target_words(const Rows& rows,
+                                                    std::span<const Index> chosen) const {
+  std::set<std::int32_t> pieces;
+  for (const Index row : chosen)
+    pieces.insert(
+        rows.corpus[row][static_cast<std::size_t>(rows.rows[static_cast<std::size_t>(row)].index)]);
+  std::set<std::string> words;
+  for (const std::int32_t piece : pieces)
+    words.insert(tokenizer().tokens_of(rows.corpus.pieces().text(piece)).front());
+  return {words.begin(), words.end()};
+}
+
+/// -1 when it is unknown.
+Index SentenceTask::label_id(const std::string& label) const {
+  const auto found = std::ranges::lower_bound(labels_, label);
+  return found == labels_.end() || *found != label ? -1 : found - labels_.begin();
+}
+
+SentenceTask::Encoded SentenceTask::encoded(const Rows& rows, const CorpusEncoder& encoder,
+                                            Index row) const {
+  const auto [label, index, antecedent] = rows.rows[static_cast<std::size_t>(row)];
+  Encoded example{encoder.ids(row), 0, 0, -1, -1};
+  example.length = std::ssize(example.ids);
+  if (index >= 0) example.index = encoder.position(row, index);
+  if (truncates() && example.length > max_length()) {
+    example.begin = crop_begin(example.length, example.index, max_length());
+    example.ids.erase(example.ids.begin(), example.ids.begin() + example.begin);
+    example.ids.resize(static_cast<std::size_t>(max_length()));
+    if (index >= 0) example.index -= example.begin;
+  }
+  if (question_.has_labels)
+    example.answer = label_id(rows.labels.text(label));
+  else if (antecedent >= 0)
+    example.answer = encoder.position(row, antecedent) - example.begin;
+  const bool is_beyond = !question_.has_labels && example.answer >= std::ssize(example.ids);
+  if (is_beyond || example.answer < 0) example.answer = -1;
+  return example;
+}
+
+SentenceTask::Examples SentenceTask::encoded(const Rows& rows, std::span<const Index> chosen,
+                                             ReadCallback& callback) const {
+  const CorpusEncoder encoder(rows.corpus, tokenizer());
+  DataReport report(rows.places, chosen, max_length());
+  Examples examples;
+  for (const Index row : chosen) {
+    const Encoded example = encoded(rows, encoder, row);
+    report.is_cut(row, example.length, truncates());
+    if (example.answer >= 0) {
+      examples.sentences.add(example.ids);
+      examples.questions.push_back(
+          {static_cast<std::int32_t>(example.index), static_cast<std::int32_t>(example.answer)});
+    } else if (question_.has_labels) {
+      const auto label = rows.rows[static_cast<std::size_t>(row)].label;
+      report.leave_out_label(row, rows.labels.text(label), unknown_labels_, labels_);
+    } else {
+      report.leave_out("an antecedent beyond model.max_length");
+    }
+  }
+  report.tell(callback);
   return examples;
 }
 
-/// The right choice; -1 when it is not given or unknown.
-Index SentenceTask::answer_of(const SentenceExample& example) const {
-  if (!question_.has_labels) return example.antecedent;
-  const auto found = std::ranges::find(labels_, example.label);
-  return found == labels_.end() ? -1 : found - labels_.begin();
-}
-
-EncodedSentence SentenceTask::encoded(const SentenceExample& example) const {
-  require<UserError>(std::ssize(example.words) <= max_length(),
-                     "{}: the sentence has {} words, more than model.max_length = {}",
-                     example.place, example.words.size(), max_length());
-  const Index answer = answer_of(example);
-  if (answer < 0)
-    throw UserError(fmt::format("{}: unknown label \"{}\"; the training data has: {}",
-                                example.place, example.label, fmt::join(labels_, ", ")));
-  return {vocabulary().ids(example.words), static_cast<std::int32_t>(example.index),
-          static_cast<std::int32_t>(answer)};
-}
-
-SentenceTask::Examples SentenceTask::encoded(const SentenceExamples& examples) const {
-  Examples result;
-  for (const SentenceExample& example : examples) result.push_back(encoded(example));
-  return result;
-}
-
-SentenceTask::Examples SentenceTask::read_examples(const std::filesystem::path& file) const {
-  return encoded(parsed(read_tsv(file, question_.columns)));
+SentenceTask::Examples SentenceTask::read_examples(const std::filesystem::path& file,
+                                                   ReadCallback& callback) const {
+  Rows rows;
+  add_file(file, rows, callback);
+  std::vector<Index> all(rows.rows.size());
+  std::iota(all.begin(), all.end(), Index{0});
+  return encoded(rows, all, callback);
 }
 
 SentenceTask::Batch SentenceTask::collated(const Examples& examples,
                                            std::span<const Index> chosen) {
-  std::vector<std::vector<std::int32_t>> sentences;
+  std::vector<std::span<const std::int32_t>> sentences;
   std::vector<std::int32_t> indices, answers;
   for (const Index i : chosen) {
-    const EncodedSentence& example = examples.at(static_cast<std::size_t>(i));
-    sentences.push_back(example.ids);
-    indices.push_back(example.index);
-    answers.push_back(example.answer);
+    const auto [index, answer] = examples.questions[static_cast<std::size_t>(i)];
+    sentences.push_back(examples.sentences[i]);
+    indices.push_back(index);
+    answers.push_back(answer);
   }
   const TokenBatch padded = pad(sentences);
   const Shape shape{std::ssize(chosen)};
@@ -183,34 +269,48 @@ BatchLoss SentenceTask::batch_loss(const Network& network, const Examples& examp
 }
 
 Index SentenceTask::tokens(Index example) const {
-  return std::ssize(examples(Split::train).at(static_cast<std::size_t>(example)).ids);
+  return std::ssize(examples(Split::train).sentences[example]);
+}
+
+void SentenceTask::add_targets(Sentence& sentence) const {
+  for (Index i = 0; i < std::ssize(sentence.words); ++i)
+    if (std::ranges::find(targets_, sentence.words[static_cast<std::size_t>(i)]) != targets_.end())
+      sentence.targets.push_back(i);
 }
 
 Sentence SentenceTask::read(std::string_view text) const {
   Sentence sentence = Task::read(text);
-  for (Index i = 0; i < std::ssize(sentence.words); ++i)
-    if (std::ranges::find(targets_, sentence.words[static_cast<std::size_t>(i)]) != targets_.end())
-      sentence.targets.push_back(i);
+  add_targets(sentence);
   return sentence;
 }
 
 LabelledText SentenceTask::read_line(const TsvRow& row) const {
-  const SentenceExample example = parsed(row);
-  const std::string text =
-      crops_ ? fmt::format("{}", fmt::join(example.words, " ")) : row.fields.back();
-  LabelledText line{.label = question_.has_labels ? example.label : "",
-                    .text = text,
-                    .sentence = read(text),
+  Rows rows;
+  add_row(row, rows);
+  const Encoded example = encoded(rows, CorpusEncoder(rows.corpus, tokenizer()), 0);
+  LabelledText line{.label = question_.has_labels ? rows.labels.text(0) : "",
+                    .text = row.fields.back(),
                     .index = example.index,
-                    .answer = answer_of(example),
-                    .antecedent = example.antecedent};
+                    .answer = example.answer,
+                    .antecedent = question_.has_labels ? -1 : example.answer};
+  if (example.length > std::ssize(example.ids)) {
+    const Sentence whole = sentence_of(rows.corpus.pieces_of(0));
+    const auto first = whole.words.begin() + example.begin;
+    line.sentence = {{first, first + max_length()}, example.ids, {}};
+    line.text = tokenizer().joined(line.sentence.words);
+    add_targets(line.sentence);
+  } else {
+    line.sentence = read(line.text);
+  }
   if (line.index < 0 && !line.sentence.targets.empty()) line.index = line.sentence.targets.front();
   return line;
 }
 
 Scores SentenceTask::scores(const Network& network, const Sentence& sentence, Index index,
                             Context& context) const {
-  const Examples one = {{sentence.ids, static_cast<std::int32_t>(index), 0}};
+  Examples one;
+  one.sentences.add(sentence.ids);
+  one.questions.push_back({static_cast<std::int32_t>(index), 0});
   const Index first[] = {0};
   return {reshape(logits(network, collated(one, first), context), {-1}),
           question_.has_labels ? labels_ : sentence.words, question_.formula};

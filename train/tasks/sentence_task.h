@@ -1,18 +1,26 @@
 #pragma once
 
+#include "datasets/corpus.h"
 #include "datasets/sentences.h"
 #include "train/tasks/example_task.h"
+#include "train/tasks/splits.h"
 
 namespace qkv {
 
-/// A sentence and the question about it, encoded.
-struct EncodedSentence {
-  std::vector<std::int32_t> ids;
-  std::int32_t index;   ///< the word that is asked about
-  std::int32_t answer;  ///< the right choice
+/// Sentences and the questions about them, encoded.
+struct EncodedSentences {
+  struct Question {
+    std::int32_t index;   ///< the token that is asked about
+    std::int32_t answer;  ///< the right choice
+  };
+
+  Index size() const { return sentences.size(); }
+
+  IdLists sentences;
+  std::vector<Question> questions;
 };
 
-void for_each_ids(const std::vector<EncodedSentence>& examples, const Task::IdsSink& sink);
+void for_each_ids(const EncodedSentences& examples, const Task::IdsSink& sink);
 
 /// Accuracy and, where the choices are labels, the scores of each and macro F1.
 class ChoiceMetrics {
@@ -34,7 +42,7 @@ class ChoiceMetrics {
 
 /// A task that asks one question of each sentence and has one right answer among several choices.
 /// A kind of it says how its lines are parsed and computes the logits of the choices.
-class SentenceTask : public ExampleTask<std::vector<EncodedSentence>, ChoiceMetrics> {
+class SentenceTask : public ExampleTask<EncodedSentences, ChoiceMetrics> {
  public:
   Index outputs() const override { return std::ssize(labels_); }
   Vocabularies vocabularies() const final;
@@ -49,7 +57,7 @@ class SentenceTask : public ExampleTask<std::vector<EncodedSentence>, ChoiceMetr
   /// What is asked, and the lines that ask it.
   struct Question {
     std::string_view columns;  ///< "label<TAB>index<TAB>sentence"
-    SentenceExample (*parse)(const TsvRow&);
+    SentenceExample (*parse)(const TsvRow&, const Cutting&);
     bool has_labels;      ///< the choices are labels, rather than the words of the sentence
     bool about_a_word;    ///< rather than the sentence
     std::string formula;  ///< of the logits, from the contextual vectors y
@@ -63,31 +71,36 @@ class SentenceTask : public ExampleTask<std::vector<EncodedSentence>, ChoiceMetr
   };
 
   /// Reads the data; its training split gives the vocabulary, labels and target words.
-  SentenceTask(const Config& config, Question question);
+  SentenceTask(const Config& config, Question question, ReadCallback& callback);
   SentenceTask(const Config& config, const Vocabularies& vocabularies, Question question);
 
   /// The scores of the choices, [B, C].
   virtual Tensor logits(const Network& network, const Batch& batch, Context& context) const = 0;
 
  private:
-  using Examples = std::vector<EncodedSentence>;
+  using Examples = EncodedSentences;
+  struct Rows;     ///< that were read before there is a vocabulary
+  struct Encoded;  ///< one of them
 
-  std::array<SentenceExamples, 3> read_splits_of(const Config& config) const;
-  SentenceExample parsed(const TsvRow& row) const;
-  SentenceExamples parsed(const std::vector<TsvRow>& rows) const;
-  Index answer_of(const SentenceExample& example) const;
-  EncodedSentence encoded(const SentenceExample& example) const;
-  Examples encoded(const SentenceExamples& examples) const;
+  SplitRows read_splits_of(const Config& config, Rows& rows, ReadCallback& callback) const;
+  static void keep_labels_in_training(const Rows& rows, SplitRows& splits);
+  void add_row(const TsvRow& row, Rows& rows) const;
+  void add_file(const std::filesystem::path& file, Rows& rows, ReadCallback& callback) const;
+  std::vector<std::string> target_words(const Rows& rows, std::span<const Index> chosen) const;
+  Index label_id(const std::string& label) const;
+  Encoded encoded(const Rows& rows, const CorpusEncoder& encoder, Index row) const;
+  Examples encoded(const Rows& rows, std::span<const Index> chosen, ReadCallback& callback) const;
+  void add_targets(Sentence& sentence) const;
   static Batch collated(const Examples& examples, std::span<const Index> chosen);
 
-  Examples read_examples(const std::filesystem::path& file) const final;
+  Examples read_examples(const std::filesystem::path& file, ReadCallback& callback) const final;
   BatchLoss batch_loss(const Network& network, const Examples& examples,
                        std::span<const Index> chosen, Context& context,
                        ChoiceMetrics* metrics) const final;
   ChoiceMetrics metrics() const final { return ChoiceMetrics(labels_); }
 
   Question question_;
-  bool crops_;                        ///< sentences longer than the model allows
+  UnknownLabels unknown_labels_;
   std::vector<std::string> labels_;   ///< choices; empty when they are the sentence's words
   std::vector<std::string> targets_;  ///< the words that were asked about in training
 };

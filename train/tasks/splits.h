@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cmath>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -15,22 +16,31 @@ inline const std::string& source_of(const Config& config) {
   return config.task.data.empty() ? config.task.train : config.task.data;
 }
 
-/// Train, valid and test examples: each from its file. Of `task.data`, fractions drawn by the seed
-/// become valid and test where these have no file, and the rest train. `read` gives the examples of
-/// a file. Throws UserError when no training example is left.
+/// The numbers of the train, valid and test examples, in order.
+using SplitRows = std::array<std::vector<Index>, 3>;
+
+/// Each from its file; of `task.data`, fractions drawn by the seed become valid and test where
+/// these have no file, and the rest train. `read` appends the examples of a file to those that were
+/// read before, and returns how many there are then. Throws UserError when no training example is
+/// left.
 template <class Read>
-auto read_splits(const Config& config, Read read) {
+SplitRows read_splits(const Config& config, Read read) {
   const TaskOptions& task = config.task;
-  using Examples = decltype(read(task.train));
+  Index known = 0;
   const auto of_file = [&](const std::string& file) {
-    return file.empty() ? Examples() : read(file);
+    std::vector<Index> rows(file.empty() ? 0 : static_cast<std::size_t>(read(file) - known));
+    std::iota(rows.begin(), rows.end(), known);
+    known += std::ssize(rows);
+    return rows;
   };
-  std::array<Examples, 3> splits = {Examples(), of_file(task.valid), of_file(task.test)};
+  SplitRows splits;
+  splits[1] = of_file(task.valid);
+  splits[2] = of_file(task.test);
   if (task.data.empty()) {
     splits[0] = of_file(task.train);
     return splits;
   }
-  const Examples all = read(task.data);
+  const std::vector<Index> all = of_file(task.data);
   const auto count = [&](double fraction, const std::string& file) {
     return file.empty()
                ? static_cast<std::size_t>(std::lround(fraction * static_cast<double>(all.size())))

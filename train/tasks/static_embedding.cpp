@@ -4,26 +4,15 @@
 #include <charconv>
 #include <cmath>
 #include <map>
+#include <numeric>
 
 #include "datasets/batch.h"
-#include "datasets/text.h"
-#include "datasets/text_file.h"
 #include "train/tasks/splits.h"
 
 namespace qkv {
 namespace {
 
 constexpr Index words_at_once = 256;
-
-/// Of a line with columns the last, so that labelled files of other tasks can be read.
-std::vector<std::vector<std::string>> read_words(const std::filesystem::path& file) {
-  std::vector<std::vector<std::string>> lines;
-  for (const std::string& line : read_lines(file)) {
-    require_short_tokens(line, fmt::format("{}:{}", file.string(), lines.size() + 1));
-    lines.push_back(tokenized(std::string_view(line).substr(line.rfind('\t') + 1)));
-  }
-  return lines;
-}
 
 Index parsed_count(const std::string& text) {
   Index number = -1;
@@ -37,8 +26,8 @@ Index parsed_count(const std::string& text) {
 
 void for_each_ids(const WordContexts& contexts, const Task::IdsSink& sink) {
   const std::int32_t end[] = {-1};
-  for (const auto& line : contexts.lines) {
-    sink(line);
+  for (Index i = 0; i < contexts.lines.size(); ++i) {
+    sink(contexts.lines[i]);
     sink(end);
   }
 }
@@ -59,15 +48,19 @@ void EmbeddingMetrics::report(Evaluation& evaluation) const {
   evaluation.score = -evaluation.loss;
 }
 
-StaticEmbedding::StaticEmbedding(const Config& config)
-    : ExampleTask(config.model.max_length, words_at_once), options_(config.task) {
-  const auto splits = read_splits(config, read_words);
-  vocabulary_ = Vocabulary::build(splits[0], options_.min_count);
+StaticEmbedding::StaticEmbedding(const Config& config, ReadCallback& callback)
+    : ExampleTask(config, words_at_once), options_(config.task) {
+  Corpus corpus;
+  const SplitRows splits = read_splits(
+      config, [&](const std::string& file) { return add_lines(file, corpus, callback); });
+  learn_tokens(corpus.counts(splits[0]));
+  const CorpusEncoder encoder(corpus, tokenizer());
   counts_.resize(static_cast<std::size_t>(vocabulary().size()));
-  for (const auto& line : splits[0])
-    for (const auto id : vocabulary().ids(line)) ++counts_[static_cast<std::size_t>(id)];
+  for (const Index line : splits[0])
+    for (const auto id : encoder.ids(line)) ++counts_[static_cast<std::size_t>(id)];
   counts_[Vocabulary::unknown] = 0;
-  set_splits({encoded(splits[0]), encoded(splits[1]), encoded(splits[2])});
+  set_splits(
+      {encoded(encoder, splits[0]), encoded(encoder, splits[1]), encoded(encoder, splits[2])});
   require<UserError>(size(Split::train) > 0,
                      "{}: no line has two words that occur task.min_count = {} times",
                      source_of(config), options_.min_count);
@@ -75,8 +68,8 @@ StaticEmbedding::StaticEmbedding(const Config& config)
 }
 
 StaticEmbedding::StaticEmbedding(const Config& config, const Vocabularies& vocabularies)
-    : ExampleTask(config.model.max_length, words_at_once), options_(config.task) {
-  vocabulary_.emplace(token_list(vocabularies, "tokens"));
+    : ExampleTask(config, words_at_once), options_(config.task) {
+  restore_tokens(vocabularies);
   for (const std::string& text : token_list(vocabularies, "counts"))
     counts_.push_back(parsed_count(text));
   require<FileError>(std::ssize(counts_) == vocabulary().size(),
@@ -109,35 +102,49 @@ void StaticEmbedding::set_cumulative() {
   for (double& probability : cumulative_) probability /= total;
 }
 
-WordContexts StaticEmbedding::read_examples(const std::filesystem::path& file) const {
-  return encoded(read_words(file));
+/// Of a row with columns the last, so that labelled files of other tasks can be read.
+Index StaticEmbedding::add_lines(const std::filesystem::path& file, Corpus& corpus,
+                                 ReadCallback& callback) const {
+  for_each_row(file, callback, [&](const TsvRow& row) {
+    corpus.add(cut_sentence(row.fields.back(), cutting()).pieces);
+  });
+  return corpus.size();
 }
 
-WordContexts StaticEmbedding::encoded(const Words& lines) const {
-  const bool glove = options_.objective == Objective::glove;
+WordContexts StaticEmbedding::read_examples(const std::filesystem::path& file,
+                                            ReadCallback& callback) const {
+  Corpus corpus;
+  std::vector<Index> lines(static_cast<std::size_t>(add_lines(file, corpus, callback)));
+  std::iota(lines.begin(), lines.end(), 0);
+  return encoded(CorpusEncoder(corpus, tokenizer()), lines);
+}
+
+WordContexts StaticEmbedding::encoded(const CorpusEncoder& encoder,
+                                      std::span<const Index> lines) const {
   WordContexts contexts;
-  for (const auto& words : lines) {
-    Ids ids = vocabulary().ids(words);
+  for (const Index line : lines) {
+    Ids ids = encoder.ids(line);
     std::erase(ids, Vocabulary::unknown);
-    if (ids.size() < 2) continue;
-    for (Index i = 0; i < std::ssize(ids) && !glove; ++i)
-      contexts.words.emplace_back(std::ssize(contexts.lines), i);
-    contexts.lines.push_back(std::move(ids));
+    if (ids.size() >= 2) contexts.lines.add(ids);
   }
-  if (glove) contexts.pairs = co_occurrences(contexts.lines);
+  if (options_.objective == Objective::glove)
+    contexts.pairs = co_occurrences(contexts.lines);
+  else
+    contexts.words = std::ssize(contexts.lines.flat());
   return contexts;
 }
 
-std::vector<WordContexts::Pair> StaticEmbedding::co_occurrences(
-    const std::vector<Ids>& lines) const {
+std::vector<WordContexts::Pair> StaticEmbedding::co_occurrences(const IdLists& lines) const {
   std::map<std::pair<std::int32_t, std::int32_t>, double> counts;
-  for (const Ids& line : lines)
+  for (Index number = 0; number < lines.size(); ++number) {
+    const auto line = lines[number];
     for (std::size_t i = 0; i < line.size(); ++i)
       for (std::size_t d = 1; d <= static_cast<std::size_t>(options_.window) && d <= i; ++d) {
         const double count = 1 / static_cast<double>(d);
         counts[{line[i], line[i - d]}] += count;
         counts[{line[i - d], line[i]}] += count;
       }
+  }
   std::vector<WordContexts::Pair> pairs;
   pairs.reserve(counts.size());
   for (const auto& [words, count] : counts) pairs.push_back({words.first, words.second, count});
@@ -149,8 +156,8 @@ std::int32_t StaticEmbedding::negative(const Random& random, std::uint64_t index
   return static_cast<std::int32_t>(std::min(found, cumulative_.end() - 1) - cumulative_.begin());
 }
 
-void StaticEmbedding::add_samples(Samples& samples, const Ids& line, Index position,
-                                  const Random& random) const {
+void StaticEmbedding::add_samples(Samples& samples, std::span<const std::int32_t> line,
+                                  Index position, const Random& random) const {
   std::uint64_t drawn = 0;
   const Index reach = 1 + static_cast<Index>(random.bits(drawn++)) % options_.window;
   const auto add = [&](Ids input, std::int32_t target) {
@@ -180,8 +187,8 @@ BatchLoss StaticEmbedding::window_loss(const Network& network, const WordContext
     const Random random = context.training()
                               ? context.next_random()
                               : Random(0, Purpose::sampling, static_cast<std::uint64_t>(word));
-    const auto [line, position] = contexts.words[static_cast<std::size_t>(word)];
-    add_samples(samples, contexts.lines[static_cast<std::size_t>(line)], position, random);
+    const auto [line, position] = contexts.lines.locate(word);
+    add_samples(samples, contexts.lines[line], position, random);
   }
   const Index count = std::ssize(samples.inputs), choices = 1 + options_.negatives;
   const TokenBatch input = pad(samples.inputs);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "datasets/corpus.h"
 #include "train/config/option_list.h"
 #include "train/tasks/example_task.h"
 
@@ -14,11 +15,11 @@ struct WordContexts {
     double count;
   };
 
-  Index size() const { return std::ssize(words) + std::ssize(pairs); }
+  Index size() const { return words + std::ssize(pairs); }
 
-  std::vector<std::vector<std::int32_t>> lines;
-  std::vector<std::pair<Index, Index>> words;  ///< line and position; empty for GloVe
-  std::vector<Pair> pairs;                     ///< empty but for GloVe
+  IdLists lines;
+  Index words = 0;          ///< of all lines; 0 for GloVe
+  std::vector<Pair> pairs;  ///< empty but for GloVe
 };
 
 void for_each_ids(const WordContexts& contexts, const Task::IdsSink& sink);
@@ -53,7 +54,7 @@ class EmbeddingMetrics {
 ///                     and contexts share b, the output layer's bias
 class StaticEmbedding final : public ExampleTask<WordContexts, EmbeddingMetrics> {
  public:
-  explicit StaticEmbedding(const Config& config);
+  StaticEmbedding(const Config& config, ReadCallback& callback);
   StaticEmbedding(const Config& config, const Vocabularies& vocabularies);
 
   static std::optional<Conflict> conflict(const Config& config);
@@ -65,25 +66,28 @@ class StaticEmbedding final : public ExampleTask<WordContexts, EmbeddingMetrics>
 
  private:
   using Ids = std::vector<std::int32_t>;
-  using Words = std::vector<std::vector<std::string>>;
   /// (input, target) pairs of some words, with negatives.
   struct Samples {
     std::vector<Ids> inputs;  ///< [N] words, whose mean predicts
     Ids candidates;           ///< [N, 1 + negatives], each target before its negatives
   };
 
-  WordContexts read_examples(const std::filesystem::path& file) const override;
+  WordContexts read_examples(const std::filesystem::path& file,
+                             ReadCallback& callback) const override;
   BatchLoss batch_loss(const Network& network, const WordContexts& contexts,
                        std::span<const Index> chosen, Context& context,
                        EmbeddingMetrics* metrics) const override;
   EmbeddingMetrics metrics() const override { return EmbeddingMetrics(options_.objective); }
 
-  WordContexts encoded(const Words& lines) const;
-  std::vector<WordContexts::Pair> co_occurrences(const std::vector<Ids>& lines) const;
+  /// Adds the lines of a file to a corpus, and returns how many it has then.
+  Index add_lines(const std::filesystem::path& file, Corpus& corpus, ReadCallback& callback) const;
+  WordContexts encoded(const CorpusEncoder& encoder, std::span<const Index> lines) const;
+  std::vector<WordContexts::Pair> co_occurrences(const IdLists& lines) const;
   /// The word that draw `index` of a random stream gives, with probability ~ count^0.75.
   std::int32_t negative(const Random& random, std::uint64_t index) const;
   /// Adds the samples of the word at `position` of `line`.
-  void add_samples(Samples& samples, const Ids& line, Index position, const Random& random) const;
+  void add_samples(Samples& samples, std::span<const std::int32_t> line, Index position,
+                   const Random& random) const;
   BatchLoss window_loss(const Network& network, const WordContexts& contexts,
                         std::span<const Index> chosen, Context& context,
                         EmbeddingMetrics* metrics) const;

@@ -11,6 +11,7 @@
 #include "train/tasks/coreference.h"
 #include "train/tasks/language_model.h"
 #include "train/tasks/static_embedding.h"
+#include "train/tasks/tagging.h"
 #include "train/tasks/translation.h"
 #include "train/tasks/word_sense.h"
 
@@ -35,22 +36,88 @@ std::string Evaluation::headline() const {
   return fmt::format("{} {:.4f}", metrics.front().first, metrics.front().second);
 }
 
-Sentence Task::read(std::string_view text) const {
-  Sentence sentence{tokenized(text), {}, {}};
-  require<UserError>(!sentence.words.empty(), "the sentence is empty; give at least one word");
-  require<UserError>(
-      std::ssize(sentence.words) <= max_length(),
-      "the sentence has {} words, more than the model's longest, model.max_length = {}",
-      sentence.words.size(), max_length());
-  sentence.ids = vocabulary().ids(sentence.words);
+Cutting cutting_of(const Config& config) {
+  const Cutting usual = row_of(task_kinds(), config.task.kind).traits.cutting;
+  return {config.task.tokenizer.value_or(usual.kind),
+          config.task.lower_case.value_or(usual.lower_case)};
+}
+
+Task::Task(const Config& config)
+    : max_length_(config.model.max_length),
+      min_count_(config.task.min_count),
+      merges_(config.task.merges),
+      truncates_(config.task.truncate || config.task.format == DataFormat::coarsewsd),
+      cutting_(cutting_of(config)) {}
+
+void Task::learn_tokens(Vocabulary::Counts pieces) {
+  set_tokenizer(Tokenizer::learn(cutting_, std::move(pieces), min_count_, merges_));
+}
+
+void Task::restore_tokens(const Vocabularies& vocabularies) {
+  set_tokenizer({cutting_, Vocabulary(token_list(vocabularies, "tokens"))});
+}
+
+void Task::set_tokenizer(Tokenizer tokenizer) {
+  tokenizer_ = std::make_shared<const Tokenizer>(std::move(tokenizer));
+}
+
+Evaluation Task::evaluate(const Network& network, const std::filesystem::path& file) const {
+  ReadCallback silent;
+  return evaluate(network, file, silent);
+}
+
+Sentence Task::sentence_of(std::span<const std::string> pieces) const {
+  Sentence sentence;
+  for (const std::string& piece : pieces) {
+    tokenizer().encode_piece(piece, sentence.ids);
+    for (std::string& token : tokenizer().tokens_of(piece))
+      sentence.words.push_back(std::move(token));
+  }
   return sentence;
+}
+
+Sentence Task::read(std::string_view text) const {
+  Sentence sentence = sentence_of(cut_sentence(text, cutting_).pieces);
+  require<UserError>(!sentence.words.empty(), "the sentence is empty; give at least one word");
+  const Index length = std::ssize(sentence.words);
+  require<UserError>(length <= max_length() || truncates_,
+                     "the sentence has {} {}, more than the model's longest, model.max_length = {}",
+                     length, cutting_.kind == TokenizerKind::word ? "words" : "tokens",
+                     max_length());
+  if (length > max_length()) {
+    sentence.words.resize(static_cast<std::size_t>(max_length()));
+    sentence.ids.resize(static_cast<std::size_t>(max_length()));
+  }
+  return sentence;
+}
+
+void Task::for_each_line(const std::filesystem::path& file, ReadCallback& callback,
+                         const UseRow& use) const {
+  for_each_row(file, callback, use);
+}
+
+std::vector<Index> Task::occurrences(const Sentence& sentence, const std::string& word) const {
+  std::vector<std::string> wanted = {word};
+  if (std::ranges::find(sentence.words, word) == sentence.words.end()) {
+    const auto [pieces, positions] = cut_sentence(word, cutting_);
+    if (positions.empty()) return {};
+    const auto first = pieces.begin() + positions.front();
+    const auto is_punctuation = [](const std::string& p) { return p.size() == 1 && is_mark(p[0]); };
+    wanted = sentence_of({first, std::find_if(first + 1, pieces.end(), is_punctuation)}).words;
+  }
+  std::vector<Index> found;
+  for (auto at = sentence.words.begin();; ++at) {
+    at = std::search(at, sentence.words.end(), wanted.begin(), wanted.end());
+    if (at == sentence.words.end()) return found;
+    found.push_back(at - sentence.words.begin());
+  }
 }
 
 LabelledText Task::read_line(const TsvRow& row) const {
   row.require_labelled_text();
   LabelledText line{.text = row.fields.back(), .sentence = read(row.fields.back())};
   if (row.fields.size() == 3)
-    line.index = row.position(1, row.sentence(2));
+    line.index = row.position(1, row.sentence(2, cutting_));
   else if (!line.sentence.targets.empty())
     line.index = line.sentence.targets.front();
   return line;
@@ -126,7 +193,9 @@ constexpr TaskRow row(TaskKind kind, std::string_view name, std::string_view hel
       kind,
       name,
       help,
-      [](const Config& config) -> std::unique_ptr<Task> { return std::make_unique<T>(config); },
+      [](const Config& config, ReadCallback& callback) -> std::unique_ptr<Task> {
+        return std::make_unique<T>(config, callback);
+      },
       [](const Config& config, const Task::Vocabularies& vocabularies) -> std::unique_ptr<Task> {
         return std::make_unique<T>(config, vocabularies);
       },
@@ -136,16 +205,20 @@ constexpr TaskRow row(TaskKind kind, std::string_view name, std::string_view hel
 
 constexpr auto rows = std::to_array<TaskRow>({
     row<WordSense>(TaskKind::word_sense, "word-sense", "sense of a word in its sentence",
-                   {.format = DataFormat::coarsewsd}),
+                   {.format = DataFormat::coarsewsd, .has_labels = true}),
     row<StaticEmbedding>(TaskKind::static_embedding, "static-embedding", "word vectors from text",
                          {}, StaticEmbedding::conflict),
-    row<Classification>(TaskKind::classify, "classify", "class of a text"),
+    row<Classification>(TaskKind::classify, "classify", "class of a text", {.has_labels = true}),
     row<Coreference>(TaskKind::coreference, "coreference", "word that a pronoun refers to"),
     row<Translation>(TaskKind::translate, "translate", "translation of a sentence",
                      {.predicts_words = true, .has_source_and_target = true}),
-    row<LanguageModel>(TaskKind::language_model, "language-model", "next character",
-                       {.predicts_words = true, .format = DataFormat::generated},
+    row<LanguageModel>(TaskKind::language_model, "language-model", "next token",
+                       {.predicts_words = true,
+                        .format = DataFormat::generated,
+                        .cutting = {TokenizerKind::character, false}},
                        LanguageModel::conflict),
+    row<Tagging>(TaskKind::tagging, "tagging", "label of each word", {.has_labels = true},
+                 Tagging::conflict),
 });
 static_assert(lists_every_kind(rows));
 
@@ -155,8 +228,13 @@ std::span<const TaskRow> task_kinds() {
   return rows;
 }
 
+std::unique_ptr<Task> make_task(const Config& config, ReadCallback& callback) {
+  return row_of(rows, config.task.kind).make(config, callback);
+}
+
 std::unique_ptr<Task> make_task(const Config& config) {
-  return row_of(rows, config.task.kind).make(config);
+  ReadCallback silent;
+  return make_task(config, silent);
 }
 
 std::unique_ptr<Task> restore_task(const Config& config, const Task::Vocabularies& vocabularies) {

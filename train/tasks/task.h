@@ -10,8 +10,9 @@
 #include <vector>
 
 #include "core/error.h"
+#include "datasets/read_callback.h"
+#include "datasets/tokenizer.h"
 #include "datasets/tsv.h"
-#include "datasets/vocabulary.h"
 #include "train/config/config.h"
 #include "train/tasks/network.h"
 
@@ -94,7 +95,8 @@ class Task {
   using Vocabularies = std::map<std::string, std::vector<std::string>>;
   virtual ~Task() = default;
 
-  const Vocabulary& vocabulary() const { return *vocabulary_; }
+  const Tokenizer& tokenizer() const { return *tokenizer_; }
+  const Vocabulary& vocabulary() const { return tokenizer_->vocabulary(); }
   /// Width of the output layer; by default a logit for each token.
   virtual Index outputs() const { return vocabulary().size(); }
   /// The token lists that a checkpoint needs besides the parameters; `restore_task` takes them
@@ -114,7 +116,9 @@ class Task {
                          Context& context) const = 0;
   virtual Evaluation evaluate(const Network& network, Split split) const = 0;
   /// The same for examples from a file in the task's format. Throws UserError naming file and line.
-  virtual Evaluation evaluate(const Network& network, const std::filesystem::path& file) const = 0;
+  virtual Evaluation evaluate(const Network& network, const std::filesystem::path& file,
+                              ReadCallback& callback) const = 0;
+  Evaluation evaluate(const Network& network, const std::filesystem::path& file) const;
 
   /// Throws UserError when the text is empty or longer than the model allows.
   virtual Sentence read(std::string_view text) const;
@@ -122,6 +126,11 @@ class Task {
   /// `label<TAB>text` or `label<TAB>index<TAB>text`, whose label means nothing to the task. Throws
   /// UserError.
   virtual LabelledText read_line(const TsvRow& row) const;
+  /// Calls `use` for the rows of a file in the task's format, as `read_line` takes them.
+  virtual void for_each_line(const std::filesystem::path& file, ReadCallback& callback,
+                             const UseRow& use) const;
+  /// Where the first tokens of a word stand in a sentence.
+  std::vector<Index> occurrences(const Sentence& sentence, const std::string& word) const;
   /// Runs a model on a sentence, recorded by `context`, and scores the answers about word `index`;
   /// no scores where there are no answers to choose from.
   virtual Scores scores(const Network& network, const Sentence& sentence, Index index,
@@ -131,18 +140,31 @@ class Task {
   virtual std::vector<Prediction> predict(const Network& network, std::string_view text) const;
 
  protected:
-  explicit Task(Index max_length) : max_length_(max_length) {}
+  explicit Task(const Config& config);
 
   Index max_length() const { return max_length_; }  ///< of a text, in tokens
+  /// Whether longer ones are cut to it.
+  bool truncates() const { return truncates_; }
+  const Cutting& cutting() const { return cutting_; }
+  /// Constructors call one of these: learns tokens from the pieces of the training data, or takes a
+  /// checkpoint's.
+  void learn_tokens(Vocabulary::Counts pieces);
+  void restore_tokens(const Vocabularies& vocabularies);
+  void set_tokenizer(Tokenizer tokenizer);
+  std::shared_ptr<const Tokenizer> shared_tokenizer() const { return tokenizer_; }
+
+  /// Pieces as a sentence of any length without targets.
+  Sentence sentence_of(std::span<const std::string> pieces) const;
   /// The most probable choice for each target word of a sentence or, without targets, for the
   /// whole.
   std::vector<Prediction> answers(const Network& network, std::string_view text,
                                   const Sentence& sentence) const;
 
-  std::optional<Vocabulary> vocabulary_;  ///< set by the constructors
-
  private:
-  Index max_length_;
+  Index max_length_, min_count_, merges_;
+  bool truncates_;
+  Cutting cutting_;
+  std::shared_ptr<const Tokenizer> tokenizer_;
 };
 
 /// The most probable choice.
@@ -157,6 +179,7 @@ const std::vector<std::string>& distinct_list(const Task::Vocabularies& vocabula
                                               const std::string& name);
 
 /// Reads the data and builds the vocabulary from its training split. Throws UserError.
+std::unique_ptr<Task> make_task(const Config& config, ReadCallback& callback);
 std::unique_ptr<Task> make_task(const Config& config);
 /// For using a trained model: no data is read. Throws FileError when a token list is missing or
 /// invalid.

@@ -1,23 +1,16 @@
 #include "train/tasks/translation.h"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
+#include <numeric>
 
 #include "datasets/batch.h"
+#include "train/tasks/data_report.h"
 #include "train/tasks/splits.h"
 
 namespace qkv {
 namespace {
 
 const std::string begin_token = "<bos>", end_token = "<eos>";
-
-std::vector<SentencePair> read_pairs(const std::filesystem::path& file) {
-  std::vector<SentencePair> pairs;
-  for (const TsvRow& row : read_tsv(file, translate_columns))
-    pairs.push_back(parse_translation(row));
-  return pairs;
-}
 
 /// The most probable word of each sequence and its probability, from logits [B, 1, V].
 std::vector<std::pair<std::int32_t, double>> most_probable(const Tensor& logits) {
@@ -34,11 +27,19 @@ std::vector<std::pair<std::int32_t, double>> most_probable(const Tensor& logits)
 
 }  // namespace
 
-void for_each_ids(const std::vector<EncodedPair>& examples, const Task::IdsSink& sink) {
+/// Source and target are texts 2 i and 2 i + 1 of the corpus.
+struct Translation::Pairs {
+  Corpus corpus;
+  Places places;
+
+  Index size() const { return corpus.size() / 2; }
+};
+
+void for_each_ids(const EncodedPairs& examples, const Task::IdsSink& sink) {
   const std::int32_t end[] = {-1};
-  for (const EncodedPair& example : examples)
-    for (const auto* ids : {&example.source, &example.target}) {
-      sink(*ids);
+  for (Index i = 0; i < examples.size(); ++i)
+    for (const auto* texts : {&examples.sources, &examples.targets}) {
+      sink((*texts)[i]);
       sink(end);
     }
 }
@@ -53,43 +54,80 @@ void TranslationMetrics::report(Evaluation& evaluation) const {
   evaluation.metrics = {{"exact_match", evaluation.score}, {"chrf", chrf_.value()}};
 }
 
-Translation::Translation(const Config& config) : ExampleTask(config.model.max_length) {
-  const auto splits = read_splits(config, read_pairs);
-  std::vector<std::vector<std::string>> sentences;
-  for (const SentencePair& pair : splits[0]) {
-    sentences.push_back(pair.source);
-    sentences.push_back(pair.target);
-    // Often enough to be in the vocabulary, however rare its words may be.
-    for (Index i = 0; i < config.task.min_count; ++i) sentences.push_back({begin_token, end_token});
-  }
-  vocabulary_ = Vocabulary::build(sentences, config.task.min_count);
-  set_splits({encoded(splits[0]), encoded(splits[1]), encoded(splits[2])});
+Translation::Translation(const Config& config, ReadCallback& callback) : ExampleTask(config) {
+  Pairs pairs;
+  const SplitRows splits = read_splits(config, [&](const std::string& file) {
+    add_pairs(file, pairs, callback);
+    return pairs.size();
+  });
+  learn_tokens_of(pairs, splits[0], config.task.min_count);
+  set_splits({encoded(pairs, splits[0], callback), encoded(pairs, splits[1], callback),
+              encoded(pairs, splits[2], callback)});
 }
 
 Translation::Translation(const Config& config, const Vocabularies& vocabularies)
-    : ExampleTask(config.model.max_length) {
-  vocabulary_.emplace(token_list(vocabularies, "tokens"));
+    : ExampleTask(config) {
+  restore_tokens(vocabularies);
   for (const std::string& token : {begin_token, end_token})
     require<FileError>(vocabulary().id(token) != Vocabulary::unknown,
                        "the checkpoint's /vocabulary/tokens has no {}", token);
 }
 
-Translation::Examples Translation::encoded(const std::vector<SentencePair>& pairs) const {
+void Translation::learn_tokens_of(const Pairs& pairs, std::span<const Index> rows,
+                                  Index min_count) {
+  std::vector<Index> texts;
+  for (const Index row : rows) texts.insert(texts.end(), {2 * row, 2 * row + 1});
+  Vocabulary::Counts counts = pairs.corpus.counts(texts);
+  // Often enough to be in the vocabulary, however rare its words may be.
+  if (cutting().kind != TokenizerKind::bpe)
+    for (const std::string& token : {begin_token, end_token})
+      counts[token] += min_count * std::ssize(rows);
+  learn_tokens(std::move(counts));
+  if (cutting().kind != TokenizerKind::bpe) return;
+  std::vector<std::string> tokens = vocabulary().tokens();
+  for (const std::string& token : {begin_token, end_token})
+    if (vocabulary().id(token) == Vocabulary::unknown) tokens.push_back(token);
+  set_tokenizer({cutting(), Vocabulary(std::move(tokens))});
+}
+
+void Translation::add_pairs(const std::filesystem::path& file, Pairs& pairs,
+                            ReadCallback& callback) const {
+  for_each_row(file, translate_columns, callback, [&](const TsvRow& row) {
+    const SentencePair pair = parse_translation(row, cutting());
+    pairs.corpus.add(pair.source);
+    pairs.corpus.add(pair.target);
+    pairs.places.add(row.place);
+  });
+}
+
+Translation::Examples Translation::encoded(const Pairs& pairs, std::span<const Index> rows,
+                                           ReadCallback& callback) const {
+  const CorpusEncoder encoder(pairs.corpus, tokenizer());
+  const auto longest = static_cast<std::size_t>(max_length());
+  DataReport report(pairs.places, rows, max_length());
   Examples examples;
-  for (const SentencePair& pair : pairs) {
-    const std::size_t longer = std::max(pair.source.size(), pair.target.size() + 1);
-    require<UserError>(
-        static_cast<Index>(longer) <= max_length(),
-        "{}: the sentence has {} words with its end, more than model.max_length = {}", pair.place,
-        longer, max_length());
-    examples.push_back({vocabulary().ids(pair.source), vocabulary().ids(pair.target),
-                        fmt::format("{}", fmt::join(pair.target, " "))});
+  for (const Index row : rows) {
+    Ids source = encoder.ids(2 * row), target = encoder.ids(2 * row + 1);
+    const Index longer = std::max(std::ssize(source), std::ssize(target) + 1);  // 1: the end
+    if (report.is_cut(row, longer, truncates())) {
+      source.resize(std::min(source.size(), longest));
+      target.resize(std::min(target.size(), longest - 1));
+    }
+    examples.sources.add(source);
+    examples.targets.add(target);
+    examples.references.add(text_of(pairs.corpus.pieces_of(2 * row + 1)));
   }
+  report.tell(callback);
   return examples;
 }
 
-Translation::Examples Translation::read_examples(const std::filesystem::path& file) const {
-  return encoded(read_pairs(file));
+Translation::Examples Translation::read_examples(const std::filesystem::path& file,
+                                                 ReadCallback& callback) const {
+  Pairs pairs;
+  add_pairs(file, pairs, callback);
+  std::vector<Index> rows(static_cast<std::size_t>(pairs.size()));
+  std::iota(rows.begin(), rows.end(), 0);
+  return encoded(pairs, rows, callback);
 }
 
 BatchLoss Translation::batch_loss(const Network& network, const Examples& examples,
@@ -98,19 +136,20 @@ BatchLoss Translation::batch_loss(const Network& network, const Examples& exampl
   std::vector<Ids> sources, inputs, outputs;
   Index targets = 0;
   for (const Index i : chosen) {
-    const EncodedPair& example = examples.at(static_cast<std::size_t>(i));
-    sources.push_back(example.source);
-    inputs.push_back(example.target);
+    const auto from = examples.sources[i], to = examples.targets[i];
+    sources.emplace_back(from.begin(), from.end());
+    inputs.emplace_back(to.begin(), to.end());
     inputs.back().insert(inputs.back().begin(), vocabulary().id(begin_token));
-    outputs.push_back(example.target);
+    outputs.emplace_back(to.begin(), to.end());
     outputs.back().push_back(vocabulary().id(end_token));
     targets += std::ssize(outputs.back());
   }
   if (metrics) {
     const auto translations = decoded(network, sources);
-    for (std::size_t i = 0; i < chosen.size(); ++i)
-      metrics->update(text_of(translations[i].ids),
-                      examples[static_cast<std::size_t>(chosen[i])].reference);
+    for (std::size_t i = 0; i < chosen.size(); ++i) {
+      const auto reference = examples.references[chosen[i]];
+      metrics->update(text_of(translations[i].ids), {reference.begin(), reference.end()});
+    }
   }
   const TokenBatch source = pad(sources), input = pad(inputs);
   const Tensor encoded = (*network.model)(source.ids, source.lengths, context);
@@ -119,8 +158,8 @@ BatchLoss Translation::batch_loss(const Network& network, const Examples& exampl
 }
 
 Index Translation::tokens(Index example) const {
-  const EncodedPair& pair = examples(Split::train).at(static_cast<std::size_t>(example));
-  return std::ssize(pair.source) + 1 + std::ssize(pair.target);  // 1: <bos>
+  const EncodedPairs& pairs = examples(Split::train);
+  return std::ssize(pairs.sources[example]) + 1 + std::ssize(pairs.targets[example]);  // 1: <bos>
 }
 
 std::vector<Translation::Output> Translation::decoded(const Network& network,
@@ -149,10 +188,16 @@ std::vector<Translation::Output> Translation::decoded(const Network& network,
   return outputs;
 }
 
-std::string Translation::text_of(const Ids& ids) const {
-  std::string text;
-  for (const auto id : ids) text += (text.empty() ? "" : " ") + vocabulary().token(id);
+std::string Translation::text_of(std::span<const std::string> tokens) const {
+  std::string text = tokenizer().joined(tokens);
+  if (text.starts_with(' ')) text.erase(0, 1);
   return text;
+}
+
+std::string Translation::text_of(const Ids& ids) const {
+  std::vector<std::string> tokens;
+  for (const auto id : ids) tokens.push_back(vocabulary().token(id));
+  return text_of(tokens);
 }
 
 LabelledText Translation::read_line(const TsvRow& row) const {

@@ -1,18 +1,21 @@
 #pragma once
 
+#include "datasets/corpus.h"
 #include "datasets/sentences.h"
 #include "train/tasks/chrf.h"
 #include "train/tasks/example_task.h"
 
 namespace qkv {
 
-/// A source sentence and its translation, encoded.
-struct EncodedPair {
-  std::vector<std::int32_t> source, target;
-  std::string reference;  ///< target words as text
+/// Source sentences and their translations, encoded.
+struct EncodedPairs {
+  Index size() const { return sources.size(); }
+
+  IdLists sources, targets;
+  TextLists references;  ///< target words as texts
 };
 
-void for_each_ids(const std::vector<EncodedPair>& examples, const Task::IdsSink& sink);
+void for_each_ids(const EncodedPairs& examples, const Task::IdsSink& sink);
 
 /// The fraction of outputs that equal their references ("exact_match") and ChrF ("chrf").
 class TranslationMetrics {
@@ -28,9 +31,9 @@ class TranslationMetrics {
 /// What does a text say in another language? An encoder reads the source, a decoder predicts each
 /// word of the target from the words before it; both share one vocabulary. Evaluation and
 /// prediction decode greedily.
-class Translation final : public ExampleTask<std::vector<EncodedPair>, TranslationMetrics> {
+class Translation final : public ExampleTask<EncodedPairs, TranslationMetrics> {
  public:
-  explicit Translation(const Config& config);
+  Translation(const Config& config, ReadCallback& callback);
   Translation(const Config& config, const Vocabularies& vocabularies);
 
   Index tokens(Index example) const override;
@@ -40,21 +43,26 @@ class Translation final : public ExampleTask<std::vector<EncodedPair>, Translati
 
  private:
   using Ids = std::vector<std::int32_t>;
-  using Examples = std::vector<EncodedPair>;
+  using Examples = EncodedPairs;
+  struct Pairs;  ///< that were read before there is a vocabulary
   /// A decoded translation.
   struct Output {
     Ids ids;
     double probability = 1;  ///< product of its words'
   };
 
-  Examples read_examples(const std::filesystem::path& file) const override;
+  Examples read_examples(const std::filesystem::path& file, ReadCallback& callback) const override;
   BatchLoss batch_loss(const Network& network, const Examples& examples,
                        std::span<const Index> chosen, Context& context,
                        TranslationMetrics* metrics) const override;
   TranslationMetrics metrics() const override { return {}; }
-  Examples encoded(const std::vector<SentencePair>& pairs) const;
+  void learn_tokens_of(const Pairs& pairs, std::span<const Index> rows, Index min_count);
+  void add_pairs(const std::filesystem::path& file, Pairs& pairs, ReadCallback& callback) const;
+  Examples encoded(const Pairs& pairs, std::span<const Index> rows, ReadCallback& callback) const;
   /// Greedy decoding.
   std::vector<Output> decoded(const Network& network, std::span<const Ids> sources) const;
+  /// Tokens as one text, which begins with no space.
+  std::string text_of(std::span<const std::string> tokens) const;
   std::string text_of(const Ids& ids) const;
 };
 

@@ -8,7 +8,8 @@ namespace qkv {
 /// output layer.
 class WordSense final : public SentenceTask {
  public:
-  explicit WordSense(const Config& config) : SentenceTask(config, question) {}
+  WordSense(const Config& config, ReadCallback& callback)
+      : SentenceTask(config, question, callback) {}
   WordSense(const Config& config, const Vocabularies& vocabularies)
       : SentenceTask(config, vocabularies, question) {}
 

@@ -48,7 +48,8 @@ TEST_CASE("classify refuses invalid data and names file and line") {
   CHECK(error("good\t \n") == "f.tsv:1: the sentence is empty");
   CHECK(error("good\ta\ngood\tb\n") == "f.tsv: there is only the label good; there must be two");
   CHECK(error("good\ta\nbad\ta b c d e f g\n") ==
-        "f.tsv:2: the sentence has 7 words, more than model.max_length = 6");
+        "f.tsv:2: the sentence has 7 words, more than model.max_length = 6; "
+        "task.truncate=true cuts it");
 }
 
 TEST_CASE("coreference refuses invalid data and names file and line") {
@@ -67,7 +68,8 @@ TEST_CASE("translate refuses invalid data and names file and line") {
   CHECK(error("\tb\n") == "f.tsv:1: the source is empty");
   CHECK(error("b\t\n") == "f.tsv:1: the target is empty");
   CHECK(error("a\ta b c d e f\n") ==
-        "f.tsv:1: the sentence has 7 words with its end, more than model.max_length = 6");
+        "f.tsv:1: the sentence has 7 words, more than model.max_length = 6; "
+        "task.truncate=true cuts it");
 }
 
 TEST_CASE("a line is read as in training, and with fewer columns") {

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <compare>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/shape.h"
+#include "datasets/read_callback.h"
+
+namespace qkv {
+
+/// A sentence with a label for each word.
+struct LabelledWords {
+  std::string place;  ///< of its first line: "train.conll:3"
+  std::vector<std::string> words, labels;
+};
+
+/// Calls `use` for each sentence of a file in CoNLL columns: a word a line, its label in the last
+/// of the columns, which white space separates, and blank lines between sentences. Lines that begin
+/// with "-DOCSTART-" are skipped. Throws UserError as `for_each_line` does, naming the line when it
+/// has no label, and when there is no sentence.
+void for_each_conll_sentence(const std::filesystem::path& path, ReadCallback& callback,
+                             const std::function<void(const LabelledWords&)>& use);
+
+/// Labelled words from `begin` up to `end` that make one unit of a type.
+struct Span {
+  Index begin, end;
+  std::string type;
+
+  friend auto operator<=>(const Span&, const Span&) = default;
+};
+/// The spans of BIO labels: B-X begins one of type X and I-X goes on with it; an I-X that follows
+/// no X begins one, too, as in the evaluation of CoNLL-2000.
+std::vector<Span> spans_of(const std::vector<std::string>& labels);
+
+}  // namespace qkv

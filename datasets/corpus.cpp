@@ -1,0 +1,80 @@
+#include "datasets/corpus.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+namespace qkv {
+
+std::int32_t Numbering::number(std::string_view text) {
+  if (const auto found = numbers_.find(text); found != numbers_.end()) return found->second;
+  const auto added = numbers_.emplace(text, size()).first;
+  texts_.push_back(&added->first);
+  return added->second;
+}
+
+Index Corpus::add(std::span<const std::string> pieces) {
+  std::vector<std::int32_t> numbers;
+  numbers.reserve(pieces.size());
+  for (const std::string& piece : pieces) numbers.push_back(pieces_.number(piece));
+  texts_.add(numbers);
+  return texts_.size() - 1;
+}
+
+std::vector<std::string> Corpus::pieces_of(Index text) const {
+  std::vector<std::string> pieces;
+  for (const std::int32_t number : texts_[text]) pieces.push_back(pieces_.text(number));
+  return pieces;
+}
+
+Vocabulary::Counts Corpus::counts(std::span<const Index> texts) const {
+  std::vector<Index> occurrences(static_cast<std::size_t>(pieces_.size()));
+  for (const Index text : texts)
+    for (const std::int32_t number : texts_[text]) ++occurrences[static_cast<std::size_t>(number)];
+  Vocabulary::Counts counts;
+  for (std::int32_t number = 0; number < pieces_.size(); ++number)
+    if (const Index count = occurrences[static_cast<std::size_t>(number)]; count > 0)
+      counts[pieces_.text(number)] = count;
+  return counts;
+}
+
+CorpusEncoder::CorpusEncoder(const Corpus& corpus, const Tokenizer& tokenizer) : corpus_(corpus) {
+  std::vector<std::int32_t> ids;
+  for (std::int32_t number = 0; number < corpus.pieces().size(); ++number) {
+    ids.clear();
+    tokenizer.encode_piece(corpus.pieces().text(number), ids);
+    ids_.add(ids);
+  }
+}
+
+std::vector<std::int32_t> CorpusEncoder::ids(Index text) const {
+  std::vector<std::int32_t> ids;
+  for (const std::int32_t number : corpus_[text])
+    ids.insert(ids.end(), ids_[number].begin(), ids_[number].end());
+  return ids;
+}
+
+Index CorpusEncoder::position(Index text, Index piece) const {
+  Index position = 0;
+  for (const std::int32_t number : corpus_[text].first(static_cast<std::size_t>(piece)))
+    position += std::ssize(ids_[number]);
+  return position;
+}
+
+void Places::add(std::string_view place) {
+  const auto colon = place.rfind(':');
+  std::uint32_t line = 0;
+  std::from_chars(place.data() + colon + 1, place.data() + place.size(), line);
+  places_.emplace_back(files_.number(place.substr(0, colon)), line);
+}
+
+std::string Places::operator[](Index i) const {
+  const auto [file, line] = places_[static_cast<std::size_t>(i)];
+  return fmt::format("{}:{}", files_.text(file), line);
+}
+
+const std::string& Places::file(Index i) const {
+  return files_.text(places_[static_cast<std::size_t>(i)].first);
+}
+
+}  // namespace qkv

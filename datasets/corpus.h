@@ -1,0 +1,102 @@
+#pragma once
+
+#include <algorithm>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "datasets/tokenizer.h"
+
+namespace qkv {
+
+/// Sequences, one after the other in memory.
+template <class T>
+class Lists {
+ public:
+  Index size() const noexcept { return std::ssize(ends_); }
+  std::span<const T> operator[](Index i) const {
+    const Index begin = begin_of(i);
+    return std::span(values_).subspan(
+        static_cast<std::size_t>(begin),
+        static_cast<std::size_t>(ends_[static_cast<std::size_t>(i)] - begin));
+  }
+  void add(std::span<const T> values) {
+    values_.insert(values_.end(), values.begin(), values.end());
+    ends_.push_back(std::ssize(values_));
+  }
+  /// The values of all sequences.
+  std::span<const T> flat() const noexcept { return values_; }
+  /// The sequence that value `i` of `flat` is in, and its position there.
+  std::pair<Index, Index> locate(Index i) const {
+    const Index list = std::ranges::upper_bound(ends_, i) - ends_.begin();
+    return {list, i - begin_of(list)};
+  }
+
+ private:
+  Index begin_of(Index i) const { return i ? ends_[static_cast<std::size_t>(i) - 1] : 0; }
+
+  std::vector<T> values_;
+  std::vector<Index> ends_;
+};
+using IdLists = Lists<std::int32_t>;
+using TextLists = Lists<char>;
+
+/// Distinct texts, numbered from 0 in the order in which they came.
+class Numbering {
+ public:
+  std::int32_t number(std::string_view text);
+  const std::string& text(std::int32_t number) const {
+    return *texts_[static_cast<std::size_t>(number)];
+  }
+  std::int32_t size() const noexcept { return static_cast<std::int32_t>(texts_.size()); }
+
+ private:
+  std::unordered_map<std::string, std::int32_t, StringHash, std::equal_to<>> numbers_;
+  std::vector<const std::string*> texts_;  ///< keys of `numbers_`, which stay where they are
+};
+
+/// Texts that were read before there is a vocabulary, as numbers of distinct pieces.
+class Corpus {
+ public:
+  /// Adds a text and returns its number.
+  Index add(std::span<const std::string> pieces);
+  Index size() const { return texts_.size(); }
+  std::span<const std::int32_t> operator[](Index text) const { return texts_[text]; }
+  const Numbering& pieces() const noexcept { return pieces_; }
+  std::vector<std::string> pieces_of(Index text) const;
+  /// How often each piece occurs in some texts.
+  Vocabulary::Counts counts(std::span<const Index> texts) const;
+
+ private:
+  Numbering pieces_;
+  IdLists texts_;
+};
+
+/// Encodes the texts of a corpus, each distinct piece once. Both must outlive it.
+class CorpusEncoder {
+ public:
+  CorpusEncoder(const Corpus& corpus, const Tokenizer& tokenizer);
+
+  std::vector<std::int32_t> ids(Index text) const;
+  /// The position among a text's ids at which its piece `piece` begins.
+  Index position(Index text, Index piece) const;
+
+ private:
+  const Corpus& corpus_;
+  IdLists ids_;  ///< of each distinct piece
+};
+
+/// Places such as "train.tsv:12", stored compactly.
+class Places {
+ public:
+  void add(std::string_view place);
+  std::string operator[](Index i) const;
+  const std::string& file(Index i) const;
+
+ private:
+  Numbering files_;
+  std::vector<std::pair<std::int32_t, std::uint32_t>> places_;  ///< file and line
+};
+
+}  // namespace qkv

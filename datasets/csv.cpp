@@ -1,0 +1,54 @@
+#include "datasets/csv.h"
+
+#include <utility>
+
+#include "core/error.h"
+#include "datasets/text.h"
+
+namespace qkv {
+
+std::optional<CsvRecord> CsvParser::add(std::size_t number, const std::string& line) {
+  const auto demand = [&](bool ok, const char* wrong) {
+    require<UserError>(ok, "{}:{}: {}", file_.string(), number, wrong);
+  };
+  if (in_quotes_)
+    record_.fields.back() += ' ';
+  else
+    record_ = {number, {""}};
+  bool closed = false;  // the field's quotes
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    std::string& field = record_.fields.back();
+    const bool quote = line[i] == '"', doubled = quote && i + 1 < line.size() && line[i + 1] == '"';
+    if (in_quotes_) {
+      if (quote && !doubled) {
+        in_quotes_ = false;
+        closed = true;
+      } else {
+        field += line[i];
+        i += doubled;
+      }
+      demand(field.size() <= max_token_bytes,
+             "a field in quotes must have at most 65536 bytes; "
+             "are they closed?");
+    } else if (line[i] == ',') {
+      record_.fields.emplace_back();
+      closed = false;
+    } else {
+      demand(!closed, "text follows the quotes of a field; double the quotes inside it");
+      demand(!quote || field.empty(),
+             "a quote inside a field; put the field in quotes and double this one");
+      if (quote)
+        in_quotes_ = true;
+      else
+        field += line[i];
+    }
+  }
+  return in_quotes_ ? std::nullopt : std::optional(std::exchange(record_, {}));
+}
+
+void CsvParser::finish() const {
+  require<UserError>(!in_quotes_, "{}:{}: the quotes of a field are not closed", file_.string(),
+                     record_.line);
+}
+
+}  // namespace qkv

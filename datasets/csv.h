@@ -1,0 +1,33 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace qkv {
+
+/// A record of a CSV file.
+struct CsvRecord {
+  std::size_t line;  ///< its first
+  std::vector<std::string> fields;
+};
+
+/// Reads records of comma-separated values line by line (RFC 4180): a field in quotes may hold
+/// commas, doubled quotes and line ends, which become spaces.
+class CsvParser {
+ public:
+  explicit CsvParser(std::filesystem::path file) : file_(std::move(file)) {}
+
+  /// Takes the next line; gives the record that ends with it. Throws UserError naming the line.
+  std::optional<CsvRecord> add(std::size_t number, const std::string& line);
+  /// Throws UserError when quotes are still open.
+  void finish() const;
+
+ private:
+  std::filesystem::path file_;
+  CsvRecord record_ = {};
+  bool in_quotes_ = false;
+};
+
+}  // namespace qkv

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "datasets/blocked_text.h"
+#include "datasets/tokenizer.h"
+
+namespace qkv {
+
+/// The ids of a text, encoded block by block whenever they are asked for: memory holds 24 bytes for
+/// each KiB of text, whatever the vocabulary.
+class EncodedText {
+ public:
+  EncodedText() = default;
+  /// Reads the text once.
+  EncodedText(BlockedText text, std::shared_ptr<const Tokenizer> tokenizer, ReadCallback& callback);
+
+  const Tokenizer& tokenizer() const { return *tokenizer_; }
+  Index size() const { return size_; }
+  /// Ids `begin` up to `end`, which is at most `size`. Throws FileError as `BlockedText::block`.
+  std::vector<std::int32_t> ids(Index begin, Index end) const;
+  Index blocks() const { return text_.blocks(); }
+  std::vector<std::int32_t> block(Index i) const;
+
+ private:
+  BlockedText text_;
+  std::shared_ptr<const Tokenizer> tokenizer_;
+  std::vector<Index> begins_;  ///< of each block, in ids
+  Index size_ = 0;
+};
+
+}  // namespace qkv

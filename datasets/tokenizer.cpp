@@ -1,0 +1,193 @@
+#include "datasets/tokenizer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/error.h"
+#include "datasets/byte_pairs.h"
+#include "datasets/text.h"
+
+namespace qkv {
+namespace {
+
+/// Of a piece of `bpe`, in bytes: encoding one takes time that grows with the square.
+constexpr std::size_t longest_piece = 64;
+
+/// A text as the tokenizer reads it.
+std::string prepared(std::string_view text, const Cutting& cutting) {
+  return cutting.lower_case ? lower(text) : std::string(text);
+}
+
+/// The number of bytes up to the next white space or punctuation mark.
+std::size_t word_length(std::string_view text) {
+  std::size_t length = 0;
+  while (length < text.size() && !is_white(text[length]) && !is_mark(text[length])) ++length;
+  return length;
+}
+
+/// `text` begins with no white space.
+std::size_t word_piece(std::string_view text) {
+  return is_mark(text[0]) ? 1 : word_length(text);
+}
+
+std::size_t byte_pair_piece(std::string_view text) {
+  const std::size_t begin = text[0] == ' ' && text.size() > 1 && !is_white(text[1]) ? 1 : 0;
+  if (is_white(text[begin])) return begin + 1;
+  std::size_t length = begin + word_piece(text.substr(begin));
+  if (length <= longest_piece) return length;
+  for (length = longest_piece; (text[length] & 0xC0) == 0x80 && length > begin + 1; --length) {
+  }
+  return length;
+}
+
+template <class F>
+void for_each_piece(std::string_view text, TokenizerKind kind, F f) {
+  while (!text.empty()) {
+    std::size_t length = 1;
+    switch (kind) {
+      case TokenizerKind::word:
+        if (is_white(text[0])) {
+          text.remove_prefix(1);
+          continue;
+        }
+        length = word_piece(text);
+        break;
+      case TokenizerKind::character:
+        length = first_character(text).size();
+        break;
+      case TokenizerKind::bpe:
+        length = byte_pair_piece(text);
+        break;
+    }
+    f(text.substr(0, length));
+    text.remove_prefix(length);
+  }
+}
+
+/// Whether a piece is a word or a part of one.
+bool names_something(std::string_view piece) {
+  if (piece.starts_with(' ')) piece.remove_prefix(1);
+  return piece.size() > 1 || (piece.size() == 1 && !is_mark(piece[0]));
+}
+
+}  // namespace
+
+std::vector<std::string> pieces_of(std::string_view text, const Cutting& cutting) {
+  std::vector<std::string> pieces;
+  for_each_piece(prepared(text, cutting), cutting.kind,
+                 [&](std::string_view piece) { pieces.emplace_back(piece); });
+  return pieces;
+}
+
+CutSentence cut_sentence(std::string_view sentence, const Cutting& cutting) {
+  CutSentence cut;
+  for (const std::string& word : words(prepared(sentence, cutting))) {
+    const bool spaced = cutting.kind == TokenizerKind::bpe ||
+                        (cutting.kind == TokenizerKind::character && !cut.pieces.empty());
+    const Index begin = std::ssize(cut.pieces);
+    for_each_piece(spaced ? " " + word : word, cutting.kind,
+                   [&](std::string_view piece) { cut.pieces.emplace_back(piece); });
+    const auto first = cut.pieces.begin() + begin;
+    const auto named = std::find_if(first, cut.pieces.end(), names_something);
+    cut.positions.push_back((named == cut.pieces.end() ? first : named) - cut.pieces.begin());
+  }
+  return cut;
+}
+
+void PieceCounter::add(std::string_view text) {
+  const std::string whole = prepared(text, cutting_);
+  for_each_piece(whole, cutting_.kind, [&](std::string_view piece) {
+    if (cutting_.kind == TokenizerKind::character) {
+      const std::size_t code = first_code_point(piece).code;
+      if (code >= characters_.size()) characters_.resize(code + 1);
+      ++characters_[code];
+    } else if (const auto found = pieces_.find(piece); found != pieces_.end()) {
+      ++found->second;
+    } else {
+      pieces_.emplace(piece, 1);
+    }
+  });
+}
+
+Vocabulary::Counts PieceCounter::counts() const {
+  Vocabulary::Counts counts(pieces_.begin(), pieces_.end());
+  for (std::size_t code = 0; code < characters_.size(); ++code)
+    if (characters_[code] > 0) counts[utf8(static_cast<char32_t>(code))] = characters_[code];
+  return counts;
+}
+
+Tokenizer::Tokenizer(const Cutting& cutting, Vocabulary vocabulary)
+    : cutting_(cutting), vocabulary_(std::move(vocabulary)) {
+  if (cutting_.kind == TokenizerKind::bpe) require_byte_tokens(vocabulary_);
+  if (cutting_.kind != TokenizerKind::character) return;
+  for (std::int32_t id = Vocabulary::unknown + 1; id < vocabulary_.size(); ++id) {
+    const std::string& token = vocabulary_.token(id);
+    require<FileError>(!token.empty() && first_code_point(token).length == token.size(),
+                       "the checkpoint's /vocabulary/tokens has \"{}\", which is no character",
+                       token);
+    const std::size_t code = first_code_point(token).code;
+    if (code >= by_code_point_.size()) by_code_point_.resize(code + 1, Vocabulary::unknown);
+    by_code_point_[code] = id;
+  }
+}
+
+Tokenizer Tokenizer::learn(const Cutting& cutting, Vocabulary::Counts pieces, Index min_count,
+                           Index merges) {
+  if (cutting.kind == TokenizerKind::bpe)
+    return {cutting, Vocabulary(byte_pair_tokens(pieces, min_count, merges))};
+  return {cutting, Vocabulary::build(std::move(pieces), min_count)};
+}
+
+void Tokenizer::encode(std::string_view text, std::vector<std::int32_t>& ids) const {
+  const std::string whole = prepared(text, cutting_);
+  for_each_piece(whole, cutting_.kind, [&](std::string_view piece) { encode_piece(piece, ids); });
+}
+
+void Tokenizer::encode_piece(std::string_view piece, std::vector<std::int32_t>& ids) const {
+  switch (cutting_.kind) {
+    case TokenizerKind::word:
+      ids.push_back(vocabulary_.id(piece));
+      return;
+    case TokenizerKind::character: {
+      const CodePoint c = first_code_point(piece);
+      const bool known = c.length > 0 && c.code < by_code_point_.size();
+      ids.push_back(known ? by_code_point_[c.code] : Vocabulary::unknown);
+      return;
+    }
+    case TokenizerKind::bpe:
+      encode_byte_pairs(piece, vocabulary_, ids);
+      return;
+  }
+}
+
+std::vector<std::string> Tokenizer::tokens_of(const std::string& piece) const {
+  if (cutting_.kind != TokenizerKind::bpe) return {piece};
+  std::vector<std::int32_t> ids;
+  encode_piece(piece, ids);
+  std::vector<std::string> tokens;
+  tokens.reserve(ids.size());
+  for (const std::int32_t id : ids) tokens.push_back(vocabulary_.token(id));
+  return tokens;
+}
+
+std::string Tokenizer::decode(std::span<const std::int32_t> ids) const {
+  std::vector<std::string> tokens;
+  tokens.reserve(ids.size());
+  for (const std::int32_t id : ids) tokens.push_back(vocabulary_.token(id));
+  return joined(tokens);
+}
+
+std::string Tokenizer::joined(std::span<const std::string> tokens) const {
+  std::string text;
+  for (const std::string& token : tokens) {
+    if (cutting_.kind == TokenizerKind::word && !text.empty()) text += ' ';
+    const auto byte = cutting_.kind == TokenizerKind::bpe ? byte_of(token) : std::nullopt;
+    if (byte)
+      text += *byte;
+    else
+      text += token;
+  }
+  return text;
+}
+
+}  // namespace qkv

@@ -1,0 +1,105 @@
+#include "train/tasks/tagging.h"
+
+#include <doctest/doctest.h>
+
+#include "tests/support/errors.h"
+#include "tests/support/temp_dir.h"
+#include "train/run.h"
+
+using namespace qkv;
+
+namespace {
+
+constexpr std::string_view two_sentences =
+    "Ann B-PER\nsees O\nNew B-LOC\nYork I-LOC\n\nAnn B-PER\n";
+
+Config config_of(const std::filesystem::path& train) {
+  Config config;
+  config.name = "tiny";
+  config.task.kind = TaskKind::tagging;
+  config.task.train = train.string();
+  config.model.width = 8;
+  config.model.heads = 2;
+  config.model.max_length = 6;
+  return config;
+}
+
+/// Scores whose largest is that of each given tag, [1, T, 5].
+Tensor certain(const std::vector<int>& tags) {
+  std::vector<double> scores(tags.size() * 5);
+  for (std::size_t i = 0; i < tags.size(); ++i)
+    scores[i * 5 + static_cast<std::size_t>(tags[i])] = 1;
+  return Tensor::from(scores, {1, std::ssize(tags), 5}, DType::float32);
+}
+
+}  // namespace
+
+TEST_CASE("a tagger has a label for each word") {
+  const TempDir dir;
+  const Run run = start_run(config_of(dir.write("f", two_sentences)));
+  CHECK(run.task->size(Split::train) == 2);
+  CHECK(run.task->tokens(0) == 4);
+  CHECK(run.task->vocabularies().at("labels") ==
+        std::vector<std::string>{"B-LOC", "B-PER", "I-LOC", "O"});
+  const auto predictions = run.task->predict(*run.network, "Ann sees, York");
+  REQUIRE(predictions.size() == 4);
+  CHECK(predictions[2].index == 2);
+  CHECK(predictions[0].choices.size() == 4);
+  const Evaluation evaluation = run.task->evaluate(*run.network, Split::train);
+  CHECK(evaluation.count == 5);
+  CHECK(evaluation.metrics[0].first == "accuracy");
+  CHECK(evaluation.metric("span_f1") == evaluation.score);
+}
+
+TEST_CASE("span F1 counts exact spans of the right type") {
+  const std::vector<std::string> labels = {"B-LOC", "B-PER", "I-LOC", "I-PER", "O"};
+  TaggingMetrics metrics(labels);
+  // Expected PER [0, 2) and LOC [3, 5); found PER [0, 2), LOC [3, 4) and PER [4, 5); the token
+  // without a label does not count.
+  metrics.update(certain({1, 3, 4, 4, 0, 1}), Indices({1, 3, 4, -1, 0, 2}, {1, 6}));
+  Evaluation evaluation;
+  metrics.report(evaluation);
+  CHECK(evaluation.count == 5);
+  CHECK(evaluation.metric("accuracy") == doctest::Approx(0.8));
+  CHECK(evaluation.metric("span_f1") == doctest::Approx(2.0 * 1 / (2 + 3)));
+}
+
+TEST_CASE("labels that are no BIO labels have no spans") {
+  const std::vector<std::string> labels = {"noun", "verb", "x", "y", "z"};
+  TaggingMetrics metrics(labels);
+  metrics.update(certain({0, 1}), Indices({0, 0}, {1, 2}));
+  Evaluation evaluation;
+  metrics.report(evaluation);
+  CHECK_FALSE(evaluation.find("span_f1").has_value());
+  CHECK(evaluation.score == 0.5);
+}
+
+TEST_CASE("the first of a word's tokens has its label, and a line shows a word that has one") {
+  const TempDir dir;
+  Config config = config_of(dir.write("f", "low O\nlow O\nlowly B-X\n\nlow O\nlot B-X\n"));
+  config.task.tokenizer = TokenizerKind::bpe;
+  const auto task = make_task(config);
+  CHECK(task->tokens(0) == 5);
+  const LabelledText line = task->read_line(tsv_row("O B-X\tlow lowly"));
+  CHECK(line.label == "B-X");
+  CHECK(line.index == 1);
+  CHECK(line.sentence.words[1] == " low");
+  CHECK(line.sentence.targets == std::vector<Index>{0, 1});
+  CHECK(line.answer == 0);
+  CHECK(error_of<UserError>([&] { task->read_line(tsv_row("O\tlow lowly")); }) ==
+        "has 1 labels for 2 words");
+}
+
+TEST_CASE("a tagger cuts long sentences and leaves out unknown labels when asked") {
+  const TempDir dir;
+  Config config = config_of(dir.write("f", two_sentences));
+  config.task.valid = dir.write("g", "a O\nb O\nc O\nd O\ne O\nf O\ng B-PER\n\na B-ORG\n").string();
+  const auto error = [&] { return error_of<UserError>([&] { make_task(config); }); };
+  CHECK(error().find("g:1: the sentence has 7 words") != std::string::npos);
+  config.task.truncate = true;
+  CHECK(error().find("g:9: unknown label \"B-ORG\"; the training data has: B-LOC, B-PER") !=
+        std::string::npos);
+  config.task.unknown_labels = UnknownLabels::skip;
+  const auto task = make_task(config);
+  CHECK(task->size(Split::valid) == 1);
+}

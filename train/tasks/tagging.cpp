@@ -1,0 +1,259 @@
+#include "train/tasks/tagging.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include "datasets/batch.h"
+#include "datasets/text.h"
+#include "train/config/task_kinds.h"
+#include "train/tasks/data_report.h"
+
+namespace qkv {
+namespace {
+
+bool is_bio(const std::string& label) {
+  return label.starts_with("B-") || label.starts_with("I-");
+}
+
+/// What a sentence of a file is to `Tagging::read_line`.
+TsvRow row_of_words(const LabelledWords& sentence) {
+  return {sentence.place,
+          {fmt::format("{}", fmt::join(sentence.labels, " ")),
+           fmt::format("{}", fmt::join(sentence.words, " "))}};
+}
+
+}  // namespace
+
+/// The corpus has the sentence of row i as its text i.
+struct Tagging::Rows {
+  struct Word {
+    std::int32_t label, piece;  ///< `piece`: position of the word's first
+  };
+
+  Corpus corpus;
+  Numbering labels;
+  Places places;
+  Lists<Word> words;
+};
+
+void for_each_ids(const EncodedTags& examples, const Task::IdsSink& sink) {
+  const std::int32_t end[] = {-2};
+  for (Index i = 0; i < examples.size(); ++i) {
+    sink(examples.sentences[i]);
+    sink(examples.tags[i]);
+    sink(end);
+  }
+}
+
+TaggingMetrics::TaggingMetrics(const std::vector<std::string>& labels)
+    : labels_(&labels), tokens_(labels) {}
+
+void TaggingMetrics::update(const Tensor& scores, const Indices& tags) {
+  const Index sentences = scores.dim(0), time = scores.dim(1), labels = scores.dim(2);
+  const auto values = scores.data<float>();
+  std::vector<std::int32_t> answers;
+  std::vector<double> chosen;
+  for (Index b = 0; b < sentences; ++b) {
+    std::vector<std::string> right, given;
+    for (Index t = 0; t < time; ++t) {
+      const auto at = static_cast<std::size_t>(b * time + t);
+      const std::int32_t tag = tags.data()[at];
+      if (tag < 0) continue;
+      const auto width = static_cast<std::size_t>(labels);
+      const auto row = values.subspan(at * width, width);
+      answers.push_back(tag);
+      chosen.insert(chosen.end(), row.begin(), row.end());
+      right.push_back((*labels_)[static_cast<std::size_t>(tag)]);
+      given.push_back(
+          (*labels_)[static_cast<std::size_t>(std::ranges::max_element(row) - row.begin())]);
+    }
+    const auto expected = spans_of(right), found = spans_of(given);
+    spans_ += std::ssize(expected);
+    predicted_ += std::ssize(found);
+    common_ += std::ranges::count_if(found, [&](const Span& span) {
+      return std::ranges::find(expected, span) != expected.end();
+    });
+  }
+  const Index count = std::ssize(answers);
+  labelled_ += count;
+  if (count > 0)
+    tokens_.update(Tensor::from(chosen, {count, labels}, DType::float32),
+                   Indices(answers, {count}));
+}
+
+void TaggingMetrics::report(Evaluation& evaluation) const {
+  evaluation.count = labelled_;
+  tokens_.report(evaluation);
+  if (std::ranges::none_of(*labels_, is_bio)) return;
+  const Index all = spans_ + predicted_;
+  evaluation.score = all ? 2 * static_cast<double>(common_) / static_cast<double>(all) : 0;
+  evaluation.metrics.emplace_back("span_f1", evaluation.score);
+}
+
+Tagging::Tagging(const Config& config, ReadCallback& callback)
+    : ExampleTask(config), unknown_labels_(config.task.unknown_labels) {
+  Rows rows;
+  const SplitRows splits = read_splits(config, [&](const std::string& file) {
+    add_file(file, rows, callback);
+    return rows.corpus.size();
+  });
+  learn_tokens(rows.corpus.counts(splits[0]));
+  std::set<std::string> labels;
+  for (const Index row : splits[0])
+    for (const auto& word : rows.words[row]) labels.insert(rows.labels.text(word.label));
+  labels_.assign(labels.begin(), labels.end());
+  require<UserError>(labels_.size() >= 2, "{}: there is only the label {}; there must be two",
+                     source_of(config), labels_.empty() ? "" : labels_[0]);
+  set_splits({encoded(rows, splits[0], callback), encoded(rows, splits[1], callback),
+              encoded(rows, splits[2], callback)});
+}
+
+Tagging::Tagging(const Config& config, const Vocabularies& vocabularies)
+    : ExampleTask(config), unknown_labels_(config.task.unknown_labels) {
+  restore_tokens(vocabularies);
+  labels_ = distinct_list(vocabularies, "labels");
+}
+
+std::optional<Conflict> Tagging::conflict(const Config& config) {
+  if (cutting_of(config).kind != TokenizerKind::character) return std::nullopt;
+  return Conflict{{"task.tokenizer", "task.kind"},
+                  "task.kind \"tagging\" labels words: task.tokenizer must be \"word\" or \"bpe\""};
+}
+
+Task::Vocabularies Tagging::vocabularies() const {
+  Vocabularies lists = Task::vocabularies();
+  lists["labels"] = labels_;
+  return lists;
+}
+
+Index Tagging::tokens(Index example) const {
+  return std::ssize(examples(Split::train).sentences[example]);
+}
+
+void Tagging::for_each_line(const std::filesystem::path& file, ReadCallback& callback,
+                            const UseRow& use) const {
+  for_each_conll_sentence(file, callback, [&](const LabelledWords& sentence) {
+    TsvRow row = row_of_words(sentence);
+    use(row);
+  });
+}
+
+void Tagging::add_file(const std::filesystem::path& file, Rows& rows,
+                       ReadCallback& callback) const {
+  for_each_conll_sentence(file, callback, [&](const LabelledWords& sentence) {
+    const CutSentence cut = cut_sentence(row_of_words(sentence).fields[1], cutting());
+    std::vector<Rows::Word> words;
+    for (std::size_t i = 0; i < sentence.labels.size(); ++i)
+      words.push_back(
+          {rows.labels.number(sentence.labels[i]), static_cast<std::int32_t>(cut.positions[i])});
+    rows.corpus.add(cut.pieces);
+    rows.words.add(words);
+    rows.places.add(sentence.place);
+  });
+}
+
+/// -1 when it is unknown.
+Index Tagging::label_id(std::string_view label) const {
+  const auto found = std::ranges::find(labels_, label);
+  return found == labels_.end() ? -1 : found - labels_.begin();
+}
+
+Tagging::Examples Tagging::encoded(const Rows& rows, std::span<const Index> chosen,
+                                   ReadCallback& callback) const {
+  const CorpusEncoder encoder(rows.corpus, tokenizer());
+  DataReport report(rows.places, chosen, max_length());
+  Examples examples;
+  for (const Index row : chosen) {
+    auto ids = encoder.ids(row);
+    std::vector<std::int32_t> tags(ids.size(), -1);
+    std::string unknown;
+    for (const auto& [label, piece] : rows.words[row]) {
+      const Index id = label_id(rows.labels.text(label));
+      if (id < 0) unknown = rows.labels.text(label);
+      tags[static_cast<std::size_t>(encoder.position(row, piece))] = static_cast<std::int32_t>(id);
+    }
+    if (!unknown.empty()) {
+      report.leave_out_label(row, unknown, unknown_labels_, labels_);
+      continue;
+    }
+    if (report.is_cut(row, std::ssize(ids), truncates())) {
+      ids.resize(static_cast<std::size_t>(max_length()));
+      tags.resize(ids.size());
+    }
+    examples.sentences.add(ids);
+    examples.tags.add(tags);
+  }
+  report.tell(callback);
+  return examples;
+}
+
+Tagging::Examples Tagging::read_examples(const std::filesystem::path& file,
+                                         ReadCallback& callback) const {
+  Rows rows;
+  add_file(file, rows, callback);
+  std::vector<Index> all(static_cast<std::size_t>(rows.corpus.size()));
+  std::iota(all.begin(), all.end(), Index{0});
+  return encoded(rows, all, callback);
+}
+
+BatchLoss Tagging::batch_loss(const Network& network, const Examples& examples,
+                              std::span<const Index> chosen, Context& context,
+                              TaggingMetrics* metrics) const {
+  std::vector<std::span<const std::int32_t>> sentences, tags;
+  Index targets = 0;
+  for (const Index i : chosen) {
+    sentences.push_back(examples.sentences[i]);
+    tags.push_back(examples.tags[i]);
+    targets += std::ranges::count_if(tags.back(), [](std::int32_t tag) { return tag >= 0; });
+  }
+  const TokenBatch batch = pad(sentences);
+  const Indices answers = pad(tags, -1).ids;
+  const Tensor scores = network.logits((*network.model)(batch.ids, batch.lengths, context));
+  if (metrics) metrics->update(scores, answers);
+  return {cross_entropy(scores, answers), targets};
+}
+
+Sentence Tagging::read(std::string_view text) const {
+  Sentence sentence = Task::read(text);
+  Index position = 0;
+  for (const std::string& piece : cut_sentence(text, cutting()).pieces) {
+    if (position < std::ssize(sentence.words)) sentence.targets.push_back(position);
+    position += std::ssize(tokenizer().tokens_of(piece));
+  }
+  return sentence;
+}
+
+LabelledText Tagging::read_line(const TsvRow& row) const {
+  row.demand(row.fields.size() <= 2, "must be a sentence or labels<TAB>sentence, has {} columns",
+             row.fields.size());
+  LabelledText line{.text = row.fields.back(), .sentence = read(row.fields.back())};
+  line.index = line.sentence.targets.front();
+  if (row.fields.size() < 2) return line;
+  const auto labels = words(row.fields[0]);
+  const CutSentence cut = cut_sentence(line.text, cutting());
+  row.demand(labels.size() == cut.positions.size(), "has {} labels for {} words", labels.size(),
+             cut.positions.size());
+  // The first word whose label says something.
+  const auto said = std::ranges::find_if(labels, [](const std::string& l) { return l != "O"; });
+  const auto word = static_cast<std::size_t>(said == labels.end() ? 0 : said - labels.begin());
+  const std::span pieces(cut.pieces);
+  const Index index =
+      std::ssize(sentence_of(pieces.first(static_cast<std::size_t>(cut.positions[word]))).words);
+  if (index >= std::ssize(line.sentence.words)) return line;  // it was cut off
+  line.index = index;
+  line.label = labels[word];
+  line.answer = label_id(labels[word]);
+  return line;
+}
+
+Scores Tagging::scores(const Network& network, const Sentence& sentence, Index index,
+                       Context& context) const {
+  const Indices ids(sentence.ids, {1, std::ssize(sentence.ids)});
+  const Tensor x = (*network.model)(ids, {}, context);
+  return {reshape(network.logits(slice(x, 1, index, index + 1)), {-1}), labels_, "W y_i + b"};
+}
+
+}  // namespace qkv
