@@ -36,6 +36,14 @@ inline constexpr auto objectives = std::to_array<Kind<Objective>>({
 });
 static_assert(lists_every_kind(objectives));
 
+/// The weights of labels in the training loss.
+enum class ClassWeights { none, balanced };
+inline constexpr auto class_weights_kinds = std::to_array<Kind<ClassWeights>>({
+    {ClassWeights::none, "none", "1"},
+    {ClassWeights::balanced, "balanced", "inverse square root of the label's frequency"},
+});
+static_assert(lists_every_kind(class_weights_kinds));
+
 enum class DataFormat { files, coarsewsd, generated };
 inline constexpr auto data_formats = std::to_array<Kind<DataFormat>>({
     {DataFormat::files, "files", "task.train or task.data"},
@@ -52,6 +60,10 @@ struct TaskOptions {
   std::string data;                ///< one file to split; for coarsewsd a folder
   double valid_share = 0.1;        ///< fraction of data, where valid is empty
   double test_share = 0;           ///< fraction of data, where test is empty
+  double word_dropout = 0;         ///< a word of frequency n becomes <unk> with probability
+                                   ///< word_dropout / (word_dropout + n) in training
+  double label_smoothing = 0;      ///< probability in [0, 1)
+  ClassWeights class_weights = ClassWeights::none;
   Index min_count = 1;             ///< minimum frequency of a word; rarer ones become <unk>
   Objective objective = Objective::skip_gram;
   Index window = 5;     ///< context words to either side

@@ -43,6 +43,7 @@ class SentenceTask : public ExampleTask<std::vector<EncodedSentence>, ChoiceMetr
   LabelledText read_line(const TsvRow& row) const final;
   Scores scores(const Network& network, const Sentence& sentence, Index index,
                 Context& context) const final;
+  void initialise(Network& network, const ModelOptions& options) const final;
   std::vector<Prediction> predict(const Network& network, std::string_view text) const final;
 
  protected:
@@ -71,7 +72,15 @@ class SentenceTask : public ExampleTask<std::vector<EncodedSentence>, ChoiceMetr
 
  private:
   using Examples = std::vector<EncodedSentence>;
+  /// What regularizes training.
+  struct Noise {
+    std::vector<double> unknown;  ///< probability that a token is read as <unk>, by id; empty: 0
+    CrossEntropyOptions loss;
+  };
 
+  Noise noise_of(const TaskOptions& options, const Examples& train) const;
+  /// The ids of a batch with some words replaced by <unk>, but not those that are asked about.
+  Indices with_word_dropout(const Batch& batch, const Random& random) const;
   std::array<SentenceExamples, 3> read_splits_of(const Config& config) const;
   SentenceExample parsed(const TsvRow& row) const;
   SentenceExamples parsed(const std::vector<TsvRow>& rows) const;
@@ -87,6 +96,7 @@ class SentenceTask : public ExampleTask<std::vector<EncodedSentence>, ChoiceMetr
   ChoiceMetrics metrics() const final { return ChoiceMetrics(labels_); }
 
   Question question_;
+  Noise noise_;
   bool crops_;                        ///< sentences longer than the model allows
   std::vector<std::string> labels_;   ///< choices; empty when they are the sentence's words
   std::vector<std::string> targets_;  ///< the words that were asked about in training
