@@ -107,8 +107,8 @@ std::unique_ptr<InputPositions> make_input_positions(const ModelOptions& options
 
 std::unique_ptr<AttentionPositions> make_attention_positions(const ModelOptions& options) {
   const auto make = row_of(rows, options.position).attention;
-  const bool acts = options.position != PositionKind::relative ||
-                    options.attention == AttentionKind::learned;
+  const bool acts =
+      options.position != PositionKind::relative || options.attention == AttentionKind::learned;
   return make && acts ? make(options) : nullptr;
 }
 

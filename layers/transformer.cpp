@@ -113,12 +113,14 @@ Tensor TransformerBlock::with_residual(const Tensor& x, const std::optional<Laye
       context.record(*layer_norm, "output", h, "x_i", fmt::format("norm(x_i + {})", symbols.output),
                      "residual and norm");
     else if (context.records())
-      context.record(*layer_norm, "output", h, symbols.normalized, LayerNorm::formula(symbols.input),
-                     "norm");
+      context.record(*layer_norm, "output", h, symbols.normalized,
+                     LayerNorm::formula(symbols.input), "norm");
     return h;
   };
   // A function of its own frees its intermediate results before the addition.
-  const auto change = [&] { return context.dropped(sublayer(norm == NormKind::pre ? normalized(x) : x), dropout); };
+  const auto change = [&] {
+    return context.dropped(sublayer(norm == NormKind::pre ? normalized(x) : x), dropout);
+  };
   return post ? normalized(x + change()) : x + change();
 }
 

@@ -64,7 +64,7 @@ struct TaskOptions {
                                    ///< word_dropout / (word_dropout + n) in training
   double label_smoothing = 0;      ///< probability in [0, 1)
   ClassWeights class_weights = ClassWeights::none;
-  Index min_count = 1;             ///< minimum frequency of a word; rarer ones become <unk>
+  Index min_count = 1;  ///< minimum frequency of a word; rarer ones become <unk>
   Objective objective = Objective::skip_gram;
   Index window = 5;     ///< context words to either side
   Index negatives = 5;  ///< negative samples per positive pair

@@ -64,10 +64,10 @@ constexpr Condition cut_test = {"task.data without task.test", [](const Config& 
                                          c.task.format != DataFormat::coarsewsd;
                                 }};
 constexpr Condition static_task = {"task.kind \"static-embedding\"", learns_vectors};
-constexpr Condition labels = {
-    "task.kind \"word-sense\" or \"classify\"", [](const Config& c) {
-      return c.task.kind == TaskKind::word_sense || c.task.kind == TaskKind::classify;
-    }};
+constexpr Condition labels = {"task.kind \"word-sense\" or \"classify\"", [](const Config& c) {
+                                return c.task.kind == TaskKind::word_sense ||
+                                       c.task.kind == TaskKind::classify;
+                              }};
 constexpr Condition negatives = {
     "task.kind \"static-embedding\" with task.objective \"skip-gram\" or \"cbow\"",
     [](const Config& c) { return learns_vectors(c) && c.task.objective != Objective::glove; }};
@@ -77,10 +77,9 @@ constexpr Condition heads = {"a model whose attention is not parameter-free", ha
 constexpr Condition scores = {"a model with attention that is not uniform", [](const Config& c) {
                                 return attends(c) && c.model.attention != AttentionKind::uniform;
                               }};
-constexpr Condition relative = {
-    "model.position \"relative\"", [](const Config& c) {
-      return attends(c) && c.model.position == PositionKind::relative;
-    }};
+constexpr Condition relative = {"model.position \"relative\"", [](const Config& c) {
+                                  return attends(c) && c.model.position == PositionKind::relative;
+                                }};
 constexpr Condition layers = {
     "another model.kind than \"static\" and \"feed-forward\"", [](const Config& c) {
       return c.model.kind != ModelKind::static_embedding && c.model.kind != ModelKind::fixed_length;
@@ -322,8 +321,7 @@ std::optional<Conflict> naive_bayes_conflict(const Config& config) {
   const ModelOptions& model = config.model;
   if (model.init != InitKind::naive_bayes) return std::nullopt;
   const auto conflict = [](std::string_view key, std::string_view needs) {
-    return Conflict{{"model.init", key},
-                    fmt::format("model.init \"naive-bayes\" needs {}", needs)};
+    return Conflict{{"model.init", key}, fmt::format("model.init \"naive-bayes\" needs {}", needs)};
   };
   if (!labels.holds(config)) return conflict("task.kind", labels.text);
   if (model.embedding != EmbeddingKind::learned || !model.embedding_file.empty())

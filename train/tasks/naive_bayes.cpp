@@ -52,7 +52,8 @@ Counts count(std::span<const EncodedSentence> examples, Index vocabulary, Index 
     if (example.index >= 0) asked.insert(example.ids[static_cast<std::size_t>(example.index)]);
   }
   for (Index word = 0; word < vocabulary; ++word) {
-    const auto row = std::span(result.ratios).subspan(static_cast<std::size_t>(word) * classes, classes);
+    const auto row =
+        std::span(result.ratios).subspan(static_cast<std::size_t>(word) * classes, classes);
     const bool known = std::ranges::any_of(row, [](double n) { return n > 0; }) &&
                        !asked.contains(static_cast<std::int32_t>(word));
     double mean = 0;
@@ -125,8 +126,7 @@ void start_as_naive_bayes(Network& network, const ModelOptions& options,
   const auto priors = network.head->bias->mutable_data<float>();
   const auto frequencies = examples_by_label(examples, labels);
   for (std::size_t c = 0; c < priors.size(); ++c)
-    priors[c] = static_cast<float>(
-        std::log(frequencies[c] / static_cast<double>(examples.size())));
+    priors[c] = static_cast<float>(std::log(frequencies[c] / static_cast<double>(examples.size())));
 }
 
 }  // namespace qkv

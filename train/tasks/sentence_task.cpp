@@ -195,8 +195,7 @@ SentenceTask::Noise SentenceTask::noise_of(const TaskOptions& options,
   noise.loss.label_smoothing = options.label_smoothing;
   if (options.class_weights == ClassWeights::balanced) {
     std::vector<double> counts(labels_.size()), weights;
-    for (const EncodedSentence& example : train)
-      ++counts[static_cast<std::size_t>(example.answer)];
+    for (const EncodedSentence& example : train) ++counts[static_cast<std::size_t>(example.answer)];
     for (const double count : counts) weights.push_back(1 / std::sqrt(count));
     noise.loss.class_weights = Tensor::from(weights, {std::ssize(labels_)});
   }
