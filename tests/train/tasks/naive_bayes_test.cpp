@@ -79,7 +79,7 @@ TEST_CASE(
     return weights[head * 36 + 2 * 6 + key];
   };
   for (std::size_t key = 0; key < 6; ++key) CHECK(of(0, key) == doctest::Approx(1 / 6.0));
-  CHECK(of(1, 1) + of(1, 3) > 0.99);
+  CHECK(of(1, 1) + of(1, 2) + of(1, 3) > 0.99);
 }
 
 TEST_CASE("a naive Bayes start needs heads at least as wide as there are labels") {
