@@ -6,7 +6,7 @@
 namespace qkv {
 
 EncodedText::EncodedText(BlockedText text, std::shared_ptr<const Tokenizer> tokenizer,
-                         ReadCallback& callback)
+                         ReadCallback& callback, Index longest_kept)
     : text_(std::move(text)), tokenizer_(std::move(tokenizer)) {
   begins_.reserve(static_cast<std::size_t>(blocks()));
   std::vector<std::int32_t> ids;
@@ -18,7 +18,9 @@ EncodedText::EncodedText(BlockedText text, std::shared_ptr<const Tokenizer> toke
     ids.clear();
     tokenizer_->encode(text_.block(i), ids);
     size_ += std::ssize(ids);
+    if (size_ <= longest_kept) kept_.insert(kept_.end(), ids.begin(), ids.end());
   }
+  if (size_ > longest_kept) kept_ = {};
 }
 
 std::vector<std::int32_t> EncodedText::block(Index i) const {
@@ -28,6 +30,7 @@ std::vector<std::int32_t> EncodedText::block(Index i) const {
 }
 
 std::vector<std::int32_t> EncodedText::ids(Index begin, Index end) const {
+  if (!kept_.empty()) return {kept_.begin() + begin, kept_.begin() + end};
   const auto first = std::ranges::upper_bound(begins_, begin) - 1;
   std::vector<std::int32_t> ids;
   for (auto at = first; at != begins_.end() && *at < end; ++at)

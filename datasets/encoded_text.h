@@ -8,13 +8,14 @@
 
 namespace qkv {
 
-/// The ids of a text, encoded block by block whenever they are asked for: memory holds 24 bytes for
-/// each KiB of text, whatever the vocabulary.
+/// The ids of a text. Those of a short text are kept; a longer one is encoded block by block
+/// whenever ids are asked for, and memory holds 24 bytes for each KiB, whatever the vocabulary.
 class EncodedText {
  public:
   EncodedText() = default;
-  /// Reads the text once.
-  EncodedText(BlockedText text, std::shared_ptr<const Tokenizer> tokenizer, ReadCallback& callback);
+  /// Reads the text once. Keeps its ids if they are at most `longest_kept`.
+  EncodedText(BlockedText text, std::shared_ptr<const Tokenizer> tokenizer, ReadCallback& callback,
+              Index longest_kept = Index{1} << 23);
 
   const Tokenizer& tokenizer() const { return *tokenizer_; }
   Index size() const { return size_; }
@@ -28,6 +29,7 @@ class EncodedText {
   std::shared_ptr<const Tokenizer> tokenizer_;
   std::vector<Index> begins_;  ///< of each block, in ids
   Index size_ = 0;
+  std::vector<std::int32_t> kept_;  ///< all ids, or none
 };
 
 }  // namespace qkv

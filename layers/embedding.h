@@ -7,9 +7,6 @@
 
 namespace qkv {
 
-/// Initial standard deviation of a model's embeddings.
-constexpr double embedding_std = 0.5;
-
 /// One static vector for each token: row `id` of `weight` [V, D], which starts normal with standard
 /// deviation `std` (PyTorch: 1). The row `padding_idx` starts at zeros and receives no gradient.
 struct Embedding : Module {

@@ -34,7 +34,7 @@ struct Model : Module {
 
  protected:
   Model(const ModelOptions& options, Index vocabulary, Random& random)
-      : embedding(vocabulary, options.width, embedding_std, random) {}
+      : embedding(vocabulary, options.width, options.embedding_std, random) {}
 
   /// Checks the arguments of the call operator; returns and records the embeddings [B, T, D].
   Tensor embedded(const Indices& ids, const Indices& lengths, const Context& context) const;

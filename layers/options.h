@@ -34,7 +34,7 @@ inline constexpr auto attention_kinds = std::to_array<Kind<AttentionKind>>({
 static_assert(lists_every_kind(attention_kinds));
 
 /// See layers/positions.h.
-enum class PositionKind { sinusoidal, learned, rotary, none };
+enum class PositionKind { sinusoidal, learned, rotary, relative, none };
 
 /// Whether the embedding table is trained, or the identity matrix.
 enum class EmbeddingKind { learned, one_hot };
@@ -44,13 +44,23 @@ inline constexpr auto embedding_kinds = std::to_array<Kind<EmbeddingKind>>({
 });
 static_assert(lists_every_kind(embedding_kinds));
 
-/// Whether a block normalizes the input of each sub-layer, or the sum after it.
-enum class NormKind { pre, post };
+/// Whether a block normalizes the input of each sub-layer, the sum after it, or nothing.
+enum class NormKind { pre, post, none };
 inline constexpr auto norm_kinds = std::to_array<Kind<NormKind>>({
     {NormKind::pre, "pre", "before each sub-layer"},
     {NormKind::post, "post", "after each residual sum"},
+    {NormKind::none, "none", "of shallow models alone"},
 });
 static_assert(lists_every_kind(norm_kinds));
+
+/// What the parameters are before the first step; see train/tasks/naive_bayes.h.
+enum class InitKind { random, naive_bayes };
+inline constexpr auto init_kinds = std::to_array<Kind<InitKind>>({
+    {InitKind::random, "random", "independent of the data"},
+    {InitKind::naive_bayes, "naive-bayes",
+     "log-count ratios of words and labels, so that the model starts as naive Bayes"},
+});
+static_assert(lists_every_kind(init_kinds));
 
 /// The cell of a recurrent network; see layers/recurrent.h.
 enum class CellKind { rnn, gru, lstm };
@@ -65,11 +75,14 @@ struct ModelOptions {
   AttentionKind attention = AttentionKind::learned;
   bool scale = true;  ///< divide scores by sqrt(width / heads)
   PositionKind position = PositionKind::sinusoidal;
+  Index max_distance = 8;    ///< of relative positions: farther keys share a bias
   Index feed_forward = 128;  ///< hidden dimension of the feed-forward sub-layer; 0: none
   NormKind norm = NormKind::pre;
   bool bias = true;   ///< of linear layers and norms
   bool tied = false;  ///< the output layer's weight is the embedding table
   EmbeddingKind embedding = EmbeddingKind::learned;
+  double embedding_std = 0.5;  ///< initial standard deviation of embeddings
+  InitKind init = InitKind::random;
   std::string embedding_file = {};  ///< word2vec or GloVe text that the embedding starts from
   bool freeze_embedding = false;    ///< the embedding is not trained
   CellKind cell = CellKind::lstm;   ///< of a recurrent model

@@ -1,5 +1,6 @@
 #include "layers/positions.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -22,7 +23,7 @@ struct SinusoidalPositions final : InputPositions {
 /// A row of a trained table [max_length, D] for each position.
 struct LearnedPositions final : InputPositions {
   LearnedPositions(const ModelOptions& options, Random& random)
-      : weight(normal({options.max_length, options.width}, embedding_std, random.next()),
+      : weight(normal({options.max_length, options.width}, options.embedding_std, random.next()),
                Role::position) {}
 
   Tensor encoding(Index first, Index time, DType) const override {
@@ -40,10 +41,34 @@ struct LearnedPositions final : InputPositions {
 
 /// Rotates queries and keys, so that scores depend on distances alone (Su et al. 2021, "RoFormer").
 struct RotaryPositions final : AttentionPositions {
+  explicit RotaryPositions(const ModelOptions&) {}
+
   Tensor query_key(const Tensor& x, Index heads, Index first) const override {
     return rotary(x, heads, rotary_cos_sin(x.dim(1), x.dim(2) / heads, first, x.dtype()));
   }
   std::string formula(std::string_view x) const override { return fmt::format("rotary({})", x); }
+};
+
+/// A trained bias of each head for each distance between key and query, clipped, that is added to
+/// the scores (Raffel et al. 2020, "T5"; distances clipped as in Shaw et al. 2018).
+struct RelativePositions final : AttentionPositions {
+  explicit RelativePositions(const ModelOptions& options)
+      : longest(options.max_distance),
+        weight(Tensor::zeros({2 * longest + 1, options.heads}), Role::position) {}
+
+  Tensor score_bias(Index, Index queries, Index keys, DType) const override {
+    std::vector<std::int32_t> rows;
+    rows.reserve(static_cast<std::size_t>(queries * keys));
+    for (Index query = keys - queries; query < keys; ++query)
+      for (Index key = 0; key < keys; ++key)
+        rows.push_back(
+            static_cast<std::int32_t>(std::clamp(key - query, -longest, longest) + longest));
+    return permute(embedding(weight, Indices(rows, {queries, keys})), {2, 0, 1});
+  }
+  void visit(ModuleVisitor& visit) override { visit("weight", weight); }
+
+  Index longest;
+  Parameter weight;
 };
 
 template <class Kind>
@@ -52,8 +77,8 @@ std::unique_ptr<InputPositions> input(const ModelOptions& options, Random& rando
 }
 
 template <class Kind>
-std::unique_ptr<AttentionPositions> attention() {
-  return std::make_unique<Kind>();
+std::unique_ptr<AttentionPositions> attention(const ModelOptions& options) {
+  return std::make_unique<Kind>(options);
 }
 
 constexpr auto rows = std::to_array<PositionRow>({
@@ -63,6 +88,8 @@ constexpr auto rows = std::to_array<PositionRow>({
      input<LearnedPositions>, nullptr},
     {PositionKind::rotary, "rotary", "rotation of queries and keys", nullptr,
      attention<RotaryPositions>},
+    {PositionKind::relative, "relative", "a trained bias of scores for each distance", nullptr,
+     attention<RelativePositions>},
     {PositionKind::none, "none", "order has no effect", nullptr, nullptr},
 });
 static_assert(lists_every_kind(rows));
@@ -80,7 +107,9 @@ std::unique_ptr<InputPositions> make_input_positions(const ModelOptions& options
 
 std::unique_ptr<AttentionPositions> make_attention_positions(const ModelOptions& options) {
   const auto make = row_of(rows, options.position).attention;
-  return make ? make() : nullptr;
+  const bool acts =
+      options.position != PositionKind::relative || options.attention == AttentionKind::learned;
+  return make && acts ? make(options) : nullptr;
 }
 
 Tensor sinusoidal_positions(Index first, Index time, Index width, DType dtype) {

@@ -41,13 +41,14 @@ struct PositionRow {
   PositionKind value;
   std::string_view name, help;
   std::unique_ptr<InputPositions> (*input)(const ModelOptions& options, Random& random);
-  std::unique_ptr<AttentionPositions> (*attention)();
+  std::unique_ptr<AttentionPositions> (*attention)(const ModelOptions& options);
 };
 std::span<const PositionRow> position_kinds();
 
 /// What the options' kind adds to the embeddings; null: nothing.
 std::unique_ptr<InputPositions> make_input_positions(const ModelOptions& options, Random& random);
-/// What the options' kind does in a self-attention layer; null: nothing.
+/// What the options' kind does in a self-attention layer; null: nothing. Relative positions are
+/// trained, which only learned attention is.
 std::unique_ptr<AttentionPositions> make_attention_positions(const ModelOptions& options);
 
 /// Sines and cosines of positions [first, first + time), [time, width]: PE(t, 2i) =

@@ -88,55 +88,63 @@ struct TransformerModel final : Model {
 TransformerBlock::TransformerBlock(const ModelOptions& options, Random& random, bool cross)
     : norm(options.norm), dropout(options.dropout), attention(options, random) {
   if (options.attention == AttentionKind::parameter_free) return;
-  norm_1.emplace(options.width, options.bias);
+  residual = true;
+  const auto emplace = [&](std::optional<LayerNorm>& layer_norm) {
+    if (norm != NormKind::none) layer_norm.emplace(options.width, options.bias);
+  };
+  emplace(norm_1);
   if (cross) {
-    norm_cross.emplace(options.width, options.bias);
+    emplace(norm_cross);
     cross_attention.emplace(options, random, true);
   }
   if (options.feed_forward == 0) return;
-  norm_2.emplace(options.width, options.bias);
+  emplace(norm_2);
   feed_forward.emplace(options.width, options.feed_forward, random, options.bias);
 }
 
 template <class Sublayer>
-Tensor TransformerBlock::with_residual(const Tensor& x, const LayerNorm& layer_norm,
+Tensor TransformerBlock::with_residual(const Tensor& x, const std::optional<LayerNorm>& layer_norm,
                                        const Symbols& symbols, Sublayer sublayer,
                                        Context& context) const {
   const bool post = norm == NormKind::post;
   const auto normalized = [&](const Tensor& y) {
-    Tensor h = layer_norm(y);
+    Tensor h = (*layer_norm)(y);
     if (context.records() && post)
-      context.record(layer_norm, "output", h, "x_i", fmt::format("norm(x_i + {})", symbols.output),
+      context.record(*layer_norm, "output", h, "x_i", fmt::format("norm(x_i + {})", symbols.output),
                      "residual and norm");
     else if (context.records())
-      context.record(layer_norm, "output", h, symbols.normalized, LayerNorm::formula(symbols.input),
-                     "norm");
+      context.record(*layer_norm, "output", h, symbols.normalized,
+                     LayerNorm::formula(symbols.input), "norm");
     return h;
   };
   // A function of its own frees its intermediate results before the addition.
-  const auto change = [&] { return context.dropped(sublayer(post ? x : normalized(x)), dropout); };
+  const auto change = [&] {
+    return context.dropped(sublayer(norm == NormKind::pre ? normalized(x) : x), dropout);
+  };
   return post ? normalized(x + change()) : x + change();
 }
 
 Tensor TransformerBlock::operator()(Tensor x, const AttentionInputs& inputs,
                                     Context& context) const {
   const auto self_attend = [&](const Tensor& h) { return attention(h, h, inputs.mask, context); };
-  x = norm_1 ? with_residual(x, *norm_1, {"x_i", "h_i", "o_i"}, self_attend, context)
-             : self_attend(x);
+  x = residual ? with_residual(x, norm_1, {"x_i", "h_i", "o_i"}, self_attend, context)
+               : self_attend(x);
   if (cross_attention) {
     const AttentionMask mask{.key_lengths = inputs.encoded_lengths};
     const auto cross_attend = [&](const Tensor& h) {
       return (*cross_attention)(h, inputs.encoded, mask, context);
     };
     context.record(*this, "attended", x, "x'_i", "x_i + o_i", "residual");
-    x = with_residual(x, *norm_cross, {"x'_i", "h_i", "o_i"}, cross_attend, context);
+    x = with_residual(x, norm_cross, {"x'_i", "h_i", "o_i"}, cross_attend, context);
   }
   if (feed_forward) {
     const auto transform = [&](const Tensor& h) {
       const Tensor f = (*feed_forward)(h);
       if (context.records())
         context.record(*feed_forward, "output", f, "f_i",
-                       FeedForward::formula(norm == NormKind::post ? "x_i" : "h'_i"),
+                       FeedForward::formula(norm == NormKind::post   ? "x_i"
+                                            : norm == NormKind::none ? "x'_i"
+                                                                     : "h'_i"),
                        "feed-forward");
       return f;
     };
@@ -144,7 +152,7 @@ Tensor TransformerBlock::operator()(Tensor x, const AttentionInputs& inputs,
       context.record(*this, "cross_attended", x, "x'_i", "x'_i + o_i", "residual");
     else
       context.record(*this, "attended", x, "x'_i", "x_i + o_i", "residual");
-    x = with_residual(x, *norm_2, {"x'_i", "h'_i", "f_i"}, transform, context);
+    x = with_residual(x, norm_2, {"x'_i", "h'_i", "f_i"}, transform, context);
   }
   record_output(x, context);
   return x;
@@ -153,7 +161,7 @@ Tensor TransformerBlock::operator()(Tensor x, const AttentionInputs& inputs,
 void TransformerBlock::record_output(const Tensor& x, const Context& context) const {
   if (feed_forward)
     context.record(*this, "output", x, "x_i", "x'_i + f_i", "residual");
-  else if (norm_1)
+  else if (residual)
     context.record(*this, "output", x, "x_i", "x_i + o_i", "residual");
   else
     context.record(*this, "output", x, "x_i", "o_i", "what attention gives");
@@ -162,8 +170,10 @@ void TransformerBlock::record_output(const Tensor& x, const Context& context) co
 void TransformerBlock::visit(ModuleVisitor& visit) {
   if (norm_1) visit("norm_1", *norm_1);
   visit("attention", attention);
-  if (cross_attention) visit("norm_cross", *norm_cross)("cross_attention", *cross_attention);
-  if (feed_forward) visit("norm_2", *norm_2)("feed_forward", *feed_forward);
+  if (norm_cross) visit("norm_cross", *norm_cross);
+  if (cross_attention) visit("cross_attention", *cross_attention);
+  if (norm_2) visit("norm_2", *norm_2);
+  if (feed_forward) visit("feed_forward", *feed_forward);
 }
 
 Transformer::Transformer(const ModelOptions& options, Random& random, bool cross) {

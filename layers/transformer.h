@@ -26,6 +26,7 @@ struct AttentionInputs {
 ///
 ///     pre   x = x + dropout(sublayer(norm(x)))
 ///     post  x = norm(x + dropout(sublayer(x)))
+///     none  x = x + dropout(sublayer(x))
 ///
 /// With parameter-free attention a block is softmax(x x^T / sqrt(D)) x and nothing else.
 struct TransformerBlock : Module {
@@ -42,6 +43,7 @@ struct TransformerBlock : Module {
   std::optional<MultiHeadAttention> cross_attention;
   std::optional<FeedForward> feed_forward;
   std::optional<LayerNorm> norm_1, norm_cross, norm_2;
+  bool residual = false;  ///< around the sub-layers; with parameter-free attention there is none
 
  private:
   /// What the vectors around a sub-layer are called in formulas.
@@ -49,8 +51,8 @@ struct TransformerBlock : Module {
     std::string_view input, normalized, output;
   };
   template <class Sublayer>
-  Tensor with_residual(const Tensor& x, const LayerNorm& norm, const Symbols& symbols,
-                       Sublayer sublayer, Context& context) const;
+  Tensor with_residual(const Tensor& x, const std::optional<LayerNorm>& norm,
+                       const Symbols& symbols, Sublayer sublayer, Context& context) const;
   void record_output(const Tensor& x, const Context& context) const;
 };
 

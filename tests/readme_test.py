@@ -26,6 +26,7 @@ COMMAND = r"(?:qkv|script/\w+|python3|tail|cmake) "
 QUICKER = {
     "qkv train configs/shakespeare.toml": ["--set", "train.steps=2", "--set", "train.batch=2"],
     "qkv train configs/coarsewsd.toml": ["--set", "train.steps=4"],
+    "qkv train configs/classify.toml": ["--set", "train.steps=2"],
     "qkv generate": ["--tokens", "20"],
     "qkv bench": ["--seconds", "0.1"],
 }

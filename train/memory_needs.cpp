@@ -37,8 +37,10 @@ double stack_parameters(ModelOptions m, bool cross) {
   const auto width = static_cast<double>(m.width);
   if (cross && m.attention == AttentionKind::parameter_free) m.attention = AttentionKind::learned;
   if (m.attention == AttentionKind::parameter_free) return 0;
-  const double norm = width * (m.bias ? 2 : 1);
+  const double norm = m.norm == NormKind::none ? 0 : width * (m.bias ? 2 : 1);
   double block = attention_parameters(m) + norm;
+  if (m.position == PositionKind::relative && m.attention == AttentionKind::learned)
+    block += static_cast<double>(m.heads * (2 * m.max_distance + 1));
   if (cross) block += attention_parameters(m) + norm;
   if (m.feed_forward)
     block += feed_forward_parameters(width, static_cast<double>(m.feed_forward), m.bias) + norm;

@@ -40,6 +40,7 @@ Run assembled(const Config& config, Vectors vectors, ReadCallback& callback) {
   run.task = make_task(config, callback);
   require_training_memory(config, run.task->vocabulary().size(), run.task->outputs(), limit);
   run.network = fresh_network(config, *run.task, vectors);
+  if (vectors == Vectors::from_file) run.task->initialise(*run.network, config.model);
   run.parameters = parameters(*run.network);
   run.optimizer = make_optimizer(config.optimizer);
   if (config.train.ema > 0) run.average.emplace(config.train.ema);

@@ -107,7 +107,7 @@ TEST_CASE("a file that is written to while it is in use is an error") {
         }).ends_with("f.txt: was written to while it was in use; start again"));
 }
 
-TEST_CASE("the ids of any part of a text are those of the whole") {
+TEST_CASE("the ids of any part of a text are those of the whole, whether they are kept or not") {
   const TempDir dir;
   const std::string text = mixed_text();
   for (const auto& row : tokenizer_kinds) {
@@ -116,15 +116,19 @@ TEST_CASE("the ids of any part of a text are those of the whole") {
     PieceCounter counter(cutting);
     counter.add(text);
     ReadCallback silent;
-    const EncodedText encoded(
-        read(dir, text),
-        std::make_shared<const Tokenizer>(Tokenizer::learn(cutting, counter.counts(), 1, 50)),
-        silent);
+    const auto tokenizer =
+        std::make_shared<const Tokenizer>(Tokenizer::learn(cutting, counter.counts(), 1, 50));
+    const BlockedText blocks = read(dir, text);
+    const EncodedText encoded(blocks, tokenizer, silent, 0);
     const auto all = encoded.ids(0, encoded.size());
     REQUIRE(std::ssize(all) == encoded.size());
+    const EncodedText kept(blocks, tokenizer, silent, encoded.size());
+    REQUIRE(kept.size() == encoded.size());
+    REQUIRE(kept.ids(0, kept.size()) == all);
     for (Index begin = 0; begin + 70 < encoded.size(); begin += 61) {
       const auto part = encoded.ids(begin, begin + 70);
       REQUIRE(std::equal(part.begin(), part.end(), all.begin() + begin));
+      REQUIRE(kept.ids(begin, begin + 70) == part);
     }
     if (row.value != TokenizerKind::word) {
       std::vector<std::int32_t> ids = all;

@@ -28,8 +28,8 @@ std::vector<std::string> wrong_of(const ModelGradientCheck& result) {
 /// A task whose loss has the right value, and a gradient by one parameter that is off a little.
 class WrongGradient final : public Task {
  public:
-  WrongGradient(std::unique_ptr<Task> task, const Parameter& parameter)
-      : Task(256), task_(std::move(task)), parameter_(parameter) {}
+  WrongGradient(const Config& config, std::unique_ptr<Task> task, const Parameter& parameter)
+      : Task(config), task_(std::move(task)), parameter_(parameter) {}
 
   Index size(Split split) const override { return task_->size(split); }
   void for_each_training_ids(const IdsSink& sink) const override {
@@ -49,8 +49,9 @@ class WrongGradient final : public Task {
   Evaluation evaluate(const Network& network, Split split) const override {
     return task_->evaluate(network, split);
   }
-  Evaluation evaluate(const Network& network, const std::filesystem::path& file) const override {
-    return task_->evaluate(network, file);
+  Evaluation evaluate(const Network& network, const std::filesystem::path& file,
+                      ReadCallback& callback) const override {
+    return task_->evaluate(network, file, callback);
   }
 
  private:
@@ -86,7 +87,7 @@ TEST_CASE("a gradient that is off by 1e-4 is noticed, in its parameter alone") {
   const auto wrong = std::ranges::find(run.parameters, "encoder.layers.0.attention.w_v.bias",
                                        &NamedParameter::path);
   REQUIRE(wrong != run.parameters.end());
-  run.task = std::make_unique<WrongGradient>(std::move(run.task), *wrong->parameter);
+  run.task = std::make_unique<WrongGradient>(run.config, std::move(run.task), *wrong->parameter);
   const ModelGradientCheck result = check_model_gradients(run);
   CHECK(!result.passes());
   CHECK(wrong_of(result) == std::vector{wrong->path});

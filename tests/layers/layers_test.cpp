@@ -326,6 +326,30 @@ TEST_CASE("positions in attention can rotate queries and keys and bias the score
   CHECK(attend(x, x, {.key_lengths = {}, .bias = given}, context).values() == with_both);
 }
 
+TEST_CASE("relative positions bias scores by the distance of the key, from max_distance on alike") {
+  ModelOptions options = small(AttentionKind::learned);
+  options.position = PositionKind::relative;
+  options.max_distance = 2;
+  const auto positions = make_attention_positions(options);
+  Parameter& table = *parameters(*positions).front().parameter;
+  table.assign(Tensor::from({0, 10, 1, 11, 2, 12, 3, 13, 4, 14}, {5, 2}));
+  CHECK(positions->score_bias(2, 2, 4, DType::float32).values() ==
+        std::vector<double>{0, 1, 2, 3, 0, 0, 1, 2, 10, 11, 12, 13, 10, 10, 11, 12});
+  options.attention = AttentionKind::uniform;
+  CHECK(make_attention_positions(options) == nullptr);
+}
+
+TEST_CASE("a block without norms adds its sub-layers to its input") {
+  Random random = fresh();
+  ModelOptions options = small(AttentionKind::learned);
+  options.norm = NormKind::none;
+  const TransformerBlock block(options, random);
+  const Tensor x = randn({2, 4, 6});
+  Context context;
+  const Tensor attended = x + block.attention(x, x, {}, context);
+  CHECK(block(x, {}, context).values() == (attended + (*block.feed_forward)(attended)).values());
+}
+
 TEST_CASE("a sequence longer than the learned positions is an error in the caller's terms") {
   Random random = fresh();
   ModelOptions options = small(AttentionKind::learned);

@@ -135,5 +135,7 @@ RECIPES = {
     "ConvolutionLayer: padding": convolution_layer,
     "InputPositions: sinusoidal": lambda p, x: x + sinusoidal(4, 6, first=3).to(x.dtype),
     "InputPositions: learned": lambda p, x: x + p["weight"][3:7],
+    "AttentionPositions: relative": lambda p, x: x + p["weight"][
+        (torch.arange(4) - torch.arange(1, 4)[:, None]).clamp(-2, 2) + 2].permute(2, 0, 1),
     "AttentionPositions: rotary": lambda p, x: op_recipes.rotary(x, 1, first=3),
 }

@@ -49,7 +49,7 @@ TEST_CASE("the number of parameters follows every option of a transformer") {
   for (const ModelKind kind : {ModelKind::encoder, ModelKind::encoder_decoder})
     for (const auto& attention : attention_kinds)
       for (const auto& position : position_kinds())
-        for (const NormKind norm : {NormKind::pre, NormKind::post})
+        for (const NormKind norm : {NormKind::pre, NormKind::post, NormKind::none})
           for (const Index hidden : {0, 28})
             for (const Index kv_heads : {0, 2}) {
               ModelOptions options = options_of(kind);

@@ -39,6 +39,14 @@ inline constexpr auto objectives = std::to_array<Kind<Objective>>({
 });
 static_assert(lists_every_kind(objectives));
 
+/// The weights of labels in the training loss.
+enum class ClassWeights { none, inverse_sqrt };
+inline constexpr auto class_weights_kinds = std::to_array<Kind<ClassWeights>>({
+    {ClassWeights::none, "none", "1"},
+    {ClassWeights::inverse_sqrt, "inverse-sqrt", "inverse square root of the label's frequency"},
+});
+static_assert(lists_every_kind(class_weights_kinds));
+
 enum class DataFormat { files, coarsewsd, generated };
 inline constexpr auto data_formats = std::to_array<Kind<DataFormat>>({
     {DataFormat::files, "files", "task.train or task.data"},
@@ -68,6 +76,10 @@ struct TaskOptions {
   Index merges = 1000;                          ///< byte-pair merges to learn at most
   bool truncate = false;                        ///< sentences longer than the model allows
   UnknownLabels unknown_labels = UnknownLabels::error;
+  double word_dropout = 0;     ///< a word of frequency n becomes <unk> with probability
+                               ///< word_dropout / (word_dropout + n) in training
+  double label_smoothing = 0;  ///< probability in [0, 1)
+  ClassWeights class_weights = ClassWeights::none;
   Index min_count = 1;  ///< minimum frequency of a word; rarer ones become <unk>
   Objective objective = Objective::skip_gram;
   Index window = 5;     ///< context words to either side

@@ -64,6 +64,10 @@ constexpr Condition cut_test = {"task.data without task.test", [](const Config& 
                                          c.task.format != DataFormat::coarsewsd;
                                 }};
 constexpr Condition static_task = {"task.kind \"static-embedding\"", learns_vectors};
+constexpr Condition one_label = {"task.kind \"word-sense\" or \"classify\"", [](const Config& c) {
+                                   return c.task.kind == TaskKind::word_sense ||
+                                          c.task.kind == TaskKind::classify;
+                                 }};
 constexpr Condition negatives = {
     "task.kind \"static-embedding\" with task.objective \"skip-gram\" or \"cbow\"",
     [](const Config& c) { return learns_vectors(c) && c.task.objective != Objective::glove; }};
@@ -83,6 +87,9 @@ constexpr Condition heads = {"a model whose attention is not parameter-free", ha
 constexpr Condition scores = {"a model with attention that is not uniform", [](const Config& c) {
                                 return attends(c) && c.model.attention != AttentionKind::uniform;
                               }};
+constexpr Condition relative = {"model.position \"relative\"", [](const Config& c) {
+                                  return attends(c) && c.model.position == PositionKind::relative;
+                                }};
 constexpr Condition layers = {
     "another model.kind than \"static\" and \"feed-forward\"", [](const Config& c) {
       return c.model.kind != ModelKind::static_embedding && c.model.kind != ModelKind::fixed_length;
@@ -190,6 +197,14 @@ Options task_options(TaskOptions& task) {
                             "what to do with examples whose label training has not seen")),
       option("task.min_count", task.min_count, at_least(1),
              "minimum frequency of a word in the training data; rarer words become <unk>"),
+      only_with(one_label, option("task.word_dropout", task.word_dropout, at_least(0),
+                                  "a: a word of frequency n is read as <unk> with probability "
+                                  "a / (a + n) in training")),
+      only_with(one_label, option("task.label_smoothing", task.label_smoothing, below_one(),
+                                  "probability moved from the label to all labels in training")),
+      only_with(one_label,
+                kind_option("task.class_weights", task.class_weights, class_weights_kinds,
+                            "weights of labels in the training loss")),
       only_with(static_task, kind_option("task.objective", task.objective, objectives,
                                          "objective of static-embedding")),
       only_with(static_task, option("task.window", task.window, between(1, 1000),
@@ -217,6 +232,8 @@ Options model_options(ModelOptions& model) {
                                "attention by sqrt(width)")),
       only_with(attention, kind_option("model.position", model.position, position_kinds(),
                                        "positional encoding")),
+      only_with(relative, option("model.max_distance", model.max_distance, between(1, 1024),
+                                 "distance in tokens from which on relative positions are equal")),
       only_with(hidden, option("model.feed_forward", model.feed_forward, between(0, 65536),
                                "hidden dimension of the feed-forward sub-layer; 0: none")),
       only_with(heads, kind_option("model.norm", model.norm, norm_kinds, "layer normalization")),
@@ -224,6 +241,9 @@ Options model_options(ModelOptions& model) {
       option("model.tied", model.tied,
              "weight tying: the embedding table as the output layer's weight"),
       kind_option("model.embedding", model.embedding, embedding_kinds, "embedding table"),
+      only_with(learned_table, option("model.embedding_std", model.embedding_std, at_least(0),
+                                      "initial standard deviation of the embeddings")),
+      kind_option("model.init", model.init, init_kinds, "initial parameters"),
       path_option("model.embedding_file", model.embedding_file,
                   "word2vec or GloVe text file of initial embeddings"),
       only_with(learned_table,
@@ -319,6 +339,31 @@ std::optional<Conflict> task_conflict(const Config& config) {
   return std::nullopt;
 }
 
+/// What a model that starts as naive Bayes cannot be.
+std::optional<Conflict> naive_bayes_conflict(const Config& config) {
+  const ModelOptions& model = config.model;
+  if (model.init != InitKind::naive_bayes) return std::nullopt;
+  const auto conflict = [](std::string_view key, std::string_view needs) {
+    return Conflict{{"model.init", key}, fmt::format("model.init \"naive-bayes\" needs {}", needs)};
+  };
+  if (!labels.holds(config)) return conflict("task.kind", labels.text);
+  if (model.embedding != EmbeddingKind::learned || !model.embedding_file.empty())
+    return conflict("model.embedding", "model.embedding \"learned\" without a file");
+  if (!model.bias) return conflict("model.bias", "model.bias = true");
+  if (model.kind == ModelKind::static_embedding) return std::nullopt;
+  if (model.kind != ModelKind::encoder || model.attention == AttentionKind::parameter_free)
+    return conflict("model.kind",
+                    "model.kind \"static\", or \"encoder\" without parameter-free attention");
+  if (model.layers != 1 || model.feed_forward != 0)
+    return conflict("model.layers", "model.layers = 1 and model.feed_forward = 0");
+  if (model.norm != NormKind::none) return conflict("model.norm", "model.norm = \"none\"");
+  if (model.kv_heads != 0 && model.kv_heads != model.heads)
+    return conflict("model.kv_heads", "model.kv_heads = 0");
+  if (model.position != PositionKind::relative && model.position != PositionKind::none)
+    return conflict("model.position", "model.position \"relative\" or \"none\"");
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::vector<Option> options_of(Config& config) {
@@ -344,6 +389,7 @@ std::optional<Conflict> find_conflict(const Config& config) {
   if (task.format == DataFormat::coarsewsd && task.data.empty())
     return Conflict{{"task.data", "task.format"},
                     "task.data must name a folder when task.format is \"coarsewsd\""};
+  if (auto conflict = naive_bayes_conflict(config)) return conflict;
   if (config.optimizer.nesterov && config.optimizer.momentum == 0)
     return Conflict{{"optimizer.nesterov", "optimizer.momentum"},
                     "optimizer.nesterov needs optimizer.momentum to be above 0"};

@@ -3,12 +3,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <set>
 
 #include "datasets/batch.h"
 #include "datasets/coarsewsd.h"
 #include "train/tasks/data_report.h"
+#include "train/tasks/naive_bayes.h"
 
 namespace qkv {
 namespace {
@@ -103,8 +105,11 @@ SentenceTask::SentenceTask(const Config& config, Question question, ReadCallback
                        source_of(config), labels_[0]);
   }
   if (question_.about_a_word) targets_ = target_words(rows, splits[0]);
-  set_splits({encoded(rows, splits[0], callback), encoded(rows, splits[1], callback),
-              encoded(rows, splits[2], callback)});
+  std::array<Examples, 3> examples = {encoded(rows, splits[0], callback),
+                                      encoded(rows, splits[1], callback),
+                                      encoded(rows, splits[2], callback)};
+  noise_ = noise_of(config.task, examples[0]);
+  set_splits(std::move(examples));
 }
 
 SentenceTask::SentenceTask(const Config& config, const Vocabularies& vocabularies,
@@ -262,10 +267,51 @@ SentenceTask::Batch SentenceTask::collated(const Examples& examples,
 BatchLoss SentenceTask::batch_loss(const Network& network, const Examples& examples,
                                    std::span<const Index> chosen, Context& context,
                                    ChoiceMetrics* metrics) const {
-  const Batch batch = collated(examples, chosen);
+  Batch batch = collated(examples, chosen);
+  if (context.training() && !noise_.unknown.empty())
+    batch.ids = with_word_dropout(batch, context.next_random());
   const Tensor scores = logits(network, batch, context);
   if (metrics) metrics->update(scores, batch.answers);
-  return {cross_entropy(scores, batch.answers), std::ssize(chosen)};
+  const CrossEntropyOptions loss = context.training() ? noise_.loss : CrossEntropyOptions();
+  return {cross_entropy(scores, batch.answers, loss), std::ssize(chosen)};
+}
+
+SentenceTask::Noise SentenceTask::noise_of(const TaskOptions& options,
+                                           const Examples& train) const {
+  Noise noise;
+  noise.loss.label_smoothing = options.label_smoothing;
+  if (options.class_weights == ClassWeights::inverse_sqrt) {
+    std::vector<double> counts(labels_.size()), weights;
+    for (const auto& question : train.questions)
+      ++counts[static_cast<std::size_t>(question.answer)];
+    for (const double count : counts) weights.push_back(1 / std::sqrt(count));
+    noise.loss.class_weights = Tensor::from(weights, {std::ssize(labels_)});
+  }
+  if (options.word_dropout > 0) {
+    std::vector<double> counts(static_cast<std::size_t>(vocabulary().size()));
+    for (Index i = 0; i < train.size(); ++i)
+      for (const std::int32_t id : train.sentences[i]) ++counts[static_cast<std::size_t>(id)];
+    for (const double count : counts)
+      noise.unknown.push_back(options.word_dropout / (options.word_dropout + count));
+    noise.unknown[Vocabulary::padding] = 0;
+  }
+  return noise;
+}
+
+Indices SentenceTask::with_word_dropout(const Batch& batch, const Random& random) const {
+  std::vector<std::int32_t> ids(batch.ids.data().begin(), batch.ids.data().end());
+  const std::size_t time = static_cast<std::size_t>(batch.ids.dim(1));
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const bool asked = batch.indices.data()[i / time] == static_cast<std::int32_t>(i % time);
+    const double probability = noise_.unknown[static_cast<std::size_t>(ids[i])];
+    if (!asked && random.uniform(i) < probability) ids[i] = Vocabulary::unknown;
+  }
+  return Indices(ids, batch.ids.shape());
+}
+
+void SentenceTask::initialise(Network& network, const ModelOptions& options) const {
+  if (options.init == InitKind::naive_bayes)
+    start_as_naive_bayes(network, options, examples(Split::train), outputs());
 }
 
 Index SentenceTask::tokens(Index example) const {

@@ -51,6 +51,7 @@ class SentenceTask : public ExampleTask<EncodedSentences, ChoiceMetrics> {
   LabelledText read_line(const TsvRow& row) const final;
   Scores scores(const Network& network, const Sentence& sentence, Index index,
                 Context& context) const final;
+  void initialise(Network& network, const ModelOptions& options) const final;
   std::vector<Prediction> predict(const Network& network, std::string_view text) const final;
 
  protected:
@@ -79,9 +80,17 @@ class SentenceTask : public ExampleTask<EncodedSentences, ChoiceMetrics> {
 
  private:
   using Examples = EncodedSentences;
+  /// What regularizes training.
+  struct Noise {
+    std::vector<double> unknown;  ///< probability that a token is read as <unk>, by id; empty: 0
+    CrossEntropyOptions loss;
+  };
   struct Rows;     ///< that were read before there is a vocabulary
   struct Encoded;  ///< one of them
 
+  Noise noise_of(const TaskOptions& options, const Examples& train) const;
+  /// The ids of a batch with some words replaced by <unk>, but not those that are asked about.
+  Indices with_word_dropout(const Batch& batch, const Random& random) const;
   SplitRows read_splits_of(const Config& config, Rows& rows, ReadCallback& callback) const;
   static void keep_labels_in_training(const Rows& rows, SplitRows& splits);
   void add_row(const TsvRow& row, Rows& rows) const;
@@ -100,6 +109,7 @@ class SentenceTask : public ExampleTask<EncodedSentences, ChoiceMetrics> {
   ChoiceMetrics metrics() const final { return ChoiceMetrics(labels_); }
 
   Question question_;
+  Noise noise_;
   UnknownLabels unknown_labels_;
   std::vector<std::string> labels_;   ///< choices; empty when they are the sentence's words
   std::vector<std::string> targets_;  ///< the words that were asked about in training

@@ -53,10 +53,10 @@ std::vector<double> trained(const Config& config) {
 /// Sets an option to another value than it has.
 void change(const Option& option) {
   const std::string before = option.print();
-  for (const Value& value :
-       std::vector<Value>{true, false, std::int64_t{1}, std::int64_t{2}, 0.25, std::string("gru"),
-                          std::string("uniform"), std::string("rotary"), std::string("post"),
-                          std::string("cbow"), std::string("learned"), std::string("skip")})
+  for (const Value& value : std::vector<Value>{
+           true, false, std::int64_t{1}, std::int64_t{2}, 0.25, std::string("gru"),
+           std::string("uniform"), std::string("rotary"), std::string("post"), std::string("cbow"),
+           std::string("learned"), std::string("skip"), std::string("inverse-sqrt")})
     if (!option.assign(value) && option.print() != before) return;
   FAIL("no other value known");
 }

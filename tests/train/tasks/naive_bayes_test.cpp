@@ -1,0 +1,136 @@
+#include "train/tasks/naive_bayes.h"
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cmath>
+#include <map>
+
+#include "layers/attention.h"
+#include "tests/support/errors.h"
+#include "tests/support/temp_dir.h"
+#include "train/run.h"
+
+using namespace qkv;
+
+namespace {
+
+// Labels a (2 of 3 examples) and b; "x" is asked about.
+constexpr std::string_view sentences =
+    "a\t2\tp q x q r s\n"
+    "a\t1\tp x r t u v\n"
+    "b\t3\tw s t x t q\n";
+
+Config config_of(const std::filesystem::path& file) {
+  Config config;
+  config.name = "tiny";
+  config.task.train = config.task.test = file.string();
+  config.model = {.width = 8,
+                  .heads = 2,
+                  .attention = AttentionKind::uniform,
+                  .position = PositionKind::none,
+                  .feed_forward = 0,
+                  .norm = NormKind::none,
+                  .embedding_std = 0,
+                  .init = InitKind::naive_bayes};
+  return config;
+}
+
+std::vector<double> logits_of(const LoadedModel& model, std::string_view text, Index index) {
+  const NoGrad no_grad;
+  Context context;
+  return model.task->scores(*model.network, model.task->read(text), index, context).logits.values();
+}
+
+}  // namespace
+
+TEST_CASE("before its first step, a model of uniform attention is naive Bayes") {
+  const TempDir dir;
+  const Run run = start_run(config_of(dir.write("f.tsv", sentences)));
+  // Of the words besides x: in how many examples of a and of b. A vocabulary has 2 reserved tokens.
+  const std::map<std::string, std::array<double, 2>> counts = {
+      {"p", {2, 0}}, {"q", {1, 1}}, {"r", {2, 0}}, {"s", {1, 1}},
+      {"t", {1, 1}}, {"u", {1, 0}}, {"v", {1, 0}}, {"w", {0, 1}}};
+  const double size = static_cast<double>(run.task->vocabulary().size());
+  const std::array<double, 2> totals = {9 + 0.1 * size, 4 + 0.1 * size};
+  double log_odds = 0;
+  for (const std::string word : {"p", "s", "w", "w"}) {
+    const auto& [a, b] = counts.at(word);
+    log_odds += std::log((a + 0.1) / totals[0]) - std::log((b + 0.1) / totals[1]);
+  }
+  // The mean over the 5 tokens, times the mean number of 5 words besides the one asked about.
+  const auto logits = logits_of(run, "p s x w w", 2);
+  CHECK(logits[0] - logits[1] == doctest::Approx(std::log(2.0) + log_odds).epsilon(1e-5));
+}
+
+TEST_CASE(
+    "with relative positions, the heads of a naive Bayes start attend to all or to neighbours") {
+  const TempDir dir;
+  Config config = config_of(dir.write("f.tsv", sentences));
+  config.model.attention = AttentionKind::learned;
+  config.model.position = PositionKind::relative;
+  config.model.max_distance = 2;
+  const Run run = start_run(config);
+  Recorder recorder(*run.network);
+  Context context({.recorder = &recorder});
+  run.task->scores(*run.network, run.task->read("p q x q r s"), 2, context);
+  const auto weights = recorder.at("encoder.layers.0.attention.weights").values();  // [1, 2, 6, 6]
+  const auto of = [&](std::size_t head, std::size_t key) {
+    return weights[head * 36 + 2 * 6 + key];
+  };
+  for (std::size_t key = 0; key < 6; ++key) CHECK(of(0, key) == doctest::Approx(1 / 6.0));
+  CHECK(of(1, 1) + of(1, 2) + of(1, 3) > 0.99);
+}
+
+TEST_CASE("a naive Bayes start needs heads at least as wide as there are labels") {
+  const TempDir dir;
+  Config config = config_of(dir.write("f.tsv", sentences));
+  config.model.width = 2;
+  CHECK(error_of<UserError>([&] { start_run(config); }) ==
+        "model.init \"naive-bayes\" needs heads at least as wide as there are labels, 2; got "
+        "model.width / model.heads = 1");
+}
+
+TEST_CASE("word dropout hides words in training alone, never the one that is asked about") {
+  const TempDir dir;
+  Config config = config_of(dir.write("f.tsv", sentences));
+  config.model.init = InitKind::random;
+  config.model.embedding_std = 1;
+  const auto losses = [&](double word_dropout, const std::string& file) {
+    Config changed = config;
+    changed.task.word_dropout = word_dropout;
+    const Run run = start_run(changed);
+    const std::vector<Index> all = {0, 1, 2};
+    Context training({.random = Random(1, Purpose::dropout)});
+    return std::pair(run.task->loss(*run.network, all, training).value.item(),
+                     run.task->evaluate(*run.network, std::filesystem::path(file)).loss);
+  };
+  const std::string unknown =
+      dir.write("u.tsv", "a\t2\t? ? x ? ? ?\na\t1\t? x ? ? ? ?\nb\t3\t? ? ? x ? ?\n").string();
+  const auto [none, hidden] = losses(0, unknown);
+  CHECK(losses(1e12, unknown).first == doctest::Approx(hidden));
+  CHECK(losses(1e12, config.task.test).second == doctest::Approx(none));
+  CHECK(none != doctest::Approx(hidden));
+}
+
+TEST_CASE("class weights and label smoothing change the training loss alone") {
+  const TempDir dir;
+  Config config = config_of(dir.write("f.tsv", sentences));
+  const auto losses = [&] {
+    const Run run = start_run(config);
+    const std::vector<Index> all = {0, 1, 2};
+    Context training({.random = Random(1, Purpose::dropout)});
+    return std::pair(run.task->loss(*run.network, all, training).value.item(),
+                     run.task->evaluate(*run.network, Split::test).loss);
+  };
+  const auto plain = losses();
+  CHECK(plain.first == doctest::Approx(plain.second));
+  config.task.class_weights = ClassWeights::inverse_sqrt;
+  const auto balanced = losses();
+  config.task.label_smoothing = 0.2;
+  const auto smoothed = losses();
+  CHECK(balanced.first != doctest::Approx(plain.first));
+  CHECK(smoothed.first != doctest::Approx(balanced.first));
+  CHECK(balanced.second == plain.second);
+  CHECK(smoothed.second == plain.second);
+}
