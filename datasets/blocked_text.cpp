@@ -38,7 +38,7 @@ std::size_t offset_of(std::string_view text, Index number) {
   return offset;
 }
 
-/// The length of the first block of a text that goes on.
+/// The length of the first block of a text that is longer than a block.
 std::size_t block_length(std::string_view text) {
   const std::string_view head = text.substr(0, longest_block);
   if (const auto line = head.rfind('\n'); line != head.npos) return line + 1;

@@ -31,7 +31,7 @@ struct Span {
 
   friend auto operator<=>(const Span&, const Span&) = default;
 };
-/// The spans of BIO labels: B-X begins one of type X and I-X goes on with it; an I-X that follows
+/// The spans of BIO labels: B-X begins one of type X and I-X continues it; an I-X that follows
 /// no X begins one, too, as in the evaluation of CoNLL-2000.
 std::vector<Span> spans_of(const std::vector<std::string>& labels);
 

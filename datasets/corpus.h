@@ -56,7 +56,7 @@ class Numbering {
   std::vector<const std::string*> texts_;  ///< keys of `numbers_`, which stay where they are
 };
 
-/// Texts that were read before there is a vocabulary, as numbers of distinct pieces.
+/// Texts that were read before there is a vocabulary, as indices of distinct pieces.
 class Corpus {
  public:
   /// Adds a text and returns its number.

@@ -16,7 +16,7 @@ inline const std::string& source_of(const Config& config) {
   return config.task.data.empty() ? config.task.train : config.task.data;
 }
 
-/// The numbers of the train, valid and test examples, in order.
+/// The indices of the train, valid and test examples, in order.
 using SplitRows = std::array<std::vector<Index>, 3>;
 
 /// Each from its file; of `task.data`, fractions drawn by the seed become valid and test where
