@@ -142,7 +142,8 @@ Tensor cross_entropy(const Tensor& logits, const Indices& targets,
   const double smoothing = options.label_smoothing;
   require<ValueError>(smoothing >= 0 && smoothing < 1,
                       "[cross_entropy] label smoothing must be in [0, 1), got {}", smoothing);
-  if (smoothing == 0 && !options.class_weights && options.reduction == Reduction::mean)
+  if (smoothing == 0 && !options.class_weights && options.ignore_index < 0 &&
+      options.reduction == Reduction::mean)
     return cross_entropy(logits, targets);
   require_targets("cross_entropy", logits, targets);
   const Index classes = logits.dim(-1);

@@ -202,6 +202,20 @@ TEST_CASE("losses of certain predictions are finite where PyTorch's are") {
             .item() == 0);
 }
 
+TEST_CASE("an ignored target is one below 0, whatever the other options of cross entropy are") {
+  const Tensor logits = Tensor::from({1, 2, 3, 0, 5, 1, 4, 4, 2, 1, 0, 6}, {4, 3});
+  for (const double smoothing : {0.0, 0.2})
+    for (const Tensor& weights : {Tensor(), ones({3})})
+      for (const Reduction reduction : {Reduction::mean, Reduction::sum, Reduction::none}) {
+        CrossEntropyOptions options{smoothing, weights, -1, reduction};
+        const Tensor expected = cross_entropy(logits, Indices({2, -1, 1, 2}, {4}), options);
+        options.ignore_index = 0;
+        const Tensor loss = cross_entropy(logits, Indices({2, 0, 1, 2}, {4}), options);
+        for (std::size_t i = 0; i < expected.values().size(); ++i)
+          CHECK(loss.values()[i] == doctest::Approx(expected.values()[i]).epsilon(1e-6));
+      }
+}
+
 TEST_CASE("cross entropy of targets whose classes weigh 0 is 0") {
   const Parameter logits(Tensor::from({1, 2, 3, 4}, {2, 2}));
   for (const double smoothing : {0.0, 0.1}) {

@@ -189,23 +189,23 @@ Expected expected_of(const Case& sample, DType dtype, double (*inexactness)(cons
     inputs.push_back(std::move(x));
   }
   bool all_ordinary = std::ranges::all_of(inputs, [](const Array& x) { return ordinary(x); });
+  // Behind a division by 0 signs of zeros and orders of operations matter, which ops leave open.
+  const auto open = [&](Number& x) {
+    x.unsure = x.unsure || (sample.steps.size() > 1 && (!x.finite() || x.over()));
+  };
   const Array y = last_of<Array>(sample, inputs, [&](const Step& step, const Arrays& operands) {
     Array result = step.oracle(operands);
     for (Scalar& s : result.scalars) {
       s.number.dtype = dtype;  // which an op cannot tell from operands without elements
       if (!s.tape) s = tape.variable(s.number);  // a constant may have an infinite derivative, too
       if (inexactness && &step != &sample.last()) s.number.loosen(inexactness(s.number));
+      open(s.number);
     }
     all_ordinary = all_ordinary && ordinary(result);
     return result;
   });
   Expected expected{y.shape, {}, {}, all_ordinary && !tape.has_infinite_derivative()};
   for (const Scalar& s : y.scalars) expected.output.push_back(s.number);
-  // Behind a division by 0 signs of zeros and orders of operations matter, which ops leave open.
-  const auto open = [&](Number& x) {
-    x.unsure = x.unsure || (sample.steps.size() > 1 && (!x.finite() || x.over()));
-  };
-  std::ranges::for_each(expected.output, open);
   const auto derivatives = tape.derivatives(y.scalars, weights_of(sample, y.size()), dtype);
   std::size_t position = 0;
   for (const Input& input : sample.inputs) {
