@@ -30,7 +30,7 @@ void check(const Tokenizer& tokenizer, std::string_view text) {
       demand(!is_known || pieces_of(decoded, cutting) == pieces);
       break;
     case TokenizerKind::character:
-      demand(!is_known || decoded == expected);
+      demand(!is_known || !is_utf8(text) || decoded == expected);
       break;
     case TokenizerKind::bpe:
       demand(is_known && decoded == expected);
