@@ -45,7 +45,7 @@ std::size_t block_length(std::string_view text) {
   if (const auto space = head.rfind(' '); space != head.npos && space > 0) return space;
   std::size_t length = longest_block;
   while (length > 1 && continues_character(text[length])) --length;
-  return text[length - 1] == '\r' ? length - 1 : length;
+  return length > 1 && text[length - 1] == '\r' ? length - 1 : length;
 }
 
 /// Throws UserError naming the line; `lines` came before the block.
@@ -119,7 +119,8 @@ void BlockedText::add_blocks(const Source& source, ReadCallback& callback) {
     std::string_view rest = buffer;
     const bool is_last = begin + rest.size() == end_;
     if (begin == 0 && rest.starts_with(byte_order_mark)) rest.remove_prefix(byte_order_mark.size());
-    while (rest.size() > longest_block || (is_last && !rest.empty())) {
+    // A file has a block, even if it holds but a byte order mark.
+    while (rest.size() > longest_block || (is_last && (!rest.empty() || blocks_.empty()))) {
       const std::string_view block =
           rest.size() > longest_block ? rest.substr(0, block_length(rest)) : rest;
       require_text_block(block, source.path(), lines);

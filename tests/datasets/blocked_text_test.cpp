@@ -66,6 +66,21 @@ TEST_CASE("a file's text has no byte order mark, LF for CRLF, and ends with LF")
   CHECK(whole(read(dir, spread)) == std::string(1023, 'x') + "\n" + std::string(1023, 'y') + "\n");
 }
 
+TEST_CASE("a file of a byte order mark is an empty line") {
+  const TempDir dir;
+  const BlockedText blocked = read(dir, "\xEF\xBB\xBF");
+  CHECK(whole(blocked) == "\n");
+  CHECK(blocked.characters() == 1);
+}
+
+TEST_CASE("a long run of bytes that end no character is refused") {
+  const TempDir dir;
+  for (const std::string begin : {"", "\r", "x\r"})
+    CHECK(error_of<UserError>([&] {
+            read(dir, begin + std::string(2000, '\x80'));
+          }).ends_with(":1: is not valid UTF-8; save the file as UTF-8"));
+}
+
 TEST_CASE("a text is cut at any character") {
   const TempDir dir;
   for (const std::string& text : {mixed_text(), std::string("ab\r\nc é"), std::string("abc")}) {

@@ -113,6 +113,7 @@ const std::map<std::string, OpDraw>& elementwise_draws();
 const std::map<std::string, OpDraw>& shape_draws();
 const std::map<std::string, OpDraw>& reduction_draws();
 const std::map<std::string, OpDraw>& layer_draws();
+const std::map<std::string, OpDraw>& attention_draws();
 const std::map<std::string, OpDraw>& recurrent_draws();
 const std::map<std::string, OpDraw>& loss_draws();
 /// All of them, by the op's name in core/ops.h.

@@ -88,4 +88,10 @@ Scalar gelu(const Scalar& x) {
   return function_of(y, {{x, derivative}});
 }
 
+Scalar dropped(const Scalar& x, Index i, double probability) {
+  const bool kept =
+      dropout_random.bits(static_cast<std::uint64_t>(i)) >= std::ceil(probability * 0x1p32);
+  return kept ? x * constant_like(1 / (1 - Real{probability}), x) : 0 * x;
+}
+
 }  // namespace qkv::fuzz

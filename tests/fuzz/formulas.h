@@ -69,6 +69,12 @@ Shape with_last(const Shape& shape, Index size);
 Array linear(const Array& x, const Array& weight, const Array* bias);
 Scalar gelu(const Scalar& x);
 
+/// The randomness of dropout, which PyTorch's side knows as well.
+inline const Random dropout_random(7, Purpose::testing);
+constexpr const char* dropout_random_code = "Random(7, Purpose::testing)";
+/// What dropout makes of element `i`.
+Scalar dropped(const Scalar& x, Index i, double probability);
+
 // Formulas of ops that layers consist of; those of the same name in core/ops.h describe them.
 Scalar positive_part(const Scalar& x);
 Array layer_norm(const Array& x, const Array& gain, const Array* bias, double epsilon);

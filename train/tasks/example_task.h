@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
 #include <utility>
 
+#include "train/tasks/splits.h"
 #include "train/tasks/task.h"
 
 namespace qkv {
@@ -66,8 +66,7 @@ class ExampleTask : public Task {
     Index targets = 0;
     for (Index begin = 0; begin < evaluation.count; begin += evaluation_batch_) {
       const Index size = std::min(evaluation_batch_, evaluation.count - begin);
-      std::vector<Index> chosen(static_cast<std::size_t>(size));
-      std::iota(chosen.begin(), chosen.end(), begin);
+      const std::vector<Index> chosen = index_range(begin, begin + size);
       const BatchLoss batch = batch_loss(network, examples, chosen, context, &measured);
       sum += batch.value.item() * static_cast<double>(batch.targets);
       targets += batch.targets;

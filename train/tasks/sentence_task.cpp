@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <set>
 
 #include "datasets/batch.h"
 #include "datasets/coarsewsd.h"
 #include "train/tasks/data_report.h"
+#include "train/tasks/labels.h"
 #include "train/tasks/naive_bayes.h"
 
 namespace qkv {
@@ -100,9 +100,7 @@ SentenceTask::SentenceTask(const Config& config, Question question, ReadCallback
     std::set<std::string> labels;
     for (const Index row : splits[0])
       labels.insert(rows.labels.text(rows.rows[static_cast<std::size_t>(row)].label));
-    labels_.assign(labels.begin(), labels.end());
-    require<UserError>(labels_.size() >= 2, "{}: there is only the label {}; there must be two",
-                       source_of(config), labels_[0]);
+    labels_ = label_list(labels, source_of(config));
   }
   if (question_.about_a_word) targets_ = target_words(rows, splits[0]);
   std::array<Examples, 3> examples = {encoded(rows, splits[0], callback),
@@ -190,12 +188,6 @@ std::vector<std::string> SentenceTask::target_words(const Rows& rows,
   return {words.begin(), words.end()};
 }
 
-/// -1 when it is unknown.
-Index SentenceTask::label_id(const std::string& label) const {
-  const auto found = std::ranges::lower_bound(labels_, label);
-  return found == labels_.end() || *found != label ? -1 : found - labels_.begin();
-}
-
 SentenceTask::Encoded SentenceTask::encoded(const Rows& rows, const CorpusEncoder& encoder,
                                             Index row) const {
   const auto [label, index, antecedent] = rows.rows[static_cast<std::size_t>(row)];
@@ -209,7 +201,7 @@ SentenceTask::Encoded SentenceTask::encoded(const Rows& rows, const CorpusEncode
     if (index >= 0) example.index -= example.begin;
   }
   if (question_.has_labels)
-    example.answer = label_id(rows.labels.text(label));
+    example.answer = label_id(labels_, rows.labels.text(label));
   else if (antecedent >= 0)
     example.answer = encoder.position(row, antecedent) - example.begin;
   const bool is_beyond = !question_.has_labels && example.answer >= std::ssize(example.ids);
@@ -244,9 +236,7 @@ SentenceTask::Examples SentenceTask::read_examples(const std::filesystem::path& 
                                                    ReadCallback& callback) const {
   Rows rows;
   add_file(file, rows, callback);
-  std::vector<Index> all(rows.rows.size());
-  std::iota(all.begin(), all.end(), Index{0});
-  return encoded(rows, all, callback);
+  return encoded(rows, index_range(0, rows.corpus.size()), callback);
 }
 
 SentenceTask::Batch SentenceTask::collated(const Examples& examples,

@@ -96,7 +96,6 @@ class SentenceTask : public ExampleTask<EncodedSentences, ChoiceMetrics> {
   void add_row(const TsvRow& row, Rows& rows) const;
   void add_file(const std::filesystem::path& file, Rows& rows, ReadCallback& callback) const;
   std::vector<std::string> target_words(const Rows& rows, std::span<const Index> chosen) const;
-  Index label_id(const std::string& label) const;
   Encoded encoded(const Rows& rows, const CorpusEncoder& encoder, Index row) const;
   Examples encoded(const Rows& rows, std::span<const Index> chosen, ReadCallback& callback) const;
   void add_targets(Sentence& sentence) const;

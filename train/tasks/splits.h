@@ -16,6 +16,13 @@ inline const std::string& source_of(const Config& config) {
   return config.task.data.empty() ? config.task.train : config.task.data;
 }
 
+/// `begin` up to `end`.
+inline std::vector<Index> index_range(Index begin, Index end) {
+  std::vector<Index> indices(static_cast<std::size_t>(end - begin));
+  std::iota(indices.begin(), indices.end(), begin);
+  return indices;
+}
+
 /// The indices of the train, valid and test examples, in order.
 using SplitRows = std::array<std::vector<Index>, 3>;
 
@@ -28,10 +35,9 @@ SplitRows read_splits(const Config& config, Read read) {
   const TaskOptions& task = config.task;
   Index known = 0;
   const auto of_file = [&](const std::string& file) {
-    std::vector<Index> rows(file.empty() ? 0 : static_cast<std::size_t>(read(file) - known));
-    std::iota(rows.begin(), rows.end(), known);
-    known += std::ssize(rows);
-    return rows;
+    const Index begin = known;
+    if (!file.empty()) known = read(file);
+    return index_range(begin, known);
   };
   SplitRows splits;
   splits[1] = of_file(task.valid);

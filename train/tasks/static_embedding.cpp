@@ -4,7 +4,6 @@
 #include <charconv>
 #include <cmath>
 #include <map>
-#include <numeric>
 
 #include "datasets/batch.h"
 #include "train/tasks/splits.h"
@@ -114,9 +113,8 @@ Index StaticEmbedding::add_lines(const std::filesystem::path& file, Corpus& corp
 WordContexts StaticEmbedding::read_examples(const std::filesystem::path& file,
                                             ReadCallback& callback) const {
   Corpus corpus;
-  std::vector<Index> lines(static_cast<std::size_t>(add_lines(file, corpus, callback)));
-  std::iota(lines.begin(), lines.end(), 0);
-  return encoded(CorpusEncoder(corpus, tokenizer()), lines);
+  const Index lines = add_lines(file, corpus, callback);
+  return encoded(CorpusEncoder(corpus, tokenizer()), index_range(0, lines));
 }
 
 WordContexts StaticEmbedding::encoded(const CorpusEncoder& encoder,

@@ -3,13 +3,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <numeric>
 #include <set>
 
 #include "datasets/batch.h"
 #include "datasets/text.h"
 #include "train/config/task_kinds.h"
 #include "train/tasks/data_report.h"
+#include "train/tasks/labels.h"
 
 namespace qkv {
 namespace {
@@ -104,9 +104,7 @@ Tagging::Tagging(const Config& config, ReadCallback& callback)
   std::set<std::string> labels;
   for (const Index row : splits[0])
     for (const auto& word : rows.words[row]) labels.insert(rows.labels.text(word.label));
-  labels_.assign(labels.begin(), labels.end());
-  require<UserError>(labels_.size() >= 2, "{}: there is only the label {}; there must be two",
-                     source_of(config), labels_.empty() ? "" : labels_[0]);
+  labels_ = label_list(labels, source_of(config));
   set_splits({encoded(rows, splits[0], callback), encoded(rows, splits[1], callback),
               encoded(rows, splits[2], callback)});
 }
@@ -155,12 +153,6 @@ void Tagging::add_file(const std::filesystem::path& file, Rows& rows,
   });
 }
 
-/// -1 when it is unknown.
-Index Tagging::label_id(std::string_view label) const {
-  const auto found = std::ranges::find(labels_, label);
-  return found == labels_.end() ? -1 : found - labels_.begin();
-}
-
 Tagging::Examples Tagging::encoded(const Rows& rows, std::span<const Index> chosen,
                                    ReadCallback& callback) const {
   const CorpusEncoder encoder(rows.corpus, tokenizer());
@@ -171,7 +163,7 @@ Tagging::Examples Tagging::encoded(const Rows& rows, std::span<const Index> chos
     std::vector<std::int32_t> tags(ids.size(), -1);
     std::string unknown;
     for (const auto& [label, piece] : rows.words[row]) {
-      const Index id = label_id(rows.labels.text(label));
+      const Index id = label_id(labels_, rows.labels.text(label));
       if (id < 0) unknown = rows.labels.text(label);
       tags[static_cast<std::size_t>(encoder.position(row, piece))] = static_cast<std::int32_t>(id);
     }
@@ -194,9 +186,7 @@ Tagging::Examples Tagging::read_examples(const std::filesystem::path& file,
                                          ReadCallback& callback) const {
   Rows rows;
   add_file(file, rows, callback);
-  std::vector<Index> all(static_cast<std::size_t>(rows.corpus.size()));
-  std::iota(all.begin(), all.end(), Index{0});
-  return encoded(rows, all, callback);
+  return encoded(rows, index_range(0, rows.corpus.size()), callback);
 }
 
 BatchLoss Tagging::batch_loss(const Network& network, const Examples& examples,
@@ -245,7 +235,7 @@ LabelledText Tagging::read_line(const TsvRow& row) const {
   if (index >= std::ssize(line.sentence.words)) return line;  // it was cut off
   line.index = index;
   line.label = labels[word];
-  line.answer = label_id(labels[word]);
+  line.answer = label_id(labels_, labels[word]);
   return line;
 }
 

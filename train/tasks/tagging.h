@@ -61,7 +61,6 @@ class Tagging final : public ExampleTask<EncodedTags, TaggingMetrics> {
   struct Rows;  ///< that were read before there is a vocabulary
 
   void add_file(const std::filesystem::path& file, Rows& rows, ReadCallback& callback) const;
-  Index label_id(std::string_view label) const;
   Examples encoded(const Rows& rows, std::span<const Index> chosen, ReadCallback& callback) const;
   Examples read_examples(const std::filesystem::path& file, ReadCallback& callback) const override;
   BatchLoss batch_loss(const Network& network, const Examples& examples,

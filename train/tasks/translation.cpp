@@ -1,7 +1,6 @@
 #include "train/tasks/translation.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "datasets/batch.h"
 #include "train/tasks/data_report.h"
@@ -125,9 +124,7 @@ Translation::Examples Translation::read_examples(const std::filesystem::path& fi
                                                  ReadCallback& callback) const {
   Pairs pairs;
   add_pairs(file, pairs, callback);
-  std::vector<Index> rows(static_cast<std::size_t>(pairs.size()));
-  std::iota(rows.begin(), rows.end(), 0);
-  return encoded(pairs, rows, callback);
+  return encoded(pairs, index_range(0, pairs.size()), callback);
 }
 
 BatchLoss Translation::batch_loss(const Network& network, const Examples& examples,

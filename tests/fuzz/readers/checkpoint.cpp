@@ -4,12 +4,13 @@
 
 #include <algorithm>
 #include <cstring>
-#include <fstream>
 
 #include "tests/fuzz/readers/input.h"
+#include "tests/fuzz/readers/samples.h"
 #include "tests/support/mutations.h"
 #include "train/check_checkpoint.h"
-#include "train/config/config.h"
+#include "train/run.h"
+#include "train/run_difference.h"
 
 extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t max);
 
@@ -18,34 +19,15 @@ namespace {
 
 constexpr std::size_t length_at = 40;  // in the superblock
 
-Checkpoint sample(bool long_token) {
-  Checkpoint checkpoint;
-  checkpoint.step = 500;
-  checkpoint.config = to_toml(parse_config("name = \"bank\"\n[task]\ntrain = \"x\"\n", "sample"));
-  checkpoint.model["encoder.w_q.weight"] = Tensor::from({1.0f, -2.5f, 3.0f, 0.1f}, {2, 2});
-  checkpoint.model["head.bias"] = Tensor::from({1.0, 1e-300}, {2});
-  checkpoint.optimizer["first_moment.head.bias"] = Tensor::scalar(0.25, DType::float64);
-  checkpoint.vocabulary["tokens"] = {"<pad>", "<unk>", "bank"};
-  if (long_token)
-    for (int i = 0; i < 300; ++i)
-      checkpoint.vocabulary["tokens"].push_back(std::string(i ? 1 : 4000, 'x'));
-  checkpoint.progress = {{"interval_loss", 0},
-                         {"interval_steps", 0},
-                         {"best_score", 0.5},
-                         {"best_loss", 1},
-                         {"best_step", 400}};
-  checkpoint.metrics = "{\"step\":400,\"split\":\"valid\",\"loss\":1}\n";
-  checkpoint.data_hash = "0123456789abcdef";
-  return checkpoint;
-}
-
-/// The bytes of a sample without its seal.
-std::vector<std::byte> content_of(const Checkpoint& checkpoint) {
-  const auto file = file_of({});
-  write_checkpoint(file, checkpoint);
-  const auto bytes = read_file(file, 1 << 24);
-  const auto content = unseal(bytes);
-  return {content.begin(), content.end()};
+/// What can be read can be written, and is then the same.
+void check_copy(const Checkpoint& checkpoint) {
+  const auto copy = file_of({}, "copy");
+  try {
+    write_checkpoint(copy, checkpoint);
+    demand(!first_difference(checkpoint, read_checkpoint(copy)));
+  } catch (const Error&) {
+    demand(false);
+  }
 }
 
 }  // namespace
@@ -58,26 +40,37 @@ void read(std::span<const std::byte> input) {
   seal(bytes);
   const auto file = file_of(bytes);
   const Checkpoint checkpoint = read_checkpoint(file);
-  best_step_of(checkpoint);
+  demand(checkpoint.step >= 0);
+  if (const auto best = best_step_of(checkpoint)) demand(*best >= 0 && *best <= checkpoint.step);
+  check_copy(checkpoint);
   check_checkpoint(checkpoint, parse_config(checkpoint.config, "input"), file);
+  demand(non_finite_tensor(checkpoint).empty());
+
+  const LoadedModel model = model_of(checkpoint, file);
+  for (const auto& [path, parameter] : parameters(*model.network)) {
+    const Tensor& stored = checkpoint.model.at(path);
+    demand(parameter->shape() == stored.shape() && parameter->value().values() == stored.values());
+  }
+  model.task->predict(*model.network, "the bank of the river");
 }
 
 }  // namespace qkv::fuzz
 
-/// A mutation of nothing is a sample.
+/// A mutation of nothing is one of a sample.
 extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size,
                                                std::size_t max, unsigned seed) {
-  static const std::vector<std::byte> samples[] = {qkv::fuzz::content_of(qkv::fuzz::sample(false)),
-                                                   qkv::fuzz::content_of(qkv::fuzz::sample(true))};
   std::mt19937_64 random(seed);
-  std::vector<std::byte> bytes(reinterpret_cast<std::byte*>(data),
-                               reinterpret_cast<std::byte*>(data) + size);
-  if (size < 96)
-    bytes = samples[random() % 2];
-  else if (random() % 4 == 0)
+  const auto begin = reinterpret_cast<std::byte*>(data);
+  std::vector<std::byte> bytes(begin, begin + size);
+  if (size < 96) {
+    const auto& files = qkv::fuzz::checkpoint_files();
+    const auto content = qkv::unseal(files[random() % files.size()]);
+    bytes.assign(content.begin(), content.end());
+  } else if (random() % 4 == 0) {
     return LLVMFuzzerMutate(data, size, max);
+  }
   qkv::mutate(bytes, random);
   bytes.resize(std::min(bytes.size(), max));
-  std::ranges::copy(bytes, reinterpret_cast<std::byte*>(data));
+  std::ranges::copy(bytes, begin);
   return bytes.size();
 }

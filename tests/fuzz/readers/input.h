@@ -2,22 +2,31 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <source_location>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 /// What the harnesses of script/fuzz share.
 namespace qkv::fuzz {
 
 /// Defined by each harness: reads an input that libFuzzer made. An `Error` refuses it; any other
-/// exception, a crash, and what the sanitizers report are findings.
+/// exception, a crash, and what the sanitizers report are findings. How many inputs were refused is
+/// printed at the end.
 void read(std::span<const std::byte> input);
 
-/// A file with the input, the same one each time; in memory, where the system has such a folder.
-std::filesystem::path file_of(std::span<const std::byte> input);
+/// A file of that name with the input, the same one each time; in memory, where the system has such
+/// a folder.
+std::filesystem::path file_of(std::span<const std::byte> input, std::string_view name = "input");
 
 std::string_view text_of(std::span<const std::byte> input);
 
-/// What must hold whatever the input is.
-void demand(bool ok);
+/// `count` parts of an input, which the bytes 0x1E separate; the last ones may be empty.
+std::vector<std::span<const std::byte>> parts_of(std::span<const std::byte> input,
+                                                 std::size_t count);
+
+/// What must hold whatever the input is. Otherwise what was read is wrong, which is a finding, too.
+void demand(bool ok, std::source_location place = std::source_location::current());
 
 }  // namespace qkv::fuzz

@@ -1,10 +1,23 @@
 // Plain text, of files and of users.
 #include "datasets/text.h"
 
+#include "datasets/blocked_text.h"
 #include "datasets/text_file.h"
 #include "tests/fuzz/readers/input.h"
 
-void qkv::fuzz::read(std::span<const std::byte> input) {
+namespace qkv::fuzz {
+namespace {
+
+std::string whole(const BlockedText& text) {
+  std::string blocks;
+  for (Index i = 0; i < text.blocks(); ++i) blocks += text.block(i);
+  demand(std::ssize(characters(blocks)) == text.characters());
+  return blocks;
+}
+
+}  // namespace
+
+void read(std::span<const std::byte> input) {
   const std::string_view text = text_of(input);
   std::string joined;
   for_each_character(text, [&](std::string_view character) {
@@ -12,11 +25,17 @@ void qkv::fuzz::read(std::span<const std::byte> input) {
     joined += character;
   });
   demand(joined == text);
-  const TokenizedWords sentence = tokenized_words(text);
-  demand(sentence.tokens == tokenized(text) && sentence.positions.size() == words(text).size());
-  for (const std::int64_t position : sentence.positions)
-    demand(position >= 0 && position < std::ssize(sentence.tokens));
-  const std::size_t longest = longest_token(text);
-  for (const std::string& token : sentence.tokens) demand(token.size() <= longest);
-  demand(is_utf8(read_text(file_of(input))));
+
+  const auto file = file_of(input);
+  std::string lines;
+  for (const std::string& line : read_lines(file)) lines += line + '\n';
+  demand(is_utf8(lines));
+  ReadCallback silent;
+  BlockedText blocks(file, silent);
+  demand(whole(blocks) == lines);
+  const BlockedText end =
+      blocks.cut_off(static_cast<Index>(input.size()) / 3 % (blocks.characters() + 1));
+  demand(whole(blocks) + whole(end) == lines);
 }
+
+}  // namespace qkv::fuzz

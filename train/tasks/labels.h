@@ -1,0 +1,29 @@
+#pragma once
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/error.h"
+#include "core/shape.h"
+
+namespace qkv {
+
+/// The labels of a training split in alphabetical order. Throws UserError naming the data unless
+/// there are two.
+inline std::vector<std::string> label_list(const std::set<std::string>& labels,
+                                           std::string_view source) {
+  require<UserError>(labels.size() >= 2, "{}: there is only the label {}; there must be two",
+                     source, labels.empty() ? "" : *labels.begin());
+  return {labels.begin(), labels.end()};
+}
+
+/// The index of a label in such a list; -1 when it is unknown.
+inline Index label_id(const std::vector<std::string>& labels, std::string_view label) {
+  const auto found = std::ranges::lower_bound(labels, label);
+  return found == labels.end() || *found != label ? -1 : found - labels.begin();
+}
+
+}  // namespace qkv
