@@ -64,9 +64,8 @@ constexpr Condition cut_test = {"task.data without task.test", [](const Config& 
                                          c.task.format != DataFormat::coarsewsd;
                                 }};
 constexpr Condition static_task = {"task.kind \"static-embedding\"", learns_vectors};
-constexpr Condition one_label = {"task.kind \"word-sense\" or \"classify\"", [](const Config& c) {
-                                   return c.task.kind == TaskKind::word_sense ||
-                                          c.task.kind == TaskKind::classify;
+constexpr Condition one_label = {"a task with one label an example", [](const Config& c) {
+                                   return row_of(task_kinds(), c.task.kind).traits.has_one_label;
                                  }};
 constexpr Condition negatives = {
     "task.kind \"static-embedding\" with task.objective \"skip-gram\" or \"cbow\"",

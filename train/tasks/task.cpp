@@ -205,10 +205,11 @@ constexpr TaskRow row(TaskKind kind, std::string_view name, std::string_view hel
 
 constexpr auto rows = std::to_array<TaskRow>({
     row<WordSense>(TaskKind::word_sense, "word-sense", "sense of a word in its sentence",
-                   {.format = DataFormat::coarsewsd, .has_labels = true}),
+                   {.format = DataFormat::coarsewsd, .has_labels = true, .has_one_label = true}),
     row<StaticEmbedding>(TaskKind::static_embedding, "static-embedding", "word vectors from text",
                          {}, StaticEmbedding::conflict),
-    row<Classification>(TaskKind::classify, "classify", "class of a text", {.has_labels = true}),
+    row<Classification>(TaskKind::classify, "classify", "class of a text",
+                        {.has_labels = true, .has_one_label = true}),
     row<Coreference>(TaskKind::coreference, "coreference", "word that a pronoun refers to"),
     row<Translation>(TaskKind::translate, "translate", "translation of a sentence",
                      {.predicts_words = true, .has_source_and_target = true}),
