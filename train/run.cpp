@@ -1,6 +1,9 @@
 #include "train/run.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <cmath>
 
 #include "core/memory_limit.h"
 #include "train/check_checkpoint.h"
@@ -31,6 +34,27 @@ std::unique_ptr<Network> fresh_network(const Config& config, const Task& task, V
                                    task.vocabulary().tokens());
 }
 
+/// The steps of all epochs, the last of which may be begun.
+std::int64_t last_step_of(const TrainOptions& train, Index examples) {
+  if (train.epochs == 0) return train.steps;
+  const auto per_step = static_cast<double>(train.batch * train.accumulate);
+  return std::max<std::int64_t>(
+      std::llround(std::ceil(train.epochs * static_cast<double>(examples) / per_step)), 1);
+}
+
+/// Throws UserError when options of early stopping or of the best checkpoint do not fit the task.
+void check_selection(const Config& config, const Task& task) {
+  const TrainOptions& train = config.train;
+  require<UserError>(train.patience == 0 || task.size(Split::valid) > 0,
+                     "train.patience needs validation data; name a file with task.valid, or let "
+                     "task.valid_share take a fraction of task.data");
+  const std::vector<std::string> metrics = task.metric_names();
+  require<UserError>(train.select.empty() || train.select == "loss" ||
+                         std::ranges::find(metrics, train.select) != metrics.end(),
+                     "train.select \"{}\" is no metric of this task; it has: loss, {}",
+                     train.select, fmt::format("{}", fmt::join(metrics, ", ")));
+}
+
 /// A run at its start.
 Run assembled(const Config& config, Vectors vectors, ReadCallback& callback) {
   Run run;
@@ -38,6 +62,8 @@ Run assembled(const Config& config, Vectors vectors, ReadCallback& callback) {
   const auto limit = memory_limit();
   require_training_memory(config, 0, 0, limit);  // before the data are read
   run.task = make_task(config, callback);
+  check_selection(config, *run.task);
+  run.last_step = last_step_of(config.train, run.task->size(Split::train));
   require_training_memory(config, run.task->vocabulary().size(), run.task->outputs(), limit);
   run.network = fresh_network(config, *run.task, vectors);
   if (vectors == Vectors::from_file) run.task->initialise(*run.network, config.model);
@@ -88,6 +114,15 @@ Config config_in(std::string_view toml, const std::filesystem::path& file) {
 }
 
 }  // namespace
+
+bool is_finished(const Run& run) {
+  const TrainOptions& train = run.config.train;
+  // `step` and `best_step` are those of evaluations or later.
+  const std::int64_t without_better =
+      run.step / train.eval_every - run.best_step / train.eval_every;
+  return run.step >= run.last_step ||
+         (train.patience > 0 && run.best_step > 0 && without_better >= train.patience);
+}
 
 Run start_run(const Config& config, ReadCallback& callback) {
   Run run = assembled(config, Vectors::from_file, callback);

@@ -29,17 +29,23 @@ struct LoadedModel {
 /// The state of a training run: exactly what a checkpoint holds. Randomness and the position in the
 /// data follow from the seed and the step.
 struct Run : LoadedModel {
+  std::int64_t last_step = 0;  ///< train.steps, or the steps of train.epochs
   std::vector<NamedParameter> parameters;
   std::unique_ptr<Optimizer> optimizer;
   std::optional<MovingAverage> average;  ///< with train.ema: evaluated and saved as the model
   double interval_loss = 0;              ///< sum of the losses since the last evaluation
   std::int64_t interval_steps = 0;
-  double best_score = std::numeric_limits<double>::lowest();  ///< of the valid split
+  double best_score = std::numeric_limits<double>::lowest();  ///< of the valid split, the higher
+                                                              ///< the better
   double best_loss = 0;        ///< at the evaluation with the best score
   std::int64_t best_step = 0;  ///< of the checkpoint with the best score; 0: none yet
   std::string metrics;         ///< of all evaluations so far, JSON lines without times
   std::string data_hash;       ///< of the encoded training examples
 };
+
+/// Whether no step is left: after the last one, or when the last `train.patience` evaluations were
+/// no better than one before.
+bool is_finished(const Run& run);
 
 /// Fresh parameters, data read from where the config says. Throws UserError.
 Run start_run(const Config& config, ReadCallback& callback);

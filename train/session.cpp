@@ -44,7 +44,7 @@ double seconds_of(const std::vector<MetricsEvent>& events) {
 void prepare(const Run& run, const RunFolder& folder) {
   write_durably(folder.config(), to_toml(portable(run.config, folder.path())));
   std::error_code missing;
-  if (run.step < run.config.train.steps) std::filesystem::remove(folder.report(), missing);
+  if (!is_finished(run)) std::filesystem::remove(folder.report(), missing);
 }
 
 /// Finishes a save that was interrupted.
@@ -89,7 +89,7 @@ Outcome resume(Run& run, const RunFolder& folder, Callback& callback) {
 }
 
 std::optional<Outcome> finished(Run& run, const RunFolder& folder, Callback& callback) {
-  if (run.step < run.config.train.steps) return {};
+  if (!is_finished(run)) return {};
   repair(run, folder, callback);
   const auto events = read_metrics(folder.metrics()).events;
   Outcome outcome{.seconds = seconds_of(events)};

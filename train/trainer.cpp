@@ -32,17 +32,18 @@ class Trainer {
 
   Outcome train() {
     introduce();
-    callback_.on_start(run_.step, options_.steps);
+    callback_.on_start(run_.step, run_.last_step);
     std::optional<DetectAnomaly> detect;
     if (options_.detect_anomaly) detect.emplace();
-    while (run_.step < options_.steps) {
+    while (!is_finished(run_)) {
       step();
-      const bool last = run_.step == options_.steps;
+      const bool last = run_.step == run_.last_step;
       const bool improved = (last || run_.step % options_.eval_every == 0) && evaluate();
       const int signal = callback_.stop_signal();
-      if (last || signal || improved || run_.step % options_.checkpoint_every == 0)
+      const bool finished = is_finished(run_);
+      if (finished || signal || improved || run_.step % options_.checkpoint_every == 0)
         save(signal != 0);
-      if (signal && !last) return stopped(signal);
+      if (signal && !finished) return stopped(signal);
     }
     return finish();
   }
@@ -56,7 +57,7 @@ class Trainer {
     callback_.on_message(
         fmt::format("{}: {} parameters, {} training examples ({} valid, {} test), {} steps of {}",
                     run_.config.name, parameter_count(*run_.network), run_.task->size(Split::train),
-                    run_.task->size(Split::valid), run_.task->size(Split::test), options_.steps,
+                    run_.task->size(Split::valid), run_.task->size(Split::test), run_.last_step,
                     options_.batch * options_.accumulate));
     if (!validates_)
       callback_.on_message(
@@ -105,7 +106,7 @@ class Trainer {
                                        run_.step, update.norm, *ratio));
     const OptimizerOptions& optimizer = run_.config.optimizer;
     const double rate =
-        learning_rate(run_.config.schedule, optimizer.lr, run_.step, options_.steps);
+        learning_rate(run_.config.schedule, optimizer.lr, run_.step, run_.last_step);
     run_.optimizer->step(run_.parameters, now.gradients, rate, run_.step);
     if (run_.average) run_.average->update(run_.parameters);
     run_.interval_loss += now.loss;
@@ -138,7 +139,7 @@ class Trainer {
   Error diverged(const std::string& what, double loss) const {
     const std::int64_t latest = std::max<std::int64_t>(run_.step - 1, 0);
     const double rate =
-        learning_rate(run_.config.schedule, run_.config.optimizer.lr, latest, options_.steps);
+        learning_rate(run_.config.schedule, run_.config.optimizer.lr, latest, run_.last_step);
     return Error(fmt::format(
         "step {}: {} is no longer finite (loss {}, learning rate {:g}); lower optimizer.lr or "
         "train.clip and resume from the last checkpoint, or find the op that caused it with "
@@ -180,10 +181,11 @@ class Trainer {
     write(event(run_.step, valid, Split::valid));
     report_.headline = valid.headline();
     callback_.on_evaluation(report_, train_loss, valid);
-    const bool better = valid.score > run_.best_score ||
-                        (valid.score == run_.best_score && valid.loss < run_.best_loss);
+    const double score = valid.score_by(options_.select);
+    const bool better =
+        score > run_.best_score || (score == run_.best_score && valid.loss < run_.best_loss);
     if (!better) return false;
-    run_.best_score = valid.score;
+    run_.best_score = score;
     run_.best_loss = valid.loss;
     run_.best_step = run_.step;
     return true;
@@ -229,6 +231,11 @@ class Trainer {
   }
 
   Outcome finish() {
+    if (run_.step < run_.last_step)
+      callback_.on_message(
+          fmt::format("stopped early at step {}: {} evaluations without a better "
+                      "checkpoint than that of step {}",
+                      run_.step, options_.patience, run_.best_step));
     const std::int64_t best_step = load_best(run_, folder_);
     Outcome outcome{.seconds = seconds()};
     if (run_.task->size(Split::test) == 0) return outcome;

@@ -1,10 +1,11 @@
 #include "cli/commands/shared.h"
+#include "train/tasks/ensemble.h"
 
 namespace qkv::commands {
 namespace {
 
 struct EvalOptions {
-  std::string model;
+  std::vector<std::string> models;
   std::string data;
   bool skip_unknown_labels = false;
 };
@@ -26,36 +27,35 @@ struct Measured {
 };
 
 /// A split with a file of its own: nothing else is read.
-Measured of_file(const LoadedModel& trained, const EvalOptions& options, ReadCallback& callback) {
+Measured of_file(const LoadedModel& trained, const std::string& model, ReadCallback& callback) {
   const TaskOptions& task = trained.config.task;
   const bool has_test = !task.test.empty();
   const std::string& file = has_test ? task.test : task.valid;
   require<UserError>(!file.empty(), "the config of {} names no test data; name some with --data",
-                     options.model);
+                     model);
   require<UserError>(
       std::filesystem::exists(file),
-      "{}: its data no longer exists: there is no {}; name other data with --data FILE",
-      options.model, file);
+      "{}: its data no longer exists: there is no {}; name other data with --data FILE", model,
+      file);
   return {has_test ? "test split" : "valid split",
           trained.task->evaluate(*trained.network, std::filesystem::path(file), callback)};
 }
 
 /// A split that is drawn from all of the data.
-Measured of_drawn(const LoadedModel& trained, const EvalOptions& options, ReadCallback& callback) {
-  require_data(trained.config, options.model, "--data FILE");
+Measured of_drawn(const LoadedModel& trained, const std::string& model, ReadCallback& callback) {
+  require_data(trained.config, model, "--data FILE");
   const auto task = make_task(trained.config, callback);
   require<UserError>(
       task->vocabularies() == trained.task->vocabularies(),
-      "the training data has changed since {} was trained; name the data with --data",
-      options.model);
+      "the training data has changed since {} was trained; name the data with --data", model);
   const Split split = task->size(Split::test) > 0 ? Split::test : Split::valid;
   require<UserError>(task->size(split) > 0,
-                     "the config of {} names no test data; name some with --data", options.model);
+                     "the config of {} names no test data; name some with --data", model);
   return {fmt::format("{} split", to_string(split)), task->evaluate(*trained.network, split)};
 }
 
-Measured measured(const EvalOptions& options, ReadCallback& callback) {
-  LoadedModel trained = load_model(options.model);
+Measured measured(const std::string& model, const EvalOptions& options, ReadCallback& callback) {
+  LoadedModel trained = load_model(model);
   if (options.skip_unknown_labels) {
     trained.config.task.unknown_labels = UnknownLabels::skip;
     trained.task = restore_task(trained.config, trained.task->vocabularies());
@@ -66,7 +66,20 @@ Measured measured(const EvalOptions& options, ReadCallback& callback) {
   const TaskOptions& task = trained.config.task;
   const bool has_files =
       task.format == DataFormat::files && (!task.test.empty() || task.data.empty());
-  return has_files ? of_file(trained, options, callback) : of_drawn(trained, options, callback);
+  return has_files ? of_file(trained, model, callback) : of_drawn(trained, model, callback);
+}
+
+/// Of several models, what they answer together.
+Measured measured(const EvalOptions& options, ReadCallback& callback) {
+  std::vector<Evaluation> evaluations;
+  std::string name;
+  for (const std::string& model : options.models) {
+    Measured one = measured(model, options, callback);
+    name = one.name;
+    evaluations.push_back(std::move(one.evaluation));
+  }
+  if (evaluations.size() == 1) return {name, evaluations.front()};
+  return {fmt::format("{}, {} models averaged", name, evaluations.size()), averaged(evaluations)};
 }
 
 Rows label_table(const Evaluation& evaluation) {
@@ -109,7 +122,11 @@ void add_eval(CommandLine& program) {
       program, "eval",
       "Measure a model on its test split, without one on its valid split, or on a file",
       [](Command& command, EvalOptions& options) {
-        add_model_argument(command, options.model);
+        command
+            .add_option("MODEL", options.models,
+                        "A checkpoint file, or a run folder: its best checkpoint, else its newest; "
+                        "of several models the probabilities are averaged")
+            .required();
         command.add_option("--data", options.data,
                            "File in the task's format [the config's test split]");
         command.add_flag("--skip-unknown-labels", options.skip_unknown_labels,

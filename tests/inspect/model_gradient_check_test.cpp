@@ -53,6 +53,7 @@ class WrongGradient final : public Task {
                       ReadCallback& callback) const override {
     return task_->evaluate(network, file, callback);
   }
+  std::vector<std::string> metric_names() const override { return task_->metric_names(); }
 
  private:
   std::unique_ptr<Task> task_;

@@ -99,6 +99,7 @@ static_assert(lists_every_kind(divergence_policies));
 /// The training loop; [train].
 struct TrainOptions {
   std::int64_t steps = 500;
+  double epochs = 0;        ///< passes over the training examples, in place of steps; 0: none
   Index batch = 32;         ///< examples a micro-batch
   Index accumulate = 1;     ///< micro-batches a step
   double clip = 1.0;        ///< maximum gradient norm; 0: no clipping
@@ -107,6 +108,8 @@ struct TrainOptions {
                             ///< saved; 0: none
   std::int64_t eval_every = 50, checkpoint_every = 100;  ///< steps
   Index keep = 3;                                        ///< checkpoints kept
+  Index patience = 0;       ///< evaluations without a better checkpoint that end the run; 0: none
+  std::string select = {};  ///< metric that selects the best checkpoint; empty: the task's own
   OnDivergence on_divergence = OnDivergence::stop;
   bool detect_anomaly = false;  ///< name the op that produces a NaN or infinity
 

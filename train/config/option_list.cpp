@@ -100,6 +100,8 @@ constexpr Condition learned_table = {"model.embedding \"learned\"", [](const Con
                                        return c.model.embedding == EmbeddingKind::learned;
                                      }};
 constexpr Condition recurrent = {"model.kind \"recurrent\"", is_recurrent};
+constexpr Condition counts_steps = {"train.epochs = 0",
+                                    [](const Config& c) { return c.train.epochs == 0; }};
 constexpr Condition activations = {"another model.kind than \"static\"", [](const Config& c) {
                                      return c.model.kind != ModelKind::static_embedding;
                                    }};
@@ -293,7 +295,9 @@ Options schedule_options(ScheduleOptions& schedule) {
 
 Options train_options(TrainOptions& train) {
   return {
-      option("train.steps", train.steps, at_least(1), "optimizer steps"),
+      only_with(counts_steps, option("train.steps", train.steps, at_least(1), "optimizer steps")),
+      option("train.epochs", train.epochs, between(0, 1e6),
+             "passes over the training examples, in place of train.steps; 0: train.steps"),
       option("train.batch", train.batch, between(1, 65536), "micro-batch size in examples"),
       option("train.accumulate", train.accumulate, between(1, 65536),
              "micro-batches per step (gradient accumulation)"),
@@ -305,6 +309,12 @@ Options train_options(TrainOptions& train) {
       option("train.eval_every", train.eval_every, at_least(1), "steps between evaluations"),
       option("train.checkpoint_every", train.checkpoint_every, at_least(1),
              "steps between checkpoints"),
+      option(
+          "train.patience", train.patience, at_least(0),
+          "evaluations in a row without a better checkpoint after which training ends; 0: never"),
+      option("train.select", train.select,
+             "metric of the validation data that selects the best checkpoint: loss, or one that "
+             "eval prints; empty: the task's own"),
       kind_option("train.on_divergence", train.on_divergence, divergence_policies,
                   "what to do when the loss or a gradient is not finite"),
       option("train.detect_anomaly", train.detect_anomaly,

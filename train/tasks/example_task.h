@@ -30,6 +30,13 @@ class ExampleTask : public Task {
   Evaluation evaluate(const Network& network, Split split) const final {
     return evaluation_of(network, examples(split));
   }
+  std::vector<std::string> metric_names() const final {
+    Evaluation none;
+    metrics().report(none);
+    std::vector<std::string> names;
+    for (const auto& [name, value] : none.metrics) names.push_back(name);
+    return names;
+  }
   using Task::evaluate;
   Evaluation evaluate(const Network& network, const std::filesystem::path& file,
                       ReadCallback& callback) const final {

@@ -37,6 +37,8 @@ class ChoiceMetrics {
 
   const std::vector<std::string>* labels_;  ///< empty when the choices are words
   std::vector<std::vector<Index>> counts_;  ///< [right label][predicted label]
+  std::vector<double> probabilities_;
+  std::vector<std::int32_t> answers_;
   Index right_ = 0;
 };
 

@@ -32,6 +32,13 @@ double Evaluation::metric(std::string_view name) const {
   return *value;
 }
 
+double Evaluation::score_by(std::string_view name) const {
+  constexpr std::string_view errors[] = {"loss", "perplexity", "bits_per_token", "error"};
+  if (name.empty()) return score;
+  const double value = name == "loss" ? loss : metric(name);
+  return std::ranges::find(errors, name) == std::end(errors) ? value : -value;
+}
+
 std::string Evaluation::headline() const {
   return fmt::format("{} {:.4f}", metrics.front().first, metrics.front().second);
 }

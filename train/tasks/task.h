@@ -39,10 +39,17 @@ struct Evaluation {
   std::vector<std::pair<std::string, double>> metrics;
   std::vector<LabelScores> labels;  ///< in alphabetical order; `predicted` is the confusion matrix
   double score = 0;  ///< the higher, the better the checkpoint; ties are broken by the loss
+  /// Where the choices are labels: of each example the probabilities of all of them, one example
+  /// after the other, and the right label's number.
+  std::vector<double> probabilities;
+  std::vector<std::int32_t> answers;
 
   std::optional<double> find(std::string_view name) const;
   /// Throws ValueError when there is no such metric.
   double metric(std::string_view name) const;
+  /// The higher, the better by "loss" or a metric; by "" the `score`. Throws ValueError when there
+  /// is no such metric.
+  double score_by(std::string_view name) const;
   /// The headline metric as "accuracy 0.9800".
   std::string headline() const;
 };
@@ -118,6 +125,8 @@ class Task {
   virtual BatchLoss loss(const Network& network, std::span<const Index> examples,
                          Context& context) const = 0;
   virtual Evaluation evaluate(const Network& network, Split split) const = 0;
+  /// What an evaluation measures besides the loss.
+  virtual std::vector<std::string> metric_names() const = 0;
   /// The same for examples from a file in the task's format. Throws UserError naming file and line.
   virtual Evaluation evaluate(const Network& network, const std::filesystem::path& file,
                               ReadCallback& callback) const = 0;
