@@ -179,8 +179,8 @@ class Causes(ProgramTest):
         folder = pathlib.Path(cls.template.name)
         for name, (data, changes) in MODELS.items():
             sets = [f"task.{split}={PROJECT}/datasets/{data}/{split}.tsv" for split in ("train", "valid")]
-            sets += ["task.test=", f"model.layers={LAYERS}", "model.dropout=0", "model.max_length=64", "train.steps=60",
-                     "train.eval_every=60", "optimizer.lr=0.02", *changes]
+            sets += ["task.test=", f"model.layers={LAYERS}", "model.dropout=0", "model.max_length=64", "train.steps=200",
+                     "train.eval_every=200", "optimizer.lr=0.02", *changes]
             done = qkv("train", "tiny.toml", "--run", name, "--threads", 1,
                        *(part for change in sets for part in ("--set", change)), cwd=folder)
             assert done.returncode == 0, done.stderr
