@@ -10,63 +10,20 @@ struct EvalOptions {
   bool skip_unknown_labels = false;
 };
 
-/// Notes what was done to the data.
-class Notes : public ReadCallback {
- public:
-  explicit Notes(Document& document) : document_(document) {}
-  void on_message(const std::string& line) override { document_.add_note("{}", line); }
-
- private:
-  Document& document_;
-};
-
 /// What is measured and what it is called.
 struct Measured {
   std::string name;  ///< "test split"
   Evaluation evaluation;
 };
 
-/// A split with a file of its own: nothing else is read.
-Measured of_file(const LoadedModel& trained, const std::string& model, ReadCallback& callback) {
-  const TaskOptions& task = trained.config.task;
-  const bool has_test = !task.test.empty();
-  const std::string& file = has_test ? task.test : task.valid;
-  require<UserError>(!file.empty(), "the config of {} names no test data; name some with --data",
-                     model);
-  require<UserError>(
-      std::filesystem::exists(file),
-      "{}: its data no longer exists: there is no {}; name other data with --data FILE", model,
-      file);
-  return {has_test ? "test split" : "valid split",
-          trained.task->evaluate(*trained.network, std::filesystem::path(file), callback)};
-}
-
-/// A split that is drawn from all of the data.
-Measured of_drawn(const LoadedModel& trained, const std::string& model, ReadCallback& callback) {
-  require_data(trained.config, model, "--data FILE");
-  const auto task = make_task(trained.config, callback);
-  require<UserError>(
-      task->vocabularies() == trained.task->vocabularies(),
-      "the training data has changed since {} was trained; name the data with --data", model);
-  const Split split = task->size(Split::test) > 0 ? Split::test : Split::valid;
-  require<UserError>(task->size(split) > 0,
-                     "the config of {} names no test data; name some with --data", model);
-  return {fmt::format("{} split", to_string(split)), task->evaluate(*trained.network, split)};
-}
-
-Measured measured(const std::string& model, const EvalOptions& options, ReadCallback& callback) {
+/// The model with the options that say how labels are read.
+LoadedModel loaded(const std::string& model, const EvalOptions& options) {
   LoadedModel trained = load_model(model);
   if (options.skip_unknown_labels) {
     trained.config.task.unknown_labels = UnknownLabels::skip;
     trained.task = restore_task(trained.config, trained.task->vocabularies());
   }
-  if (!options.data.empty())
-    return {options.data, trained.task->evaluate(*trained.network,
-                                                 std::filesystem::path(options.data), callback)};
-  const TaskOptions& task = trained.config.task;
-  const bool has_files =
-      task.format == DataFormat::files && (!task.test.empty() || task.data.empty());
-  return has_files ? of_file(trained, model, callback) : of_drawn(trained, model, callback);
+  return trained;
 }
 
 /// Of several models, what they answer together.
@@ -74,9 +31,10 @@ Measured measured(const EvalOptions& options, ReadCallback& callback) {
   std::vector<Evaluation> evaluations;
   std::string name;
   for (const std::string& model : options.models) {
-    Measured one = measured(model, options, callback);
-    name = one.name;
-    evaluations.push_back(std::move(one.evaluation));
+    const LoadedModel trained = loaded(model, options);
+    const auto data = evaluation_data(trained, model, options.data, callback);
+    name = data.name;
+    evaluations.push_back(data.evaluate({}, callback));
   }
   if (evaluations.size() == 1) return {name, evaluations.front()};
   return {fmt::format("{}, {} models averaged", name, evaluations.size()), averaged(evaluations)};
@@ -127,8 +85,7 @@ void add_eval(CommandLine& program) {
                         "A checkpoint file, or a run folder: its best checkpoint, else its newest; "
                         "of several models the probabilities are averaged")
             .required();
-        command.add_option("--data", options.data,
-                           "File in the task's format [the config's test split]");
+        add_evaluation_data_option(command, options.data);
         command.add_flag("--skip-unknown-labels", options.skip_unknown_labels,
                          "Leave out examples whose label training has not seen, with a count");
         add_threads_option(command);

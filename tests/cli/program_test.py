@@ -312,6 +312,7 @@ class Output(ProgramTest):
         attend = ["attend", "runs/tiny", "money bank grows"]
         self.assertIn("\033[48;2;", self.in_terminal(*attend, COLORTERM="truecolor"))
         self.assertIn("\033[48;5;", self.in_terminal(*attend, COLORTERM=""))
+        self.assertRegex(self.in_terminal(*attend, COLORTERM="", TERM="linux"), "\033\\[(4|10)\\d;")
         self.assertNotIn("\033", self.in_terminal(*attend, NO_COLOR="1"))
         self.assertNotIn("\033", self.in_terminal(*attend, TERM="dumb"))
         one = ["inspect", "runs/tiny", "encoder.layers.0.attention.w_q.weight"]

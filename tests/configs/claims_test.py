@@ -135,6 +135,21 @@ def idiom():
 def sequences():
     for entry in trained("sequences", "copy", "reverse", steps=600):
         assert accuracy(entry) >= 0.98, entry
+    diagonal, reversed_diagonal = aligned("copy"), aligned("reverse")
+    assert diagonal[0] >= max(0.4, 2 * diagonal[1]), diagonal
+    assert reversed_diagonal[1] >= max(0.4, 2 * reversed_diagonal[0]), reversed_diagonal
+
+
+def aligned(variant):
+    """The mean cross-attention on the diagonal and on the anti-diagonal of texts of even length, where these share no cell."""
+    on, across = [], []
+    for letters in ("h d l b", "a c e g i k", "k a b j"):
+        rows = qkv("attend", f"runs/sequences-compare/{variant}", letters)["alignment"]
+        count = len(letters.split())
+        for t in range(min(count, len(rows))):
+            on.append(rows[t][t])
+            across.append(rows[t][count - 1 - t])
+    return sum(on) / len(on), sum(across) / len(across)
 
 
 def induction():

@@ -70,7 +70,7 @@ void Task::set_tokenizer(Tokenizer tokenizer) {
 
 Evaluation Task::evaluate(const Network& network, const std::filesystem::path& file) const {
   ReadCallback silent;
-  return evaluate(network, file, silent);
+  return evaluate(network, file, silent, {});
 }
 
 Sentence Task::sentence_of(std::span<const std::string> pieces) const {
@@ -136,6 +136,11 @@ Scores Task::scores(const Network& network, const Sentence& sentence, Index,
   const TokenBatch batch = pad(ids);
   (*network.model)(batch.ids, batch.lengths, context);
   return {};
+}
+
+std::optional<WrittenText> Task::write(const Network&, const Sentence&, std::string_view,
+                                       Context&) const {
+  return std::nullopt;
 }
 
 std::vector<Prediction> Task::predict(const Network& network, std::string_view text) const {

@@ -82,6 +82,12 @@ struct LabelledText {
   Index antecedent = -1;  ///< the word that is the answer, where answers are words
 };
 
+/// A text that a model writes token by token.
+struct WrittenText {
+  std::vector<std::string> inputs;   ///< what the decoder reads: "<bos>", then all but the last
+  std::vector<std::string> outputs;  ///< what follows each of them: the tokens, then "<eos>"
+};
+
 /// The logits of the answers that a model can give.
 struct Scores {
   Tensor logits;                     ///< [C]
@@ -93,6 +99,12 @@ struct Scores {
 struct BatchLoss {
   Tensor value;   ///< scalar
   Index targets;  ///< of which the loss is the mean
+};
+
+/// How an evaluation runs.
+struct EvaluationOptions {
+  const Hook* hook = nullptr;  ///< replaces activations of every forward pass
+  bool one_by_one = false;     ///< each example alone, without padding, and the loss alone
 };
 
 /// One kind of problem: its data, output layer, loss and metrics. Tasks derive from `ExampleTask`;
@@ -124,12 +136,16 @@ class Task {
   /// Mean loss of some training examples, over their targets.
   virtual BatchLoss loss(const Network& network, std::span<const Index> examples,
                          Context& context) const = 0;
-  virtual Evaluation evaluate(const Network& network, Split split) const = 0;
+  virtual Evaluation evaluate(const Network& network, Split split,
+                              const EvaluationOptions& options) const = 0;
+  Evaluation evaluate(const Network& network, Split split) const {
+    return evaluate(network, split, {});
+  }
   /// What an evaluation measures besides the loss.
   virtual std::vector<std::string> metric_names() const = 0;
   /// The same for examples from a file in the task's format. Throws UserError naming file and line.
   virtual Evaluation evaluate(const Network& network, const std::filesystem::path& file,
-                              ReadCallback& callback) const = 0;
+                              ReadCallback& callback, const EvaluationOptions& options) const = 0;
   Evaluation evaluate(const Network& network, const std::filesystem::path& file) const;
 
   /// Throws UserError when the text is empty or longer than the model allows.
@@ -147,6 +163,11 @@ class Task {
   /// no scores where there are no answers to choose from.
   virtual Scores scores(const Network& network, const Sentence& sentence, Index index,
                         Context& context) const;
+  /// For tasks whose model writes a text: runs it on a source and on `target` or, where that is
+  /// empty, on what it writes itself, recorded by `context`. Nothing for other tasks. Throws as
+  /// `read`.
+  virtual std::optional<WrittenText> write(const Network& network, const Sentence& source,
+                                           std::string_view target, Context& context) const;
   /// One prediction for each target word of a text, or for the text as a whole. Throws UserError
   /// when the text has no target word and the task needs one.
   virtual std::vector<Prediction> predict(const Network& network, std::string_view text) const;

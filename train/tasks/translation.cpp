@@ -142,7 +142,7 @@ BatchLoss Translation::batch_loss(const Network& network, const Examples& exampl
     targets += std::ssize(outputs.back());
   }
   if (metrics) {
-    const auto translations = decoded(network, sources);
+    const auto translations = decoded(network, sources, context);
     for (std::size_t i = 0; i < chosen.size(); ++i) {
       const auto reference = examples.references[chosen[i]];
       metrics->update(text_of(translations[i].ids), {reference.begin(), reference.end()});
@@ -160,13 +160,14 @@ Index Translation::tokens(Index example) const {
 }
 
 std::vector<Translation::Output> Translation::decoded(const Network& network,
-                                                      std::span<const Ids> sources) const {
+                                                      std::span<const Ids> sources,
+                                                      const Context& context) const {
   const NoGrad no_grad;
-  Context encoding;
+  Context encoding = context;
   const TokenBatch source = pad(sources);
   const Tensor encoded = (*network.model)(source.ids, source.lengths, encoding);
   KeyValueCache cache;
-  Context decoding({.cache = &cache});
+  Context decoding = context.with_cache(cache);
   std::vector<Output> outputs(sources.size());
   std::vector<bool> done(sources.size());
   Ids last(sources.size(), vocabulary().id(begin_token));
@@ -202,9 +203,28 @@ LabelledText Translation::read_line(const TsvRow& row) const {
   return {.text = row.fields.front(), .sentence = read(row.fields.front())};
 }
 
+std::optional<WrittenText> Translation::write(const Network& network, const Sentence& source,
+                                              std::string_view target, Context& context) const {
+  const Ids sources[] = {source.ids};
+  Ids ids = target.empty() ? decoded(network, sources, Context())[0].ids : read(target).ids;
+  ids.resize(std::min(ids.size(), static_cast<std::size_t>(max_length() - 1)));  // 1: the end
+  Ids input = ids;
+  input.insert(input.begin(), vocabulary().id(begin_token));
+  const TokenBatch batch = pad(sources);
+  const Tensor encoded = (*network.model)(batch.ids, batch.lengths, context);
+  network.model->decode(Indices(input, {1, std::ssize(input)}), encoded, batch.lengths, context);
+  WrittenText text{{begin_token}, {}};
+  for (const auto id : ids) {
+    text.inputs.push_back(vocabulary().token(id));
+    text.outputs.push_back(vocabulary().token(id));
+  }
+  text.outputs.push_back(end_token);
+  return text;
+}
+
 std::vector<Prediction> Translation::predict(const Network& network, std::string_view text) const {
   const Ids source[] = {read(text).ids};
-  const Output output = decoded(network, source)[0];
+  const Output output = decoded(network, source, Context())[0];
   Prediction prediction{std::string(text), std::nullopt, text_of(output.ids), output.probability};
   prediction.is_output = true;
   return {prediction};
