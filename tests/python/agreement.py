@@ -4,7 +4,7 @@ Usage: agreement.py PROGRAM [CONFIG...]
 
 Trains a model of each kind for some steps, exports it as safetensors and imports that, asks it about sentences of its data,
 one by one and side by side with padding, and prints the largest difference, absolute where logits are below 1, else relative
-to the largest. PyTorch runs qkv.run(...).torch(); ONNX Runtime runs what `qkv export --onnx` writes, attention weights, too,
+to the largest; of translations, that of the loss. PyTorch runs qkv.run(...).torch(); ONNX Runtime runs what `qkv export --onnx` writes, attention weights, too,
 where qkv was built with ONNX and build/onnxruntime has the runtime:
 
     npm install --ignore-scripts --prefix build/onnxruntime onnxruntime-node
@@ -74,12 +74,13 @@ def texts_of(task):
     if task["format"] == "coarsewsd":
         lines = (pathlib.Path(task["data"]) / "test.data.txt").read_text().splitlines()
     elif task["kind"] == "tagging":
-        blocks = pathlib.Path(task["test"]).read_text().split("\n\n")
+        blocks = pathlib.Path(task["train"]).read_text().split("\n\n")
         lines = [" ".join(line.split()[0] for line in block.splitlines() if line) for block in blocks]
     else:
-        lines = pathlib.Path(task["test"] or task["valid"]).read_text().splitlines()
-    column = 0 if task["kind"] == "translate" else -1
-    return [line.split("\t")[column] for line in lines[:50 * SENTENCES:50] + lines[:SENTENCES] if line][:SENTENCES]
+        lines = pathlib.Path(task["train"]).read_text().splitlines()
+    if task["kind"] == "translate":
+        return lines[:SENTENCES]
+    return [line.split("\t")[-1] for line in lines[:50 * SENTENCES:50] + lines[:SENTENCES] if line][:SENTENCES]
 
 
 def difference(actual, expected):
@@ -143,17 +144,19 @@ def asked_logits(run, model, predictions):
                       logits[:len(ids)] if kind == "coreference" else logits)
 
 
-def translated(run, model, ids):
-    """The greedy output's text and probability."""
+def translation_losses(run, model, line):
+    """The loss of a line with source and target: the program's, and that of the other model's logits."""
+    pathlib.Path("pair.tsv").write_text(line + "\n")
+    expected = run.call("eval", "--data", "pair.tsv")["loss"]
+    source, target = ([vocabulary_id(run, word) for word in text.split()] for text in line.split("\t"))
+    begin, end = (vocabulary_id(run, token) for token in ("<bos>", "<eos>"))
+    logits = model([source], outputs=[[begin, *target]])[0]
+    return torch.nn.functional.cross_entropy(logits, torch.tensor([*target, end])), expected
+
+
+def vocabulary_id(run, token):
     tokens = run.vocabulary["tokens"]
-    output, probability = [tokens.index("<bos>")], 1.0
-    while len(output) <= run.config["model"]["max_length"]:
-        probabilities = model([ids], outputs=[output])[0, -1].softmax(-1)
-        output.append(int(probabilities.argmax()))
-        probability *= float(probabilities.max())
-        if tokens[output[-1]] == "<eos>":
-            break
-    return " ".join(tokens[i] for i in output[1:] if tokens[i] != "<eos>"), probability
+    return tokens.index(token if token in tokens else "<unk>")
 
 
 def worst(run, model):
@@ -161,13 +164,12 @@ def worst(run, model):
     kind, texts = run.config["task"]["kind"], texts_of(located(run))
     if kind == "static-embedding":
         found = [run.call("embed", text, "--word", text.split()[0])["sentences"][0] for text in texts]
-        tokens = run.vocabulary["tokens"]
-        return max(difference(model.contextual([[tokens.index(s["tokens"][s["index"]])]])[0, 0], s["contextual"]) for s in found)
-    predictions = run.predict(*texts)
+        return max(difference(model.contextual([[vocabulary_id(run, s["tokens"][s["index"]])]])[0, 0], s["contextual"])
+                   for s in found)
     if kind == "translate":
-        outputs = [translated(run, model, p["ids"]) for p in predictions]
-        return max(difference([probability], [p["probability"]]) if text == p["output"] else math.inf
-                   for (text, probability), p in zip(outputs, predictions))
+        losses = [translation_losses(run, model, text) for text in texts]
+        return max(difference([loss], [expected]) for loss, expected in losses)
+    predictions = run.predict(*texts)
     return max(difference(logits, predictions[i]["logits"]) for i, logits in asked_logits(run, model, predictions))
 
 
@@ -182,7 +184,7 @@ def worst_onnx(run, file):
     model = OnnxModel(file)
     found = [worst(run, model)]
     if run.config["model"]["kind"] in ("encoder", "decoder", "encoder-decoder"):
-        text = texts_of(located(run))[0]
+        text = texts_of(located(run))[0].split("\t")[0]
         weights = model.attention(run, run.ids(text)[0].tolist())
         found += [difference(a.flatten(), b.flatten()) for a, b in zip(weights, run.attend(text)["layers"])]
     model.close()
@@ -202,8 +204,10 @@ def checked(*command):
 
 
 def trained(config, names):
-    """The folders of short trainings of some variants."""
-    options = [f"configs/{config.name}", *DATA.get(config.stem, []), "--set", f"train.steps={STEPS}"]
+    """The folders of short trainings of some variants, without evaluation where the config's base names its data."""
+    splits = [f"task.{split}=" for split in ("valid", "test") if split in tomllib.loads(config.read_text())["task"]]
+    options = [f"configs/{config.name}", *DATA.get(config.stem, []),
+               *(word for option in (f"train.steps={STEPS}", *splits) for word in ("--set", option))]
     if names == [""]:
         checked("train", *options)
         return [pathlib.Path("runs") / config.stem]
