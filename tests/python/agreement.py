@@ -4,8 +4,8 @@ Usage: agreement.py PROGRAM [CONFIG...]
 
 Trains a model of each kind for some steps, exports it as safetensors and imports that, asks it about sentences of its data,
 one by one and side by side with padding, and prints the largest difference, absolute where logits are below 1, else relative
-to the largest; of translations, that of the loss. PyTorch runs qkv.run(...).torch(); ONNX Runtime runs what `qkv export --onnx` writes, attention weights, too,
-where qkv was built with ONNX and build/onnxruntime has the runtime:
+to the largest; of translations, that of the loss. PyTorch runs qkv.run(...).torch(); ONNX Runtime runs what `qkv export
+--onnx` writes, attention weights, too, where qkv was built with ONNX and build/onnxruntime has the runtime:
 
     npm install --ignore-scripts --prefix build/onnxruntime onnxruntime-node
 
@@ -237,7 +237,7 @@ def main(program, *configs):
             new = {kind: name for name, kind in variants(config) if kind not in known}
             known.update(new)
             for name, path in zip(new.values(), trained(config, list(new.values())) if new else []):
-                label, run = f"{config.stem}: {name}", exchanged(path)
+                label, run = f"{config.stem}: {name}" if name else config.stem, exchanged(path)
                 differences = [worst(run, run.torch()), worst_onnx(run, "model.onnx")]
                 print(f"{label:<46}{run.config['task']['kind']:<18}{run.config['model']['kind']:<17}"
                       + "".join(f"{'-' if d is None else format(d, '.1e'):>9}" for d in differences), flush=True)
