@@ -40,6 +40,18 @@ double seconds_of(const std::vector<MetricsEvent>& events) {
   return before + last;
 }
 
+/// Creates the folder of a new run.
+void create_run_folder(const RunFolder& folder) {
+  folder.create();
+  const std::string name = folder.path().string();
+  require<UserError>(!folder.holds_checkpoints(),
+                     "{} already holds a run; continue it with `qkv resume {}`, remove the folder, "
+                     "or choose another with --run",
+                     name, name);
+  folder.clear();  // of a run that ended before its first checkpoint
+  folder.remove_leftovers();
+}
+
 /// Writes the config, and removes a report of the run before it continues.
 void prepare(const Run& run, const RunFolder& folder) {
   write_durably(folder.config(), to_toml(portable(run.config, folder.path())));
@@ -67,16 +79,16 @@ void repair(Run& run, const RunFolder& folder, Callback& callback) {
 }  // namespace
 
 Outcome start(Run& run, const RunFolder& folder, Callback& callback) {
-  folder.create();
-  const std::string name = folder.path().string();
-  require<UserError>(!folder.holds_checkpoints(),
-                     "{} already holds a run; continue it with `qkv resume {}`, remove the folder, "
-                     "or choose another with --run",
-                     name, name);
-  folder.clear();  // of a run that ended before its first checkpoint
-  folder.remove_leftovers();
+  create_run_folder(folder);
   prepare(run, folder);
   return train(run, folder, callback);
+}
+
+void start_from(Checkpoint checkpoint, const Config& config, const RunFolder& folder) {
+  create_run_folder(folder);
+  checkpoint.config = to_toml(portable(config, folder.path()));
+  write_durably(folder.config(), checkpoint.config);
+  folder.save(checkpoint, 1);
 }
 
 Outcome resume(Run& run, const RunFolder& folder, Callback& callback) {

@@ -99,6 +99,7 @@ struct Answers {
     const Sentence sentence = read_sentence(*models.front().task, asked.text);
     for (const Prediction& p : predictions_of(models, asked.text)) {
       json.push_back(to_json(p, asked));
+      json.back()["ids"] = sentence.ids;
       rows.push_back(
           {p.text, p.index ? visible(sentence.words[static_cast<std::size_t>(*p.index)]) : "",
            p.is_output ? p.label : visible(p.label), fmt::format("{:.4f}", p.probability)});
