@@ -3,6 +3,7 @@
 #include "cli/terminal.h"
 #include "core/parallel.h"
 #include "datasets/text.h"
+#include "train/tasks/masked_language_model.h"
 
 namespace qkv::commands {
 
@@ -150,7 +151,7 @@ void note_unknown_words(Document& document, std::span<const Sentence> sentences)
   std::vector<std::string> unknown;
   for (const Sentence& sentence : sentences)
     for (std::size_t i = 0; i < sentence.ids.size(); ++i)
-      if (sentence.ids[i] == Vocabulary::unknown &&
+      if (sentence.ids[i] == Vocabulary::unknown && sentence.words[i] != mask_text &&
           std::ranges::find(unknown, sentence.words[i]) == unknown.end())
         unknown.push_back(sentence.words[i]);
   if (!unknown.empty())

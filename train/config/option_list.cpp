@@ -74,9 +74,15 @@ constexpr Condition negatives = {
 constexpr Condition byte_pairs = {"task.tokenizer \"bpe\"", [](const Config& c) {
                                     return c.task.tokenizer == TokenizerKind::bpe;
                                   }};
+constexpr Condition masks = {"task.kind \"masked-language-model\"", [](const Config& c) {
+                               return c.task.kind == TaskKind::masked_language_model;
+                             }};
 constexpr Condition sentences = {
-    "another task.kind than \"language-model\" and \"static-embedding\"", [](const Config& c) {
-      return c.task.kind != TaskKind::language_model && c.task.kind != TaskKind::static_embedding;
+    "another task.kind than \"language-model\", \"masked-language-model\" and "
+    "\"static-embedding\"",
+    [](const Config& c) {
+      return c.task.kind != TaskKind::language_model && c.task.kind != TaskKind::static_embedding &&
+             !masks.holds(c);
     }};
 constexpr Condition labels = {"a task whose answers are labels", [](const Config& c) {
                                 return row_of(task_kinds(), c.task.kind).traits.has_labels;
@@ -205,6 +211,9 @@ Options task_options(TaskOptions& task) {
       only_with(one_label,
                 kind_option("task.class_weights", task.class_weights, class_weights_kinds,
                             "weights of labels in the training loss")),
+      only_with(masks, option("task.mask_probability", task.mask_probability,
+                              Bounds{.low = 0, .high = 1, .low_is_open = true},
+                              "fraction of tokens to predict (masked-language-model)")),
       only_with(static_task, kind_option("task.objective", task.objective, objectives,
                                          "objective of static-embedding")),
       only_with(static_task, option("task.window", task.window, between(1, 1000),
