@@ -43,7 +43,7 @@ Measured of_file(const LoadedModel& trained, const EvalOptions& options, ReadCal
 /// A split that is drawn from all of the data.
 Measured of_drawn(const LoadedModel& trained, const EvalOptions& options, ReadCallback& callback) {
   require_data(trained.config, options.model, "--data FILE");
-  const auto task = make_task(trained.config, callback);
+  const auto task = task_with_data(trained, callback);
   require<UserError>(
       task->vocabularies() == trained.task->vocabularies(),
       "the training data has changed since {} was trained; name the data with --data",

@@ -100,6 +100,8 @@ static_assert(lists_every_kind(divergence_policies));
 
 /// The training loop; [train].
 struct TrainOptions {
+  std::string init = {};                 ///< run folder or checkpoint to start from; empty: none
+  std::vector<std::string> freeze = {};  ///< parts that are not trained, see `freeze_parts`
   std::int64_t steps = 500;
   Index batch = 32;         ///< examples a micro-batch
   Index accumulate = 1;     ///< micro-batches a step

@@ -303,6 +303,13 @@ Options schedule_options(ScheduleOptions& schedule) {
 
 Options train_options(TrainOptions& train) {
   return {
+      path_option("train.init", train.init,
+                  "trained model to start from, a run folder or checkpoint: parameters of the same "
+                  "path and shape, vectors by token, and its vocabulary"),
+      option(
+          "train.freeze", train.freeze,
+          "parts that are not trained, by their paths or the ends of these, as in [\"embedding\", "
+          "\"layers.0\"]"),
       option("train.steps", train.steps, at_least(1), "optimizer steps"),
       option("train.batch", train.batch, between(1, 65536), "micro-batch size in examples"),
       option("train.accumulate", train.accumulate, between(1, 65536),
@@ -373,6 +380,17 @@ std::optional<Conflict> naive_bayes_conflict(const Config& config) {
   return std::nullopt;
 }
 
+/// What a run that starts from a trained model cannot have.
+std::optional<Conflict> init_conflict(const Config& config) {
+  if (config.train.init.empty()) return std::nullopt;
+  if (config.model.init != InitKind::random)
+    return Conflict{{"train.init", "model.init"}, "train.init needs model.init = \"random\""};
+  if (config.model.embedding != EmbeddingKind::learned)
+    return Conflict{{"train.init", "model.embedding"},
+                    "train.init needs model.embedding = \"learned\""};
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::vector<Option> options_of(Config& config) {
@@ -399,6 +417,7 @@ std::optional<Conflict> find_conflict(const Config& config) {
     return Conflict{{"task.data", "task.format"},
                     "task.data must name a folder when task.format is \"coarsewsd\""};
   if (auto conflict = naive_bayes_conflict(config)) return conflict;
+  if (auto conflict = init_conflict(config)) return conflict;
   if (config.optimizer.nesterov && config.optimizer.momentum == 0)
     return Conflict{{"optimizer.nesterov", "optimizer.momentum"},
                     "optimizer.nesterov needs optimizer.momentum to be above 0"};
