@@ -50,12 +50,15 @@ class Text(ProgramTest):
         self.assertIn("likes", (self.folder / "tags.html").read_text())
 
     def test_a_model_is_pretrained_on_sentences_and_fine_tuned(self):
-        self.train("general", "masked-language-model", 'data = "train.tsv"\nmask_probability = 0.3')
+        config = CONFIG.replace("max_length = 16", "max_length = 24")
+        (self.folder / "general.toml").write_text(
+            config.format(kind="masked-language-model", task='data = "train.tsv"\nmask_probability = 0.3', model=""))
+        self.run_qkv("train", "general.toml", "--run", "runs/general")
         measured = self.json("eval", "runs/general")
         self.assertLessEqual({"count", "loss", "accuracy", "perplexity"}, set(measured))
-        done = self.run_qkv("predict", "runs/general", "the [MASK] of the [MASK]")
+        done = self.run_qkv("predict", "runs/general", "the [MASK] at the [MASK]")
         self.assertEqual(done.stderr, "")  # [MASK] is no unknown word
-        found = self.json("predict", "runs/general", "the [MASK] of the [MASK].")["predictions"]
+        found = self.json("predict", "runs/general", "the [MASK] at the [MASK].")["predictions"]
         self.assertEqual([p["index"] for p in found], [1, 4])
         self.assertEqual(len(found[0]["probabilities"]), 10)
         self.assert_refused(["predict", "runs/general", "the bank"], '"the bank" has no [MASK]')
@@ -73,7 +76,7 @@ class Text(ProgramTest):
         self.run_qkv("report", "runs/general", "-o", "general.html")
 
         (self.folder / "senses.toml").write_text(
-            CONFIG.format(kind="word-sense", task='data = "train.tsv"', model="") +
+            config.format(kind="word-sense", task='data = "train.tsv"', model="") +
             'init = "runs/general"\nfreeze = ["embedding", "layers.0"]\n')
         done = self.run_qkv("train", "senses.toml")
         for note in ("starts from text, step ", "loaded: 19 parameters", "newly initialised: head.weight (tokens there, labels",
