@@ -82,9 +82,6 @@ class Loader {
       else
         fresh_.push_back(named.path);
     }
-    require<UserError>(loaded_ > 0 || !partly_.empty(),
-                       "train.init: no parameter of {} fits this model: {}", from_.name,
-                       listed(fresh_));
     Tokens not_used;
     for (const auto& [path, value] : unused) not_used.push_back(path);
     return report(not_used);
@@ -202,6 +199,10 @@ InitialModel read_initial_model(const Config& config) {
     return fmt::format("task.tokenizer = \"{}\", task.lower_case = {}",
                        row_of(tokenizer_kinds, cutting.kind).name, cutting.lower_case);
   };
+  require<UserError>(trained.model.width == config.model.width,
+                     "train.init: {} was trained with model.width = {}; this run has model.width = "
+                     "{}",
+                     config.train.init, trained.model.width, config.model.width);
   require<UserError>(there == here, "train.init: {} was trained with {}; this run has {}",
                      config.train.init, described(there), described(here));
   return {trained.name, checkpoint.step, std::move(checkpoint.model),

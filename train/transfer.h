@@ -21,12 +21,13 @@ struct InitialModel {
 };
 
 /// Reads what train.init names. Throws UserError when its tokens are of another kind than those of
-/// `config`, and as `read_checkpoint` does.
+/// `config` or its vectors of another width, so that nothing would fit, and as `read_checkpoint`
+/// does.
 InitialModel read_initial_model(const Config& config);
 
 /// Loads the parameters that `from` has under the same path in the same shape. Of the embedding
 /// table and of the output layer these are the rows that belong to the same token or label. Returns
-/// lines that say what was loaded and what was not. Throws UserError when nothing fits.
+/// lines that say what was loaded and what was not.
 std::vector<std::string> load_initial(Network& network, const Task::Vocabularies& vocabulary,
                                       const InitialModel& from);
 

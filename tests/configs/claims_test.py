@@ -54,16 +54,6 @@ def general():
     assert accuracy(learned) >= 0.95, accuracy(learned)
 
 
-def finetune():
-    static, attention = trained("pretrain", "static embedding", "attention", steps=600)
-    assert accuracy(attention) >= accuracy(static) + 0.2, (accuracy(static), accuracy(attention))
-    lines = (PROJECT / "datasets/bank/train.tsv").read_text().splitlines(keepends=True)
-    pathlib.Path("runs/bank-30.tsv").write_text("".join(lines[:30]))
-    scratch, tuned = trained("finetune", "from scratch", "fine-tuned", changes=[
-        "task.train=runs/bank-30.tsv", "train.init=runs/pretrain-compare/attention"])
-    assert accuracy(tuned) >= accuracy(scratch), (accuracy(scratch), accuracy(tuned))
-
-
 def apple():
     static, learned = trained("apple", "static embedding", "learned attention", steps=500)
     assert accuracy(static) == 0.5

@@ -416,8 +416,8 @@ std::optional<Conflict> find_conflict(const Config& config) {
   if (task.format == DataFormat::coarsewsd && task.data.empty())
     return Conflict{{"task.data", "task.format"},
                     "task.data must name a folder when task.format is \"coarsewsd\""};
-  if (auto conflict = naive_bayes_conflict(config)) return conflict;
   if (auto conflict = init_conflict(config)) return conflict;
+  if (auto conflict = naive_bayes_conflict(config)) return conflict;
   if (config.optimizer.nesterov && config.optimizer.momentum == 0)
     return Conflict{{"optimizer.nesterov", "optimizer.momentum"},
                     "optimizer.nesterov needs optimizer.momentum to be above 0"};
