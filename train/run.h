@@ -24,6 +24,7 @@ struct LoadedModel {
   std::unique_ptr<Task> task;
   std::unique_ptr<Network> network;
   std::int64_t step = 0;  ///< updates done
+  std::string init;       ///< what train.init loaded (`load_initial`); empty without it
 };
 
 /// The state of a training run: exactly what a checkpoint holds. Randomness and the position in the
@@ -47,7 +48,7 @@ struct Run : LoadedModel {
 /// no better than one before.
 bool is_finished(const Run& run);
 
-/// Fresh parameters, data read from where the config says. Throws UserError.
+/// Fresh parameters or those of train.init, data read from where the config says. Throws UserError.
 Run start_run(const Config& config, ReadCallback& callback);
 Run start_run(const Config& config);
 /// A run at a checkpoint; `config` is the checkpoint's with the user's changes. Throws
@@ -67,6 +68,9 @@ Config config_of(const Checkpoint& checkpoint, const std::filesystem::path& file
 /// The same of the folder's config.toml, for a run that has no checkpoint.
 Config config_of(const RunFolder& folder);
 
+/// The task of a model with its data, whose vocabulary begins with that of train.init: as in the
+/// model if the data are the same. Throws UserError.
+std::unique_ptr<Task> task_with_data(const LoadedModel& model, ReadCallback& callback);
 /// Loads a model for inference; no data is read. `model` is a checkpoint file or a run folder.
 /// Throws UserError, and CheckpointError when the file is damaged.
 LoadedModel load_model(const std::filesystem::path& model);

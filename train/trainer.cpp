@@ -54,16 +54,24 @@ class Trainer {
   double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
 
   void introduce() {
-    callback_.on_message(
-        fmt::format("{}: {} parameters, {} training examples ({} valid, {} test), {} steps of {}",
-                    run_.config.name, parameter_count(*run_.network), run_.task->size(Split::train),
-                    run_.task->size(Split::valid), run_.task->size(Split::test), run_.last_step,
-                    options_.batch * options_.accumulate));
+    callback_.on_message(fmt::format(
+        "{}: {} parameters{}, {} training examples ({} valid, {} test), {} steps of {}",
+        run_.config.name, parameter_count(*run_.network), frozen(), run_.task->size(Split::train),
+        run_.task->size(Split::valid), run_.task->size(Split::test), run_.last_step,
+        options_.batch * options_.accumulate));
     if (!validates_)
       callback_.on_message(
           "no validation data: the best checkpoint is the last; name a file with task.valid, or "
           "let task.valid_share take a fraction of task.data");
     if (run_.step > 0) callback_.on_message(fmt::format("resuming at step {}", run_.step));
+  }
+
+  /// " (80 frozen)", of those parameters; empty when all are trained.
+  std::string frozen() const {
+    Index count = 0;
+    for (const auto& [path, parameter] : run_.parameters)
+      if (parameter->frozen()) count += parameter->value().size();
+    return count ? fmt::format(" ({} frozen)", count) : "";
   }
 
   /// The gradients of an update, clipped.

@@ -3,6 +3,7 @@
 #include "cli/terminal.h"
 #include "core/parallel.h"
 #include "datasets/text.h"
+#include "train/tasks/masked_language_model.h"
 
 namespace qkv::commands {
 namespace {
@@ -32,7 +33,7 @@ EvaluationData data_of_config(const LoadedModel& trained, const std::string& mod
 EvaluationData drawn_data(const LoadedModel& trained, const std::string& model,
                           ReadCallback& callback) {
   require_data(trained.config, model, "--data FILE");
-  const std::shared_ptr<const Task> task = make_task(trained.config, callback);
+  const std::shared_ptr<const Task> task = task_with_data(trained, callback);
   require<UserError>(
       task->vocabularies() == trained.task->vocabularies(),
       "the training data has changed since {} was trained; name the data with --data", model);
@@ -214,7 +215,7 @@ void note_unknown_words(Document& document, std::span<const Sentence> sentences)
   std::vector<std::string> unknown;
   for (const Sentence& sentence : sentences)
     for (std::size_t i = 0; i < sentence.ids.size(); ++i)
-      if (sentence.ids[i] == Vocabulary::unknown &&
+      if (sentence.ids[i] == Vocabulary::unknown && sentence.words[i] != mask_text &&
           std::ranges::find(unknown, sentence.words[i]) == unknown.end())
         unknown.push_back(sentence.words[i]);
   if (!unknown.empty())

@@ -172,7 +172,7 @@ class Looking(ProgramTest):
                             "name=next")
         self.assertEqual(done.returncode, 0)
         error = self.run_qkv("embed", "runs/tiny", code=2).stderr
-        self.assertIn("give a sentence, --data FILE with --tsv FILE or --pca, or --word2vec FILE", error)
+        self.assertIn("give a sentence, --data FILE, or --word2vec FILE", error)
 
     def test_verify_names_every_checkpoint_of_a_run_and_what_is_wrong_with_it(self):
         files = self.json("verify", "runs/tiny")["files"]
@@ -273,7 +273,8 @@ class Looking(ProgramTest):
         for kind, task, data in (("encoder", "classify", sentiment), ("recurrent", "classify", sentiment),
                                  ("convolution", "classify", sentiment), ("feed-forward", "word-sense", "valid.tsv"),
                                  ("static", "word-sense", "valid.tsv"), ("encoder", "coreference", pronoun),
-                                 ("encoder-decoder", "translate", idiom), ("decoder", "language-model", "text.txt")):
+                                 ("encoder-decoder", "translate", idiom), ("decoder", "language-model", "text.txt"),
+                                 ("encoder", "masked-language-model", "valid.tsv")):
             with self.subTest(f"{kind}, {task}"):
                 run = f"{kind}-{task}"
                 own = 'heads = 2\nposition = "learned"\n' if "coder" in kind else ""

@@ -74,6 +74,7 @@ TEST_CASE("whatever else a checkpoint holds is compared, too") {
   CHECK(place_of([](Checkpoint& c) { c.metrics.clear(); }) ==
         "/progress/metrics, number of evaluations");
   CHECK(place_of([](Checkpoint& c) { c.data_hash = "02"; }) == "/progress/data_hash");
+  CHECK(place_of([](Checkpoint& c) { c.init = "loaded: nothing"; }) == "/progress/init");
 }
 
 TEST_CASE("of evaluations only the times may differ") {

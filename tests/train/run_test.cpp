@@ -86,6 +86,7 @@ TEST_CASE("the hash of the data changes with an example of any task, and not wit
            {TaskKind::coreference, ModelKind::encoder, "0\t2\tx y it\n", "1\t2\tx y it\n"},
            {TaskKind::translate, ModelKind::encoder_decoder, "x y\tu v\n", "x y\tv u\n"},
            {TaskKind::static_embedding, ModelKind::static_embedding, "x y z\n", "x z y\n"},
+           {TaskKind::masked_language_model, ModelKind::encoder, "x y\nz\n", "x\ny z\n"},
            {TaskKind::language_model, ModelKind::decoder, "abcabcab\n", "abcbacab\n"}}) {
     CAPTURE(text);
     Config config = tiny_config();

@@ -73,9 +73,15 @@ constexpr Condition negatives = {
 constexpr Condition byte_pairs = {"task.tokenizer \"bpe\"", [](const Config& c) {
                                     return c.task.tokenizer == TokenizerKind::bpe;
                                   }};
+constexpr Condition masks = {"task.kind \"masked-language-model\"", [](const Config& c) {
+                               return c.task.kind == TaskKind::masked_language_model;
+                             }};
 constexpr Condition sentences = {
-    "another task.kind than \"language-model\" and \"static-embedding\"", [](const Config& c) {
-      return c.task.kind != TaskKind::language_model && c.task.kind != TaskKind::static_embedding;
+    "another task.kind than \"language-model\", \"masked-language-model\" and "
+    "\"static-embedding\"",
+    [](const Config& c) {
+      return c.task.kind != TaskKind::language_model && c.task.kind != TaskKind::static_embedding &&
+             !masks.holds(c);
     }};
 constexpr Condition labels = {"a task whose answers are labels", [](const Config& c) {
                                 return row_of(task_kinds(), c.task.kind).traits.has_labels;
@@ -206,6 +212,9 @@ Options task_options(TaskOptions& task) {
       only_with(one_label,
                 kind_option("task.class_weights", task.class_weights, class_weights_kinds,
                             "weights of labels in the training loss")),
+      only_with(masks, option("task.mask_probability", task.mask_probability,
+                              Bounds{.low = 0, .high = 1, .low_is_open = true},
+                              "fraction of tokens to predict (masked-language-model)")),
       only_with(static_task, kind_option("task.objective", task.objective, objectives,
                                          "objective of static-embedding")),
       only_with(static_task, option("task.window", task.window, between(1, 1000),
@@ -295,6 +304,13 @@ Options schedule_options(ScheduleOptions& schedule) {
 
 Options train_options(TrainOptions& train) {
   return {
+      path_option("train.init", train.init,
+                  "trained model to start from, a run folder or checkpoint: parameters of the same "
+                  "path and shape, vectors by token, and its vocabulary"),
+      option(
+          "train.freeze", train.freeze,
+          "parts that are not trained, by their paths or the ends of these, as in [\"embedding\", "
+          "\"layers.0\"]"),
       only_with(counts_steps, option("train.steps", train.steps, at_least(1), "optimizer steps")),
       option("train.epochs", train.epochs, between(0, 1e6),
              "passes over the training examples, in place of train.steps; 0: train.steps"),
@@ -373,6 +389,17 @@ std::optional<Conflict> naive_bayes_conflict(const Config& config) {
   return std::nullopt;
 }
 
+/// What a run that starts from a trained model cannot have.
+std::optional<Conflict> init_conflict(const Config& config) {
+  if (config.train.init.empty()) return std::nullopt;
+  if (config.model.init != InitKind::random)
+    return Conflict{{"train.init", "model.init"}, "train.init needs model.init = \"random\""};
+  if (config.model.embedding != EmbeddingKind::learned)
+    return Conflict{{"train.init", "model.embedding"},
+                    "train.init needs model.embedding = \"learned\""};
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::vector<Option> options_of(Config& config) {
@@ -398,6 +425,7 @@ std::optional<Conflict> find_conflict(const Config& config) {
   if (task.format == DataFormat::coarsewsd && task.data.empty())
     return Conflict{{"task.data", "task.format"},
                     "task.data must name a folder when task.format is \"coarsewsd\""};
+  if (auto conflict = init_conflict(config)) return conflict;
   if (auto conflict = naive_bayes_conflict(config)) return conflict;
   if (config.optimizer.nesterov && config.optimizer.momentum == 0)
     return Conflict{{"optimizer.nesterov", "optimizer.momentum"},

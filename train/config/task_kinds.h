@@ -27,11 +27,12 @@ struct TaskTraits {
 
 /// A kind of task: its name in configurations, what it is, its constructors and what it needs.
 struct TaskRow {
-  using Vocabularies = std::map<std::string, std::vector<std::string>>;
+  using Tokens = std::vector<std::string>;
+  using Vocabularies = std::map<std::string, Tokens>;
 
   TaskKind value;
   std::string_view name, help;
-  std::unique_ptr<Task> (*make)(const Config& config, ReadCallback& callback);
+  std::unique_ptr<Task> (*make)(const Config& config, const Tokens& known, ReadCallback& callback);
   std::unique_ptr<Task> (*restore)(const Config& config, const Vocabularies& vocabularies);
   TaskTraits traits;
   /// Options that the task cannot work with, apart from what follows from its traits.

@@ -95,13 +95,14 @@ void ChoiceMetrics::report_labels(Evaluation& evaluation) const {
   evaluation.answers = answers_;
 }
 
-SentenceTask::SentenceTask(const Config& config, Question question, ReadCallback& callback)
+SentenceTask::SentenceTask(const Config& config, Question question, const Tokens& known,
+                           ReadCallback& callback)
     : ExampleTask(config),
       question_(std::move(question)),
       unknown_labels_(config.task.unknown_labels) {
   Rows rows;
   const SplitRows splits = read_splits_of(config, rows, callback);
-  learn_tokens(rows.corpus.counts(splits[0]));
+  learn_tokens(rows.corpus.counts(splits[0]), known);
   if (question_.has_labels) {
     std::set<std::string> labels;
     for (const Index row : splits[0])

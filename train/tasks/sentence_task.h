@@ -74,7 +74,8 @@ class SentenceTask : public ExampleTask<EncodedSentences, ChoiceMetrics> {
   };
 
   /// Reads the data; its training split gives the vocabulary, labels and target words.
-  SentenceTask(const Config& config, Question question, ReadCallback& callback);
+  SentenceTask(const Config& config, Question question, const Tokens& known,
+               ReadCallback& callback);
   SentenceTask(const Config& config, const Vocabularies& vocabularies, Question question);
 
   /// The scores of the choices, [B, C].

@@ -10,6 +10,7 @@
 #include "train/tasks/classification.h"
 #include "train/tasks/coreference.h"
 #include "train/tasks/language_model.h"
+#include "train/tasks/masked_language_model.h"
 #include "train/tasks/static_embedding.h"
 #include "train/tasks/tagging.h"
 #include "train/tasks/translation.h"
@@ -56,8 +57,8 @@ Task::Task(const Config& config)
       truncates_(config.task.truncate || config.task.format == DataFormat::coarsewsd),
       cutting_(cutting_of(config)) {}
 
-void Task::learn_tokens(Vocabulary::Counts pieces) {
-  set_tokenizer(Tokenizer::learn(cutting_, std::move(pieces), min_count_, merges_));
+void Task::learn_tokens(Vocabulary::Counts pieces, const Tokens& known) {
+  set_tokenizer(Tokenizer::learn(cutting_, std::move(pieces), min_count_, merges_, known));
 }
 
 void Task::restore_tokens(const Vocabularies& vocabularies) {
@@ -84,7 +85,10 @@ Sentence Task::sentence_of(std::span<const std::string> pieces) const {
 }
 
 Sentence Task::read(std::string_view text) const {
-  Sentence sentence = sentence_of(cut_sentence(text, cutting_).pieces);
+  return fitted(sentence_of(cut_sentence(text, cutting_).pieces));
+}
+
+Sentence Task::fitted(Sentence sentence) const {
   require<UserError>(!sentence.words.empty(), "the sentence is empty; give at least one word");
   const Index length = std::ssize(sentence.words);
   require<UserError>(length <= max_length() || truncates_,
@@ -141,6 +145,14 @@ Scores Task::scores(const Network& network, const Sentence& sentence, Index,
 std::optional<WrittenText> Task::write(const Network&, const Sentence&, std::string_view,
                                        Context&) const {
   return std::nullopt;
+}
+
+Scores Task::scores_of_token(const Network& network, const Sentence& sentence, Index index,
+                             Context& context, std::vector<std::string> choices) {
+  const Indices ids(sentence.ids, {1, std::ssize(sentence.ids)});
+  const Tensor x = (*network.model)(ids, {}, context);
+  return {reshape(network.logits(slice(x, 1, index, index + 1)), {-1}), std::move(choices),
+          "W y_i + b"};
 }
 
 std::vector<Prediction> Task::predict(const Network& network, std::string_view text) const {
@@ -205,9 +217,8 @@ constexpr TaskRow row(TaskKind kind, std::string_view name, std::string_view hel
       kind,
       name,
       help,
-      [](const Config& config, ReadCallback& callback) -> std::unique_ptr<Task> {
-        return std::make_unique<T>(config, callback);
-      },
+      [](const Config& config, const Task::Tokens& known, ReadCallback& callback)
+          -> std::unique_ptr<Task> { return std::make_unique<T>(config, known, callback); },
       [](const Config& config, const Task::Vocabularies& vocabularies) -> std::unique_ptr<Task> {
         return std::make_unique<T>(config, vocabularies);
       },
@@ -232,6 +243,8 @@ constexpr auto rows = std::to_array<TaskRow>({
                        LanguageModel::conflict),
     row<Tagging>(TaskKind::tagging, "tagging", "label of each word", {.has_labels = true},
                  Tagging::conflict),
+    row<MaskedLanguageModel>(TaskKind::masked_language_model, "masked-language-model",
+                             "tokens that are masked, from both sides", {.predicts_words = true}),
 });
 static_assert(lists_every_kind(rows));
 
@@ -241,8 +254,13 @@ std::span<const TaskRow> task_kinds() {
   return rows;
 }
 
+std::unique_ptr<Task> make_task(const Config& config, const Task::Tokens& known,
+                                ReadCallback& callback) {
+  return row_of(rows, config.task.kind).make(config, known, callback);
+}
+
 std::unique_ptr<Task> make_task(const Config& config, ReadCallback& callback) {
-  return row_of(rows, config.task.kind).make(config, callback);
+  return make_task(config, {}, callback);
 }
 
 std::unique_ptr<Task> make_task(const Config& config) {

@@ -111,7 +111,8 @@ struct EvaluationOptions {
 /// to add one, see CONTRIBUTING.md.
 class Task {
  public:
-  using Vocabularies = std::map<std::string, std::vector<std::string>>;
+  using Tokens = std::vector<std::string>;
+  using Vocabularies = std::map<std::string, Tokens>;
   virtual ~Task() = default;
 
   const Tokenizer& tokenizer() const { return *tokenizer_; }
@@ -179,15 +180,20 @@ class Task {
   /// Whether longer ones are cut to it.
   bool truncates() const { return truncates_; }
   const Cutting& cutting() const { return cutting_; }
-  /// Constructors call one of these: learns tokens from the pieces of the training data, or takes a
-  /// checkpoint's.
-  void learn_tokens(Vocabulary::Counts pieces);
+  /// Constructors call one of these: learns tokens from the pieces of the training data, in
+  /// addition to those that are known before, or takes a checkpoint's.
+  void learn_tokens(Vocabulary::Counts pieces, const Tokens& known);
   void restore_tokens(const Vocabularies& vocabularies);
   void set_tokenizer(Tokenizer tokenizer);
   std::shared_ptr<const Tokenizer> shared_tokenizer() const { return tokenizer_; }
 
   /// Pieces as a sentence of any length without targets.
   Sentence sentence_of(std::span<const std::string> pieces) const;
+  /// A sentence that the model can read, cut where the options say so. Throws UserError as `read`.
+  Sentence fitted(Sentence sentence) const;
+  /// The logits of `choices`, which the output layer gives for the contextual vector of one token.
+  static Scores scores_of_token(const Network& network, const Sentence& sentence, Index index,
+                                Context& context, std::vector<std::string> choices);
   /// The most probable choice for each target word of a sentence or, without targets, for the
   /// whole.
   std::vector<Prediction> answers(const Network& network, std::string_view text,
@@ -211,7 +217,10 @@ const std::vector<std::string>& token_list(const Task::Vocabularies& vocabularie
 const std::vector<std::string>& distinct_list(const Task::Vocabularies& vocabularies,
                                               const std::string& name);
 
-/// Reads the data and builds the vocabulary from its training split. Throws UserError.
+/// Reads the data and builds the vocabulary: the tokens `known`, unless there are none, then those
+/// of the training split. Throws UserError.
+std::unique_ptr<Task> make_task(const Config& config, const Task::Tokens& known,
+                                ReadCallback& callback);
 std::unique_ptr<Task> make_task(const Config& config, ReadCallback& callback);
 std::unique_ptr<Task> make_task(const Config& config);
 /// For using a trained model: no data is read. Throws FileError when a token list is missing or

@@ -53,13 +53,14 @@ void TranslationMetrics::report(Evaluation& evaluation) const {
   evaluation.metrics = {{"exact_match", evaluation.score}, {"chrf", chrf_.value()}};
 }
 
-Translation::Translation(const Config& config, ReadCallback& callback) : ExampleTask(config) {
+Translation::Translation(const Config& config, const Tokens& known, ReadCallback& callback)
+    : ExampleTask(config) {
   Pairs pairs;
   const SplitRows splits = read_splits(config, [&](const std::string& file) {
     add_pairs(file, pairs, callback);
     return pairs.size();
   });
-  learn_tokens_of(pairs, splits[0], config.task.min_count);
+  learn_tokens_of(pairs, splits[0], config.task.min_count, known);
   set_splits({encoded(pairs, splits[0], callback), encoded(pairs, splits[1], callback),
               encoded(pairs, splits[2], callback)});
 }
@@ -72,8 +73,8 @@ Translation::Translation(const Config& config, const Vocabularies& vocabularies)
                        "the checkpoint's /vocabulary/tokens has no {}", token);
 }
 
-void Translation::learn_tokens_of(const Pairs& pairs, std::span<const Index> rows,
-                                  Index min_count) {
+void Translation::learn_tokens_of(const Pairs& pairs, std::span<const Index> rows, Index min_count,
+                                  const Tokens& known) {
   std::vector<Index> texts;
   for (const Index row : rows) texts.insert(texts.end(), {2 * row, 2 * row + 1});
   Vocabulary::Counts counts = pairs.corpus.counts(texts);
@@ -81,7 +82,7 @@ void Translation::learn_tokens_of(const Pairs& pairs, std::span<const Index> row
   if (cutting().kind != TokenizerKind::bpe)
     for (const std::string& token : {begin_token, end_token})
       counts[token] += min_count * std::ssize(rows);
-  learn_tokens(std::move(counts));
+  learn_tokens(std::move(counts), known);
   if (cutting().kind != TokenizerKind::bpe) return;
   std::vector<std::string> tokens = vocabulary().tokens();
   for (const std::string& token : {begin_token, end_token})
