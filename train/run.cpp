@@ -84,6 +84,9 @@ Task::Tokens known_tokens(const Config& config, const Task::Vocabularies& vocabu
 /// With averaging, the prefix of the parameters themselves in a checkpoint's optimizer state.
 constexpr std::string_view live = "live.";
 
+/// In the progress of a checkpoint: 1 when the order of examples is `ExampleOrder::permutation`.
+constexpr const char* permuted = "permuted_examples";
+
 /// Moves the parameters themselves out of the optimizer state of a checkpoint whose model is their
 /// average. Throws ValueError.
 void restore_average(Run& run, std::map<std::string, Tensor>& state) {
@@ -187,6 +190,7 @@ Run restore_run(const Config& config, const Checkpoint& checkpoint,
   run.best_score = checkpoint.progress.at("best_score");
   run.best_loss = checkpoint.progress.at("best_loss");
   run.metrics = checkpoint.metrics;
+  if (!checkpoint.progress.contains(permuted)) run.order = ExampleOrder::shuffled_list;
   const auto best_step = best_step_of(checkpoint);
   run.best_step = best_step ? *best_step : step_of_best_loss(run);
   return run;
@@ -209,6 +213,7 @@ Checkpoint checkpoint_of(const Run& run, const std::filesystem::path& folder) {
                          {"best_score", run.best_score},
                          {"best_loss", run.best_loss},
                          {"best_step", static_cast<double>(run.best_step)}};
+  if (run.order == ExampleOrder::permutation) checkpoint.progress[permuted] = 1;
   checkpoint.metrics = run.metrics;
   checkpoint.data_hash = run.data_hash;
   checkpoint.init = run.init;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "datasets/batch.h"
 #include "optim/moving_average.h"
 #include "optim/optimizer.h"
 #include "train/config/config.h"
@@ -42,6 +43,7 @@ struct Run : LoadedModel {
   std::int64_t best_step = 0;  ///< of the checkpoint with the best score; 0: none yet
   std::string metrics;         ///< of all evaluations so far, JSON lines without times
   std::string data_hash;       ///< of the encoded training examples
+  ExampleOrder order = ExampleOrder::permutation;
 };
 
 /// Whether no step is left: after the last one, or when the last `train.patience` evaluations were
@@ -54,7 +56,8 @@ Run start_run(const Config& config);
 /// A run at a checkpoint; `config` is the checkpoint's with the user's changes. Throws
 /// UserError when the training data has changed, and CheckpointError naming the file and every
 /// parameter that is missing, not expected or of another shape. In a checkpoint by an earlier
-/// version, which holds no hash of its data, only the vocabularies are compared.
+/// version, which holds no hash of its data, only the vocabularies are compared; one that names no
+/// order of examples continues in that of its version.
 Run restore_run(const Config& config, const Checkpoint& checkpoint,
                 const std::filesystem::path& file, ReadCallback& callback);
 Run restore_run(const Config& config, const Checkpoint& checkpoint,

@@ -48,7 +48,7 @@ void add(StepGradients& sum, StepGradients shard) {
 Stepper::Stepper(const Run& run)
     : run_(run),
       parameters_(parameter_count(*run.network)),
-      sampler_(run.task->size(Split::train), run.config.train.batch, run.config.seed) {}
+      sampler_(run.task->size(Split::train), run.config.train.batch, run.config.seed, run.order) {}
 
 Stepper::Batches Stepper::batches() {
   Batches batches;

@@ -125,7 +125,7 @@ def sentiment():
 def idiom():
     learned = trained("idiom", "learned encoder, the task's text", steps=600)
     assert accuracy(learned) >= 0.9, accuracy(learned)
-    trained("idiom", "parameter-free encoder, general text", steps=400)
+    trained("idiom", "parameter-free encoder, general text", steps=600)
     folder = "runs/idiom-compare/parameter-free-encoder-general-text"
     halves = [qkv("eval", folder, "--data", PROJECT / f"datasets/idiom/test-{half}.tsv")["exact_match"]
               for half in ("idiomatic", "literal")]

@@ -171,6 +171,9 @@ TEST_CASE("a checkpoint whose values no run can have is refused, whatever its se
               c.progress[name] = value;
             }).starts_with(fmt::format("c.h5: /progress/{} must be finite", name)));
   CHECK(error_with([](Checkpoint& c) {
+          c.progress["permuted_examples"] = 2;
+        }).starts_with("c.h5: /progress/permuted_examples must be 1 where it is present, got 2"));
+  CHECK(error_with([](Checkpoint& c) {
           c.progress.erase("best_loss");
         }).starts_with("c.h5: /progress/best_loss is missing"));
   CHECK(error_with([](Checkpoint& c) {
