@@ -436,6 +436,7 @@ Value Exporter::logits(const Value& x) {
       return head(decoded(x));
     case TaskKind::static_embedding:
     case TaskKind::language_model:
+    case TaskKind::masked_language_model:
     case TaskKind::tagging:
       break;
   }
