@@ -270,7 +270,7 @@ Document attend_over_data(LoadedModel& trained, const AttendOptions& options) {
                     texts.size());
   document.add_table(rows);
   document.add_text(
-      "\nattention to what names a head (above 0.5): mean over the words that have such a key\n");
+      "\nattention to the keys that name a head (above 0.5), mean over words with such\n");
   document.add_table(score_table(layers, options));
   return document;
 }

@@ -28,8 +28,9 @@ MODELS = {
     "norms after the residual sum": ("sequences/induction", ["model.norm=post", "model.position=learned"]),
     "no norms": ("sequences/induction", ["model.norm=none", "model.feed_forward=0"]),
     "uniform attention": ("sequences/induction", ["model.attention=uniform", "model.bias=false"]),
-    "a decoder": ("sentiment", ["task.kind=classify", "model.kind=decoder", "model.position=learned"]),
-    "the mean over all words": ("sentiment", ["task.kind=classify"]),
+    "a decoder": ("sentiment", ["task.kind=classify", "model.kind=decoder", "model.position=learned",
+                                                                    "train.steps=600"]),
+    "the mean over all words": ("sentiment", ["task.kind=classify", "train.steps=600"]),
 }
 worst = {}
 torch.set_grad_enabled(False)
@@ -179,8 +180,8 @@ class Causes(ProgramTest):
         folder = pathlib.Path(cls.template.name)
         for name, (data, changes) in MODELS.items():
             sets = [f"task.{split}={PROJECT}/datasets/{data}/{split}.tsv" for split in ("train", "valid")]
-            sets += ["task.test=", f"model.layers={LAYERS}", "model.dropout=0", "model.max_length=64", "train.steps=200",
-                     "train.eval_every=200", "optimizer.lr=0.02", *changes]
+            sets += ["task.test=", f"model.layers={LAYERS}", "model.dropout=0", "model.max_length=64", "train.steps=100",
+                     "train.eval_every=100", "optimizer.lr=0.005", *changes]
             done = qkv("train", "tiny.toml", "--run", name, "--threads", 1,
                        *(part for change in sets for part in ("--set", change)), cwd=folder)
             assert done.returncode == 0, done.stderr

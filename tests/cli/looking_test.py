@@ -2,6 +2,7 @@
 
 Usage: looking_test.py PROGRAM
 """
+import itertools
 import re
 import unittest
 
@@ -60,8 +61,9 @@ class Looking(ProgramTest):
         self.assertEqual(found["components"], self.json("ablate", "runs/tiny", "--data", "test.tsv")["components"])
         self.assertIn("layer 0, head 1", self.run_qkv("ablate", "runs/tiny").stdout)
         self.assert_refused(["ablate", "runs/tiny", "--together", "0.2"], "no component 0.2; it has 0.0 0.1 0.ff")
-        self.run_qkv("train", "tiny.toml", "--run", "static", "--set", "model.kind=static", "--set", "train.steps=1", "--set",
-                     "model.dropout=0")
+        config = (self.folder / "tiny.toml").read_text()
+        (self.folder / "static.toml").write_text(re.sub("^(heads|feed_forward|dropout) = .*\n", "", config, flags=re.M))
+        self.run_qkv("train", "static.toml", "--run", "static", "--set", "model.kind=static", "--set", "train.steps=1")
         self.assert_refused(["ablate", "static"], "no attention heads or feed-forward blocks to ablate")
 
     def test_ablate_measures_every_task_with_blocks(self):
@@ -82,26 +84,29 @@ class Looking(ProgramTest):
                 self.assertEqual(stacks, set(kind.split("-")))
 
     def test_patch_shows_where_two_texts_differ(self):
-        two = ["money bank grows", "river bank flows"]
-        labels = [p["label"] for p in self.json("predict", "runs/tiny", *two)["predictions"]]
-        self.assertNotEqual(*labels)
-        found = self.json("patch", "runs/tiny", *two)
+        self.run_qkv("train", "tiny.toml", "--run", "longer", "--set", "train.steps=200")
+        texts = [line.split("\t")[-1] for line in (self.folder / "test.tsv").read_text().splitlines()]
+        said = zip(texts, (p["label"] for p in self.json("predict", "longer", *texts)["predictions"]))
+        two = next([a, b] for (a, one), (b, other) in itertools.combinations(said, 2)
+                   if one != other and len(a.split()) == len(b.split()) and a.split()[0] != b.split()[0]
+                   and a.split().index("bank") == b.split().index("bank"))
+        found = self.json("patch", "longer", *two)
         self.assertEqual(found["tokens"], {"clean": two[0].split(), "corrupt": two[1].split()})
         self.assertEqual([row["layer"] for row in found["residual"]], [0, 1])
         self.assertEqual([row["head"] for row in found["heads"]], [0, 1])
         self.assertAlmostEqual(found["residual"][0]["all"], 1, places=4)
-        self.assertAlmostEqual(found["residual"][0]["positions"][1], 0, places=4)
-        text = self.run_qkv("patch", "runs/tiny", *two).stdout
-        for part in ("money/river", "before layer 0", "after layer 0", "output of attention", "layer 0, head 1"):
+        self.assertAlmostEqual(found["residual"][0]["positions"][two[0].split().index("bank")], 0, places=4)
+        text = self.run_qkv("patch", "longer", *two).stdout
+        for part in ("/".join(text.split()[0] for text in two), "before layer 0", "after layer 0", "output of attention", "layer 0, head 1"):
             self.assertIn(part, text)
-        self.assertIn("\033[48;5;", self.in_terminal("patch", "runs/tiny", *two, COLORTERM=""))
+        self.assertIn("\033[48;5;", self.in_terminal("patch", "longer", *two, COLORTERM=""))
         (self.folder / "pairs.tsv").write_text("\t".join(two) + "\n" + "\t".join(reversed(two)) + "\n")
-        both = self.json("patch", "runs/tiny", "--data", "pairs.tsv")
+        both = self.json("patch", "longer", "--data", "pairs.tsv")
         self.assertEqual(both["pairs"], 2)
         self.assertAlmostEqual(both["logit_difference"]["clean"], -both["logit_difference"]["corrupt"], places=4)
-        self.assert_refused(["patch", "runs/tiny", two[0]], "give a clean and a corrupt text or --data, one of the two")
-        self.assert_refused(["patch", "runs/tiny", two[0], two[0]], "take texts with different answers")
-        self.assert_refused(["patch", "runs/tiny", two[0], "river bank"], "has 2 tokens")
+        self.assert_refused(["patch", "longer", two[0]], "give a clean and a corrupt text or --data, one of the two")
+        self.assert_refused(["patch", "longer", two[0], two[0]], "take texts with different answers")
+        self.assert_refused(["patch", "longer", two[0], "river bank"], "has 2 tokens")
 
     def test_linear_probes_read_the_label_at_each_layer(self):
         found = self.json("linear-probe", "runs/tiny")

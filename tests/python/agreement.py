@@ -80,7 +80,13 @@ def texts_of(task):
         lines = pathlib.Path(task["train"]).read_text().splitlines()
     if task["kind"] == "translate":
         return lines[:SENTENCES]
-    return [line.split("\t")[-1] for line in lines[:50 * SENTENCES:50] + lines[:SENTENCES] if line][:SENTENCES]
+    texts = [line.split("\t")[-1] for line in lines[:50 * SENTENCES:50] + lines[:SENTENCES] if line][:SENTENCES]
+    return [masked(text) for text in texts] if task["kind"] == "masked-language-model" else texts
+
+
+def masked(text):
+    """The text with its second word, and every third after it, to be predicted."""
+    return " ".join("[MASK]" if i % 3 == 1 else word for i, word in enumerate(text.split()))
 
 
 def difference(actual, expected):
@@ -140,7 +146,9 @@ def asked_logits(run, model, predictions):
     for i, (ids, word) in enumerate(zip(rows, words)):
         alone = model([ids], **{name: values[i:i + 1] for name, values in about_a_word.items()})
         for logits in (together[i], alone[0]):
-            yield i, (logits[word] if kind in ("tagging", "language-model") else
+            yield i, (logits[word, [vocabulary_id(run, token) for token in predictions[i]["probabilities"]]]
+                      if kind == "masked-language-model" else
+                      logits[word] if kind in ("tagging", "language-model") else
                       logits[:len(ids)] if kind == "coreference" else logits)
 
 
