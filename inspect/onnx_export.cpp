@@ -256,19 +256,21 @@ Value Exporter::attention(const Value& query, const Value& source, const std::st
 Value Exporter::transformer(Value x, const std::string& path, const Tokens& tokens,
                             const Attended& attended) {
   for (Index i = 0; i < model_.layers; ++i) {
-    const std::string block = fmt::format("{}.layers.{}.", path, i);
-    const auto self = [&](const Value& h) {
-      return attention(h, h, block + "attention", tokens, attended, false);
+    const auto part = [&](std::string_view name) {
+      return fmt::format("{}.layers.{}.{}", path, i, name);
     };
-    const bool has_residual = graph_.has(block + "attention.w_o.weight");
-    x = has_residual ? with_residual(x, block + "norm_1", self) : self(x);
-    if (graph_.has(block + "cross_attention.w_o.weight"))
-      x = with_residual(x, block + "norm_cross", [&](const Value& h) {
-        return attention(h, attended.encoded, block + "cross_attention", tokens, attended, true);
+    const auto self = [&](const Value& h) {
+      return attention(h, h, part("attention"), tokens, attended, false);
+    };
+    const bool has_residual = graph_.has(part("attention.w_o.weight"));
+    x = has_residual ? with_residual(x, part("norm_1"), self) : self(x);
+    if (graph_.has(part("cross_attention.w_o.weight")))
+      x = with_residual(x, part("norm_cross"), [&](const Value& h) {
+        return attention(h, attended.encoded, part("cross_attention"), tokens, attended, true);
       });
-    if (graph_.has(block + "feed_forward.w_1.weight"))
-      x = with_residual(x, block + "norm_2",
-                        [&](const Value& h) { return feed_forward(h, block + "feed_forward"); });
+    if (graph_.has(part("feed_forward.w_1.weight")))
+      x = with_residual(x, part("norm_2"),
+                        [&](const Value& h) { return feed_forward(h, part("feed_forward")); });
   }
   return graph_.has(path + ".norm.weight") ? norm(x, path + ".norm") : x;
 }
