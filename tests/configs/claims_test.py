@@ -111,7 +111,7 @@ def variable_length():
 
 
 def heads():
-    one, four = trained("heads", "1 head", "4 heads")
+    one, four = trained("heads", "1 head", "4 heads", steps=1000)
     assert accuracy(four) >= 0.98, accuracy(four)
     assert accuracy(one) <= accuracy(four) - 0.05, accuracy(one)
 
