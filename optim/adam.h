@@ -16,7 +16,7 @@ namespace qkv {
 /// Weight decay adds weight_decay value to g (Adam) or subtracts lr weight_decay value from the
 /// value first (AdamW). With `amsgrad` the largest v so far replaces v (Reddi et al. 2018, "On the
 /// Convergence of Adam and Beyond", with PyTorch's bias correction).
-class Adam final : public Optimizer {
+class Adam : public Optimizer {
  public:
   explicit Adam(const OptimizerOptions& options)
       : Optimizer(options, options.amsgrad
@@ -24,10 +24,10 @@ class Adam final : public Optimizer {
                                                           "max_second_moment"}
                                : std::vector<std::string>{"first_moment", "second_moment"}) {}
 
- private:
+ protected:
   void update(const Section& section, double learning_rate, std::int64_t step) const override {
     const double t = static_cast<double>(step + 1);
-    const bool decoupled = options_.kind == OptimizerKind::adamw;
+    const bool decoupled = options_.kind != OptimizerKind::adam;
     dispatch(section.gradient.dtype(), [&]<class T>() {
       const auto beta1 = static_cast<T>(options_.beta1), beta2 = static_cast<T>(options_.beta2);
       // Subtracted in float64: float32's 1 - 0.999f is off by 7e-6.

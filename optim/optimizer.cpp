@@ -5,6 +5,7 @@
 #include "core/parallel.h"
 #include "optim/adagrad.h"
 #include "optim/adam.h"
+#include "optim/muon.h"
 #include "optim/rmsprop.h"
 #include "optim/sgd.h"
 
@@ -37,6 +38,9 @@ constexpr auto rows = std::to_array<OptimizerRow>({
     row<RmsProp>(OptimizerKind::rmsprop, "rmsprop", "mean squared gradient",
                  {.momentum = true, .beta2 = true, .epsilon = true}),
     row<Adagrad>(OptimizerKind::adagrad, "adagrad", "sum of squared gradients", {.epsilon = true}),
+    row<Muon>(OptimizerKind::muon, "muon",
+              "orthogonalised momentum for hidden matrices, AdamW for the rest",
+              {.beta1 = true, .beta2 = true, .epsilon = true}),
 });
 static_assert(lists_every_kind(rows));
 
@@ -100,11 +104,14 @@ void Optimizer::step(std::span<const NamedParameter> parameters, const Gradients
       if (section.begin < section.end) update(section, learning_rate, step);
     }
   });
+  parallel_for(std::ssize(sections), [&](Index i) {
+    update_whole(sections[static_cast<std::size_t>(i)], learning_rate);
+  });
 }
 
 std::span<Tensor> Optimizer::slots_of(const NamedParameter& named) {
   std::vector<Tensor>& slots = state_[named.path];
-  slots.resize(slots_.size());
+  slots.resize(static_cast<std::size_t>(slots_of(*named.parameter)));
   const Tensor& value = named.parameter->value();
   for (Tensor& slot : slots)  // a checkpoint may hold what the last update left
     slot = slot ? copy_if_shared(std::move(slot)) : Tensor::zeros(value.shape(), value.dtype());
@@ -124,7 +131,8 @@ void Optimizer::load_state(std::span<const NamedParameter> parameters,
   std::map<std::string, std::vector<Tensor>> loaded;
   auto unknown = state;
   for (const auto& [path, parameter] : parameters)
-    for (const std::string& slot : slots_) {
+    for (Index i = 0; i < slots_of(*parameter); ++i) {
+      const std::string& slot = slots_[static_cast<std::size_t>(i)];
       auto found = unknown.extract(slot_path(slot, path));
       const Tensor value = found ? found.mapped() : Tensor();
       require<ValueError>(!value || value.shape() == parameter->shape(),

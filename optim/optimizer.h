@@ -55,6 +55,11 @@ class Optimizer {
   };
   /// Updates these elements; other threads may update others.
   virtual void update(const Section& section, double learning_rate, std::int64_t step) const = 0;
+  /// After `update` of all elements: what needs the whole parameter. Other threads may update
+  /// other parameters.
+  virtual void update_whole(const Section&, double) const {}
+  /// The number of slots that a parameter has, the first ones of `slots`.
+  virtual Index slots_of(const Parameter&) const { return slots(); }
 
   /// f(value, gradient, slot...) for each element of a section with `count` slots.
   template <class T, std::size_t count, class F>

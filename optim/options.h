@@ -7,7 +7,7 @@
 namespace qkv {
 
 /// See optim/optimizer.h.
-enum class OptimizerKind { sgd, adam, adamw, rmsprop, adagrad };
+enum class OptimizerKind { sgd, adam, adamw, rmsprop, adagrad, muon };
 
 /// The configuration file's [optimizer]. Which kinds read an option: the table in
 /// optim/optimizer.cpp.
