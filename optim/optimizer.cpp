@@ -40,7 +40,7 @@ constexpr auto rows = std::to_array<OptimizerRow>({
     row<Adagrad>(OptimizerKind::adagrad, "adagrad", "sum of squared gradients", {.epsilon = true}),
     row<Muon>(OptimizerKind::muon, "muon",
               "orthogonalised momentum for hidden matrices, AdamW for the rest",
-              {.beta1 = true, .beta2 = true, .epsilon = true}),
+              {.beta1 = true, .beta2 = true, .amsgrad = true, .epsilon = true}),
 });
 static_assert(lists_every_kind(rows));
 
@@ -83,35 +83,36 @@ void Optimizer::step(std::span<const NamedParameter> parameters, const Gradients
                       "visit() leaves some out",
                       gradients.size(), trained);
 
-  std::vector<Section> sections;
-  sections.reserve(trained);
+  std::vector<Section> divided, whole;
   Index elements = 0;
   for (const NamedParameter& named : parameters) {
     Parameter& parameter = *named.parameter;
     if (!gradients.has(parameter)) continue;
     parameter.make_unshared();
     const Index size = parameter.value().size();
-    sections.push_back({parameter, gradients.of(parameter), slots_of(named),
-                        decays(parameter) ? options_.weight_decay : 0, elements, elements + size});
-    elements += size;
+    const bool at_once = updates_whole(parameter);
+    const Index begin = at_once ? 0 : elements;
+    (at_once ? whole : divided)
+        .push_back({parameter, gradients.of(parameter), slots_of(named),
+                    decays(parameter) ? options_.weight_decay : 0, begin, begin + size});
+    if (!at_once) elements += size;
   }
   // Threads divide the elements of all parameters as if they were one vector.
   parallel_for(partition(elements, operations_per_element), [&](Index begin, Index end) {
-    for (Section section : sections) {
+    for (Section section : divided) {
       const Index start = section.begin;
       section.begin = std::max(begin, start) - start;
       section.end = std::min(end, section.end) - start;
       if (section.begin < section.end) update(section, learning_rate, step);
     }
   });
-  parallel_for(std::ssize(sections), [&](Index i) {
-    update_whole(sections[static_cast<std::size_t>(i)], learning_rate);
-  });
+  parallel_for(std::ssize(whole),
+               [&](Index i) { update(whole[static_cast<std::size_t>(i)], learning_rate, step); });
 }
 
 std::span<Tensor> Optimizer::slots_of(const NamedParameter& named) {
   std::vector<Tensor>& slots = state_[named.path];
-  slots.resize(static_cast<std::size_t>(slots_of(*named.parameter)));
+  slots.resize(static_cast<std::size_t>(this->slots(*named.parameter)));
   const Tensor& value = named.parameter->value();
   for (Tensor& slot : slots)  // a checkpoint may hold what the last update left
     slot = slot ? copy_if_shared(std::move(slot)) : Tensor::zeros(value.shape(), value.dtype());
@@ -131,7 +132,7 @@ void Optimizer::load_state(std::span<const NamedParameter> parameters,
   std::map<std::string, std::vector<Tensor>> loaded;
   auto unknown = state;
   for (const auto& [path, parameter] : parameters)
-    for (Index i = 0; i < slots_of(*parameter); ++i) {
+    for (Index i = 0; i < slots(*parameter); ++i) {
       const std::string& slot = slots_[static_cast<std::size_t>(i)];
       auto found = unknown.extract(slot_path(slot, path));
       const Tensor value = found ? found.mapped() : Tensor();

@@ -32,7 +32,7 @@ class Optimizer {
             double learning_rate, std::int64_t step);
 
   /// The number of values that are kept for each element of a parameter.
-  Index slots() const { return std::ssize(slots_); }
+  virtual Index slots(const Parameter&) const { return std::ssize(slots_); }
   /// What the next update depends on, by "slot.path", such as "first_moment.encoder.norm.weight":
   /// what a checkpoint stores.
   std::map<std::string, Tensor> state() const;
@@ -41,7 +41,8 @@ class Optimizer {
                   const std::map<std::string, Tensor>& state);
 
  protected:
-  /// `slots` names the tensors kept for each parameter, of its shape and starting at 0.
+  /// `slots` names the tensors kept for a parameter, of its shape and starting at 0; one that has
+  /// fewer has the first of them.
   Optimizer(const OptimizerOptions& options, std::vector<std::string> slots)
       : options_(options), slots_(std::move(slots)) {}
 
@@ -55,11 +56,8 @@ class Optimizer {
   };
   /// Updates these elements; other threads may update others.
   virtual void update(const Section& section, double learning_rate, std::int64_t step) const = 0;
-  /// After `update` of all elements: what needs the whole parameter. Other threads may update
-  /// other parameters.
-  virtual void update_whole(const Section&, double) const {}
-  /// The number of slots that a parameter has, the first ones of `slots`.
-  virtual Index slots_of(const Parameter&) const { return slots(); }
+  /// Whether `update` takes all elements of a parameter at once.
+  virtual bool updates_whole(const Parameter&) const { return false; }
 
   /// f(value, gradient, slot...) for each element of a section with `count` slots.
   template <class T, std::size_t count, class F>

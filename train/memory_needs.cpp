@@ -124,7 +124,8 @@ double parameter_count(const ModelOptions& options, Index vocabulary, Index outp
 MemoryNeeds memory_needs(const Config& config, Index vocabulary, Index outputs) {
   MemoryNeeds needs;
   needs.parameters = parameter_count(config.model, vocabulary, outputs);
-  const auto slots = static_cast<double>(make_optimizer(config.optimizer)->slots());
+  const Parameter weight(Tensor::zeros({1, 1}));  // no parameter has fewer slots
+  const auto slots = static_cast<double>(make_optimizer(config.optimizer)->slots(weight));
   needs.gradients = bytes_per_value * needs.parameters;
   needs.state = needs.gradients * (1 + slots + (config.train.ema > 0 ? 1 : 0));
   needs.checkpoint = 2 * needs.state;

@@ -27,6 +27,8 @@ class Stepper {
       case OptimizerKind::adagrad:
         v_ = v_ + g * g;
         return move(g / (sqrt(v_) + number(options_.epsilon)));
+      case OptimizerKind::muon:  // MuonStepper
+        break;
     }
     return value_;
   }
@@ -70,6 +72,94 @@ class Stepper {
   DType dtype_;
 };
 
+/// A matrix of the oracle.
+struct Matrix {
+  Index rows, columns;
+  std::vector<Number> elements;
+
+  const Number& at(Index i, Index j) const {
+    return elements[static_cast<std::size_t>(i * columns + j)];
+  }
+};
+
+template <class F>
+Matrix matrix(Index rows, Index columns, F element) {
+  Matrix result{rows, columns, {}};
+  for (Index i = 0; i < rows; ++i)
+    for (Index j = 0; j < columns; ++j) result.elements.push_back(element(i, j));
+  return result;
+}
+
+Matrix transposed(const Matrix& x) {
+  return matrix(x.columns, x.rows, [&](Index i, Index j) { return x.at(j, i); });
+}
+
+Matrix product(const Matrix& a, const Matrix& b) {
+  return matrix(a.rows, b.columns, [&](Index i, Index j) {
+    Sum sum(a.elements.front().dtype);
+    for (Index k = 0; k < a.columns; ++k) sum.add(a.at(i, k) * b.at(k, j));
+    return sum.number();
+  });
+}
+
+/// The oracle's Muon, for one matrix.
+class MuonStepper {
+ public:
+  MuonStepper(const OptimizerOptions& options, Matrix value)
+      : options_(options), value_(std::move(value)), dtype_(value_.elements.front().dtype) {
+    moment_ = matrix(value_.rows, value_.columns, [&](Index, Index) { return number(0); });
+  }
+
+  void step(const Matrix& g) {
+    const Number beta = number(options_.beta1), rest = number(1 - Real{options_.beta1});
+    const auto averaged = [&](const Matrix& m) {
+      return matrix(g.rows, g.columns,
+                    [&](Index i, Index j) { return beta * m.at(i, j) + rest * g.at(i, j); });
+    };
+    moment_ = averaged(moment_);
+    const Matrix u = orthogonal(averaged(moment_));
+    const Number rate = number(Real{options_.lr} * 0.2L *
+                               std::sqrt(static_cast<Real>(std::max(g.rows, g.columns))));
+    const Number shrinkage = number(1 - Real{options_.lr} * Real{options_.weight_decay});
+    value_ = matrix(g.rows, g.columns, [&](Index i, Index j) {
+      return shrinkage * value_.at(i, j) - rate * u.at(i, j);
+    });
+  }
+  const Matrix& value() const { return value_; }
+
+ private:
+  Number number(Real x) const { return constant(x, dtype_); }
+  /// Newton-Schulz iterations from the left, whatever the shape.
+  Matrix orthogonal(Matrix x) const {
+    Sum squares(DType::float64);  // in which the norm is taken
+    for (Number e : x.elements) {
+      e.error *= static_cast<double>(e.format().unit / format_of(DType::float64).unit);
+      e.dtype = DType::float64;
+      squares.add(e * e);
+    }
+    Number norm = sqrt(squares.number());
+    if (norm.value < options_.epsilon) norm = constant(options_.epsilon, DType::float64);
+    norm.error *= static_cast<double>(format_of(DType::float64).unit / format_of(dtype_).unit);
+    norm.dtype = dtype_;
+    norm.loosen(norm.value);
+    for (Number& e : x.elements) e = e / norm;
+    for (int i = 0; i < 5; ++i) {
+      const Matrix gram = product(x, transposed(x)), square = product(gram, gram);
+      const Matrix polynomial = matrix(x.rows, x.rows, [&](Index r, Index c) {
+        return number(-4.775L) * gram.at(r, c) + number(2.0315L) * square.at(r, c);
+      });
+      const Matrix change = product(polynomial, x);
+      x = matrix(x.rows, x.columns,
+                 [&](Index r, Index c) { return number(3.4445L) * x.at(r, c) + change.at(r, c); });
+    }
+    return x;
+  }
+
+  const OptimizerOptions& options_;
+  Matrix value_, moment_;
+  DType dtype_;
+};
+
 std::string code_of(const OptimizerOptions& options) {
   return fmt::format(
       "{{.kind = OptimizerKind::{}, .lr = {}, .momentum = {}, .nesterov = {}, .beta1 = {}, .beta2 "
@@ -102,20 +192,35 @@ Tensor stepped(const Tensor& value, const Tensor& gradients, const OptimizerOpti
   Parameter parameter(value.detach());
   const std::vector<NamedParameter> named = {{"weight", &parameter}};
   const auto optimizer = make_optimizer(options);
-  for (Index t = 0; t < gradients.dim(0); ++t)
-    optimizer->step(named, gradients_of(sum(parameter * slice(gradients.detach(), 0, t, t + 1))),
-                    options.lr, t);
+  const Index rows = value.dim(0);
+  for (Index t = 0; t < gradients.dim(0) / rows; ++t) {
+    const Tensor gradient = slice(gradients.detach(), 0, t * rows, (t + 1) * rows);
+    optimizer->step(named, gradients_of(sum(parameter * gradient)), options.lr, t);
+  }
   return parameter.value().detach();
 }
 
 void draw_optimizer(Builder& b) {
   const OptimizerOptions options = draw_options(b);
-  const Index steps = b.draw.pick<Index>({1, 2, 3, 5, 20, 50}), size = b.positive(17);
-  b.add("optimizer", {b.finite({1, size}), b.finite({steps, size})},
+  const Index steps = b.draw.pick<Index>({1, 2, 3, 5, 20, 50}), columns = b.positive(17);
+  const Index rows = options.kind == OptimizerKind::muon ? b.positive(5) : 1;
+  const Index size = rows * columns;
+  const auto matrix_at = [=](const Array& x, Index t) {
+    return matrix(rows, columns,
+                  [&](Index i, Index j) { return x[t * size + i * columns + j].number; });
+  };
+  b.add("optimizer", {b.finite({rows, columns}), b.finite({steps * rows, columns})},
         {fmt::format("stepped($0, $1, {})", code_of(options)),
          [=](const In& x) { return stepped(x[0], x[1], options); },
          [=](const Arrays& x) {
            Array y = x[0];
+           if (options.kind == OptimizerKind::muon) {
+             MuonStepper stepper(options, matrix_at(x[0], 0));
+             for (Index t = 0; t < steps; ++t) stepper.step(matrix_at(x[1], t));
+             for (Index i = 0; i < size; ++i)
+               y[i] = Scalar{stepper.value().elements[static_cast<std::size_t>(i)]};
+             return y;
+           }
            for (Index i = 0; i < size; ++i) {
              Stepper stepper(options, x[0][i].number);
              for (Index t = 0; t < steps; ++t)

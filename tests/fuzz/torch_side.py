@@ -9,6 +9,7 @@ each input.
 """
 import json
 import math
+import pathlib
 import re
 import sys
 
@@ -18,6 +19,9 @@ try:
     from torch.nn import functional as F
 except ImportError:
     sys.exit(77)
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+from muon import Muon
 
 INFINITY, NAN, true, false = math.inf, math.nan, True, False
 torch.set_num_threads(1)
@@ -52,7 +56,7 @@ class CellKind:
 
 
 class OptimizerKind:
-    sgd, adam, adamw, rmsprop, adagrad = "SGD", "Adam", "AdamW", "RMSprop", "Adagrad"
+    sgd, adam, adamw, rmsprop, adagrad, muon = "SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Muon"
 
 
 def Random(seed, purpose):
@@ -493,17 +497,17 @@ def ConvolutionLayer(inputs, parameters, lengths):
 
 def stepped(value, gradients, options):
     names = {"SGD": {"momentum", "nesterov"}, "Adam": {"amsgrad", "eps"}, "AdamW": {"amsgrad", "eps"},
-             "RMSprop": {"momentum", "eps"}, "Adagrad": {"eps"}}[options["kind"]]
+             "RMSprop": {"momentum", "eps"}, "Adagrad": {"eps"}, "Muon": {"amsgrad", "eps"}}[options["kind"]]
     given = {"lr": options["lr"], "weight_decay": options["weight_decay"]}
     given.update({name: options["epsilon" if name == "eps" else name] for name in names})
-    if options["kind"].startswith("Adam"):
+    if options["kind"] in ("Adam", "AdamW", "Muon"):
         given["betas"] = (options["beta1"], options["beta2"])
     if options["kind"] == "RMSprop":
         given["alpha"] = options["beta2"]
     parameter = value.detach().clone().requires_grad_()
-    optimizer = getattr(torch.optim, options["kind"])([parameter], **given)
-    for gradient in gradients.detach():
-        parameter.grad = gradient[None].clone()
+    optimizer = (Muon if options["kind"] == "Muon" else getattr(torch.optim, options["kind"]))([parameter], **given)
+    for gradient in gradients.detach().split(len(value)):
+        parameter.grad = gradient.clone()
         optimizer.step()
     return parameter.detach()
 

@@ -6,9 +6,11 @@
 #include <functional>
 
 #include "core/ops.h"
+#include "core/parallel.h"
 #include "optim/clip.h"
 #include "optim/moving_average.h"
 #include "optim/schedule.h"
+#include "tests/support/randn.h"
 
 namespace qkv::tests {
 namespace {
@@ -25,6 +27,58 @@ std::vector<double> descend(const OptimizerOptions& options, int steps) {
     path.push_back(x.value().item());
   }
   return path;
+}
+
+/// I - 2 v v^T / v^T v for v = (first, first + 1, ...): an orthogonal matrix [n, n].
+Tensor reflection(Index n, double first) {
+  Tensor identity = Tensor::zeros({n, n}, DType::float64),
+         v = Tensor::zeros({n, 1}, DType::float64);
+  for (Index i = 0; i < n; ++i) {
+    identity.mutable_data<double>()[static_cast<std::size_t>(i * (n + 1))] = 1;
+    v.mutable_data<double>()[static_cast<std::size_t>(i)] = first + static_cast<double>(i);
+  }
+  return identity - 2 / sum(v * v) * matmul(v, v, Transpose::second);
+}
+
+/// U S V^T [rows, columns] with the singular values `s`.
+Tensor with_singular_values(const std::vector<double>& s, Index rows, Index columns) {
+  Tensor diagonal = Tensor::zeros({rows, columns}, DType::float64);
+  for (std::size_t i = 0; i < s.size(); ++i)
+    diagonal.mutable_data<double>()[i * static_cast<std::size_t>(columns + 1)] = s[i];
+  return matmul(matmul(reflection(rows, 1), diagonal), reflection(columns, -1.5));
+}
+
+/// What Muon's five iterations make of a singular value.
+double iterated(double s) {
+  for (int i = 0; i < 5; ++i) s = s * (3.4445 + s * s * (-4.775 + s * s * 2.0315));
+  return s;
+}
+
+/// A restored optimizer goes on as the one that was not interrupted.
+void check_restored(const OptimizerOptions& options) {
+  Parameter x(Tensor::from({0, 1, 2, -1, 0.5, 4}, {2, 3}));
+  const std::vector<NamedParameter> parameters = {{"x", &x}};
+  const auto step = [&](Optimizer& optimizer, int i) {
+    optimizer.step(parameters, gradients_of(sum(power(x - 3, 2))), 0.1, i);
+  };
+  const auto first = make_optimizer(options);
+  step(*first, 0);
+  const Tensor middle = Tensor::from(x.value().values(), x.shape());
+  std::map<std::string, Tensor> saved;
+  for (const auto& [path, value] : first->state())
+    saved[path] = Tensor::from(value.values(), value.shape());
+  step(*first, 1);
+  const auto uninterrupted = x.value().values();
+  const auto second = make_optimizer(options);
+  for (Optimizer* const restored : {second.get(), first.get()}) {
+    x.assign(middle);
+    std::map<std::string, Tensor> state;
+    for (const auto& [path, value] : saved)
+      state[path] = Tensor::from(value.values(), value.shape());
+    restored->load_state(parameters, std::move(state));
+    step(*restored, 1);
+    CHECK(x.value().values() == uninterrupted);
+  }
 }
 
 }  // namespace
@@ -110,32 +164,11 @@ TEST_CASE("what took the state keeps it while the optimizer continues") {
 }
 
 TEST_CASE("an optimizer restored from its state takes the same updates as an uninterrupted one") {
-  const OptimizerOptions options{.lr = 0.1};
-  Parameter x(Tensor::scalar(0));
-  const std::vector<NamedParameter> parameters = {{"x", &x}};
-  const auto step = [&](Optimizer& optimizer, int i) {
-    optimizer.step(parameters, gradients_of(power(x - 3, 2)), 0.1, i);
-  };
-  const auto first = make_optimizer(options);
-  step(*first, 0);
-  const Tensor middle = Tensor::from(x.value().values(), x.shape());
-  std::map<std::string, Tensor> saved;
-  for (const auto& [path, value] : first->state())
-    saved[path] = Tensor::from(value.values(), value.shape());
-  step(*first, 1);
-  const double uninterrupted = x.value().item();
-  const auto second = make_optimizer(options);
-  for (Optimizer* const restored : {second.get(), first.get()}) {
-    x.assign(middle);
-    std::map<std::string, Tensor> state;
-    for (const auto& [path, value] : saved)
-      state[path] = Tensor::from(value.values(), value.shape());
-    restored->load_state(parameters, std::move(state));
-    step(*restored, 1);
-    CHECK(x.value().item() == uninterrupted);
+  for (const OptimizerRow& row : optimizer_kinds()) {
+    CAPTURE(row.name);
+    check_restored({.kind = row.value, .lr = 0.1});
   }
 }
-
 TEST_CASE("state of an unknown parameter or another shape is refused") {
   Parameter x(Tensor::zeros({2}));
   const std::vector<NamedParameter> parameters = {{"x", &x}};
@@ -143,6 +176,11 @@ TEST_CASE("state of an unknown parameter or another shape is refused") {
   CHECK_THROWS_AS(optimizer->load_state(parameters, {{"first_moment.y", Tensor::zeros({2})}}),
                   ValueError);
   CHECK_THROWS_AS(optimizer->load_state(parameters, {{"first_moment.x", Tensor::zeros({3})}}),
+                  ValueError);
+  Parameter weight(Tensor::zeros({2, 2}));
+  CHECK_THROWS_AS(make_optimizer({.kind = OptimizerKind::muon})
+                      ->load_state(std::vector<NamedParameter>{{"w", &weight}},
+                                   {{"second_moment.w", Tensor::zeros({2, 2})}}),
                   ValueError);
 }
 
@@ -278,6 +316,92 @@ TEST_CASE("every optimizer decays the matrices of layers, and nothing else") {
   const auto [decayed, spared] = after_a_step(with(OptimizerKind::adamw));
   CHECK(decayed == doctest::Approx(start * (1 - lr * decay) - lr * scaled(1)).epsilon(1e-12));
   CHECK(spared == doctest::Approx(start - lr * scaled(1)).epsilon(1e-12));
+  // The look-ahead is 0.19 everywhere: its norm, 0.38, is divided by the epsilon.
+  const auto [muon, vectors] = after_a_step(with(OptimizerKind::muon));
+  const double update = 0.2 * std::sqrt(2) * iterated(0.38) / 2;
+  CHECK(muon == doctest::Approx(start * (1 - lr * decay) - lr * update).epsilon(1e-12));
+  CHECK(vectors == spared);
+}
+
+TEST_CASE("Muon iterates on the singular values of the look-ahead and keeps its singular vectors") {
+  const double lr = 0.1, beta = 0.75;
+  for (const auto& [rows, columns] : {std::pair<Index, Index>{5, 5}, {3, 5}, {5, 2}, {1, 5}}) {
+    CAPTURE(rows);
+    CAPTURE(columns);
+    const auto count = static_cast<std::size_t>(std::min(rows, columns));
+    std::vector<double> first = {3, 1, 0.5, 0.25, 0.01}, second = {-1, 2, 0.125, 4, 0.02};
+    first.resize(count);
+    second.resize(count);
+    Parameter weight(Tensor::zeros({rows, columns}, DType::float64));
+    const std::vector<NamedParameter> parameters = {{"weight", &weight}};
+    const auto optimizer = make_optimizer({.kind = OptimizerKind::muon, .beta1 = beta});
+    std::vector<double> moment(count), expected(count);
+    int step = 0;
+    for (const std::vector<double>& s : {first, second}) {
+      const Tensor gradient = with_singular_values(s, rows, columns);
+      optimizer->step(parameters, gradients_of(sum(weight * gradient)), lr, step++);
+      double squares = 0;
+      std::vector<double> ahead(count);
+      for (std::size_t i = 0; i < count; ++i) {
+        moment[i] = beta * moment[i] + (1 - beta) * s[i];
+        ahead[i] = beta * moment[i] + (1 - beta) * s[i];
+        squares += ahead[i] * ahead[i];
+      }
+      const double size = 0.2 * std::sqrt(static_cast<double>(std::max(rows, columns)));
+      for (std::size_t i = 0; i < count; ++i)
+        expected[i] -= lr * size * iterated(ahead[i] / std::sqrt(squares));
+    }
+    const auto values = weight.value().values(),
+               oracle = with_singular_values(expected, rows, columns).values();
+    for (std::size_t i = 0; i < values.size(); ++i)
+      CHECK(values[i] == doctest::Approx(oracle[i]).epsilon(1e-9));
+  }
+}
+
+TEST_CASE("Muon leaves all but hidden matrices to AdamW, and keeps one moment of these") {
+  const auto trained = [](OptimizerKind kind, Role role, const Shape& shape) {
+    Parameter parameter(Tensor::full(shape, 1), role);
+    const std::vector<NamedParameter> parameters = {{"x", &parameter}};
+    const auto optimizer = make_optimizer({.kind = kind, .weight_decay = 0.5});
+    for (int step = 0; step < 3; ++step)
+      optimizer->step(parameters, gradients_of(sum(parameter * parameter)), 0.1, step);
+    return std::pair(parameter.value().values(), optimizer->state().contains("second_moment.x"));
+  };
+  for (const Role role : {Role::embedding, Role::position, Role::head})
+    CHECK(trained(OptimizerKind::muon, role, {2, 3}) ==
+          trained(OptimizerKind::adamw, role, {2, 3}));
+  for (const Role role : {Role::bias, Role::norm, Role::weight})
+    CHECK(trained(OptimizerKind::muon, role, {3}) == trained(OptimizerKind::adamw, role, {3}));
+  for (const Role role : {Role::weight, Role::query, Role::attention_output,
+                          Role::feed_forward_input, Role::feed_forward_output})
+    CHECK_FALSE(trained(OptimizerKind::muon, role, {2, 3}).second);
+  // A kernel [out, in, width] is a matrix [out, in width].
+  CHECK(trained(OptimizerKind::muon, Role::weight, {2, 3, 2}).first ==
+        trained(OptimizerKind::muon, Role::weight, {2, 6}).first);
+}
+
+TEST_CASE(
+    "Muon's update does not depend on the number of threads, nor on a matrix without elements") {
+  const auto trained = [](int count) {
+    const int before = threads();
+    set_threads(count);
+    std::vector<Parameter> weights;
+    for (std::uint64_t i = 0; i < 7; ++i) weights.emplace_back(randn({40, 70}, DType::float32, i));
+    weights.emplace_back(Tensor::zeros({0, 3}));
+    std::vector<NamedParameter> parameters;
+    Tensor loss = Tensor::scalar(0);
+    for (Parameter& weight : weights) {
+      parameters.push_back({std::to_string(parameters.size()), &weight});
+      loss = loss + sum(power(weight, 3));
+    }
+    make_optimizer({.kind = OptimizerKind::muon})->step(parameters, gradients_of(loss), 0.1, 0);
+    set_threads(before);
+    std::vector<double> all;
+    for (const Parameter& weight : weights)
+      for (const double value : weight.value().values()) all.push_back(value);
+    return all;
+  };
+  CHECK(trained(1) == trained(3));
 }
 
 TEST_CASE("Nesterov takes the gradient's step ahead of the velocity's") {

@@ -1,7 +1,13 @@
 """PyTorch's counterparts of the rows of tests/proof/optim.cpp."""
+import pathlib
+import sys
+
 import torch
 from torch.nn import functional as F
 from torch.optim import lr_scheduler
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+from muon import Muon
 
 LR = 0.1
 STEPS = 20  # of a schedule
@@ -22,6 +28,8 @@ OPTIMIZERS = {
     "rmsprop: momentum, weight decay": (torch.optim.RMSprop, {"alpha": 0.9, "momentum": 0.5}, 0.1),
     "adagrad: plain": (torch.optim.Adagrad, {"eps": 1e-8}, 0),
     "adagrad: weight decay": (torch.optim.Adagrad, {"eps": 1e-8}, 0.1),
+    "muon: plain": (Muon, {}, 0),
+    "muon: weight decay, beta1": (Muon, {"betas": (0.95, 0.999)}, 0.1),
     "clip_norm: sgd": (torch.optim.SGD, {}, 0),
     "clip_value: sgd": (torch.optim.SGD, {}, 0),
     "moving average: adam": (torch.optim.Adam, {}, 0),
@@ -34,7 +42,8 @@ def steps(label, p, x, targets, count):
     optimizer, options, decay = OPTIMIZERS[label]
     weight, bias, embedding = p["weight"], p["bias"], p["embedding"]
     # Weight decay spares biases and embeddings.
-    groups = [{"params": [weight], "weight_decay": decay}, {"params": [bias, embedding], "weight_decay": 0}]
+    groups = [{"params": [weight], "weight_decay": decay},
+              {"params": [bias, embedding], "weight_decay": 0, **({"hidden": False} if optimizer is Muon else {})}]
     optimizer = optimizer(groups, lr=LR, **options)
     parts = 3 if label.startswith("accumulation") else 1
     average = None

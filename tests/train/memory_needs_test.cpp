@@ -84,6 +84,8 @@ TEST_CASE(
   config.train.ema = 0.9;
   config.optimizer.amsgrad = true;
   CHECK(memory_needs(config, vocabulary, outputs).state == 20 * adam.parameters);
+  config.optimizer.kind = OptimizerKind::muon;  // of hidden matrices the first moment alone
+  CHECK(memory_needs(config, vocabulary, outputs).state == 12 * adam.parameters);
   config.train.batch = 100;
   config.train.accumulate = 10;
   CHECK(memory_needs(config, vocabulary, outputs).order == 8000);

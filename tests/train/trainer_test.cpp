@@ -323,7 +323,8 @@ void resume_with(const RunFolder& folder, double rate, std::int64_t steps) {
 }  // namespace
 
 TEST_CASE("a run that diverged resumes with a lower rate from its last finite checkpoint") {
-  for (const OptimizerKind kind : {OptimizerKind::sgd, OptimizerKind::adam, OptimizerKind::adagrad})
+  for (const OptimizerKind kind :
+       {OptimizerKind::sgd, OptimizerKind::adam, OptimizerKind::adagrad, OptimizerKind::muon})
     for (const double rate : {1e10, 1e20, 1e30, 1e38}) {
       CAPTURE(static_cast<int>(kind));
       CAPTURE(rate);
