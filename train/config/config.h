@@ -81,6 +81,7 @@ struct TaskOptions {
                                ///< word_dropout / (word_dropout + n) in training
   double label_smoothing = 0;  ///< probability in [0, 1)
   ClassWeights class_weights = ClassWeights::none;
+  Index stride = 1;                ///< tokens from one training window of a text to the next
   double mask_probability = 0.15;  ///< that a token is to be predicted, in (0, 1]
   Index min_count = 1;             ///< minimum frequency of a word; rarer ones become <unk>
   Objective objective = Objective::skip_gram;

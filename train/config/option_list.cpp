@@ -76,6 +76,9 @@ constexpr Condition byte_pairs = {"task.tokenizer \"bpe\"", [](const Config& c) 
 constexpr Condition masks = {"task.kind \"masked-language-model\"", [](const Config& c) {
                                return c.task.kind == TaskKind::masked_language_model;
                              }};
+constexpr Condition text = {"task.kind \"language-model\"", [](const Config& c) {
+                              return c.task.kind == TaskKind::language_model;
+                            }};
 constexpr Condition sentences = {
     "another task.kind than \"language-model\", \"masked-language-model\" and "
     "\"static-embedding\"",
@@ -212,6 +215,9 @@ Options task_options(TaskOptions& task) {
       only_with(one_label,
                 kind_option("task.class_weights", task.class_weights, class_weights_kinds,
                             "weights of labels in the training loss")),
+      only_with(text, option("task.stride", task.stride, at_least(1),
+                             "tokens from the start of a training window to the next; "
+                             "model.max_length: side by side (language-model)")),
       only_with(masks, option("task.mask_probability", task.mask_probability,
                               Bounds{.low = 0, .high = 1, .low_is_open = true},
                               "fraction of tokens to predict (masked-language-model)")),
@@ -425,6 +431,12 @@ std::optional<Conflict> find_conflict(const Config& config) {
   if (task.format == DataFormat::coarsewsd && task.data.empty())
     return Conflict{{"task.data", "task.format"},
                     "task.data must name a folder when task.format is \"coarsewsd\""};
+  if (text.holds(config) && task.stride > model.max_length)
+    return Conflict{
+        {"task.stride", "model.max_length"},
+        fmt::format("task.stride must be at most model.max_length ({}), so that training "
+                    "windows leave no token out, got {}",
+                    model.max_length, task.stride)};
   if (auto conflict = init_conflict(config)) return conflict;
   if (auto conflict = naive_bayes_conflict(config)) return conflict;
   if (config.optimizer.nesterov && config.optimizer.momentum == 0)

@@ -96,7 +96,7 @@ LanguageModel::LanguageModel(const Config& config, const Tokens& known, ReadCall
     : ExampleTask(config, windows_at_once(config.model.max_length)) {
   auto texts = splits_of(config, callback);
   learn_tokens(counts_of(texts[0], cutting(), callback), known);
-  Windows train = windows(std::move(texts[0]), 1, callback);
+  Windows train = windows(std::move(texts[0]), config.task.stride, callback);
   require<UserError>(train.tokens() > max_length(),
                      "the training text has {} tokens; model.max_length = {} needs one more than "
                      "that at least",

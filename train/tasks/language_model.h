@@ -37,8 +37,8 @@ class LanguageModelMetrics {
 };
 
 /// Which token comes next? Every token of a text, by default a character, is predicted from those
-/// before it, within windows of model.max_length. Training windows start at any token, the others
-/// lie side by side.
+/// before it, within windows of model.max_length. Training windows start at every task.stride-th
+/// token, the others lie side by side.
 class LanguageModel final : public ExampleTask<Windows, LanguageModelMetrics> {
  public:
   LanguageModel(const Config& config, const Tokens& known, ReadCallback& callback);

@@ -247,6 +247,16 @@ TEST_CASE("heads must divide the width where attention has heads") {
         "c.toml:3: model.heads must divide model.width (32), got 3");
 }
 
+TEST_CASE("training windows of a text must leave no token out") {
+  const std::string text =
+      "task.kind = \"language-model\"\nmodel.kind = \"decoder\"\nmodel.max_length = 64\n";
+  CHECK(error_of(text + "task.stride = 65") ==
+        "c.toml:6: task.stride must be at most model.max_length (64), so that training windows "
+        "leave no token out, got 65");
+  CHECK(error_of(text + "task.stride = 64") == "no error");
+  CHECK(contains(error_of("task.stride = 2"), "it needs task.kind \"language-model\""));
+}
+
 TEST_CASE("each data format demands its files") {
   const auto error = [](const char* text) {
     return message_of([&] { parse_config(text, "c.toml"); });

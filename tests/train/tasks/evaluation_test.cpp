@@ -82,6 +82,25 @@ TEST_CASE("the loss of an evaluation of static embeddings does not depend on the
   }
 }
 
+TEST_CASE("a language model's training windows are task.stride tokens apart and cover the text") {
+  const TempDir dir;
+  std::string text;
+  for (char c = '!'; c < '!' + 50; ++c) text += c;  // and a line end
+  Config config = config_of(TaskKind::language_model, dir.write("text", text));
+  config.model.max_length = 6;
+  for (const auto& [stride, windows, targets] :
+       {std::tuple<Index, Index, Index>{1, 45, 45 * 6}, {4, 12, 12 * 6}, {6, 9, 50}}) {
+    CAPTURE(stride);
+    config.task.stride = stride;
+    const Run run = start_run(config);
+    CHECK(run.task->size(Split::train) == windows);
+    std::vector<Index> all(static_cast<std::size_t>(windows));
+    std::iota(all.begin(), all.end(), 0);
+    Context context;
+    CHECK(run.task->loss(*run.network, all, context).targets == targets);
+  }
+}
+
 TEST_CASE("a language model is evaluated on windows side by side, the last one shorter") {
   const TempDir dir;
   std::string text;
