@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "cli/table.h"
 #include "cli/terminal.h"
 
 namespace qkv {
@@ -24,7 +25,12 @@ struct Document {
   struct Note {
     std::string text;
   };
-  using Block = std::variant<std::string, Rows, Picture, Note>;
+  /// A line for people whose values the formats of tables have as a table.
+  struct Line {
+    std::string text;
+    Rows rows;
+  };
+  using Block = std::variant<std::string, Rows, Line, Picture, Note>;
 
   Json data;                  ///< null: nothing to print
   std::vector<Block> blocks;  ///< in the order of printing
@@ -36,6 +42,9 @@ struct Document {
   }
   /// The first row is the header.
   void add_table(Rows rows) { blocks.emplace_back(std::move(rows)); }
+  void add_line(std::string text, Rows rows) {
+    blocks.emplace_back(Line{std::move(text), std::move(rows)});
+  }
   void add_picture(Picture picture) { blocks.emplace_back(std::move(picture)); }
   template <class... Arguments>
   void add_note(fmt::format_string<Arguments...> format, Arguments&&... arguments) {

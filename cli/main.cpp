@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 
 #include "cli/commands/command_line.h"
 #include "cli/commands/commands.h"
+#include "cli/processor.h"
 #include "cli/standard_streams.h"
 
 namespace {
@@ -46,8 +48,9 @@ void require_address_space() {
 [[gnu::used, gnu::section(".preinit_array")]] void (*const at_start)() = require_address_space;
 
 int run(int argc, char** argv) {
-  qkv::commands::CommandLine program(
-      "qkv", "Train small attention models and see what they learned", QKV_VERSION);
+  qkv::commands::CommandLine program("qkv",
+                                     "Train small attention models and see what they learned",
+                                     fmt::format("{} ({})", QKV_VERSION, qkv::processor_of_build));
   for (const auto add : qkv::commands::all_commands) add(program);
   return program.run(argc, argv);
 }
@@ -58,6 +61,7 @@ int main(int argc, char** argv) {
   qkv::prepare_standard_streams();
   std::setlocale(LC_CTYPE, "C.UTF-8");
   try {
+    qkv::run_build_for_processor(argv);
     return run(argc, argv);
   } catch (const qkv::ReaderGone&) {
     return 0;

@@ -17,6 +17,10 @@ void print_block(const Rows& rows) {
   print_result(table(rows));
 }
 
+void print_block(const Document::Line& line) {
+  print_block(line.text);
+}
+
 void print_block(const Document::Picture& picture) {
   print_result(picture(colours(), output_width()));
 }
@@ -35,16 +39,42 @@ void stream_to_stdout(std::string_view text) {
   flush_results();
 }
 
-void print_json(const Document& document) {
+void print_notes(const Document& document) {
   for (const Document::Block& block : document.blocks)
     if (const auto* note = std::get_if<Document::Note>(&block)) print_block(*note);
+}
+
+void print_json(const Document& document) {
+  print_notes(document);
   if (!document.data.is_null())
     print_result(document.data.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
+const Rows* table_in(const Document::Block& block) {
+  if (const auto* line = std::get_if<Document::Line>(&block)) return &line->rows;
+  return std::get_if<Rows>(&block);
+}
+
+/// An empty line stands between two tables.
+template <std::string (*to_text)(const Rows&)>
+void print_tables(const Document& document) {
+  print_notes(document);
+  std::string text;
+  for (const Document::Block& block : document.blocks)
+    if (const Rows* rows = table_in(block)) text += (text.empty() ? "" : "\n") + to_text(*rows);
+  if (text.empty() && !document.data.is_null())
+    print_note("this result has no table; --json prints it\n");
+  print_result(text);
+}
+
+void stream_nothing(std::string_view) {}
+
 constexpr OutputFormat formats[] = {
     {nullptr, nullptr, print_for_people, stream_to_stdout},
-    {"--json", "Print one JSON document on stdout", print_json, [](std::string_view) {}}};
+    {"--json", "Print one JSON document on stdout", print_json, stream_nothing},
+    {"--csv", "Print the tables as comma-separated values", print_tables<to_csv>, stream_nothing},
+    {"--markdown", "Print the tables in Markdown", print_tables<to_markdown>, stream_nothing},
+    {"--latex", "Print the tables in LaTeX", print_tables<to_latex>, stream_nothing}};
 
 }  // namespace
 

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdlib>
 #include <cwchar>
 #include <limits>
@@ -54,94 +53,6 @@ std::string with_signs(std::string_view text,
     result += sign.empty() ? c : sign;
   });
   return result;
-}
-
-/// Ends of lines and tabs as signs, too, so that they cannot tear a table.
-std::string in_one_line(std::string_view text) {
-  return with_signs(text, {{"\n", "↵"}, {"\t", "⇥"}});
-}
-
-/// "0.5", "-inf", "12%", "3.2 ms", "0.5 ± 0.1", or a placeholder of a missing value.
-bool is_number(const std::string& text) {
-  constexpr std::string_view plus_minus = " ± ";
-  if (const auto at = text.find(plus_minus); at != text.npos)
-    return is_number(text.substr(0, at)) && is_number(text.substr(at + plus_minus.size()));
-  static constexpr std::array<std::string_view, 4> units = {"", "%", " ms", " MiB"};
-  if (text.empty() || text == "-") return true;
-  double value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value);
-  return error == std::errc() &&
-         std::ranges::find(units, std::string_view(rest, end)) != units.end();
-}
-
-/// Columns [begin, end) of all rows, the first column before them where it is not among them.
-Rows part_of(const Rows& rows, std::size_t begin, std::size_t end) {
-  Rows part;
-  for (const auto& row : rows) {
-    part.push_back({row.front()});
-    const auto first = row.begin() + static_cast<std::ptrdiff_t>(std::max<std::size_t>(begin, 1));
-    part.back().insert(part.back().end(), first, row.begin() + static_cast<std::ptrdiff_t>(end));
-  }
-  return part;
-}
-
-struct Column {
-  int width = 0;
-  bool numeric = true;
-};
-
-std::vector<Column> columns_of(const Rows& rows) {
-  std::vector<Column> columns(rows.at(0).size());
-  for (std::size_t r = 0; r < rows.size(); ++r)
-    for (std::size_t i = 0; i < rows[r].size(); ++i) {
-      columns[i].width = std::max(columns[i].width, display_width(rows[r][i]));
-      columns[i].numeric = columns[i].numeric && (r == 0 || is_number(rows[r][i]));
-    }
-  return columns;
-}
-
-constexpr int gap = 2;
-
-int total_width(const std::vector<Column>& columns) {
-  int width = -gap;
-  for (const Column& column : columns) width += column.width + gap;
-  return width;
-}
-
-/// Makes the widest columns of text narrower until the table fits; false when that is not enough.
-bool narrowed(std::vector<Column>& columns, int width) {
-  constexpr int least = 24;
-  std::vector<Column> narrow = columns;
-  for (int excess = total_width(narrow) - width; excess > 0; --excess) {
-    const auto widest = std::ranges::max_element(
-        narrow, {}, [](const Column& c) { return c.numeric ? 0 : c.width; });
-    if (widest->numeric || widest->width <= least) return false;
-    --widest->width;
-  }
-  columns = narrow;
-  return true;
-}
-
-std::string drawn(const Rows& rows, const std::vector<Column>& columns) {
-  std::string text;
-  for (std::size_t r = 0; r < rows.size(); ++r) {
-    std::string line;
-    for (std::size_t i = 0; i < rows[r].size(); ++i) {
-      const auto [width, numeric] = columns[i];
-      const std::string cell = abbreviated(rows[r][i], width);
-      if (i) line.append(gap, ' ');
-      line += numeric ? pad_left(cell, width) : pad_right(cell, width);
-    }
-    text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
-    if (r > 0) continue;
-    for (std::size_t i = 0; i < columns.size(); ++i) {
-      if (i) text.append(gap, ' ');
-      for (int j = 0; j < columns[i].width; ++j) text += "─";
-    }
-    text += "\n";
-  }
-  return text;
 }
 
 }  // namespace
@@ -216,37 +127,16 @@ std::string abbreviated(const std::string& text, int width) {
   return head + "…" + tail;
 }
 
+std::string in_one_line(std::string_view text) {
+  return with_signs(text, {{"\n", "↵"}, {"\t", "⇥"}});
+}
+
 std::string printable(std::string_view text) {
   return with_signs(text, {}, "\n\t");
 }
 
 std::string visible(const std::string& token) {
   return with_signs(token, {{"\n", "↵"}, {"\t", "⇥"}, {" ", "·"}});
-}
-
-std::string table(const Rows& cells, int width) {
-  Rows rows = cells;
-  for (auto& row : rows)
-    for (std::string& cell : row) cell = in_one_line(cell);
-  std::vector<Column> columns = columns_of(rows);
-  if (total_width(columns) <= width || narrowed(columns, width)) return drawn(rows, columns);
-  columns[0].width = std::min(columns[0].width, std::max(width / 2, 8));
-  std::string text;
-  for (std::size_t begin = 1; begin < columns.size();) {
-    std::vector<Column> part = {columns[0], columns[begin]};
-    std::size_t end = begin + 1;
-    for (; end < columns.size(); ++end) {
-      part.push_back(columns[end]);
-      if (total_width(part) <= width) continue;
-      part.pop_back();
-      break;
-    }
-    part.back().width = std::min(part.back().width, width - gap - columns[0].width);
-    if (begin > 1) text += "\n";
-    text += drawn(part_of(rows, begin, end), part);
-    begin = end;
-  }
-  return text;
 }
 
 }  // namespace qkv

@@ -2,11 +2,8 @@
 
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace qkv {
-
-using Rows = std::vector<std::vector<std::string>>;
 
 /// Columns of the terminal behind a file descriptor; 80 when there is none.
 int terminal_width(int descriptor);
@@ -40,9 +37,7 @@ std::string printable(std::string_view text);
 /// printable.
 std::string visible(const std::string& token);
 
-/// A table with a line under its head; columns of numbers are flush right, the others flush left.
-/// Where `width` is too small, long texts are abbreviated, or the columns go into several tables
-/// that all begin with the first one.
-std::string table(const Rows& rows, int width = output_width());
+/// A text whose ends of lines and tabs are signs, too, so that it cannot tear a table.
+std::string in_one_line(std::string_view text);
 
 }  // namespace qkv

@@ -110,7 +110,7 @@ Document ablate(const AblateOptions& options) {
     json.update(json_of_changes(group, whole));
     document.data["together"].push_back(json);
   }
-  document.add_text("{}: {}\n", data.name, to_text(whole));
+  add_evaluation(document, data.name, whole);
   document.add_text("\nchange when a component's output is its mean over all tokens, or zero\n");
   document.add_table(change_table(alone, whole));
   if (together.empty()) return document;

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <sstream>
+#include <vector>
 
 #include "cli/document.h"
 #include "cli/standard_streams.h"
@@ -76,10 +77,14 @@ void CommandLine::add(const std::string& name, const std::string& summary,
   app->callback([this, action = std::move(action)] { chosen_ = action; });
   Command command(app);
   declare(command);
-  for (const OutputFormat& format : output_formats())
-    if (format.flag)
-      app->add_flag_callback(
-          format.flag, [this, &format] { format_ = &format; }, format.help);
+  std::vector<CLI::Option*> flags;
+  for (const OutputFormat& format : output_formats()) {
+    if (!format.flag) continue;
+    CLI::Option* flag = app->add_flag_callback(
+        format.flag, [this, &format] { format_ = &format; }, format.help);
+    for (CLI::Option* other : flags) flag->excludes(other);
+    flags.push_back(flag);
+  }
 }
 
 int CommandLine::run(int argc, const char* const* argv) {

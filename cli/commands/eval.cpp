@@ -65,7 +65,7 @@ Document evaluate(const EvalOptions& options) {
   Notes notes(document);
   const auto [name, evaluation] = measured(options, notes);
   document.data = commands::to_json(evaluation);
-  document.add_text("{}: {}\n", name, to_text(evaluation));
+  add_evaluation(document, name, evaluation);
   if (evaluation.labels.empty()) return document;
   document.add_table(label_table(evaluation));
   document.add_text("\nhow often the examples of a label are given each label:\n");

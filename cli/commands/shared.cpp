@@ -115,11 +115,17 @@ Json to_json(const Evaluation& evaluation) {
   return json;
 }
 
-std::string to_text(const Evaluation& evaluation) {
-  std::string text = fmt::format("{} examples  loss {:.4f}", evaluation.count, evaluation.loss);
-  for (const auto& [name, value] : evaluation.metrics)
+void add_evaluation(Document& document, const std::string& data, const Evaluation& evaluation) {
+  std::string text =
+      fmt::format("{}: {} examples  loss {:.4f}", data, evaluation.count, evaluation.loss);
+  Rows rows = {{"data", "examples", "loss"},
+               {data, fmt::format("{}", evaluation.count), fmt::format("{:.4f}", evaluation.loss)}};
+  for (const auto& [name, value] : evaluation.metrics) {
     text += fmt::format("  {} {:.4f}", name, value);
-  return text;
+    rows[0].push_back(name);
+    rows[1].push_back(fmt::format("{:.4f}", value));
+  }
+  document.add_line(text + "\n", rows);
 }
 
 Json to_json(const Tensor& tensor) {

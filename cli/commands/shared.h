@@ -56,8 +56,8 @@ EvaluationData evaluation_data(const LoadedModel& trained, const std::string& mo
                                const std::string& data, ReadCallback& callback);
 
 Json to_json(const Evaluation& evaluation);
-/// "400 examples  loss 0.0373  accuracy 0.9925", without the scores of each label.
-std::string to_text(const Evaluation& evaluation);
+/// "test split: 400 examples  loss 0.0373  accuracy 0.9925", without the scores of each label.
+void add_evaluation(Document& document, const std::string& data, const Evaluation& evaluation);
 /// Nested arrays, one for each axis.
 Json to_json(const Tensor& tensor);
 /// Which component it is.

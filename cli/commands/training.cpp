@@ -32,7 +32,7 @@ Document conclude(const Run& run, const RunFolder& folder, const Outcome& outcom
                    {"seconds", outcome.seconds}};
   if (outcome.test) document.data["test"] = to_json(*outcome.test);
   document.data["probes"] = to_json(probes);
-  if (outcome.test) document.add_text("test split: {}\n", to_text(*outcome.test));
+  if (outcome.test) add_evaluation(document, "test split", *outcome.test);
   if (!probes.empty()) document.add_table(to_table(probes));
   if (outcome.signal) {
     note_stopped(document, outcome.signal, "qkv resume " + shell_word(folder.path().string()));

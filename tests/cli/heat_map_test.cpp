@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "tests/support/widest_line.h"
+
 using namespace qkv;
 
 namespace {
@@ -16,16 +18,6 @@ HeatMap map_of(std::size_t words) {
     map.cells.emplace_back(words, 0.25);
   }
   return map;
-}
-
-int widest_line(const std::string& text) {
-  int widest = 0;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = text.find('\n', begin);
-    widest = std::max(widest, display_width(text.substr(begin, end - begin)));
-    begin = end + 1;
-  }
-  return widest;
 }
 
 }  // namespace

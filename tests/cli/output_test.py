@@ -2,6 +2,8 @@
 
 Usage: output_test.py PROGRAM
 """
+import csv
+import io
 import json
 import math
 import re
@@ -19,12 +21,35 @@ expect = 'contextual_cosine > 1'
 ESCAPE = re.compile(r"\x1b\[([0-9;]*)m")
 
 
-class Json(ProgramTest):
-    def test_every_command_has_the_flag(self):
+class Formats(ProgramTest):
+    def test_every_command_has_the_flags(self):
         commands = re.findall(r"^  ([a-z-]+) +[A-Z]", self.run_qkv("--help").stdout.split("Subcommands:")[1], re.M)
         self.assertLessEqual({"generate", "verify-resume"}, set(commands))
         for command in commands:
-            self.assertIn("--json", self.run_qkv(command, "--help").stdout, command)
+            text = self.run_qkv(command, "--help").stdout
+            for flag in ("--json", "--csv", "--markdown", "--latex"):
+                self.assertIn(flag, text, command)
+
+    def test_the_tables_of_a_result_are_read_by_others(self):
+        found = self.json("eval", "runs/tiny")
+        result, labels, confusion = (list(csv.reader(io.StringIO(part))) for part in
+                                     self.run_qkv("eval", "runs/tiny", "--csv").stdout.split("\n\n"))
+        values = dict(zip(*result))
+        self.assertEqual((values["data"], values["examples"]), ("test split", str(found["count"])))
+        for name in ("loss", "accuracy"):
+            self.assertAlmostEqual(float(values[name]), found[name], places=4)
+        self.assertEqual([row[0] for row in labels], ["label", "money", "river"])
+        self.assertEqual(sum(int(cell) for row in confusion[1:] for cell in row[1:]), found["count"])
+        self.assertIn("| label | precision | recall | F1 | examples |\n|---|---:|---:|---:|---:|\n",
+                      self.run_qkv("eval", "runs/tiny", "--markdown").stdout)
+        self.assertEqual(self.run_qkv("eval", "runs/tiny", "--latex").stdout.count(r"\begin{tabular}{"), 3)
+
+    def test_a_result_without_a_table_says_so(self):
+        done = self.run_qkv("verify", "runs/tiny", "--csv")
+        self.assertEqual((done.stdout, done.stderr), ("", "this result has no table; --json prints it\n"))
+
+    def test_one_format_at_a_time(self):
+        self.assert_refused(["eval", "runs/tiny", "--csv", "--json"], "excludes")
 
     def test_train_and_resume_report_their_test_on_stdout(self):
         test = self.json("eval", "runs/tiny")

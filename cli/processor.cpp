@@ -1,0 +1,82 @@
+#include "cli/processor.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "core/error.h"
+
+namespace qkv {
+
+const char* const processor_of_build = QKV_LEVEL;
+
+namespace {
+
+struct Level {
+  std::string_view name;
+  bool (*runs_here)();
+};
+
+#ifdef __x86_64__
+/// Highest first.
+constexpr Level levels[] = {
+    {"x86-64-v4",
+     [] {
+       return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+              __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+              __builtin_cpu_supports("avx512vl");
+     }},
+    {"x86-64-v3",
+     [] {
+       return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+              __builtin_cpu_supports("bmi2");
+     }},
+    {"x86-64-v2", [] { return static_cast<bool>(__builtin_cpu_supports("sse4.2")); }}};
+#else
+constexpr Level levels[] = {{QKV_LEVEL, [] { return true; }}};
+#endif
+
+/// The program of a level; empty where it is not installed.
+std::filesystem::path program_of(std::string_view level) {
+  std::error_code none;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", none);
+  const auto program = self.parent_path().parent_path() / "libexec/qkv" / level / "qkv";
+  return std::filesystem::exists(program, none) ? program : std::filesystem::path();
+}
+
+bool is_installed(std::string_view level) {
+  return level == processor_of_build || !program_of(level).empty();
+}
+
+/// That of QKV_CPU, else the highest that runs here.
+std::string_view chosen_level() {
+  const char* variable = std::getenv("QKV_CPU");
+  const std::string_view wanted(variable ? variable : "");
+  std::vector<std::string_view> able;
+  for (const Level& level : levels)
+    if (is_installed(level.name) && level.runs_here()) able.push_back(level.name);
+  for (const std::string_view level : able)
+    if (wanted.empty() || level == wanted) return level;
+  require<UserError>(wanted.empty() || wanted == processor_of_build,
+                     "QKV_CPU is {}, and this processor and this installation have {}", wanted,
+                     able.empty() ? processor_of_build : fmt::format("{}", fmt::join(able, ", ")));
+  return processor_of_build;
+}
+
+}  // namespace
+
+void run_build_for_processor(char** argv) {
+  const std::string_view level = chosen_level();
+  if (level == processor_of_build) return;
+  const std::string program = program_of(level).string();
+  ::execv(program.c_str(), argv);
+  throw std::system_error(errno, std::generic_category(), program);
+}
+
+}  // namespace qkv

@@ -1,0 +1,55 @@
+"""A program starts the build for its processor that is installed beside it.
+
+Usage: processor_test.py PROGRAM
+"""
+import os
+import pathlib
+import platform
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+from program_test import PROGRAM
+
+LEVEL = "x86-64-v2"
+
+
+@unittest.skipUnless(platform.machine() == "x86_64", "has no levels")
+class Processor(unittest.TestCase):
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.prefix = pathlib.Path(temporary.name)
+        (self.prefix / "bin").mkdir()
+        shutil.copy(PROGRAM, self.prefix / "bin/qkv")
+
+    def install(self, level):
+        other = self.prefix / f"libexec/qkv/{level}/qkv"
+        other.parent.mkdir(parents=True)
+        other.write_text(f'#!/bin/sh\necho {level} "$@"\n')
+        other.chmod(0o755)
+
+    def run_qkv(self, *arguments, **environment):
+        return subprocess.run([self.prefix / "bin/qkv", *arguments], capture_output=True, text=True,
+                              env={**os.environ, **environment})
+
+    def test_the_build_that_runs_here_is_started_with_the_same_arguments(self):
+        self.install(LEVEL)
+        self.assertEqual(self.run_qkv("train", "a b").stdout, f"{LEVEL} train a b\n")
+        self.assertEqual(self.run_qkv("--help", QKV_CPU=LEVEL).stdout, f"{LEVEL} --help\n")
+
+    def test_a_build_alone_runs_itself_and_says_for_what_it_is(self):
+        own = self.run_qkv("--version")
+        self.assertRegex(own.stdout, r"^\d+\.\d+\.\d+ \((native|[a-z0-9_-]+)\)\n$")
+        level = own.stdout.split("(")[1].rstrip(")\n")
+        self.assertEqual(self.run_qkv("--version", QKV_CPU=level).stdout, own.stdout)
+
+    def test_a_level_that_is_not_installed_is_refused(self):
+        done = self.run_qkv("--version", QKV_CPU="x86-64-v9")
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("QKV_CPU is x86-64-v9, and this processor and this installation have ", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
