@@ -5,6 +5,42 @@
 #include <charconv>
 
 namespace qkv {
+namespace {
+
+/// Of a byte: another one of the same id follows.
+constexpr std::uint8_t more = 0x80;
+
+}  // namespace
+
+std::vector<std::int32_t> IdLists::operator[](Index i) const {
+  std::vector<std::int32_t> ids;
+  std::uint32_t id = 0;
+  int shift = 0;
+  for (const std::uint8_t byte : bytes_[i]) {
+    id |= static_cast<std::uint32_t>(byte & ~more) << shift;
+    shift += 7;
+    if (byte & more) continue;
+    ids.push_back(static_cast<std::int32_t>(id));
+    id = 0;
+    shift = 0;
+  }
+  return ids;
+}
+
+Index IdLists::length(Index i) const {
+  return std::ranges::count_if(bytes_[i], [](std::uint8_t byte) { return !(byte & more); });
+}
+
+void IdLists::add(std::span<const std::int32_t> ids) {
+  std::vector<std::uint8_t> bytes;
+  bytes.reserve(2 * ids.size());
+  for (const std::int32_t id : ids) {
+    auto rest = static_cast<std::uint32_t>(id);
+    for (; rest >= more; rest >>= 7) bytes.push_back(static_cast<std::uint8_t>(rest | more));
+    bytes.push_back(static_cast<std::uint8_t>(rest));
+  }
+  bytes_.add(bytes);
+}
 
 std::int32_t Numbering::number(std::string_view text) {
   if (const auto found = numbers_.find(text); found != numbers_.end()) return found->second;
@@ -64,7 +100,8 @@ std::vector<std::int32_t> CorpusEncoder::ids(Index text) const {
 
 Index CorpusEncoder::position(Index text, Index piece) const {
   Index position = 0;
-  for (const std::int32_t number : corpus_[text].first(static_cast<std::size_t>(piece)))
+  const auto numbers = corpus_[text];
+  for (const std::int32_t number : std::span(numbers).first(static_cast<std::size_t>(piece)))
     position += std::ssize(ids_[number]);
   return position;
 }

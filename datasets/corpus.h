@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -40,8 +41,21 @@ class Lists {
   std::vector<T> values_;
   std::vector<Index> ends_;
 };
-using IdLists = Lists<std::int32_t>;
 using TextLists = Lists<char>;
+
+/// Sequences of ids of 0 and more, most of them small: an id below 128 takes a byte, one below
+/// 16384 two (LEB128).
+class IdLists {
+ public:
+  Index size() const noexcept { return bytes_.size(); }
+  std::vector<std::int32_t> operator[](Index i) const;
+  /// The number of ids of sequence `i`.
+  Index length(Index i) const;
+  void add(std::span<const std::int32_t> ids);
+
+ private:
+  Lists<std::uint8_t> bytes_;
+};
 
 /// Distinct texts, numbered from 0 in the order in which they came.
 class Numbering {
@@ -63,7 +77,7 @@ class Corpus {
   /// Adds a text and returns its number.
   Index add(std::span<const std::string> pieces);
   Index size() const { return texts_.size(); }
-  std::span<const std::int32_t> operator[](Index text) const { return texts_[text]; }
+  std::vector<std::int32_t> operator[](Index text) const { return texts_[text]; }
   const Numbering& pieces() const noexcept { return pieces_; }
   std::vector<std::string> pieces_of(Index text) const;
   /// How often each piece occurs in some texts.
@@ -91,7 +105,7 @@ class CorpusEncoder {
 
  private:
   const Corpus& corpus_;
-  IdLists ids_;  ///< of each distinct piece
+  Lists<std::int32_t> ids_;  ///< of each distinct piece
 };
 
 /// Places such as "train.tsv:12", stored compactly.

@@ -110,7 +110,7 @@ IdLists MaskedLanguageModel::read_examples(const std::filesystem::path& file,
 }
 
 Index MaskedLanguageModel::tokens(Index example) const {
-  return std::ssize(examples(Split::train)[example]);
+  return examples(Split::train).length(example);
 }
 
 MaskedLanguageModel::Masked MaskedLanguageModel::masked(std::span<const std::int32_t> ids,
@@ -155,11 +155,13 @@ BatchLoss MaskedLanguageModel::batch_loss(const Network& network, const IdLists&
   const TokenBatch batch = pad(ids);
   const Index time = batch.ids.dim(1);
   std::vector<std::int32_t> rows, right;
-  for (std::size_t b = 0; b < sentences.size(); ++b)
+  for (std::size_t b = 0; b < sentences.size(); ++b) {
+    const auto whole = texts[chosen[b]];
     for (const Index position : sentences[b].positions) {
       rows.push_back(static_cast<std::int32_t>(static_cast<Index>(b) * time + position));
-      right.push_back(texts[chosen[b]][static_cast<std::size_t>(position)]);
+      right.push_back(whole[static_cast<std::size_t>(position)]);
     }
+  }
   const Index count = std::ssize(rows);
   const Tensor x = (*network.model)(batch.ids, batch.lengths, context);
   // Logits of the masked positions alone: those of a large vocabulary are what takes the most time.

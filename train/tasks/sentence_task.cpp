@@ -248,7 +248,7 @@ SentenceTask::Examples SentenceTask::read_examples(const std::filesystem::path& 
 
 SentenceTask::Batch SentenceTask::collated(const Examples& examples,
                                            std::span<const Index> chosen) {
-  std::vector<std::span<const std::int32_t>> sentences;
+  std::vector<std::vector<std::int32_t>> sentences;
   std::vector<std::int32_t> indices, answers;
   for (const Index i : chosen) {
     const auto [index, answer] = examples.questions[static_cast<std::size_t>(i)];
@@ -312,7 +312,7 @@ void SentenceTask::initialise(Network& network, const ModelOptions& options) con
 }
 
 Index SentenceTask::tokens(Index example) const {
-  return std::ssize(examples(Split::train).sentences[example]);
+  return examples(Split::train).sentences.length(example);
 }
 
 void SentenceTask::add_targets(Sentence& sentence) const {

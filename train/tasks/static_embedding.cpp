@@ -124,7 +124,8 @@ WordContexts StaticEmbedding::encoded(const CorpusEncoder& encoder,
   return contexts;
 }
 
-std::vector<WordContexts::Pair> StaticEmbedding::co_occurrences(const IdLists& lines) const {
+std::vector<WordContexts::Pair> StaticEmbedding::co_occurrences(
+    const Lists<std::int32_t>& lines) const {
   std::map<std::pair<std::int32_t, std::int32_t>, double> counts;
   for (Index number = 0; number < lines.size(); ++number) {
     const auto line = lines[number];

@@ -17,7 +17,7 @@ struct WordContexts {
 
   Index size() const { return words + std::ssize(pairs); }
 
-  IdLists lines;
+  Lists<std::int32_t> lines;
   Index words = 0;          ///< of all lines; 0 for GloVe
   std::vector<Pair> pairs;  ///< empty but for GloVe
 };
@@ -80,7 +80,7 @@ class StaticEmbedding final : public ExampleTask<WordContexts, EmbeddingMetrics>
   EmbeddingMetrics metrics() const override { return EmbeddingMetrics(options_.objective); }
 
   WordContexts encoded(const CorpusEncoder& encoder, std::span<const Index> lines) const;
-  std::vector<WordContexts::Pair> co_occurrences(const IdLists& lines) const;
+  std::vector<WordContexts::Pair> co_occurrences(const Lists<std::int32_t>& lines) const;
   /// The word that draw `index` of a random stream gives, with probability ~ count^0.75.
   std::int32_t negative(const Random& random, std::uint64_t index) const;
   /// Adds the samples of the word at `position` of `line`.

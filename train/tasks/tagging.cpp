@@ -128,7 +128,7 @@ Task::Vocabularies Tagging::vocabularies() const {
 }
 
 Index Tagging::tokens(Index example) const {
-  return std::ssize(examples(Split::train).sentences[example]);
+  return examples(Split::train).sentences.length(example);
 }
 
 void Tagging::for_each_line(const std::filesystem::path& file, ReadCallback& callback,
@@ -192,7 +192,8 @@ Tagging::Examples Tagging::read_examples(const std::filesystem::path& file,
 BatchLoss Tagging::batch_loss(const Network& network, const Examples& examples,
                               std::span<const Index> chosen, Context& context,
                               TaggingMetrics* metrics) const {
-  std::vector<std::span<const std::int32_t>> sentences, tags;
+  std::vector<std::vector<std::int32_t>> sentences;
+  std::vector<std::span<const std::int32_t>> tags;
   Index targets = 0;
   for (const Index i : chosen) {
     sentences.push_back(examples.sentences[i]);

@@ -12,7 +12,7 @@ struct EncodedTags {
   Index size() const { return sentences.size(); }
 
   IdLists sentences;
-  IdLists tags;  ///< -1 at tokens without a label: all of a word but its first
+  Lists<std::int32_t> tags;  ///< -1 at tokens without a label: all of a word but its first
 };
 
 void for_each_ids(const EncodedTags& examples, const Task::IdsSink& sink);

@@ -157,7 +157,7 @@ BatchLoss Translation::batch_loss(const Network& network, const Examples& exampl
 
 Index Translation::tokens(Index example) const {
   const EncodedPairs& pairs = examples(Split::train);
-  return std::ssize(pairs.sources[example]) + 1 + std::ssize(pairs.targets[example]);  // 1: <bos>
+  return pairs.sources.length(example) + 1 + pairs.targets.length(example);  // 1: <bos>
 }
 
 std::vector<Translation::Output> Translation::decoded(const Network& network,
