@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 
+#include "train/equal_ranks.h"
 #include "train/metrics.h"
 #include "train/storage/durable_file.h"
 
@@ -64,9 +65,8 @@ void repair(Run& run, const RunFolder& folder, Callback& callback) {
   folder.settle(run.step, run.best_step, run.config.train.keep);
 }
 
-}  // namespace
-
-Outcome start(Run& run, const RunFolder& folder, Callback& callback) {
+/// Makes the folder that of a run before its first step.
+void prepare_start(const Run& run, const RunFolder& folder) {
   folder.create();
   const std::string name = folder.path().string();
   require<UserError>(!folder.holds_checkpoints(),
@@ -76,14 +76,23 @@ Outcome start(Run& run, const RunFolder& folder, Callback& callback) {
   folder.clear();  // of a run that ended before its first checkpoint
   folder.remove_leftovers();
   prepare(run, folder);
-  return train(run, folder, callback);
 }
 
-Outcome resume(Run& run, const RunFolder& folder, Callback& callback) {
+}  // namespace
+
+Outcome start(Run& run, const RunFolder& folder, Callback& callback, const Communicator& ranks) {
+  require_equal_ranks(run, ranks);
+  if (ranks.rank() == 0) prepare_start(run, folder);
+  return train(run, folder, callback, ranks);
+}
+
+Outcome resume(Run& run, const RunFolder& folder, Callback& callback, const Communicator& ranks) {
+  require_equal_ranks(run, ranks);
+  if (ranks.rank() > 0) return train(run, folder, callback, ranks);
   repair(run, folder, callback);
   rewind_metrics(folder, run);
   prepare(run, folder);
-  Outcome outcome = train(run, folder, callback);
+  Outcome outcome = train(run, folder, callback, ranks);
   outcome.seconds = seconds_of(read_metrics(folder.metrics()).events);
   return outcome;
 }
