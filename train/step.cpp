@@ -18,7 +18,7 @@ double milliseconds_since(Clock::time_point start) {
 
 /// A model of more parameters is large.
 constexpr Index large_model = Index{1} << 22;
-constexpr Index shard_tokens = 1024, max_shards = 64;
+constexpr Index shard_tokens = 1024, max_shards = 1024;
 constexpr double shard_operations = 2.5e8;
 /// A batch of more operations is divided into chunks of about so many tokens. In one of fewer than
 /// the last, ops are too short to be shared by threads.
