@@ -32,8 +32,8 @@ class Communicator {
   virtual void all_to_all(std::span<const std::byte> sent, std::span<const Index> sent_sizes,
                           std::span<std::byte> received,
                           std::span<const Index> received_sizes) const;
-  /// Ends this process with `exit_code` and kills all others.
-  [[noreturn]] virtual void end_all(int exit_code) const;
+  /// Kills all other ranks and lets their launcher end with `exit_code`. May not return.
+  virtual void kill_others([[maybe_unused]] int exit_code) const {}
 };
 
 /// The group of a process that trains alone.

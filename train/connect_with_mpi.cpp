@@ -101,10 +101,7 @@ class MpiCommunicator final : public Communicator {
     wait(request);
   }
 
-  [[noreturn]] void end_all(int exit_code) const override {
-    MPI_Abort(MPI_COMM_WORLD, exit_code);
-    std::_Exit(exit_code);
-  }
+  void kill_others(int exit_code) const override { MPI_Abort(MPI_COMM_WORLD, exit_code); }
 
  private:
   /// MPI's own waiting keeps a core busy, which other ranks or threads may need: while rank 0

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <thread>
 
 #include "cli/failure.h"
@@ -19,7 +20,8 @@ namespace {
     std::this_thread::sleep_for(std::chrono::seconds(5));  // rank 0 may end this one meanwhile
     print_note(fmt::format("qkv: rank {}: {}\n", ranks.rank(), text));
   }
-  ranks.end_all(exit_code);
+  ranks.kill_others(exit_code);
+  std::_Exit(exit_code);
 }
 
 }  // namespace
@@ -40,10 +42,9 @@ std::unique_ptr<Callback> progress_of(const Communicator& ranks, StopSignal& sto
   return std::make_unique<SilentProgress>(stop);
 }
 
-std::optional<RunLock> locked(const RunFolder& folder, const Communicator& ranks) {
-  std::optional<RunLock> lock;
-  if (ranks.rank() == 0) lock.emplace(folder.path());
-  return lock;
+std::unique_ptr<const RunLock> locked(const RunFolder& folder, const Communicator& ranks) {
+  if (ranks.rank() > 0) return nullptr;
+  return std::make_unique<const RunLock>(folder.path());
 }
 
 void add_check_flag(Command& command, bool& check) {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <functional>
-#include <optional>
+#include <memory>
 
 #include "cli/commands/shared.h"
 #include "cli/progress.h"
@@ -20,7 +20,7 @@ Document on_all_ranks(const Communicator& ranks, const std::function<Document()>
 std::unique_ptr<Callback> progress_of(const Communicator& ranks, StopSignal& stop);
 
 /// Locks the folder of a run for all ranks.
-std::optional<RunLock> locked(const RunFolder& folder, const Communicator& ranks);
+std::unique_ptr<const RunLock> locked(const RunFolder& folder, const Communicator& ranks);
 
 /// Declares --check, with which a probe that fails makes the exit code 1.
 void add_check_flag(Command& command, bool& check);
