@@ -141,7 +141,7 @@ class Ends(MpiTest):
         dice = random.Random(1)
         for kill in range(KILLS):
             mpirun, ranks = self.running(f"killed-{kill}", "step ")
-            time.sleep(dice.uniform(0, 1))
+            time.sleep(dice.uniform(0, 0.3))  # of the second or more that the run takes
             victim = dice.randrange(3)
             begin = time.monotonic()
             os.kill(ranks[victim], signal.SIGKILL)
