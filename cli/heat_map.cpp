@@ -40,34 +40,67 @@ Colour diverging(double value) {
   return between(stops, (value + 1) / 2);
 }
 
-/// The escape parameters of a colour: `layer` 38 is the text, 48 its background.
+/// The nearest of the 16 colours of xterm.
+int nearest_basic(const Colour& c) {
+  static constexpr std::array<Colour, 16> table = {{{0, 0, 0},
+                                                    {205, 0, 0},
+                                                    {0, 205, 0},
+                                                    {205, 205, 0},
+                                                    {0, 0, 238},
+                                                    {205, 0, 205},
+                                                    {0, 205, 205},
+                                                    {229, 229, 229},
+                                                    {127, 127, 127},
+                                                    {255, 0, 0},
+                                                    {0, 255, 0},
+                                                    {255, 255, 0},
+                                                    {92, 92, 255},
+                                                    {255, 0, 255},
+                                                    {0, 255, 255},
+                                                    {255, 255, 255}}};
+  const auto distance = [&](const Colour& other) {
+    const auto square = [](double v) { return v * v; };
+    return square(c.red - other.red) + square(c.green - other.green) + square(c.blue - other.blue);
+  };
+  return static_cast<int>(std::ranges::min_element(table, {}, distance) - table.begin());
+}
+
+/// The escape parameters of one of the 16 colours: `layer` 38 is the text, 48 its background.
+std::string sgr(int layer, int basic) {
+  return fmt::format("{}", basic < 8 ? layer - 8 + basic : layer + 52 + basic - 8);
+}
+
+/// Those of any colour.
 std::string sgr(int layer, const Colour& c, Colours colours) {
   if (colours == Colours::full)
     return fmt::format("{};2;{:.0f};{:.0f};{:.0f}", layer, c.red, c.green, c.blue);
+  if (colours == Colours::basic) return sgr(layer, nearest_basic(c));
   const auto level = [](double v) { return static_cast<int>(std::lround(v / 255 * 5)); };
   return fmt::format("{};5;{}", layer, 16 + 36 * level(c.red) + 6 * level(c.green) + level(c.blue));
 }
 
-/// How a value in [0, 1] is written: with two decimals, in percent, or in tenths with a dot below
-/// one.
+/// How a value is written: with two decimals, in percent, or in tenths up to 9 with a dot below one
+/// and a minus below 0.
 enum class Density { full = 6, percent = 4, spaced_digit = 2, digit = 1 };
 
 std::string cell_text(double value, Density density) {
-  if (density == Density::full) return fmt::format(" {:.2f} ", value);
+  if (density == Density::full) return fmt::format("{:5.2f} ", value);
   if (density == Density::percent) return fmt::format("{:3.0f} ", value * 100);
   const int tenths = std::clamp(static_cast<int>(value * 10), 0, 9);
-  return fmt::format("{}{}", tenths ? static_cast<char>('0' + tenths) : '.',
-                     density == Density::digit ? "" : " ");
+  const char digit = value <= -0.1 ? '-' : tenths ? static_cast<char>('0' + tenths) : '.';
+  return fmt::format("{}{}", digit, density == Density::digit ? "" : " ");
 }
 
 /// A cell of `width` columns, shaded to its edges; values near 0 have no shade.
 std::string cell(double value, Density density, int width, Colours colours) {
   constexpr double least_shaded = 0.02;
-  constexpr int black = 16, white = 255;
   const std::string text = pad_left(cell_text(value, density), width);
-  if (colours == Colours::none || value < least_shaded) return text;
-  const int ink = value > 0.4 ? black : white;
-  return fmt::format("\033[{};38;5;{}m{}\033[0m", sgr(48, shade(value), colours), ink, text);
+  if (colours == Colours::none || std::abs(value) < least_shaded) return text;
+  const Colour background = value < 0 ? diverging(value) : shade(value);
+  const bool black = value > 0.4;
+  const std::string ink = colours == Colours::basic ? sgr(38, black ? 0 : 15)
+                                                    : fmt::format("38;5;{}", black ? 16 : 255);
+  return fmt::format("\033[{};{}m{}\033[0m", sgr(48, background, colours), ink, text);
 }
 
 int widest(const std::vector<std::string>& texts) {

@@ -8,13 +8,14 @@
 
 namespace qkv {
 
-/// A matrix of values in [0, 1] with labels.
+/// A matrix of values with labels; [-1, 1] has shades of its own.
 struct HeatMap {
   std::vector<std::vector<double>> cells;
   std::vector<std::string> rows, columns;
 };
 
-/// Cells shaded from nothing over grey to red where there are colours, plain values elsewhere.
+/// Cells shaded from nothing over grey to red, and to blue below 0, where there are colours; plain
+/// values elsewhere.
 /// Where `width` columns are too few, labels are abbreviated, then columns are numbered instead of
 /// named, cells show percent, then tenths, and at last the columns are shown in several parts.
 std::string heat_map(const HeatMap& map, Colours colours, int width);

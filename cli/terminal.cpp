@@ -164,7 +164,11 @@ Colours colours() {
   const std::string_view term = variable("TERM"), depth = variable("COLORTERM");
   if (isatty(STDOUT_FILENO) != 1 || !variable("NO_COLOR").empty()) return Colours::none;
   if (term.empty() || term == "dumb" || term.starts_with("vt")) return Colours::none;
-  return depth == "truecolor" || depth == "24bit" ? Colours::full : Colours::indexed;
+  if (depth == "truecolor" || depth == "24bit") return Colours::full;
+  static constexpr std::array<std::string_view, 5> of_16_colours = {"linux", "ansi", "cygwin",
+                                                                    "screen", "rxvt"};
+  return std::ranges::find(of_16_colours, term) == of_16_colours.end() ? Colours::indexed
+                                                                       : Colours::basic;
 }
 
 int display_width(const std::string& text) {

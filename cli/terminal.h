@@ -14,11 +14,11 @@ int terminal_width(int descriptor);
 /// Columns for what is printed on stdout: the terminal's, or without limit in a pipe or file.
 int output_width();
 
-/// 24-bit colours, the 256 of a table, or none.
-enum class Colours { none, indexed, full };
+/// 24-bit colours, the 256 of a table, the first 16 of them, or none.
+enum class Colours { none, basic, indexed, full };
 
 /// The colours of stdout: none unless it is a terminal that has them, and none when NO_COLOR is
-/// set; 24 bits when COLORTERM is truecolor.
+/// set; 24 bits when COLORTERM is truecolor; 16 on consoles that have no more (TERM=linux).
 Colours colours();
 
 /// Width of a UTF-8 text on a terminal; combining marks have none.

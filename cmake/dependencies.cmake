@@ -38,6 +38,11 @@ if(QKV_PROGRAM)
   find_package(CLI11 REQUIRED)
   # D3 for report pages (Debian's node-d3).
   find_file(QKV_D3 d3.min.js PATHS /usr/share/nodejs/d3/dist /usr/share/javascript/d3 REQUIRED NO_DEFAULT_PATH)
+  # `qkv export --onnx` says what to install where it is missing (Debian's libonnx-dev and libprotobuf-dev).
+  find_package(Protobuf QUIET)
+  if(Protobuf_FOUND)
+    find_package(ONNX CONFIG QUIET)
+  endif()
 endif()
 if(QKV_MPI)
   find_package(MPI COMPONENTS C)

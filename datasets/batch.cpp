@@ -1,10 +1,10 @@
 #include "datasets/batch.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "core/error.h"
-#include "core/random.h"
 
 namespace qkv {
 
@@ -27,8 +27,33 @@ TokenBatch pad(std::span<const std::vector<std::int32_t>> sequences, std::int32_
   return pad(views, filler);
 }
 
-BatchSampler::BatchSampler(Index examples, Index batch, std::uint64_t seed)
-    : examples_(examples), batch_(batch), seed_(seed) {
+Permutation::Permutation(Index n, const Random& random) : size_(n), random_(random) {
+  require<ValueError>(n > 0, "[permutation] of {} elements; give at least one", n);
+  left_ = std::max<Index>(std::llround(std::sqrt(static_cast<double>(n))), 1);
+  right_ = (n - 1) / left_ + 1;
+}
+
+Index Permutation::operator()(Index i) const {
+  constexpr std::uint64_t rounds = 12;
+  /// The half `x`, shifted by a random function of the round and the other half.
+  const auto shifted = [&](Index x, Index modulus, std::uint64_t round, Index other) {
+    const std::uint64_t bits = random_.bits(static_cast<std::uint64_t>(other) * rounds + round);
+    const Index sum = x + static_cast<Index>(bits * static_cast<std::uint64_t>(modulus) >> 32);
+    return sum < modulus ? sum : sum - modulus;
+  };
+  do {
+    Index left = i % left_, right = i / left_;
+    for (std::uint64_t round = 0; round < rounds; round += 2) {
+      left = shifted(left, left_, round, right);
+      right = shifted(right, right_, round + 1, left);
+    }
+    i = right * left_ + left;
+  } while (i >= size_);
+  return i;
+}
+
+BatchSampler::BatchSampler(Index examples, Index batch, std::uint64_t seed, ExampleOrder order)
+    : examples_(examples), batch_(batch), seed_(seed), order_(order) {
   require<ValueError>(examples > 0 && batch > 0,
                       "batches need examples: {} examples, batches of {}", examples, batch);
 }
@@ -37,15 +62,17 @@ std::vector<Index> BatchSampler::at(std::int64_t step) {
   require<ValueError>(step >= 0 && step < std::numeric_limits<Index>::max() / batch_,
                       "[batches] step {} is not in [0, 2^63 / {})", step, batch_);
   std::vector<Index> chosen;
-  for (Index i = step * batch_; i < (step + 1) * batch_; ++i) {
-    if (i / examples_ != epoch_) {
-      epoch_ = i / examples_;
-      order_ = Random(seed_, Purpose::shuffling, static_cast<std::uint64_t>(epoch_))
-                   .permutation(examples_);
-    }
-    chosen.push_back(order_[static_cast<std::size_t>(i % examples_)]);
-  }
+  for (Index i = step * batch_; i < (step + 1) * batch_; ++i)
+    chosen.push_back(example(i / examples_, i % examples_));
   return chosen;
+}
+
+Index BatchSampler::example(Index epoch, Index i) {
+  const Random random(seed_, Purpose::shuffling, static_cast<std::uint64_t>(epoch));
+  if (order_ == ExampleOrder::permutation) return Permutation(examples_, random)(i);
+  if (epoch != list_epoch_) list_ = random.permutation(examples_);
+  list_epoch_ = epoch;
+  return list_[static_cast<std::size_t>(i)];
 }
 
 }  // namespace qkv

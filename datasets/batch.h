@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "core/random.h"
 #include "core/tensor.h"
 #include "datasets/vocabulary.h"
 
@@ -21,21 +22,47 @@ TokenBatch pad(std::span<const std::span<const std::int32_t>> sequences,
 TokenBatch pad(std::span<const std::vector<std::int32_t>> sequences,
                std::int32_t filler = Vocabulary::padding);
 
+/// A pseudo-random permutation of 0, ..., n - 1 that takes no memory: a Feistel network on the
+/// pairs of Z_a x Z_b with a b >= n, applied again to results from n on (Black & Rogaway 2002,
+/// "Ciphers with Arbitrary Finite Domains").
+class Permutation {
+ public:
+  /// Throws ValueError unless n > 0.
+  Permutation(Index n, const Random& random);
+
+  /// Where `i` in [0, n) goes.
+  Index operator()(Index i) const;
+
+ private:
+  Index size_, left_, right_;  ///< n, a, b
+  Random random_;
+};
+
+/// How the examples of an epoch are permuted.
+enum class ExampleOrder {
+  permutation,   ///< `Permutation`
+  shuffled_list  ///< `Random::permutation`, 8 bytes an example: runs begun by earlier versions
+};
+
 /// The training examples of each step: every epoch is a random permutation of all examples, and a
 /// batch may span two epochs. A function of (seed, step) alone.
 class BatchSampler {
  public:
   /// Throws ValueError when there are no examples or a batch is empty.
-  BatchSampler(Index examples, Index batch, std::uint64_t seed);
+  BatchSampler(Index examples, Index batch, std::uint64_t seed,
+               ExampleOrder order = ExampleOrder::permutation);
 
   /// The examples of step `step`, counted from 0. Throws ValueError when their indices exceed 2^63.
   std::vector<Index> at(std::int64_t step);
 
  private:
+  Index example(Index epoch, Index i);
+
   Index examples_, batch_;
   std::uint64_t seed_;
-  std::int64_t epoch_ = -1;  ///< of `order_`
-  std::vector<Index> order_;
+  ExampleOrder order_;
+  Index list_epoch_ = -1;
+  std::vector<Index> list_;  ///< the shuffled list of `list_epoch_`
 };
 
 }  // namespace qkv

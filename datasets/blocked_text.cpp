@@ -150,11 +150,11 @@ std::string BlockedText::bytes_of(std::size_t block) const {
 
 std::string BlockedText::block(Index i) const {
   std::string text = bytes_of(static_cast<std::size_t>(i));
+  for (auto at = text.find("\r\n"); at != text.npos; at = text.find("\r\n", at)) text.erase(at, 1);
   if (i + 1 == blocks() && lacks_line_end_) {
     if (text.ends_with('\r')) text.pop_back();
     text += '\n';
   }
-  for (auto at = text.find("\r\n"); at != text.npos; at = text.find("\r\n", at)) text.erase(at, 1);
   return text;
 }
 

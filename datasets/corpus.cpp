@@ -38,6 +38,14 @@ Vocabulary::Counts Corpus::counts(std::span<const Index> texts) const {
   return counts;
 }
 
+Index add_sentences(const std::filesystem::path& file, const Cutting& cutting, Corpus& corpus,
+                    ReadCallback& callback) {
+  for_each_row(file, callback, [&](const TsvRow& row) {
+    corpus.add(cut_sentence(row.fields.back(), cutting).pieces);
+  });
+  return corpus.size();
+}
+
 CorpusEncoder::CorpusEncoder(const Corpus& corpus, const Tokenizer& tokenizer) : corpus_(corpus) {
   std::vector<std::int32_t> ids;
   for (std::int32_t number = 0; number < corpus.pieces().size(); ++number) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "datasets/tokenizer.h"
+#include "datasets/tsv.h"
 
 namespace qkv {
 
@@ -72,6 +73,12 @@ class Corpus {
   Numbering pieces_;
   IdLists texts_;
 };
+
+/// Adds the sentences of a file, one a line, and returns how many texts the corpus has then. Of a
+/// row with columns the last is the sentence, so that labelled files of any task can be read.
+/// Throws as `for_each_row`.
+Index add_sentences(const std::filesystem::path& file, const Cutting& cutting, Corpus& corpus,
+                    ReadCallback& callback);
 
 /// Encodes the texts of a corpus, each distinct piece once. Both must outlive it.
 class CorpusEncoder {

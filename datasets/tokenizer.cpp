@@ -132,10 +132,11 @@ Tokenizer::Tokenizer(const Cutting& cutting, Vocabulary vocabulary)
 }
 
 Tokenizer Tokenizer::learn(const Cutting& cutting, Vocabulary::Counts pieces, Index min_count,
-                           Index merges) {
+                           Index merges, const std::vector<std::string>& known) {
   if (cutting.kind == TokenizerKind::bpe)
-    return {cutting, Vocabulary(byte_pair_tokens(pieces, min_count, merges))};
-  return {cutting, Vocabulary::build(std::move(pieces), min_count)};
+    return {cutting,
+            Vocabulary(known.empty() ? byte_pair_tokens(pieces, min_count, merges) : known)};
+  return {cutting, Vocabulary::build(std::move(pieces), min_count, known)};
 }
 
 void Tokenizer::encode(std::string_view text, std::vector<std::int32_t>& ids) const {

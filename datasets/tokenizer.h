@@ -68,9 +68,11 @@ class Tokenizer {
   /// Throws FileError when the vocabulary is not one of this kind.
   Tokenizer(const Cutting& cutting, Vocabulary vocabulary);
   /// The vocabulary of pieces that occur at least `min_count` times; for `bpe`, of bytes, such
-  /// characters and at most `merges` byte-pair merges (`byte_pair_tokens`).
+  /// characters and at most `merges` byte-pair merges (`byte_pair_tokens`). Tokens that are
+  /// `known`, as `Vocabulary::tokens` gives them, come first; with them `bpe` learns no others.
+  /// Throws as the constructor.
   static Tokenizer learn(const Cutting& cutting, Vocabulary::Counts pieces, Index min_count,
-                         Index merges);
+                         Index merges, const std::vector<std::string>& known = {});
 
   const Cutting& cutting() const noexcept { return cutting_; }
   const Vocabulary& vocabulary() const noexcept { return vocabulary_; }

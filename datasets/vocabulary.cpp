@@ -11,12 +11,13 @@ const std::vector<std::string> reserved = {"<pad>", "<unk>"};
 
 }  // namespace
 
-Vocabulary Vocabulary::build(Counts counts, Index min_count) {
-  for (const std::string& token : reserved) counts.erase(token);
+Vocabulary Vocabulary::build(Counts counts, Index min_count,
+                             const std::vector<std::string>& known) {
+  std::vector<std::string> tokens = known.empty() ? reserved : known;
+  for (const std::string& token : tokens) counts.erase(token);
   std::erase_if(counts, [&](const auto& entry) { return entry.second < min_count; });
   std::vector<std::pair<std::string, Index>> ordered(counts.begin(), counts.end());
   std::ranges::stable_sort(ordered, std::greater(), &std::pair<std::string, Index>::second);
-  std::vector<std::string> tokens = reserved;
   for (auto& [token, count] : ordered) tokens.push_back(std::move(token));
   return Vocabulary(std::move(tokens));
 }

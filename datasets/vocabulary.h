@@ -30,8 +30,9 @@ class Vocabulary {
   using Counts = std::map<std::string, Index, std::less<>>;
 
   /// Assigns ids to the tokens that occur at least `min_count` times, the most frequent first and
-  /// equally frequent ones in byte order.
-  static Vocabulary build(Counts counts, Index min_count);
+  /// equally frequent ones in byte order, after the tokens `known`, a list as `tokens` gives it.
+  static Vocabulary build(Counts counts, Index min_count,
+                          const std::vector<std::string>& known = {});
 
   /// Takes a list as `tokens` gives it. Throws FileError when it does not begin with "<pad>",
   /// "<unk>" or names a token twice.

@@ -57,6 +57,16 @@ LayerWeights self_attention(const Recorder& recorder) {
   return layers;
 }
 
+LayerWeights attention_of(const Recorder& recorder, const Transformer& stack, bool cross) {
+  LayerWeights layers;
+  for (const TransformerBlock& block : stack.layers) {
+    const MultiHeadAttention& module = cross ? *block.cross_attention : block.attention;
+    const Tensor weights = recorder.at(module, "weights").to(DType::float64);
+    layers.push_back(weights.with_shape({weights.dim(1), weights.dim(2), weights.dim(3)}));
+  }
+  return layers;
+}
+
 Tensor weights_of_head(const Tensor& layer, Index head) {
   return slice(layer, 0, head, head + 1).with_shape({layer.dim(1), layer.dim(2)});
 }

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "inspect/explain.h"
+#include "layers/transformer.h"
 
 namespace qkv {
 
@@ -15,6 +16,9 @@ std::vector<AttentionSteps> self_attention_steps(const Recorder& recorder);
 
 /// Self-attention weights of a model that was recorded; empty when it has none.
 LayerWeights self_attention(const Recorder& recorder);
+
+/// The weights of a stack's self-attention, or with `cross` of its cross-attention, as recorded.
+LayerWeights attention_of(const Recorder& recorder, const Transformer& stack, bool cross = false);
 
 /// The weights of one head [query, key].
 Tensor weights_of_head(const Tensor& layer, Index head);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <utility>
 
 namespace qkv {
 namespace {
@@ -47,6 +48,21 @@ std::string swapped(std::string_view text, std::string_view a, std::string_view 
     result.append(end, at);
   }
   return result;
+}
+
+Hook hook_of(std::vector<Replacement> replacements) {
+  return [replacements = std::move(replacements)](const Module& module, std::string_view name,
+                                                  Tensor value) {
+    for (const auto& [activation, mask, replacement] : replacements)
+      if (activation == Activation{&module, name}) value = where(mask, replacement, value);
+    return value;
+  };
+}
+
+Tensor range_mask(Index begin, Index end, Index size) {
+  std::vector<double> mask(static_cast<std::size_t>(size));
+  std::fill(mask.begin() + begin, mask.begin() + end, 1);
+  return Tensor::from(mask, {size});
 }
 
 }  // namespace qkv

@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "train/run.h"
 
@@ -14,5 +15,26 @@ LoadedModel intervened(const LoadedModel& model, Intervention intervention);
 
 /// `text` with each occurrence of two words exchanged.
 std::string swapped(std::string_view text, std::string_view a, std::string_view b);
+
+/// What a module computes under a name in each forward pass, as a `Hook` gets it.
+struct Activation {
+  const Module* module;
+  std::string_view name;
+
+  bool operator==(const Activation&) const = default;
+};
+
+/// An intervention on one activation [B, T, D]: `value` stands in its place where `mask` is 1. Both
+/// broadcast to its shape.
+struct Replacement {
+  Activation activation;
+  Tensor mask, value;
+};
+
+/// Carries out the replacements in every forward pass that it accompanies.
+Hook hook_of(std::vector<Replacement> replacements);
+
+/// 1 in [begin, end), else 0: [size].
+Tensor range_mask(Index begin, Index end, Index size);
 
 }  // namespace qkv

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <numeric>
 #include <set>
 #include <xtensor-blas/xblas.hpp>
 #include <xtensor/xadapt.hpp>
@@ -47,6 +49,47 @@ double cosine(const std::vector<double>& a, const std::vector<double>& b) {
   };
   const double squares = dot(a, a) * dot(b, b);
   return squares > 0 ? dot(a, b) / std::sqrt(squares) : 0;
+}
+
+LabelCosines label_cosines(const std::vector<WordVector>& words,
+                           std::vector<double> WordVector::*vector) {
+  // The cosines of all pairs of a group sum up to |s|^2 - n, where s is the sum of its n unit
+  // vectors.
+  struct Group {
+    std::vector<double> sum;
+    double squares = 0, count = 0;
+
+    void add(const std::vector<double>& unit) {
+      sum.resize(unit.size());
+      for (std::size_t i = 0; i < unit.size(); ++i) {
+        sum[i] += unit[i];
+        squares += unit[i] * unit[i];
+      }
+      ++count;
+    }
+    double cosines() const {
+      return std::inner_product(sum.begin(), sum.end(), sum.begin(), -squares);
+    }
+    double pairs() const { return count * (count - 1); }
+  };
+  Group all;
+  std::map<std::string, Group> by_label;
+  for (const WordVector& word : words) {
+    std::vector<double> unit = word.*vector;
+    const double norm = std::sqrt(std::inner_product(unit.begin(), unit.end(), unit.begin(), 0.0));
+    for (double& value : unit) value = norm > 0 ? value / norm : 0;
+    all.add(unit);
+    by_label[word.label].add(unit);
+  }
+  double same = 0, pairs = 0;
+  for (const auto& [label, group] : by_label) {
+    same += group.cosines();
+    pairs += group.pairs();
+  }
+  const auto mean = [](double sum, double count) {
+    return count > 0 ? std::optional(sum / count) : std::nullopt;
+  };
+  return {mean(same, pairs), mean(all.cosines() - same, all.pairs() - pairs)};
 }
 
 std::vector<Neighbour> neighbours(const WordVector& word, const std::vector<WordVector>& words,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,13 @@ std::vector<WordVector> word_vectors(const LoadedModel& trained, const Sentence&
 
 /// a . b / (|a| |b|); exactly 1 for equal vectors.
 double cosine(const std::vector<double>& a, const std::vector<double>& b);
+
+/// Mean cosines of pairs of words; nothing where there is no such pair.
+struct LabelCosines {
+  std::optional<double> same, different;  ///< by whether their labels are equal
+};
+LabelCosines label_cosines(const std::vector<WordVector>& words,
+                           std::vector<double> WordVector::*vector);
 
 struct Neighbour {
   double cosine;

@@ -108,14 +108,11 @@ Tensor MultiHeadAttention::operator()(const Tensor& query, const Tensor& source,
   }
   AttentionOptions now = options;
   now.dropout = context.dropout_probability(options.dropout);
-  const Tensor mixed = attention(q, k, v, mask, now, context.next_random());
-  context.record(*this, "mixed", mixed);
-  const Tensor output = projected(w_o, mixed);
-  if (w_o)
-    context.record(*this, "output", output, "o_i", "W_o z_i + b_o", "output projection");
-  else
-    context.record(*this, "output", output, "o_i", "z_i", "no output projection");
-  return output;
+  const Tensor mixed =
+      context.hooked(*this, "mixed", attention(q, k, v, mask, now, context.next_random()));
+  if (!w_o) return context.hooked(*this, "output", mixed, "o_i", "z_i", "no output projection");
+  return context.hooked(*this, "output", (*w_o)(mixed), "o_i", "W_o z_i + b_o",
+                        "output projection");
 }
 
 void MultiHeadAttention::visit(ModuleVisitor& visit) {

@@ -34,7 +34,8 @@ struct MultiHeadAttention : Module {
   /// cross-attention computes keys and values once.
   /// Records "q", "k" and "v" with shared heads repeated, "scale", "cross" (1 or 0), "mask"
   /// [B, Tq, Tk] (1: visible, 0: not), "bias" [B, H, Tq, Tk] where one is added to the scores,
-  /// "weights" [B, H, Tq, Tk], "mixed" (the heads' weighted sums side by side) and "output".
+  /// "weights" [B, H, Tq, Tk], "mixed" (the heads' weighted sums side by side) and "output";
+  /// a hook may replace the last two.
   Tensor operator()(const Tensor& query, const Tensor& source, const AttentionMask& mask,
                     Context& context) const;
   void visit(ModuleVisitor& visit) override;

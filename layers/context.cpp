@@ -18,10 +18,14 @@ std::string Recorder::path_of(const Module& module) const {
   return found == paths_.end() ? "" : found->second;
 }
 
+std::string Recorder::path_of(const Module& module, std::string_view name) const {
+  const std::string owner = path_of(module);
+  return owner + (owner.empty() ? "" : ".") + std::string(name);
+}
+
 void Recorder::record(const Module& module, std::string_view name, const Tensor& value,
                       Formula formula) {
-  const std::string owner = path_of(module);
-  const std::string path = owner + (owner.empty() ? "" : ".") + std::string(name);
+  const std::string owner = path_of(module), path = path_of(module, name);
   if (formula.symbol.empty()) formula.symbol = std::string(name) + "_i";
   const auto known = std::ranges::find(recorded_, path, &Record::path);
   if (known == recorded_.end())

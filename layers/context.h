@@ -1,9 +1,11 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/ops.h"
@@ -47,6 +49,9 @@ class Recorder {
 
   /// Throws ValueError listing what was recorded when there is nothing of that path.
   const Tensor& at(const std::string& path) const;
+  const Tensor& at(const Module& module, std::string_view name) const {
+    return at(path_of(module, name));
+  }
   bool has(const std::string& path) const { return find(path) != nullptr; }
   /// In the order of computing; of a module that ran twice the last result.
   const std::vector<Record>& all() const { return recorded_; }
@@ -54,17 +59,23 @@ class Recorder {
  private:
   const Record* find(const std::string& path) const;
   std::string path_of(const Module& module) const;
+  std::string path_of(const Module& module, std::string_view name) const;
 
   std::map<const Module*, std::string> paths_;
   std::vector<Record> recorded_;
   std::optional<Layer> layer_;
 };
 
+/// Called with each activation that `module` computes under a name; returns what the forward pass
+/// goes on with in its place (a forward hook of PyTorch, a hook point of TransformerLens).
+using Hook = std::function<Tensor(const Module& module, std::string_view name, Tensor value)>;
+
 /// What may accompany a forward pass, in any combination.
 struct ContextOptions {
   std::optional<Random> random = {};  ///< random stream of this step: training; none: evaluation
   Recorder* recorder = nullptr;       ///< keeps what the layers compute
   KeyValueCache* cache = nullptr;     ///< a decoder continues after its tokens and appends to it
+  const Hook* hook = nullptr;         ///< replaces activations
 };
 
 /// What a forward pass needs besides its inputs. Explicit, so that no layer holds a mode, a seed or
@@ -72,7 +83,10 @@ struct ContextOptions {
 class Context {
  public:
   explicit Context(ContextOptions options = {})
-      : random_(options.random), recorder_(options.recorder), cache_(options.cache) {}
+      : random_(options.random),
+        recorder_(options.recorder),
+        cache_(options.cache),
+        hook_(options.hook) {}
 
   bool training() const { return random_.has_value(); }
   /// An independent stream for each call, in the order of calls.
@@ -84,6 +98,12 @@ class Context {
   }
 
   KeyValueCache* cache() const { return cache_; }
+  /// The same with another cache.
+  Context with_cache(KeyValueCache& cache) const {
+    Context context = *this;
+    context.cache_ = &cache;
+    return context;
+  }
   /// The position of this pass's first token in its sequence.
   Index position() const { return cache_ ? cache_->length() : 0; }
 
@@ -96,6 +116,14 @@ class Context {
       recorder_->record(module, name, value,
                         {std::string(symbol), std::string(formula), std::string(meaning)});
   }
+  /// An activation that may be replaced: records and returns `value`, or what the hook makes of it.
+  Tensor hooked(const Module& module, std::string_view name, Tensor value,
+                std::string_view symbol = {}, std::string_view formula = {},
+                std::string_view meaning = {}) const {
+    if (hook_) value = (*hook_)(module, name, std::move(value));
+    record(module, name, value, symbol, formula, meaning);
+    return value;
+  }
   /// See `Recorder::enter_layer`.
   void enter_layer(const Module* block, Index number = 0) const {
     if (recorder_) recorder_->enter_layer(block, number);
@@ -105,6 +133,7 @@ class Context {
   std::optional<Random> random_;
   Recorder* recorder_;
   KeyValueCache* cache_;
+  const Hook* hook_;
 };
 
 }  // namespace qkv

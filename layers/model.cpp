@@ -87,8 +87,7 @@ Tensor Model::embedded(const Indices& ids, const Indices& lengths, const Context
 }
 
 Tensor Model::contextual(Tensor x, const Context& context) const {
-  context.record(*this, "contextual", x, "y_i", "", "contextual vector");
-  return x;
+  return context.hooked(*this, "contextual", std::move(x), "y_i", "", "contextual vector");
 }
 
 Tensor Model::decode(const Indices&, const Tensor&, const Indices&, Context&) const {

@@ -139,14 +139,11 @@ Tensor TransformerBlock::operator()(Tensor x, const AttentionInputs& inputs,
   }
   if (feed_forward) {
     const auto transform = [&](const Tensor& h) {
-      const Tensor f = (*feed_forward)(h);
-      if (context.records())
-        context.record(*feed_forward, "output", f, "f_i",
-                       FeedForward::formula(norm == NormKind::post   ? "x_i"
-                                            : norm == NormKind::none ? "x'_i"
-                                                                     : "h'_i"),
-                       "feed-forward");
-      return f;
+      const std::string_view input = norm == NormKind::post   ? "x_i"
+                                     : norm == NormKind::none ? "x'_i"
+                                                              : "h'_i";
+      return context.hooked(*feed_forward, "output", (*feed_forward)(h), "f_i",
+                            context.records() ? FeedForward::formula(input) : "", "feed-forward");
     };
     if (cross_attention)
       context.record(*this, "cross_attended", x, "x'_i", "x'_i + o_i", "residual");
@@ -154,17 +151,15 @@ Tensor TransformerBlock::operator()(Tensor x, const AttentionInputs& inputs,
       context.record(*this, "attended", x, "x'_i", "x_i + o_i", "residual");
     x = with_residual(x, norm_2, {"x'_i", "h'_i", "f_i"}, transform, context);
   }
-  record_output(x, context);
-  return x;
+  return hooked_output(std::move(x), context);
 }
 
-void TransformerBlock::record_output(const Tensor& x, const Context& context) const {
-  if (feed_forward)
-    context.record(*this, "output", x, "x_i", "x'_i + f_i", "residual");
-  else if (residual)
-    context.record(*this, "output", x, "x_i", "x_i + o_i", "residual");
-  else
-    context.record(*this, "output", x, "x_i", "o_i", "what attention gives");
+Tensor TransformerBlock::hooked_output(Tensor x, const Context& context) const {
+  const auto hooked = [&](std::string_view formula, std::string_view meaning) {
+    return context.hooked(*this, "output", std::move(x), "x_i", formula, meaning);
+  };
+  if (feed_forward) return hooked("x'_i + f_i", "residual");
+  return residual ? hooked("x_i + o_i", "residual") : hooked("o_i", "what attention gives");
 }
 
 void TransformerBlock::visit(ModuleVisitor& visit) {
@@ -183,6 +178,7 @@ Transformer::Transformer(const ModelOptions& options, Random& random, bool cross
 }
 
 Tensor Transformer::operator()(Tensor x, const AttentionInputs& inputs, Context& context) const {
+  x = context.hooked(*this, "input", std::move(x), "x_i");
   for (std::size_t i = 0; i < layers.size(); ++i) {
     context.enter_layer(&layers[i], static_cast<Index>(i));
     x = layers[i](std::move(x), inputs, context);

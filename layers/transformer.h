@@ -33,7 +33,8 @@ struct TransformerBlock : Module {
   TransformerBlock(const ModelOptions& options, Random& random, bool cross = false);
 
   /// x [B, T, D] -> the same shape. Records the "output" of each sub-layer and norm, x after
-  /// self-attention as "attended", after cross-attention as "cross_attended", and "output".
+  /// self-attention as "attended", after cross-attention as "cross_attended", and "output". A hook
+  /// may replace the outputs of the block and of its sub-layers.
   Tensor operator()(Tensor x, const AttentionInputs& inputs, Context& context) const;
   void visit(ModuleVisitor& visit) override;
 
@@ -53,11 +54,12 @@ struct TransformerBlock : Module {
   template <class Sublayer>
   Tensor with_residual(const Tensor& x, const std::optional<LayerNorm>& norm,
                        const Symbols& symbols, Sublayer sublayer, Context& context) const;
-  void record_output(const Tensor& x, const Context& context) const;
+  Tensor hooked_output(Tensor x, const Context& context) const;
 };
 
 /// A stack of blocks: an encoder, or with a causal mask a decoder. With NormKind::pre a last norm
-/// follows. Records each block's output as "layers.N.output" and the result as "output".
+/// follows. Records what enters the first block as "input", each block's output as
+/// "layers.N.output" and the result as "output"; a hook may replace the first two.
 struct Transformer : Module {
   Transformer(const ModelOptions& options, Random& random, bool cross = false);
 

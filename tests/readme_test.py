@@ -27,6 +27,7 @@ QUICKER = {
     "qkv train configs/shakespeare.toml": ["--set", "train.steps=2", "--set", "train.batch=2"],
     "qkv train configs/coarsewsd.toml": ["--set", "train.steps=4"],
     "qkv train configs/classify.toml": ["--set", "train.steps=2"],
+    "qkv train configs/pretrain.toml": ["--set", "train.steps=20"],
     "qkv generate": ["--tokens", "20"],
     "qkv bench": ["--seconds", "0.1"],
 }

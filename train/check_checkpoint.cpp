@@ -21,6 +21,10 @@ void check_progress(const Checkpoint& checkpoint, const std::string& file) {
     require<CheckpointError>(std::isfinite(progress.at(name)),
                              "{}: /progress/{} must be finite, got {}", file, name,
                              progress.at(name));
+  const auto permuted = progress.find("permuted_examples");
+  require<CheckpointError>(permuted == progress.end() || permuted->second == 1,
+                           "{}: /progress/permuted_examples must be 1 where it is present, got {}",
+                           file, permuted == progress.end() ? 1 : permuted->second);
 }
 
 }  // namespace

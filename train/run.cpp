@@ -1,6 +1,9 @@
 #include "train/run.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <cmath>
 
 #include "core/memory_limit.h"
 #include "train/check_checkpoint.h"
@@ -10,6 +13,7 @@
 #include "train/storage/content_hash.h"
 #include "train/storage/durable_file.h"
 #include "train/tasks/splits.h"
+#include "train/transfer.h"
 
 namespace qkv {
 namespace {
@@ -31,24 +35,57 @@ std::unique_ptr<Network> fresh_network(const Config& config, const Task& task, V
                                    task.vocabulary().tokens());
 }
 
-/// A run at its start.
-Run assembled(const Config& config, Vectors vectors, ReadCallback& callback) {
+/// The steps of all epochs, the last of which may be begun.
+std::int64_t last_step_of(const TrainOptions& train, Index examples) {
+  if (train.epochs == 0) return train.steps;
+  const auto per_step = static_cast<double>(train.batch * train.accumulate);
+  return std::max<std::int64_t>(
+      std::llround(std::ceil(train.epochs * static_cast<double>(examples) / per_step)), 1);
+}
+
+/// Throws UserError when options of early stopping or of the best checkpoint do not fit the task.
+void check_selection(const Config& config, const Task& task) {
+  const TrainOptions& train = config.train;
+  require<UserError>(train.patience == 0 || task.size(Split::valid) > 0,
+                     "train.patience needs validation data; name a file with task.valid, or let "
+                     "task.valid_share take a fraction of task.data");
+  const std::vector<std::string> metrics = task.metric_names();
+  require<UserError>(train.select.empty() || train.select == "loss" ||
+                         std::ranges::find(metrics, train.select) != metrics.end(),
+                     "train.select \"{}\" is no metric of this task; it has: loss, {}",
+                     train.select, fmt::format("{}", fmt::join(metrics, ", ")));
+}
+
+/// A run at its start. `known`: tokens that it knows from train.init.
+Run assembled(const Config& config, Vectors vectors, const Task::Tokens& known,
+              ReadCallback& callback) {
   Run run;
   run.config = config;
   const auto limit = memory_limit();
   require_training_memory(config, 0, 0, limit);  // before the data are read
-  run.task = make_task(config, callback);
+  run.task = make_task(config, known, callback);
+  check_selection(config, *run.task);
+  run.last_step = last_step_of(config.train, run.task->size(Split::train));
   require_training_memory(config, run.task->vocabulary().size(), run.task->outputs(), limit);
   run.network = fresh_network(config, *run.task, vectors);
   if (vectors == Vectors::from_file) run.task->initialise(*run.network, config.model);
+  freeze_parts(*run.network, config.train.freeze);
   run.parameters = parameters(*run.network);
   run.optimizer = make_optimizer(config.optimizer);
   if (config.train.ema > 0) run.average.emplace(config.train.ema);
   return run;
 }
 
+/// Those of a run with train.init, in whose vocabulary they come first.
+Task::Tokens known_tokens(const Config& config, const Task::Vocabularies& vocabulary) {
+  return config.train.init.empty() ? Task::Tokens() : token_list(vocabulary, "tokens");
+}
+
 /// With averaging, the prefix of the parameters themselves in a checkpoint's optimizer state.
 constexpr std::string_view live = "live.";
+
+/// In the progress of a checkpoint: 1 when the order of examples is `ExampleOrder::permutation`.
+constexpr const char* permuted = "permuted_examples";
 
 /// Moves the parameters themselves out of the optimizer state of a checkpoint whose model is their
 /// average. Throws ValueError.
@@ -89,8 +126,26 @@ Config config_in(std::string_view toml, const std::filesystem::path& file) {
 
 }  // namespace
 
+bool is_finished(const Run& run) {
+  const TrainOptions& train = run.config.train;
+  // `step` and `best_step` are those of evaluations or later.
+  const std::int64_t without_better =
+      run.step / train.eval_every - run.best_step / train.eval_every;
+  return run.step >= run.last_step ||
+         (train.patience > 0 && run.best_step > 0 && without_better >= train.patience);
+}
+
 Run start_run(const Config& config, ReadCallback& callback) {
-  Run run = assembled(config, Vectors::from_file, callback);
+  std::optional<InitialModel> from;
+  if (!config.train.init.empty()) from = read_initial_model(config);
+  Run run =
+      assembled(config, Vectors::from_file,
+                known_tokens(config, from ? from->vocabulary : Task::Vocabularies()), callback);
+  if (from) {
+    const auto lines = load_initial(*run.network, run.task->vocabularies(), *from);
+    for (const std::string& line : lines) callback.on_message(line);
+    run.init = fmt::format("{}", fmt::join(lines, "\n"));
+  }
   run.data_hash = hash_of_data(*run.task);
   return run;
 }
@@ -109,7 +164,8 @@ Run restore_run(const Config& config, const Checkpoint& checkpoint,
 Run restore_run(const Config& config, const Checkpoint& checkpoint,
                 const std::filesystem::path& file, ReadCallback& callback) {
   check_checkpoint(checkpoint, config, file);
-  Run run = assembled(config, Vectors::from_checkpoint, callback);
+  Run run = assembled(config, Vectors::from_checkpoint, known_tokens(config, checkpoint.vocabulary),
+                      callback);
   require<UserError>(run.task->vocabularies() == checkpoint.vocabulary,
                      "{}: the training data has other words or labels than when the run started; "
                      "restore the data or start a new run",
@@ -128,11 +184,13 @@ Run restore_run(const Config& config, const Checkpoint& checkpoint,
     throw CheckpointError(fmt::format("{}: {}", file.string(), error.what()));
   }
   run.step = checkpoint.step;
+  run.init = checkpoint.init;
   run.interval_loss = checkpoint.progress.at("interval_loss");
   run.interval_steps = static_cast<std::int64_t>(checkpoint.progress.at("interval_steps"));
   run.best_score = checkpoint.progress.at("best_score");
   run.best_loss = checkpoint.progress.at("best_loss");
   run.metrics = checkpoint.metrics;
+  if (!checkpoint.progress.contains(permuted)) run.order = ExampleOrder::shuffled_list;
   const auto best_step = best_step_of(checkpoint);
   run.best_step = best_step ? *best_step : step_of_best_loss(run);
   return run;
@@ -155,8 +213,10 @@ Checkpoint checkpoint_of(const Run& run, const std::filesystem::path& folder) {
                          {"best_score", run.best_score},
                          {"best_loss", run.best_loss},
                          {"best_step", static_cast<double>(run.best_step)}};
+  if (run.order == ExampleOrder::permutation) checkpoint.progress[permuted] = 1;
   checkpoint.metrics = run.metrics;
   checkpoint.data_hash = run.data_hash;
+  checkpoint.init = run.init;
   return checkpoint;
 }
 
@@ -186,6 +246,8 @@ LoadedModel untrained(const LoadedModel& model) {
   const bool has_file = std::filesystem::is_regular_file(fresh.config.model.embedding_file);
   fresh.network = fresh_network(fresh.config, *fresh.task,
                                 has_file ? Vectors::from_file : Vectors::from_checkpoint);
+  if (const std::string& init = fresh.config.train.init; std::filesystem::exists(init))
+    load_initial(*fresh.network, fresh.task->vocabularies(), read_initial_model(fresh.config));
   return fresh;
 }
 
@@ -204,6 +266,10 @@ LoadedModel with_options(const LoadedModel& model, const ModelOptions& options) 
   return changed;
 }
 
+std::unique_ptr<Task> task_with_data(const LoadedModel& model, ReadCallback& callback) {
+  return make_task(model.config, known_tokens(model.config, model.task->vocabularies()), callback);
+}
+
 LoadedModel load_model(const std::filesystem::path& model) {
   const std::filesystem::path file = find_checkpoint(model);
   return model_of(read_checkpoint(file), file);
@@ -215,6 +281,7 @@ LoadedModel model_of(const Checkpoint& checkpoint, const std::filesystem::path& 
   loaded.task = restore_task(loaded.config, checkpoint.vocabulary);
   loaded.network = fresh_network(loaded.config, *loaded.task, Vectors::from_checkpoint);
   loaded.step = checkpoint.step;
+  loaded.init = checkpoint.init;
   load_parameters(*loaded.network, checkpoint, file);
   return loaded;
 }

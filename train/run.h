@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "datasets/batch.h"
 #include "optim/moving_average.h"
 #include "optim/optimizer.h"
 #include "train/config/config.h"
@@ -24,30 +25,39 @@ struct LoadedModel {
   std::unique_ptr<Task> task;
   std::unique_ptr<Network> network;
   std::int64_t step = 0;  ///< updates done
+  std::string init;       ///< what train.init loaded (`load_initial`); empty without it
 };
 
 /// The state of a training run: exactly what a checkpoint holds. Randomness and the position in the
 /// data follow from the seed and the step.
 struct Run : LoadedModel {
+  std::int64_t last_step = 0;  ///< train.steps, or the steps of train.epochs
   std::vector<NamedParameter> parameters;
   std::unique_ptr<Optimizer> optimizer;
   std::optional<MovingAverage> average;  ///< with train.ema: evaluated and saved as the model
   double interval_loss = 0;              ///< sum of the losses since the last evaluation
   std::int64_t interval_steps = 0;
-  double best_score = std::numeric_limits<double>::lowest();  ///< of the valid split
+  double best_score = std::numeric_limits<double>::lowest();  ///< of the valid split, the higher
+                                                              ///< the better
   double best_loss = 0;        ///< at the evaluation with the best score
   std::int64_t best_step = 0;  ///< of the checkpoint with the best score; 0: none yet
   std::string metrics;         ///< of all evaluations so far, JSON lines without times
   std::string data_hash;       ///< of the encoded training examples
+  ExampleOrder order = ExampleOrder::permutation;
 };
 
-/// Fresh parameters, data read from where the config says. Throws UserError.
+/// Whether no step is left: after the last one, or when the last `train.patience` evaluations were
+/// no better than one before.
+bool is_finished(const Run& run);
+
+/// Fresh parameters or those of train.init, data read from where the config says. Throws UserError.
 Run start_run(const Config& config, ReadCallback& callback);
 Run start_run(const Config& config);
 /// A run at a checkpoint; `config` is the checkpoint's with the user's changes. Throws
 /// UserError when the training data has changed, and CheckpointError naming the file and every
 /// parameter that is missing, not expected or of another shape. In a checkpoint by an earlier
-/// version, which holds no hash of its data, only the vocabularies are compared.
+/// version, which holds no hash of its data, only the vocabularies are compared; one that names no
+/// order of examples continues in that of its version.
 Run restore_run(const Config& config, const Checkpoint& checkpoint,
                 const std::filesystem::path& file, ReadCallback& callback);
 Run restore_run(const Config& config, const Checkpoint& checkpoint,
@@ -61,6 +71,9 @@ Config config_of(const Checkpoint& checkpoint, const std::filesystem::path& file
 /// The same of the folder's config.toml, for a run that has no checkpoint.
 Config config_of(const RunFolder& folder);
 
+/// The task of a model with its data, whose vocabulary begins with that of train.init: as in the
+/// model if the data are the same. Throws UserError.
+std::unique_ptr<Task> task_with_data(const LoadedModel& model, ReadCallback& callback);
 /// Loads a model for inference; no data is read. `model` is a checkpoint file or a run folder.
 /// Throws UserError, and CheckpointError when the file is damaged.
 LoadedModel load_model(const std::filesystem::path& model);

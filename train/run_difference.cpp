@@ -58,7 +58,8 @@ std::optional<Difference> first_difference(const std::string& place,
 /// What a checkpoint holds besides its step, tensors and metrics.
 std::map<std::string, std::string> texts_of(const Checkpoint& checkpoint) {
   std::map<std::string, std::string> texts = {{"config", checkpoint.config},
-                                              {"progress/data_hash", checkpoint.data_hash}};
+                                              {"progress/data_hash", checkpoint.data_hash},
+                                              {"progress/init", checkpoint.init}};
   for (const auto& [name, value] : checkpoint.progress)
     texts["progress/" + name] = fmt::format("{}", value);
   for (const auto& [name, tokens] : checkpoint.vocabulary)

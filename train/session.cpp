@@ -41,11 +41,23 @@ double seconds_of(const std::vector<MetricsEvent>& events) {
   return before + last;
 }
 
+/// Creates the folder of a new run.
+void create_run_folder(const RunFolder& folder) {
+  folder.create();
+  const std::string name = folder.path().string();
+  require<UserError>(!folder.holds_checkpoints(),
+                     "{} already holds a run; continue it with `qkv resume {}`, remove the folder, "
+                     "or choose another with --run",
+                     name, name);
+  folder.clear();  // of a run that ended before its first checkpoint
+  folder.remove_leftovers();
+}
+
 /// Writes the config, and removes a report of the run before it continues.
 void prepare(const Run& run, const RunFolder& folder) {
   write_durably(folder.config(), to_toml(portable(run.config, folder.path())));
   std::error_code missing;
-  if (run.step < run.config.train.steps) std::filesystem::remove(folder.report(), missing);
+  if (!is_finished(run)) std::filesystem::remove(folder.report(), missing);
 }
 
 /// Finishes a save that was interrupted.
@@ -65,25 +77,22 @@ void repair(Run& run, const RunFolder& folder, Callback& callback) {
   folder.settle(run.step, run.best_step, run.config.train.keep);
 }
 
-/// Makes the folder that of a run before its first step.
-void prepare_start(const Run& run, const RunFolder& folder) {
-  folder.create();
-  const std::string name = folder.path().string();
-  require<UserError>(!folder.holds_checkpoints(),
-                     "{} already holds a run; continue it with `qkv resume {}`, remove the folder, "
-                     "or choose another with --run",
-                     name, name);
-  folder.clear();  // of a run that ended before its first checkpoint
-  folder.remove_leftovers();
-  prepare(run, folder);
-}
-
 }  // namespace
 
 Outcome start(Run& run, const RunFolder& folder, Callback& callback, const Communicator& ranks) {
   require_equal_ranks(run, ranks);
-  if (ranks.rank() == 0) prepare_start(run, folder);
+  if (ranks.rank() == 0) {
+    create_run_folder(folder);
+    prepare(run, folder);
+  }
   return train(run, folder, callback, ranks);
+}
+
+void start_from(Checkpoint checkpoint, const Config& config, const RunFolder& folder) {
+  create_run_folder(folder);
+  checkpoint.config = to_toml(portable(config, folder.path()));
+  write_durably(folder.config(), checkpoint.config);
+  folder.save(checkpoint, 1);
 }
 
 Outcome resume(Run& run, const RunFolder& folder, Callback& callback, const Communicator& ranks) {
@@ -98,7 +107,7 @@ Outcome resume(Run& run, const RunFolder& folder, Callback& callback, const Comm
 }
 
 std::optional<Outcome> finished(Run& run, const RunFolder& folder, Callback& callback) {
-  if (run.step < run.config.train.steps) return {};
+  if (!is_finished(run)) return {};
   repair(run, folder, callback);
   const auto events = read_metrics(folder.metrics()).events;
   Outcome outcome{.seconds = seconds_of(events)};

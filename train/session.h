@@ -17,6 +17,11 @@ namespace qkv {
 Outcome start(Run& run, const RunFolder& folder, Callback& callback,
               const Communicator& ranks = single_process);
 
+/// Creates the folder of a run with this config whose only checkpoint is `checkpoint`, as
+/// `imported` gives it (train/exchange.h). Throws UserError when the folder holds a checkpoint
+/// already.
+void start_from(Checkpoint checkpoint, const Config& config, const RunFolder& folder);
+
 /// Continues from the checkpoint that `run` was restored from, after the folder was made to agree
 /// with it whatever a kill left: metrics of later steps are dropped, lost ones come from the
 /// checkpoint, best.h5 and last.h5 are remade, surplus and temporary files removed. When the file

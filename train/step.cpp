@@ -65,7 +65,7 @@ Stepper::Stepper(const Run& run, const Communicator& ranks)
     : run_(run),
       ranks_(ranks),
       parameters_(parameter_count(*run.network)),
-      sampler_(run.task->size(Split::train), run.config.train.batch, run.config.seed),
+      sampler_(run.task->size(Split::train), run.config.train.batch, run.config.seed, run.order),
       sum_(run.parameters, ranks) {}
 
 Stepper::Batches Stepper::batches() {

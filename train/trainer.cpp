@@ -35,17 +35,19 @@ class Trainer {
 
   Outcome train() {
     introduce();
-    callback_.on_start(run_.step, options_.steps);
+    callback_.on_start(run_.step, run_.last_step);
     std::optional<DetectAnomaly> detect;
     if (options_.detect_anomaly) detect.emplace();
-    while (run_.step < options_.steps) {
+    bool finished = is_finished(run_);
+    while (!finished) {
       step();
-      const bool last = run_.step == options_.steps;
+      const bool last = run_.step == run_.last_step;
       const bool improved = (last || run_.step % options_.eval_every == 0) && evaluate();
       const int signal = std::ranges::max(all_gather(ranks_, callback_.stop_signal()));
-      if (last || signal || improved || run_.step % options_.checkpoint_every == 0)
+      finished = all_gather(ranks_, is_finished(run_) ? 1 : 0).front() == 1;
+      if (finished || signal || improved || run_.step % options_.checkpoint_every == 0)
         save(signal != 0);
-      if (signal && !last) return stopped(signal);
+      if (signal && !finished) return stopped(signal);
     }
     return finish();
   }
@@ -59,11 +61,11 @@ class Trainer {
   double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
 
   void introduce() {
-    callback_.on_message(
-        fmt::format("{}: {} parameters, {} training examples ({} valid, {} test), {} steps of {}",
-                    run_.config.name, parameter_count(*run_.network), run_.task->size(Split::train),
-                    run_.task->size(Split::valid), run_.task->size(Split::test), options_.steps,
-                    options_.batch * options_.accumulate));
+    callback_.on_message(fmt::format(
+        "{}: {} parameters{}, {} training examples ({} valid, {} test), {} steps of {}",
+        run_.config.name, parameter_count(*run_.network), frozen(), run_.task->size(Split::train),
+        run_.task->size(Split::valid), run_.task->size(Split::test), run_.last_step,
+        options_.batch * options_.accumulate));
     if (!validates_)
       callback_.on_message(
           "no validation data: the best checkpoint is the last; name a file with task.valid, or "
@@ -72,6 +74,14 @@ class Trainer {
       callback_.on_message(
           fmt::format("{} ranks share {} shards of each batch", ranks_.size(), stepper_.shards()));
     if (run_.step > 0) callback_.on_message(fmt::format("resuming at step {}", run_.step));
+  }
+
+  /// " (80 frozen)", of those parameters; empty when all are trained.
+  std::string frozen() const {
+    Index count = 0;
+    for (const auto& [path, parameter] : run_.parameters)
+      if (parameter->frozen()) count += parameter->value().size();
+    return count ? fmt::format(" ({} frozen)", count) : "";
   }
 
   /// The gradients of an update, clipped.
@@ -114,7 +124,7 @@ class Trainer {
                                        run_.step, update.norm, *ratio));
     const OptimizerOptions& optimizer = run_.config.optimizer;
     const double rate =
-        learning_rate(run_.config.schedule, optimizer.lr, run_.step, options_.steps);
+        learning_rate(run_.config.schedule, optimizer.lr, run_.step, run_.last_step);
     run_.optimizer->step(run_.parameters, now.gradients, rate, run_.step);
     if (run_.average) run_.average->update(run_.parameters);
     run_.interval_loss += now.loss;
@@ -147,7 +157,7 @@ class Trainer {
   Error diverged(const std::string& what, double loss) const {
     const std::int64_t latest = std::max<std::int64_t>(run_.step - 1, 0);
     const double rate =
-        learning_rate(run_.config.schedule, run_.config.optimizer.lr, latest, options_.steps);
+        learning_rate(run_.config.schedule, run_.config.optimizer.lr, latest, run_.last_step);
     return Error(fmt::format(
         "step {}: {} is no longer finite (loss {}, learning rate {:g}); lower optimizer.lr or "
         "train.clip and resume from the last checkpoint, or find the op that caused it with "
@@ -194,10 +204,11 @@ class Trainer {
     write(event(run_.step, valid, Split::valid));
     report_.headline = valid.headline();
     callback_.on_evaluation(report_, train_loss, valid);
-    const bool better = valid.score > run_.best_score ||
-                        (valid.score == run_.best_score && valid.loss < run_.best_loss);
+    const double score = valid.score_by(options_.select);
+    const bool better =
+        score > run_.best_score || (score == run_.best_score && valid.loss < run_.best_loss);
     if (!better) return false;
-    run_.best_score = valid.score;
+    run_.best_score = score;
     run_.best_loss = valid.loss;
     run_.best_step = run_.step;
     return true;
@@ -243,6 +254,11 @@ class Trainer {
   }
 
   Outcome finish() {
+    if (run_.step < run_.last_step)
+      callback_.on_message(
+          fmt::format("stopped early at step {}: {} evaluations without a better "
+                      "checkpoint than that of step {}",
+                      run_.step, options_.patience, run_.best_step));
     Outcome outcome{.seconds = seconds()};
     if (!writes()) return outcome;
     const std::int64_t best_step = load_best(run_, folder_);

@@ -17,9 +17,10 @@ struct Outcome {
   std::optional<Evaluation> test = {};
 };
 
-/// Trains until the config's last step or until the callback asks to stop, with evaluations and
+/// Trains until the run is finished or until the callback asks to stop, with evaluations and
 /// checkpoints. Afterwards, unless stopped, `run.network` is the best checkpoint. The best is the
-/// one with the best score on the validation split; without that split it is the last.
+/// one with the best score on the validation split, by train.select where it names a metric;
+/// without that split it is the last.
 ///
 /// Throws Error when a loss, a gradient, a parameter or the optimizer's state stops being finite,
 /// unless train.on_divergence leaves such updates out. A checkpoint is saved only once the loss and

@@ -1,6 +1,8 @@
 #include "cli/commands/shared.h"
 #include "cli/heat_map.h"
 #include "inspect/attention_flow.h"
+#include "inspect/components.h"
+#include "inspect/head_scores.h"
 #include "inspect/labelled_text.h"
 
 namespace qkv::commands {
@@ -9,6 +11,7 @@ namespace {
 struct AttendOptions {
   std::string model;
   std::string sentence;
+  std::string target;
   std::string data;
   Index layer = -1;
   Index head = -1;
@@ -54,36 +57,106 @@ Json to_json(const AttentionStatistics& h) {
           {"distance", h.distance}, {"score_variance", h.score_variance}};
 }
 
-Document attend_in_sentence(LoadedModel& trained, const AttendOptions& options) {
-  const Sentence sentence = read_sentence(*trained.task, options.sentence);
-  const LayerWeights layers = attention_of(trained, sentence);
-  const bool all = options.layer < 0 && options.head < 0;
-  Document document;
-  document.data = {{"tokens", sentence.words}, {"layers", Json::array()}};
+Json layers_json(const LayerWeights& layers) {
+  Json list = Json::array();
   for (const Tensor& layer : layers) {
     Json entropies = Json::array();
     for (Index h = 0; h < layer.dim(0); ++h)
       entropies.push_back(entropy(weights_of_head(layer, h)));
-    document.data["layers"].push_back(
-        {{"heads", commands::to_json(layer)}, {"entropy", entropies}});
+    list.push_back({{"heads", commands::to_json(layer)}, {"entropy", entropies}});
   }
-  const Tensor flow = rollout(layers);
-  document.data["rollout"] = commands::to_json(flow);
-  note_unknown_words(document, {&sentence, 1});
-  const auto words = marked(sentence, sentence.targets);
-  const auto draw = [&](const std::string& title, const Tensor& weights) {
-    document.add_text("{}\n", title);
-    document.add_picture(
-        [map = HeatMap{rows_of(weights), words, words}](Colours colours, int width) {
+  return list;
+}
+
+/// Draws matrices of queries and keys.
+class AttentionMaps {
+ public:
+  AttentionMaps(const AttendOptions& options, Document& document)
+      : options_(options), document_(document) {}
+
+  void draw(const std::string& title, const Tensor& weights, const std::vector<std::string>& rows,
+            const std::vector<std::string>& columns) {
+    document_.add_text("{}\n", title);
+    document_.add_picture(
+        [map = HeatMap{rows_of(weights), rows, columns}](Colours colours, int width) {
           return heat_map(map, colours, width) + "\n";
         });
+  }
+  /// The heads that the user asked for. `kind`: "decoder, "; empty where there is one kind.
+  void draw_heads(const std::string& kind, const LayerWeights& layers,
+                  const std::vector<std::string>& rows, const std::vector<std::string>& columns) {
+    for_each_head(options_, layers, [&](std::size_t l, std::size_t h, const Tensor& weights) {
+      draw(fmt::format(
+               "{}layer {}, head {}: how much a row attends to a column; entropy {:.2f} bits", kind,
+               l, h, entropy(weights)),
+           weights, rows, columns);
+    });
+  }
+  /// Whether the user asked for no layer or head alone.
+  bool draws_all() const { return options_.layer < 0 && options_.head < 0; }
+
+ private:
+  const AttendOptions& options_;
+  Document& document_;
+};
+
+/// The attention of a sentence's words to one another. `kind` as of `AttentionMaps::draw_heads`.
+void add_self_attention(Document& document, AttentionMaps& maps, const std::string& kind,
+                        const LayerWeights& layers, const Sentence& sentence) {
+  const auto words = marked(sentence, sentence.targets);
+  const Tensor flow = rollout(layers);
+  document.data["tokens"] = sentence.words;
+  document.data["layers"] = layers_json(layers);
+  document.data["rollout"] = commands::to_json(flow);
+  maps.draw_heads(kind, layers, words, words);
+  if (maps.draws_all())
+    maps.draw(kind + "attention rollout: fraction of a column's input in a row after all layers",
+              flow, words, words);
+}
+
+/// The attention of an encoder-decoder's written text to itself and to the source.
+void add_written(Document& document, AttentionMaps& maps, const Transformer& decoder,
+                 const Recorder& recorder, const Sentence& source, const WrittenText& text) {
+  const auto shown = [](std::vector<std::string> tokens) {
+    for (std::string& token : tokens) token = visible(token);
+    return tokens;
   };
-  for_each_head(options, layers, [&](std::size_t l, std::size_t h, const Tensor& weights) {
-    draw(fmt::format("layer {}, head {}: how much a row attends to a column; entropy {:.2f} bits",
-                     l, h, entropy(weights)),
-         weights);
-  });
-  if (all) draw("attention rollout: fraction of a column's input in a row after all layers", flow);
+  const auto inputs = shown(text.inputs), outputs = shown(text.outputs),
+             sources = shown(source.words);
+  const LayerWeights own = qkv::attention_of(recorder, decoder),
+                     cross = qkv::attention_of(recorder, decoder, true);
+  document.data["inputs"] = text.inputs;
+  document.data["outputs"] = text.outputs;
+  document.data["decoder"] = layers_json(own);
+  document.data["cross"] = layers_json(cross);
+  maps.draw_heads("decoder, ", own, inputs, inputs);
+  maps.draw_heads("cross-attention of each output, ", cross, outputs, sources);
+  const Tensor alignment = mean(cross.back(), 0);
+  document.data["alignment"] = commands::to_json(alignment);
+  if (maps.draws_all())
+    maps.draw("alignment: cross-attention of the last layer, mean over heads", alignment, outputs,
+              sources);
+}
+
+Document attend_in_sentence(LoadedModel& trained, const AttendOptions& options) {
+  const Sentence sentence = read_sentence(*trained.task, options.sentence);
+  Document document;
+  AttentionMaps maps(options, document);
+  note_unknown_words(document, {&sentence, 1});
+  const NoGrad no_grad;
+  Recorder recorder(*trained.network);
+  Context context({.recorder = &recorder});
+  const auto text = trained.task->write(*trained.network, sentence, options.target, context);
+  require<UserError>(text || options.target.empty(),
+                     "--target: the model writes no text; it is for encoder-decoders");
+  if (!text) {
+    add_self_attention(document, maps, "", attention_of(trained, sentence), sentence);
+    return document;
+  }
+  const auto stacks = stacks_of(*trained.network);
+  add_self_attention(document, maps, "encoder, ",
+                     qkv::attention_of(recorder, *stacks.front().second), sentence);
+  add_written(document, maps, *stacks.back().second, recorder, sentence, *text);
   return document;
 }
 
@@ -101,39 +174,81 @@ bool have_answers(const std::vector<LabelledText>& texts) {
   return std::ranges::any_of(texts, [](const LabelledText& text) { return text.antecedent >= 0; });
 }
 
-/// [layer][head] over the sentences of a file.
-std::vector<std::vector<AttentionStatistics>> mean_statistics_over(
-    LoadedModel& trained, const std::vector<LabelledText>& texts) {
-  std::vector<std::vector<std::vector<AttentionStatistics>>> found;
+/// A head over the sentences of a file.
+struct HeadOverData {
+  std::vector<AttentionStatistics> sentences = {};
+  HeadScores scores = {};
+};
+using HeadsOverData = std::vector<std::vector<HeadOverData>>;  // [layer][head]
+
+HeadsOverData heads_over(LoadedModel& trained, const std::vector<LabelledText>& texts) {
+  HeadsOverData found;
   for (const LabelledText& text : texts) {
     const auto layers = self_attention_steps(recorded(trained, text.sentence));
     require<UserError>(!layers.empty(), "{}", nothing_to_show);
     found.resize(layers.size());
     for (std::size_t l = 0; l < layers.size(); ++l) {
       found[l].resize(layers[l].heads.size());
-      for (std::size_t h = 0; h < layers[l].heads.size(); ++h)
-        found[l][h].push_back(statistics_for(layers[l], h, text));
+      for (std::size_t h = 0; h < layers[l].heads.size(); ++h) {
+        found[l][h].sentences.push_back(statistics_for(layers[l], h, text));
+        found[l][h].scores.add(layers[l].heads[h].weights, layers[l].mask, text.sentence.ids);
+      }
     }
   }
-  std::vector<std::vector<AttentionStatistics>> result;
-  for (const auto& heads : found) {
-    result.emplace_back();
-    for (const auto& of_head : heads) result.back().push_back(mean_statistics(of_head));
-  }
-  return result;
+  return found;
+}
+
+template <class F>
+void for_each_pattern(F f) {
+  for (std::size_t i = 0; i < head_patterns; ++i) f(static_cast<HeadPattern>(i));
+}
+
+Json to_json(const HeadScores& scores) {
+  Json json = Json::object();
+  for_each_pattern([&](HeadPattern pattern) {
+    std::string key(to_string(pattern));
+    std::ranges::replace(key, ' ', '_');
+    const auto score = scores.score(pattern);
+    json[key] = score ? Json(*score) : Json();
+  });
+  return json;
+}
+
+/// Names and scores of the heads that the user asked for.
+Rows score_table(const HeadsOverData& layers, const AttendOptions& options) {
+  Rows rows = {{"head", "name"}};
+  for_each_pattern([&](HeadPattern pattern) { rows[0].emplace_back(to_string(pattern)); });
+  for (std::size_t l = 0; l < layers.size(); ++l)
+    for (std::size_t h = 0; h < layers[l].size(); ++h) {
+      if (!is_chosen(options, l, h)) continue;
+      const HeadScores& scores = layers[l][h].scores;
+      const auto name = scores.name();
+      rows.push_back(
+          {fmt::format("layer {}, head {}", l, h), name ? std::string(to_string(*name)) : "-"});
+      for_each_pattern([&](HeadPattern pattern) {
+        const auto score = scores.score(pattern);
+        rows.back().push_back(score ? fmt::format("{:.3f}", *score) : "-");
+      });
+    }
+  return rows;
 }
 
 Document attend_over_data(LoadedModel& trained, const AttendOptions& options) {
   const auto texts = read_labelled_texts(trained, options.data);
-  const auto layers = mean_statistics_over(trained, texts);
+  const HeadsOverData layers = heads_over(trained, texts);
   require_in_range(options.layer, layers.size(), "--layer");
   require_in_range(options.head, layers[0].size(), "--head");
   Json list = Json::array();
   for (const auto& heads : layers) {
     list.push_back({{"heads", Json::array()}});
-    for (const AttentionStatistics& h : heads) {
-      list.back()["heads"].push_back(to_json(h));
-      if (have_answers(texts)) list.back()["heads"].back()["answer"] = h.answer;
+    for (const HeadOverData& head : heads) {
+      const AttentionStatistics mean = mean_statistics(head.sentences);
+      Json json = to_json(mean);
+      if (have_answers(texts)) json["answer"] = mean.answer;
+      json["scores"] = to_json(head.scores);
+      const auto name = head.scores.name();
+      json["name"] = name ? Json(to_string(*name)) : Json();
+      list.back()["heads"].push_back(json);
     }
   }
   Rows rows = {{"head", "entropy (bits)", "self", "previous", "next", "first", "last",
@@ -142,7 +257,7 @@ Document attend_over_data(LoadedModel& trained, const AttendOptions& options) {
   for (std::size_t l = 0; l < layers.size(); ++l)
     for (std::size_t h = 0; h < layers[l].size(); ++h) {
       if (!is_chosen(options, l, h)) continue;
-      const AttentionStatistics& at = layers[l][h];
+      const AttentionStatistics at = mean_statistics(layers[l][h].sentences);
       rows.push_back({fmt::format("layer {}, head {}", l, h)});
       for (const double v : {at.entropy, at.self, at.previous, at.next, at.first, at.last,
                              at.distance, at.score_variance})
@@ -154,6 +269,9 @@ Document attend_over_data(LoadedModel& trained, const AttendOptions& options) {
   document.add_text("attention statistics of each head, mean over the words of {} sentences\n",
                     texts.size());
   document.add_table(rows);
+  document.add_text(
+      "\nattention to the keys that name a head (above 0.5), mean over words with such\n");
+  document.add_table(score_table(layers, options));
   return document;
 }
 
@@ -173,6 +291,8 @@ void add_attend(CommandLine& program) {
       [](Command& command, AttendOptions& options) {
         add_model_argument(command, options.model);
         command.add_option("SENTENCE", options.sentence, "A sentence");
+        command.add_option("--target", options.target,
+                           "Text that an encoder-decoder writes [its own output]");
         command.add_option("--data", options.data,
                            "Average over the sentences of a file in the task's format");
         add_head_options(command, options.layer, options.head);

@@ -165,6 +165,29 @@ Json to_json(const Embeddings& embeddings, const std::vector<Nearest>& nearest) 
           {"contextual_cosine", cosines(embeddings.asked, &WordVector::contextual)}};
 }
 
+Json to_json(const LabelCosines& cosines) {
+  const auto value = [](const std::optional<double>& mean) { return mean ? Json(*mean) : Json(); };
+  return {{"same", value(cosines.same)}, {"different", value(cosines.different)}};
+}
+
+/// Mean cosines within and between the labels of a data file; nothing where it has fewer than two.
+void add_label_cosines(Document& document, const Embeddings& embeddings) {
+  const auto& words = embeddings.occurrences;
+  const LabelCosines of_static = label_cosines(words, &WordVector::static_vector),
+                     contextual = label_cosines(words, &WordVector::contextual);
+  if (!contextual.different) return;
+  document.data["label_cosines"] = {{"static", to_json(of_static)},
+                                    {"contextual", to_json(contextual)}};
+  const auto shown = [](const std::optional<double>& mean) {
+    return mean ? fmt::format("{:.4f}", *mean) : "-";
+  };
+  if (!embeddings.asked.empty()) document.add_text("\n");
+  document.add_table(
+      {{"mean cosine in the data", "static", "contextual"},
+       {"same label", shown(of_static.same), shown(contextual.same)},
+       {"different labels", shown(of_static.different), shown(contextual.different)}});
+}
+
 constexpr std::string_view metadata_head = "word\tvector\tlabel\tsentence\n";
 
 bool begins_as_metadata(std::string_view beginning) {
@@ -236,11 +259,10 @@ void add_components(Document& document, const Embeddings& embeddings) {
 }
 
 Document embed(const EmbedOptions& options) {
-  const bool of_data = !options.data.empty() && (options.pca || !options.tsv.empty());
+  const bool of_data = !options.data.empty();
   require<UserError>(
       !options.sentences.empty() || of_data || !options.word2vec.empty(),
-      "give a sentence, --data FILE with --tsv FILE or --pca, or --word2vec FILE for the static "
-      "vectors alone");
+      "give a sentence, --data FILE, or --word2vec FILE for the static vectors alone");
   LoadedModel trained = load_model(options.model);
   const bool asked = !options.sentences.empty() || of_data;
   const Embeddings all = asked ? embeddings(trained, options) : Embeddings();
@@ -259,6 +281,7 @@ Document embed(const EmbedOptions& options) {
   const auto nearest = nearest_words(all, options);
   document.data = to_json(all, nearest);
   if (!all.asked.empty()) add_asked(document, all, nearest);
+  add_label_cosines(document, all);
   if (options.pca) add_components(document, all);
   return document;
 }
@@ -277,8 +300,9 @@ void add_embed(CommandLine& program) {
                         "After this layer, counted from 0 [after the last]")
             .not_negative();
         command.add_option("--data", options.data,
-                           "File in the task's format: adds the nearest words in it, and to --pca "
-                           "and --tsv, which then need no sentence, the word's occurrences");
+                           "File in the task's format: adds the nearest words in it, the mean "
+                           "cosines of the word's vectors within and between labels, and to --pca "
+                           "and --tsv the word's occurrences");
         command.add_option("--nearest", options.nearest, "Number of nearest words [5]");
         command.add_flag("--pca", options.pca, "Add the first two principal components");
         command.add_option("--tsv", options.tsv,

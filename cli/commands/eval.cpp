@@ -1,22 +1,13 @@
 #include "cli/commands/shared.h"
+#include "train/tasks/ensemble.h"
 
 namespace qkv::commands {
 namespace {
 
 struct EvalOptions {
-  std::string model;
+  std::vector<std::string> models;
   std::string data;
   bool skip_unknown_labels = false;
-};
-
-/// Notes what was done to the data.
-class Notes : public ReadCallback {
- public:
-  explicit Notes(Document& document) : document_(document) {}
-  void on_message(const std::string& line) override { document_.add_note("{}", line); }
-
- private:
-  Document& document_;
 };
 
 /// What is measured and what it is called.
@@ -25,48 +16,28 @@ struct Measured {
   Evaluation evaluation;
 };
 
-/// A split with a file of its own: nothing else is read.
-Measured of_file(const LoadedModel& trained, const EvalOptions& options, ReadCallback& callback) {
-  const TaskOptions& task = trained.config.task;
-  const bool has_test = !task.test.empty();
-  const std::string& file = has_test ? task.test : task.valid;
-  require<UserError>(!file.empty(), "the config of {} names no test data; name some with --data",
-                     options.model);
-  require<UserError>(
-      std::filesystem::exists(file),
-      "{}: its data no longer exists: there is no {}; name other data with --data FILE",
-      options.model, file);
-  return {has_test ? "test split" : "valid split",
-          trained.task->evaluate(*trained.network, std::filesystem::path(file), callback)};
-}
-
-/// A split that is drawn from all of the data.
-Measured of_drawn(const LoadedModel& trained, const EvalOptions& options, ReadCallback& callback) {
-  require_data(trained.config, options.model, "--data FILE");
-  const auto task = make_task(trained.config, callback);
-  require<UserError>(
-      task->vocabularies() == trained.task->vocabularies(),
-      "the training data has changed since {} was trained; name the data with --data",
-      options.model);
-  const Split split = task->size(Split::test) > 0 ? Split::test : Split::valid;
-  require<UserError>(task->size(split) > 0,
-                     "the config of {} names no test data; name some with --data", options.model);
-  return {fmt::format("{} split", to_string(split)), task->evaluate(*trained.network, split)};
-}
-
-Measured measured(const EvalOptions& options, ReadCallback& callback) {
-  LoadedModel trained = load_model(options.model);
+/// The model with the options that say how labels are read.
+LoadedModel loaded(const std::string& model, const EvalOptions& options) {
+  LoadedModel trained = load_model(model);
   if (options.skip_unknown_labels) {
     trained.config.task.unknown_labels = UnknownLabels::skip;
     trained.task = restore_task(trained.config, trained.task->vocabularies());
   }
-  if (!options.data.empty())
-    return {options.data, trained.task->evaluate(*trained.network,
-                                                 std::filesystem::path(options.data), callback)};
-  const TaskOptions& task = trained.config.task;
-  const bool has_files =
-      task.format == DataFormat::files && (!task.test.empty() || task.data.empty());
-  return has_files ? of_file(trained, options, callback) : of_drawn(trained, options, callback);
+  return trained;
+}
+
+/// Of several models, what they answer together.
+Measured measured(const EvalOptions& options, ReadCallback& callback) {
+  std::vector<Evaluation> evaluations;
+  std::string name;
+  for (const std::string& model : options.models) {
+    const LoadedModel trained = loaded(model, options);
+    const auto data = evaluation_data(trained, model, options.data, callback);
+    name = data.name;
+    evaluations.push_back(data.evaluate({}, callback));
+  }
+  if (evaluations.size() == 1) return {name, evaluations.front()};
+  return {fmt::format("{}, {} models averaged", name, evaluations.size()), averaged(evaluations)};
 }
 
 Rows label_table(const Evaluation& evaluation) {
@@ -109,9 +80,12 @@ void add_eval(CommandLine& program) {
       program, "eval",
       "Measure a model on its test split, without one on its valid split, or on a file",
       [](Command& command, EvalOptions& options) {
-        add_model_argument(command, options.model);
-        command.add_option("--data", options.data,
-                           "File in the task's format [the config's test split]");
+        command
+            .add_option("MODEL", options.models,
+                        "A checkpoint file, or a run folder: its best checkpoint, else its newest; "
+                        "of several models the probabilities are averaged")
+            .required();
+        add_evaluation_data_option(command, options.data);
         command.add_flag("--skip-unknown-labels", options.skip_unknown_labels,
                          "Leave out examples whose label training has not seen, with a count");
         add_threads_option(command);

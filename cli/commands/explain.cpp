@@ -4,6 +4,8 @@
 #include "cli/commands/shared.h"
 #include "cli/terminal.h"
 #include "inspect/explain.h"
+#include "inspect/logit_attribution.h"
+#include "inspect/logit_lens.h"
 #include "layers/positions.h"
 
 namespace qkv::commands {
@@ -38,7 +40,33 @@ Json used_parameters(Network& network) {
   return result;
 }
 
-Json to_json(const Explanation& explanation, LoadedModel& trained) {
+Json to_json(const std::vector<LensState>& lens) {
+  Json list = Json::array();
+  for (const LensState& state : lens)
+    list.push_back({{"after", state.label},
+                    {"logits", commands::to_json(state.scores.logits)},
+                    {"probabilities", commands::to_json(softmax(state.scores.logits))}});
+  return list;
+}
+
+Json to_json(const LogitAttribution& attribution, const std::vector<std::string>& choices) {
+  Json parts = Json::array();
+  for (const auto& [label, component, logit, difference] : attribution.parts) {
+    parts.push_back({{"label", label}, {"logit", logit}, {"difference", difference}});
+    if (component) parts.back()["component"] = commands::to_json(*component);
+  }
+  return {{"answer", choices[static_cast<std::size_t>(attribution.answer)]},
+          {"runner_up", choices[static_cast<std::size_t>(attribution.runner_up)]},
+          {"parts", parts}};
+}
+
+/// What led to the answer, beside the steps of the computation.
+struct Causes {
+  std::vector<LensState> lens;
+  std::optional<LogitAttribution> attribution;
+};
+
+Json to_json(const Explanation& explanation, LoadedModel& trained, const Causes& causes) {
   Json steps = Json::array(), attention = Json::array();
   for (const Recorder::Record& record : explanation.recorder.all()) {
     if (record.value.rank() != 3 || record.name == "mask") continue;
@@ -55,15 +83,19 @@ Json to_json(const Explanation& explanation, LoadedModel& trained) {
                          {"mask", commands::to_json(module.mask)},
                          {"heads", heads}});
   }
-  return {{"tokens", explanation.sentence.words},
-          {"ids", explanation.sentence.ids},
-          {"index", explanation.index},
-          {"steps", steps},
-          {"attention", attention},
-          {"labels", explanation.scores.choices},
-          {"logits", commands::to_json(explanation.scores.logits)},
-          {"probabilities", commands::to_json(explanation.probabilities)},
-          {"parameters", used_parameters(*trained.network)}};
+  Json json = {{"tokens", explanation.sentence.words},
+               {"ids", explanation.sentence.ids},
+               {"index", explanation.index},
+               {"steps", steps},
+               {"attention", attention},
+               {"labels", explanation.scores.choices},
+               {"logits", commands::to_json(explanation.scores.logits)},
+               {"probabilities", commands::to_json(explanation.probabilities)},
+               {"parameters", used_parameters(*trained.network)}};
+  if (!causes.lens.empty()) json["logit_lens"] = to_json(causes.lens);
+  if (causes.attribution)
+    json["attribution"] = to_json(*causes.attribution, explanation.scores.choices);
+  return json;
 }
 
 /// Row `i` of a matrix.
@@ -295,6 +327,43 @@ class StepsWriter {
   std::string symbol_;
 };
 
+void write_lens(const std::vector<LensState>& lens, Document& document) {
+  const auto best_of = [](const std::vector<double>& values) {
+    return static_cast<std::size_t>(std::ranges::max_element(values) - values.begin());
+  };
+  const Scores& last = lens.back().scores;
+  const std::size_t answer = best_of(last.logits.values());
+  Rows rows = {{"      after", "answer", "softmax", "softmax of " + visible(last.choices[answer])}};
+  for (const auto& [label, scores] : lens) {
+    const auto probabilities = softmax(scores.logits).values();
+    const std::size_t best = best_of(probabilities);
+    rows.push_back({"      " + label, visible(scores.choices[best]),
+                    fmt::format("{:.4f}", probabilities[best]),
+                    fmt::format("{:.4f}", probabilities[answer])});
+  }
+  document.add_text("\nwhat each layer would answer (logit lens)\n");
+  document.add_table(rows);
+}
+
+void write_attribution(const LogitAttribution& attribution, const std::vector<std::string>& choices,
+                       Document& document) {
+  const auto name = [&](Index i) { return visible(choices[static_cast<std::size_t>(i)]); };
+  const std::string answer = name(attribution.answer);
+  Rows rows = {{"      part", "logit of " + answer, "less that of " + name(attribution.runner_up)}};
+  double logit = 0, difference = 0;
+  const auto add = [&](const std::string& label, double a, double b) {
+    rows.push_back({"      " + label, fmt::format("{:.4f}", a), fmt::format("{:.4f}", b)});
+  };
+  for (const auto& part : attribution.parts) {
+    add(part.label, part.logit, part.difference);
+    logit += part.logit;
+    difference += part.difference;
+  }
+  add("sum", logit, difference);
+  document.add_text("\nwho wrote the logit of {} (direct logit attribution)\n", answer);
+  document.add_table(rows);
+}
+
 /// Throws UserError when there is no such layer or head.
 void require_shown(const Explanation& explanation, const ExplainOptions& options) {
   const auto modules = attention_steps(explanation.recorder);
@@ -319,8 +388,13 @@ Document explain_word(const ExplainOptions& options) {
   require_shown(explanation, options);
   Document document;
   note_unknown_words(document, {&sentence, 1});
-  document.data = to_json(explanation, trained);
+  const Causes causes = {logit_lens(trained, explanation), logit_attribution(trained, explanation)};
+  document.data = to_json(explanation, trained, causes);
   StepsWriter(explanation, options, document).write();
+  if (options.layer >= 0 || options.head >= 0) return document;
+  if (!causes.lens.empty()) write_lens(causes.lens, document);
+  if (causes.attribution)
+    write_attribution(*causes.attribution, explanation.scores.choices, document);
   return document;
 }
 

@@ -168,9 +168,11 @@ Document overview(const LoadedModel& trained, const std::vector<Shown>& shown,
   Json list = Json::array();
   for (const Shown& one : shown) list.push_back(to_json(one));
   document.data = {{"parameters", list}, {"heads", to_json(spectra)}};
+  if (!trained.init.empty()) document.data["init"] = trained.init;
   document.add_table(to_table(shown));
   document.add_text("{} parameters, after step {}\n", parameter_count(*trained.network),
                     trained.step);
+  if (!trained.init.empty()) document.add_text("{}\n", trained.init);
   add_table(document, spectra, "singular values of W_q W_k^T", &HeadSpectrum::qk);
   add_table(document, spectra, "singular values of W_v W_o", &HeadSpectrum::ov);
   return document;

@@ -1,6 +1,7 @@
 #include "cli/commands/shared.h"
 #include "cli/terminal.h"
 #include "datasets/text_file.h"
+#include "train/tasks/ensemble.h"
 
 namespace qkv::commands {
 namespace {
@@ -57,16 +58,48 @@ std::vector<Question> questions(const PredictOptions& options, Document& documen
   return texts;
 }
 
+/// Of several models, what they answer together.
+std::vector<Prediction> predictions_of(std::span<const LoadedModel> models,
+                                       const std::string& text) {
+  std::vector<std::vector<Prediction>> of_words;
+  for (const LoadedModel& model : models) {
+    const auto predictions = model.task->predict(*model.network, text);
+    require<UserError>(of_words.empty() || of_words.size() == predictions.size(),
+                       "\"{}\": the models are about different words", text);
+    of_words.resize(predictions.size());
+    for (std::size_t i = 0; i < predictions.size(); ++i) of_words[i].push_back(predictions[i]);
+  }
+  std::vector<Prediction> together;
+  for (const auto& predictions : of_words)
+    together.push_back(models.size() == 1 ? predictions.front() : averaged(predictions));
+  return together;
+}
+
+/// The first argument and the files and folders that follow it, before the texts.
+std::vector<LoadedModel> take_models(PredictOptions& options) {
+  std::vector<LoadedModel> models;
+  models.push_back(load_model(options.model));
+  std::error_code none;
+  const auto text = std::ranges::find_if(options.texts, [&](const std::string& argument) {
+    return !std::filesystem::exists(argument, none);
+  });
+  for (auto model = options.texts.begin(); model != text; ++model)
+    models.push_back(load_model(*model));
+  options.texts.erase(options.texts.begin(), text);
+  return models;
+}
+
 /// Predictions, as JSON and as the rows of a table.
 struct Answers {
   Json json = Json::array();
   Rows rows = {{"text", "word", "answer", "probability"}};
   std::vector<Sentence> sentences;
 
-  void add(const LoadedModel& trained, const Question& asked) {
-    const Sentence sentence = read_sentence(*trained.task, asked.text);
-    for (const Prediction& p : trained.task->predict(*trained.network, asked.text)) {
+  void add(std::span<const LoadedModel> models, const Question& asked) {
+    const Sentence sentence = read_sentence(*models.front().task, asked.text);
+    for (const Prediction& p : predictions_of(models, asked.text)) {
       json.push_back(to_json(p, asked));
+      json.back()["ids"] = sentence.ids;
       rows.push_back(
           {p.text, p.index ? visible(sentence.words[static_cast<std::size_t>(*p.index)]) : "",
            p.is_output ? p.label : visible(p.label), fmt::format("{:.4f}", p.probability)});
@@ -75,15 +108,15 @@ struct Answers {
   }
 };
 
-Document predict(const PredictOptions& options) {
+Document predict(PredictOptions options) {
+  const auto models = take_models(options);
   require<UserError>(options.texts.empty() != options.file.empty(),
                      "give texts or --file, one of the two");
-  const LoadedModel trained = load_model(options.model);
   Answers answers;
   constexpr int wrong_data = 2;
   Document document;
   for (const Question& asked : questions(options, document)) try {
-      answers.add(trained, asked);
+      answers.add(models, asked);
     } catch (const UserError& error) {
       if (!asked.line) throw;
       document.add_note("{}:{}: {}", options.file, *asked.line, error.what());
@@ -102,7 +135,9 @@ void add_predict(CommandLine& program) {
       program, "predict", "Predict the labels or outputs of texts",
       [](Command& command, PredictOptions& options) {
         add_model_argument(command, options.model);
-        command.add_option("TEXT", options.texts, "Sentences");
+        command.add_option("TEXT", options.texts,
+                           "Sentences; files and folders before them are further models, with "
+                           "which probabilities are averaged");
         command.add_option("--file", options.file,
                            "File with a sentence a line; a line without an answer is named, and "
                            "the exit code is 2");

@@ -3,8 +3,50 @@
 #include "cli/terminal.h"
 #include "core/parallel.h"
 #include "datasets/text.h"
+#include "train/tasks/masked_language_model.h"
 
 namespace qkv::commands {
+namespace {
+
+EvaluationData data_of_file(const LoadedModel& trained, const std::string& name,
+                            const std::filesystem::path& file) {
+  return {name, [&trained, file](const EvaluationOptions& options, ReadCallback& callback) {
+            return trained.task->evaluate(*trained.network, file, callback, options);
+          }};
+}
+
+/// A split with a file of its own: nothing else is read.
+EvaluationData data_of_config(const LoadedModel& trained, const std::string& model) {
+  const TaskOptions& task = trained.config.task;
+  const bool has_test = !task.test.empty();
+  const std::string& file = has_test ? task.test : task.valid;
+  require<UserError>(!file.empty(), "the config of {} names no test data; name some with --data",
+                     model);
+  require<UserError>(
+      std::filesystem::exists(file),
+      "{}: its data no longer exists: there is no {}; name other data with --data FILE", model,
+      file);
+  return data_of_file(trained, has_test ? "test split" : "valid split", file);
+}
+
+/// A split that is drawn from all of the data.
+EvaluationData drawn_data(const LoadedModel& trained, const std::string& model,
+                          ReadCallback& callback) {
+  require_data(trained.config, model, "--data FILE");
+  const std::shared_ptr<const Task> task = task_with_data(trained, callback);
+  require<UserError>(
+      task->vocabularies() == trained.task->vocabularies(),
+      "the training data has changed since {} was trained; name the data with --data", model);
+  const Split split = task->size(Split::test) > 0 ? Split::test : Split::valid;
+  require<UserError>(task->size(split) > 0,
+                     "the config of {} names no test data; name some with --data", model);
+  return {fmt::format("{} split", to_string(split)),
+          [&trained, task, split](const EvaluationOptions& options, ReadCallback&) {
+            return task->evaluate(*trained.network, split, options);
+          }};
+}
+
+}  // namespace
 
 void add_model_argument(Command& command, std::string& model) {
   command
@@ -46,6 +88,19 @@ void require_data(const Config& config, const std::string& model, std::string_vi
                        model, file, fix);
 }
 
+void add_evaluation_data_option(Command& command, std::string& data) {
+  command.add_option("--data", data, "File in the task's format [the config's test split]");
+}
+
+EvaluationData evaluation_data(const LoadedModel& trained, const std::string& model,
+                               const std::string& data, ReadCallback& callback) {
+  if (!data.empty()) return data_of_file(trained, data, data);
+  const TaskOptions& task = trained.config.task;
+  const bool has_files =
+      task.format == DataFormat::files && (!task.test.empty() || task.data.empty());
+  return has_files ? data_of_config(trained, model) : drawn_data(trained, model, callback);
+}
+
 Json to_json(const Evaluation& evaluation) {
   Json json = {{"count", evaluation.count}, {"loss", evaluation.loss}};
   for (const auto& [name, value] : evaluation.metrics) json[name] = value;
@@ -77,6 +132,16 @@ Json to_json(const Tensor& tensor) {
     return array;
   };
   return nested(nested, 0);
+}
+
+Json to_json(const Component& component) {
+  static constexpr std::string_view kinds[] = {"head", "cross-head", "feed-forward"};
+  Json json = {{"id", component.id},
+               {"stack", component.stack},
+               {"layer", component.layer},
+               {"kind", kinds[static_cast<std::size_t>(component.kind)]}};
+  if (component.head >= 0) json["head"] = component.head;
+  return json;
 }
 
 Rows to_table(const std::vector<VariantProbe>& probes) {
@@ -150,7 +215,7 @@ void note_unknown_words(Document& document, std::span<const Sentence> sentences)
   std::vector<std::string> unknown;
   for (const Sentence& sentence : sentences)
     for (std::size_t i = 0; i < sentence.ids.size(); ++i)
-      if (sentence.ids[i] == Vocabulary::unknown &&
+      if (sentence.ids[i] == Vocabulary::unknown && sentence.words[i] != mask_text &&
           std::ranges::find(unknown, sentence.words[i]) == unknown.end())
         unknown.push_back(sentence.words[i]);
   if (!unknown.empty())

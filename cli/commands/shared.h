@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -7,6 +8,8 @@
 #include "cli/commands/command_line.h"
 #include "cli/commands/commands.h"
 #include "cli/document.h"
+#include "datasets/read_callback.h"
+#include "inspect/components.h"
 #include "inspect/probe_check.h"
 #include "train/run.h"
 #include "train/storage/run_folder.h"
@@ -29,11 +32,36 @@ void require_in_range(Index value, std::size_t count, std::string_view option);
 /// it, `fix` how the user names another.
 void require_data(const Config& config, const std::string& model, std::string_view fix);
 
+/// Notes what was done to the data.
+class Notes : public ReadCallback {
+ public:
+  explicit Notes(Document& document) : document_(document) {}
+  void on_message(const std::string& line) override { document_.add_note("{}", line); }
+
+ private:
+  Document& document_;
+};
+
+/// The examples that a command measures a model on.
+struct EvaluationData {
+  std::string name;  ///< "test split"
+  std::function<Evaluation(const EvaluationOptions& options, ReadCallback& callback)> evaluate;
+};
+
+/// The option --data of commands that use `evaluation_data`.
+void add_evaluation_data_option(Command& command, std::string& data);
+/// The file `data` or, where it is empty, the test split of the model's config, else its valid
+/// split. `model` is what the user named; `trained` must outlive the result. Throws UserError.
+EvaluationData evaluation_data(const LoadedModel& trained, const std::string& model,
+                               const std::string& data, ReadCallback& callback);
+
 Json to_json(const Evaluation& evaluation);
 /// "400 examples  loss 0.0373  accuracy 0.9925", without the scores of each label.
 std::string to_text(const Evaluation& evaluation);
 /// Nested arrays, one for each axis.
 Json to_json(const Tensor& tensor);
+/// Which component it is.
+Json to_json(const Component& component);
 
 /// The results of probes, each with its variant; a table for people, and JSON.
 struct VariantProbe {

@@ -31,6 +31,8 @@ struct VerifyResumeOptions {
 Config short_run(Config config, std::int64_t steps) {
   TrainOptions& train = config.train;
   train.steps = steps;
+  train.epochs = 0;
+  train.patience = 0;
   train.eval_every = std::min(train.eval_every, std::max<std::int64_t>(steps / 5, 1));
   train.checkpoint_every = std::min(train.checkpoint_every, std::max<std::int64_t>(steps / 10, 1));
   config.probes.clear();

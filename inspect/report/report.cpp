@@ -23,7 +23,7 @@ using report::RunCheckpoint;
 constexpr std::size_t attention_budget = 1'600'000;  // characters for all runs
 constexpr std::size_t most_sentences = 6;
 constexpr std::size_t most_points = 200;
-constexpr std::size_t most_tokens = 20'000;  // in the texts of all points
+constexpr std::size_t most_shown_tokens = 20'000;  // in the texts of all points
 
 /// Examples to show, and where they are from.
 struct Examples {
@@ -31,17 +31,17 @@ struct Examples {
   std::vector<LabelledText> texts;
 };
 
-/// Rows that the model can read, up to `most_tokens`.
+/// Rows that the model can read, up to `most_shown_tokens`.
 class Readable {
  public:
   explicit Readable(const Task& task) : task_(task) {}
 
   void add(const TsvRow& row) {
-    if (tokens_ > most_tokens) return;
+    if (tokens_ > most_shown_tokens) return;
     try {
       LabelledText text = task_.read_line(row);
       tokens_ += text.sentence.words.size();
-      if (tokens_ <= most_tokens) texts_.push_back(std::move(text));
+      if (tokens_ <= most_shown_tokens) texts_.push_back(std::move(text));
     } catch (const UserError&) {
       return;
     }

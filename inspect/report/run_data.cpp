@@ -33,7 +33,8 @@ Json sizes_of(const LoadedModel& model) {
   if (const auto labels = lists.find("labels"); labels != lists.end())
     sizes["labels"] = labels->second;
   try {
-    const auto task = make_task(model.config);
+    ReadCallback silent;
+    const auto task = task_with_data(model, silent);
     for (const Split split : {Split::train, Split::valid, Split::test})
       sizes[std::string(to_string(split))] = task->size(split);
   } catch (const UserError&) {

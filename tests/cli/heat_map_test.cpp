@@ -56,10 +56,21 @@ TEST_CASE("a shaded cell is as wide as its column, and a weight of nothing has n
   CHECK(text.ends_with("\033[0m 0.00 \n"));
 }
 
-TEST_CASE("colours are escapes of 24 bits, of a table of 256, or none") {
+TEST_CASE("values below 0 are blue and keep the columns") {
+  const HeatMap map = {{{-0.25, 0.75}, {1.5, -1}}, {"a", "b"}, {"x", "bank"}};
+  CHECK(heat_map(map, Colours::none, 80) ==
+        "      x  bank \n"
+        "a -0.25  0.75 \n"
+        "b  1.50 -1.00 \n");
+  CHECK(heat_map(map, Colours::full, 80).find("\033[48;2;30;100;225;38;5;255m-1.00 ") !=
+        std::string::npos);
+}
+
+TEST_CASE("colours are escapes of 24 bits, of a table of 256, of 16 colours, or none") {
   const HeatMap map = map_of(2);
   CHECK(heat_map(map, Colours::full, 80).find("\033[48;2;") != std::string::npos);
   CHECK(heat_map(map, Colours::indexed, 80).find("\033[48;5;") != std::string::npos);
+  CHECK(heat_map(map, Colours::basic, 80).find("\033[100;97m") != std::string::npos);
   CHECK(heat_map(map, Colours::none, 80).find('\033') == std::string::npos);
 }
 

@@ -2,6 +2,7 @@
 
 Usage: looking_test.py PROGRAM
 """
+import itertools
 import re
 import unittest
 
@@ -37,6 +38,115 @@ class Looking(ProgramTest):
             self.assertLessEqual(head["self"], 1)
         self.assertIn("layer 0, head 1", self.run_qkv("attend", "runs/tiny", "--data", "test.tsv").stdout)
 
+    def test_attend_names_heads_over_a_data_file(self):
+        head = self.json("attend", "runs/tiny", "--data", "test.tsv")["layers"][0]["heads"][0]
+        self.assertEqual(list(head["scores"]), ["previous_token", "next_token", "first_token", "same_token", "induction"])
+        highest = max(value for value in head["scores"].values() if value is not None)
+        self.assertEqual(head["name"] is None, highest <= 0.5)
+        self.assertIn("same token  induction", self.run_qkv("attend", "runs/tiny", "--data", "test.tsv").stdout)
+
+    def test_ablate_lists_every_head_and_block_and_what_harms_most_first(self):
+        found = self.json("ablate", "runs/tiny", "--together", "0.0,0.1", "--together", "0.ff")
+        self.assertEqual(found["whole"], self.json("eval", "runs/tiny"))
+        self.assertEqual({c["id"] for c in found["components"]}, {"0.0", "0.1", "0.ff"})
+        losses = [c["mean"]["loss"] for c in found["components"]]
+        self.assertEqual(losses, sorted(losses, reverse=True))
+        for component in found["components"]:
+            for kind in ("mean", "zero"):
+                self.assertAlmostEqual(component[kind]["loss"] - found["whole"]["loss"], component[kind]["loss_change"])
+        heads, block = found["together"]
+        self.assertEqual((heads["components"], block["components"]), (["0.0", "0.1"], ["0.ff"]))
+        alone = next(c for c in found["components"] if c["id"] == "0.ff")
+        self.assertEqual((block["mean"], block["zero"]), (alone["mean"], alone["zero"]))
+        self.assertEqual(found["components"], self.json("ablate", "runs/tiny", "--data", "test.tsv")["components"])
+        self.assertIn("layer 0, head 1", self.run_qkv("ablate", "runs/tiny").stdout)
+        self.assert_refused(["ablate", "runs/tiny", "--together", "0.2"], "no component 0.2; it has 0.0 0.1 0.ff")
+        config = (self.folder / "tiny.toml").read_text()
+        (self.folder / "static.toml").write_text(re.sub("^(heads|feed_forward|dropout) = .*\n", "", config, flags=re.M))
+        self.run_qkv("train", "static.toml", "--run", "static", "--set", "model.kind=static", "--set", "train.steps=1")
+        self.assert_refused(["ablate", "static"], "no attention heads or feed-forward blocks to ablate")
+
+    def test_ablate_measures_every_task_with_blocks(self):
+        (self.folder / "text.txt").write_text("to be or not to be\n" * 40)
+        idiom, pronoun = (PROJECT / f"datasets/{name}/valid.tsv" for name in ("idiom", "pronoun"))
+        for task, kind, data, metric in (("translate", "encoder-decoder", idiom, "exact_match"),
+                                         ("language-model", "decoder", self.folder / "text.txt", "perplexity"),
+                                         ("coreference", "encoder", pronoun, "accuracy")):
+            with self.subTest(task):
+                (self.folder / "one.toml").write_text(
+                    f'name = "{task}"\n[task]\nkind = "{task}"\ntrain = "{data}"\ntest = "{data}"\n[model]\nkind = "{kind}"\n'
+                    'width = 8\nheads = 2\nmax_length = 40\n[train]\nsteps = 20\nbatch = 4\n')
+                self.run_qkv("train", "one.toml")
+                found = self.json("ablate", f"runs/{task}")
+                self.assertEqual(found["whole"], self.json("eval", f"runs/{task}"))
+                self.assertEqual({metric, metric + "_change"}, set(found["components"][0]["mean"]) - {"loss", "loss_change"})
+                stacks = {c["stack"] for c in found["components"]}
+                self.assertEqual(stacks, set(kind.split("-")))
+
+    def test_patch_shows_where_two_texts_differ(self):
+        self.run_qkv("train", "tiny.toml", "--run", "longer", "--set", "train.steps=200")
+        texts = [line.split("\t")[-1] for line in (self.folder / "test.tsv").read_text().splitlines()]
+        said = zip(texts, (p["label"] for p in self.json("predict", "longer", *texts)["predictions"]))
+        two = next([a, b] for (a, one), (b, other) in itertools.combinations(said, 2)
+                   if one != other and len(a.split()) == len(b.split()) and a.split()[0] != b.split()[0]
+                   and a.split().index("bank") == b.split().index("bank"))
+        found = self.json("patch", "longer", *two)
+        self.assertEqual(found["tokens"], {"clean": two[0].split(), "corrupt": two[1].split()})
+        self.assertEqual([row["layer"] for row in found["residual"]], [0, 1])
+        self.assertEqual([row["head"] for row in found["heads"]], [0, 1])
+        self.assertAlmostEqual(found["residual"][0]["all"], 1, places=4)
+        self.assertAlmostEqual(found["residual"][0]["positions"][two[0].split().index("bank")], 0, places=4)
+        text = self.run_qkv("patch", "longer", *two).stdout
+        for part in ("/".join(text.split()[0] for text in two), "before layer 0", "after layer 0", "output of attention", "layer 0, head 1"):
+            self.assertIn(part, text)
+        self.assertIn("\033[48;5;", self.in_terminal("patch", "longer", *two, COLORTERM=""))
+        (self.folder / "pairs.tsv").write_text("\t".join(two) + "\n" + "\t".join(reversed(two)) + "\n")
+        both = self.json("patch", "longer", "--data", "pairs.tsv")
+        self.assertEqual(both["pairs"], 2)
+        self.assertAlmostEqual(both["logit_difference"]["clean"], -both["logit_difference"]["corrupt"], places=4)
+        self.assert_refused(["patch", "longer", two[0]], "give a clean and a corrupt text or --data, one of the two")
+        self.assert_refused(["patch", "longer", two[0], two[0]], "take texts with different answers")
+        self.assert_refused(["patch", "longer", two[0], "river bank"], "has 2 tokens")
+
+    def test_linear_probes_read_the_label_at_each_layer(self):
+        found = self.json("linear-probe", "runs/tiny")
+        self.assertEqual((found["train"], found["test"]), (200, 40))
+        self.assertEqual([layer["state"] for layer in found["layers"]], ["input", "layer 0", "contextual"])
+        self.assertEqual(found, self.json("linear-probe", "runs/tiny", "--train", "train.tsv", "--data", "test.tsv"))
+        self.assertIn("selectivity", self.run_qkv("linear-probe", "runs/tiny").stdout)
+        self.assert_refused(["linear-probe", "runs/tiny", "--train", "none.tsv"], "there is no none.tsv")
+
+    def test_attend_shows_the_cross_attention_of_what_an_encoder_decoder_writes(self):
+        (self.folder / "one.toml").write_text(
+            f'name = "copy"\n[task]\nkind = "translate"\ntrain = "{PROJECT}/datasets/sequences/copy/valid.tsv"\n[model]\n'
+            'kind = "encoder-decoder"\nwidth = 8\nheads = 2\nmax_length = 12\n[train]\nsteps = 2\n')
+        self.run_qkv("train", "one.toml")
+        found = self.json("attend", "runs/copy", "a b c", "--target", "d e")
+        self.assertEqual((found["tokens"], found["inputs"], found["outputs"]),
+                         (["a", "b", "c"], ["<bos>", "d", "e"], ["d", "e", "<eos>"]))
+        self.assertEqual(np.array(found["cross"][0]["heads"]).shape, (2, 3, 3))
+        np.testing.assert_allclose(np.triu(found["decoder"][0]["heads"][0], 1), 0)
+        np.testing.assert_allclose(np.array(found["cross"][0]["heads"]).mean(0), found["alignment"], atol=1e-6)
+        written = self.json("predict", "runs/copy", "a b c")["predictions"][0]["output"].split()
+        own = self.json("attend", "runs/copy", "a b c")
+        self.assertEqual(own["outputs"][:-1], written[:11])
+        text = self.run_qkv("attend", "runs/copy", "a b c", "--target", "d e").stdout
+        for part in ("encoder, layer 0, head 1", "decoder, layer 0, head 0", "cross-attention of each output", "alignment"):
+            self.assertIn(part, text)
+        self.assert_refused(["attend", "runs/tiny", "money bank grows", "--target", "x"], "--target: the model writes no text")
+
+    def test_explain_ends_in_the_logit_lens_and_the_parts_of_the_logit(self):
+        found = self.json("explain", "runs/tiny", "money bank grows")
+        self.assertEqual([state["after"] for state in found["logit_lens"]], ["input", "layer 0"])
+        self.assertEqual(found["logit_lens"][-1]["logits"], found["logits"])
+        parts = found["attribution"]["parts"]
+        self.assertEqual([part["component"]["id"] for part in parts if "component" in part], ["0.0", "0.1", "0.ff"])
+        self.assertAlmostEqual(sum(part["logit"] for part in parts), max(found["logits"]), places=4)
+        text = self.run_qkv("explain", "runs/tiny", "money bank grows").stdout
+        for part in ("what each layer would answer (logit lens)", "(direct logit attribution)", "layer 0, head 1"):
+            self.assertIn(part, text)
+        self.assertNotIn("logit lens", self.run_qkv("explain", "runs/tiny", "money bank grows", "--head", 0).stdout)
+
     def test_gradients_of_a_sentence_and_by_distance_over_a_data_file(self):
         found = self.json("gradients", "runs/tiny", "money bank grows")
         self.assertEqual(len(found["words"]), 3)
@@ -67,7 +177,7 @@ class Looking(ProgramTest):
                             "name=next")
         self.assertEqual(done.returncode, 0)
         error = self.run_qkv("embed", "runs/tiny", code=2).stderr
-        self.assertIn("give a sentence, --data FILE with --tsv FILE or --pca, or --word2vec FILE", error)
+        self.assertIn("give a sentence, --data FILE, or --word2vec FILE", error)
 
     def test_verify_names_every_checkpoint_of_a_run_and_what_is_wrong_with_it(self):
         files = self.json("verify", "runs/tiny")["files"]
@@ -168,7 +278,8 @@ class Looking(ProgramTest):
         for kind, task, data in (("encoder", "classify", sentiment), ("recurrent", "classify", sentiment),
                                  ("convolution", "classify", sentiment), ("feed-forward", "word-sense", "valid.tsv"),
                                  ("static", "word-sense", "valid.tsv"), ("encoder", "coreference", pronoun),
-                                 ("encoder-decoder", "translate", idiom), ("decoder", "language-model", "text.txt")):
+                                 ("encoder-decoder", "translate", idiom), ("decoder", "language-model", "text.txt"),
+                                 ("encoder", "masked-language-model", "valid.tsv")):
             with self.subTest(f"{kind}, {task}"):
                 run = f"{kind}-{task}"
                 own = 'heads = 2\nposition = "learned"\n' if "coder" in kind else ""

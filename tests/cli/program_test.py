@@ -217,6 +217,21 @@ class Looking(ProgramTest):
         self.assertEqual(self.json("predict", "runs/tiny", "--file", "texts")["predictions"][0]["label"],
                          result[0]["label"])
 
+    def test_the_probabilities_of_several_models_are_averaged(self):
+        self.run_qkv("train", "tiny.toml", "--set", "seed=2", "--run", "runs/other")
+        both = "runs/tiny", "runs/other"
+        alone = [self.json("predict", run, "money bank grows")["predictions"][0] for run in both]
+        together = self.json("predict", *both, "money bank grows")["predictions"]
+        self.assertEqual([p["text"] for p in together], ["money bank grows"])
+        for label, probability in together[0]["probabilities"].items():
+            mean = sum(p["probabilities"][label] for p in alone) / 2
+            self.assertAlmostEqual(probability, mean, places=5)
+        losses = [self.json("eval", run)["loss"] for run in both]
+        result = self.json("eval", *both)
+        self.assertEqual(result["count"], 40)
+        self.assertLessEqual(result["loss"], sum(losses) / 2)
+        self.assertIn("test split, 2 models averaged: 40 examples", self.run_qkv("eval", *both).stdout)
+
     def test_embed(self):
         result = self.json("embed", "runs/tiny", "money bank grows", "river bank flows", "--word", "bank")
         self.assertEqual(result["static_cosine"], [[1, 1], [1, 1]])
@@ -297,6 +312,7 @@ class Output(ProgramTest):
         attend = ["attend", "runs/tiny", "money bank grows"]
         self.assertIn("\033[48;2;", self.in_terminal(*attend, COLORTERM="truecolor"))
         self.assertIn("\033[48;5;", self.in_terminal(*attend, COLORTERM=""))
+        self.assertRegex(self.in_terminal(*attend, COLORTERM="", TERM="linux"), "\033\\[(4|10)\\d;")
         self.assertNotIn("\033", self.in_terminal(*attend, NO_COLOR="1"))
         self.assertNotIn("\033", self.in_terminal(*attend, TERM="dumb"))
         one = ["inspect", "runs/tiny", "encoder.layers.0.attention.w_q.weight"]

@@ -20,6 +20,7 @@ KINDS = {
     "translate": ('kind = "translate"\ntrain = "datasets/idiom/valid.tsv"', 'kind = "encoder-decoder"'),
     "language-model": ('kind = "language-model"\ntrain = "datasets/bank/valid.tsv"',
                        'kind = "decoder"\nposition = "rotary"\ntied = true\nmax_length = 16'),
+    "masked-language-model": ('kind = "masked-language-model"\ntrain = "datasets/bank/valid.tsv"', "dropout = 0.1"),
     "static-embedding": ('kind = "static-embedding"\ntrain = "datasets/bank/valid.tsv"', 'kind = "static"'),
 }
 

@@ -165,10 +165,10 @@ class Page(Report):
 
     def test_play_moves_slider_and_picture_together_until_it_is_paused(self):
         self.open("runs/tiny")
-        self.click("#play")  # from the last checkpoint to the first, and on
-        self.assertEqual(self.stop(), 0)
+        # From the last checkpoint to the first, and on.
+        self.assertEqual(self.browser.run("document.querySelector('#play').click(), document.querySelector('#stop').value"), "0")
         first = self.browser.run(MAP)
-        self.wait_for("document.querySelector('#stop').value === '1'")
+        self.wait_for("document.querySelector('#stop').value !== '0'")
         self.stop()
         self.assertNotEqual(self.browser.run(MAP), first)
         self.assertEqual(self.browser.run("document.querySelector('#play').textContent"), "Pause")
@@ -206,6 +206,9 @@ class Page(Report):
         # Copies of the configs find the vectors above them, where `qkv embed` would have written them.
         configs = pathlib.Path(shutil.copytree(PROJECT / "configs", self.folder / "configs"))
         (self.folder / "datasets").symlink_to(PROJECT / "datasets")
+        # finetune.toml starts from a run of pretrain.toml.
+        (self.folder / "runs/bank-400.tsv").write_text((PROJECT / "datasets/bank/train.tsv").read_text())
+        self.run_qkv("compare", configs / "pretrain.toml", "--set", "train.steps=2", "--only", "attention")
         given = {"shakespeare": "text.txt", "coarsewsd": "coarse"}
         for config in sorted(configs.glob("*.toml")):
             with self.subTest(config.name):

@@ -2,6 +2,7 @@
 
 Usage: text_test.py PROGRAM
 """
+import shutil
 import unittest
 
 from program_test import ProgramTest
@@ -47,6 +48,49 @@ class Text(ProgramTest):
         self.run_qkv("embed", "runs/tags", "--data", "t.conll", "--pca")
         self.run_qkv("report", "runs/tags", "-o", "tags.html")
         self.assertIn("likes", (self.folder / "tags.html").read_text())
+
+    def test_a_model_is_pretrained_on_sentences_and_fine_tuned(self):
+        config = CONFIG.replace("max_length = 16", "max_length = 24")
+        (self.folder / "general.toml").write_text(
+            config.format(kind="masked-language-model", task='data = "train.tsv"\nmask_probability = 0.3', model=""))
+        self.run_qkv("train", "general.toml", "--run", "runs/general")
+        measured = self.json("eval", "runs/general")
+        self.assertLessEqual({"count", "loss", "accuracy", "perplexity"}, set(measured))
+        done = self.run_qkv("predict", "runs/general", "the [MASK] at the [MASK]")
+        self.assertEqual(done.stderr, "")  # [MASK] is no unknown word
+        found = self.json("predict", "runs/general", "the [MASK] at the [MASK].")["predictions"]
+        self.assertEqual([p["index"] for p in found], [1, 4])
+        self.assertEqual(len(found[0]["probabilities"]), 10)
+        self.assert_refused(["predict", "runs/general", "the bank"], '"the bank" has no [MASK]')
+        self.assertEqual(len(self.json("attend", "runs/general", "the [MASK] grows")["tokens"]), 3)
+        embedded = self.json("embed", "runs/general", "money bank grows", "river bank flows", "--word", "bank",
+                             "--data", "test.tsv")
+        self.assertLess(embedded["contextual_cosine"][0][1], 1)
+        cosines = embedded["label_cosines"]
+        self.assertAlmostEqual(cosines["static"]["different"], 1, places=6)
+        self.assertLess(cosines["contextual"]["different"], 1)
+        self.assertIn("different labels", self.run_qkv("embed", "runs/general", "--data", "test.tsv").stdout)
+        self.assertIn(embedded["sentences"][0]["neighbours"][0]["label"], ("money", "river"))
+        self.assertIn("W y_1 + b", self.run_qkv("explain", "runs/general", "the [MASK] grows").stdout)
+        self.run_qkv("gradients", "runs/general", "--data", "test.tsv")
+        self.run_qkv("report", "runs/general", "-o", "general.html")
+
+        (self.folder / "senses.toml").write_text(
+            config.format(kind="word-sense", task='data = "train.tsv"', model="") +
+            'init = "runs/general"\nfreeze = ["embedding", "layers.0"]\n')
+        done = self.run_qkv("train", "senses.toml")
+        for note in ("starts from text, step ", "loaded: 19 parameters", "newly initialised: head.weight (tokens there, labels",
+                     " frozen), "):
+            self.assertIn(note, done.stderr)
+        self.assertIn("starts from text", self.json("inspect", "runs/text")["init"])
+        self.assertIn("starts from text", self.run_qkv("inspect", "runs/text").stdout)
+        changes = self.json("inspect", "runs/text", "--diff", "runs/text/last.h5")["changes"]
+        self.assertTrue(changes)
+        shutil.rmtree(self.folder / "runs/general")
+        self.assertGreater(self.json("eval", "runs/text")["count"], 0)
+        self.run_qkv("resume", "runs/text", "--set", "train.steps=30")
+        self.run_qkv("report", "runs/text", "-o", "text.html")
+        self.assert_refused(["train", "senses.toml", "--run", "again"], "runs/general")
 
     def test_csv_with_a_header_unknown_labels_and_long_sentences(self):
         done = self.train("csv", "classify",

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 
 #include "core/error.h"
 
@@ -43,6 +44,13 @@ TEST_CASE("a batch depends on seed and step, not on what was asked before") {
   CHECK(other_seed.at(20) != batch);
 }
 
+TEST_CASE("the order of runs begun by earlier versions is a shuffled list for each epoch") {
+  BatchSampler sampler(7, 7, 3, ExampleOrder::shuffled_list);
+  for (const std::int64_t epoch : {0, 1, 5, 0})
+    CHECK(sampler.at(epoch) ==
+          Random(3, Purpose::shuffling, static_cast<std::uint64_t>(epoch)).permutation(7));
+}
+
 TEST_CASE("a step whose examples cannot be counted is refused") {
   BatchSampler sampler(50, 65536, 1);
   for (const std::int64_t step :
@@ -52,8 +60,41 @@ TEST_CASE("a step whose examples cannot be counted is refused") {
   CHECK(sampler.at(std::numeric_limits<std::int64_t>::max() / 65536 - 1).size() == 65536);
 }
 
+TEST_CASE("a permutation takes each value once, whatever its size") {
+  for (Index n = 1; n <= 200; ++n) {
+    CAPTURE(n);
+    const Permutation order(n, Random(n % 3, Purpose::shuffling, 7));
+    std::vector<bool> seen(static_cast<std::size_t>(n));
+    for (Index i = 0; i < n; ++i) {
+      REQUIRE(order(i) >= 0);
+      REQUIRE(order(i) < n);
+      REQUIRE_FALSE(seen[static_cast<std::size_t>(order(i))]);
+      seen[static_cast<std::size_t>(order(i))] = true;
+    }
+  }
+  const Index large = Index{1} << 40;
+  const Permutation order(large, Random(1, Purpose::shuffling));
+  for (Index i = 0; i < 100; ++i) CHECK(order(i) < large);
+}
+
+TEST_CASE("a permutation sends every pair of values to every pair equally often") {
+  constexpr Index n = 6, draws = 3000;
+  std::map<std::pair<Index, Index>, double> counts;
+  for (std::uint64_t seed = 0; seed < draws; ++seed) {
+    const Permutation order(n, Random(seed, Purpose::shuffling));
+    ++counts[{order(1), order(4)}];
+  }
+  CHECK(counts.size() == n * (n - 1));
+  double chi_square = 0;
+  constexpr double expected = static_cast<double>(draws) / (n * (n - 1));
+  for (const auto& [pair, count] : counts)
+    chi_square += (count - expected) * (count - expected) / expected;
+  CHECK(chi_square < 58.3);  // 29 degrees of freedom, p = 0.001
+}
+
 TEST_CASE("nothing can be drawn from nothing") {
   CHECK_THROWS_AS(BatchSampler(0, 8, 1), ValueError);
   CHECK_THROWS_AS(BatchSampler(8, 0, 1), ValueError);
+  CHECK_THROWS_AS(Permutation(0, Random(1, Purpose::shuffling)), ValueError);
   CHECK_THROWS_AS(pad(std::vector<std::vector<std::int32_t>>()), ValueError);
 }

@@ -66,6 +66,16 @@ TEST_CASE("a file's text has no byte order mark, LF for CRLF, and ends with LF")
   CHECK(whole(read(dir, spread)) == std::string(1023, 'x') + "\n" + std::string(1023, 'y') + "\n");
 }
 
+TEST_CASE("one CR belongs to the end of a line, and those before it to the line") {
+  const TempDir dir;
+  for (const char* text : {"one\r\r", "one\r\r\n"}) {
+    CAPTURE(text);
+    const BlockedText blocked = read(dir, text);
+    CHECK(whole(blocked) == "one\r\n");
+    CHECK(blocked.characters() == 5);
+  }
+}
+
 TEST_CASE("a file of a byte order mark is an empty line") {
   const TempDir dir;
   const BlockedText blocked = read(dir, "\xEF\xBB\xBF");

@@ -22,6 +22,13 @@ TEST_CASE("rare words are left out and read as unknown") {
   CHECK(vocabulary.id("river") == Vocabulary::unknown);
 }
 
+TEST_CASE("tokens that are known before come first, and keep their ids") {
+  const Vocabulary::Counts counts = {{"river", 3}, {"bank", 2}, {"money", 1}};
+  const Words known = {"<pad>", "<unk>", "the", "bank"};
+  CHECK(Vocabulary::build(counts, 2, known).tokens() ==
+        Words{"<pad>", "<unk>", "the", "bank", "river"});
+}
+
 TEST_CASE("a text cannot pass for padding or the unknown word") {
   const Vocabulary::Counts counts = {{"<pad>", 2}, {"<unk>", 1}};
   CHECK(Vocabulary::build(counts, 1).tokens() == Words{"<pad>", "<unk>"});

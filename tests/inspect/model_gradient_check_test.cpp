@@ -46,13 +46,16 @@ class WrongGradient final : public Task {
                                });
     return {right.value + zero, right.targets};
   }
-  Evaluation evaluate(const Network& network, Split split) const override {
-    return task_->evaluate(network, split);
+  using Task::evaluate;
+  Evaluation evaluate(const Network& network, Split split,
+                      const EvaluationOptions& options) const override {
+    return task_->evaluate(network, split, options);
   }
   Evaluation evaluate(const Network& network, const std::filesystem::path& file,
-                      ReadCallback& callback) const override {
-    return task_->evaluate(network, file, callback);
+                      ReadCallback& callback, const EvaluationOptions& options) const override {
+    return task_->evaluate(network, file, callback, options);
   }
+  std::vector<std::string> metric_names() const override { return task_->metric_names(); }
 
  private:
   std::unique_ptr<Task> task_;

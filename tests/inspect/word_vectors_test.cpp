@@ -35,6 +35,27 @@ TEST_CASE("a word is one static neighbour however many sentences have it") {
   CHECK(neighbours(bank, all, &WordVector::contextual, 9).size() == 3);
 }
 
+TEST_CASE("mean cosines within and between labels are those of all pairs") {
+  std::vector<WordVector> words;
+  const std::vector<std::vector<double>> vectors = {{1, 0}, {3, 4}, {-2, 1}, {0, 5}, {0, 0}};
+  for (std::size_t i = 0; i < vectors.size(); ++i) {
+    words.push_back(word("bank", std::to_string(i), vectors[i]));
+    words.back().label = i % 2 ? "money" : "river";
+  }
+  double same = 0, different = 0;
+  for (std::size_t i = 0; i < words.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j) {
+      const double value = cosine(vectors[i], vectors[j]);
+      (words[i].label == words[j].label ? same : different) += value;
+    }
+  const LabelCosines found = label_cosines(words, &WordVector::contextual);
+  CHECK(found.same.value() == doctest::Approx(same / 4));
+  CHECK(found.different.value() == doctest::Approx(different / 6));
+  words.resize(1);
+  CHECK_FALSE(label_cosines(words, &WordVector::contextual).same);
+  CHECK_FALSE(label_cosines(words, &WordVector::contextual).different);
+}
+
 TEST_CASE("a planar view has two coordinates even of one-dimensional vectors") {
   const auto view =
       planar_view({word("a", "x", {1}), word("b", "y", {3})}, &WordVector::contextual);

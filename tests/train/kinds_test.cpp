@@ -116,6 +116,11 @@ TEST_CASE("an encoder learns to tag, and resumes bit for bit") {
   check_training(config_of(ModelKind::encoder, TaskKind::tagging, "tagging/valid.conll"));
 }
 
+TEST_CASE("an encoder learns masked tokens of plain and labelled files, and resumes bit for bit") {
+  for (const char* file : {"bank/valid.tsv", "tagging/valid.conll"})
+    check_training(config_of(ModelKind::encoder, TaskKind::masked_language_model, file));
+}
+
 TEST_CASE("a decoder learns a text by every tokenizer, and resumes within an epoch bit for bit") {
   for (const auto& row : tokenizer_kinds) {
     CAPTURE(row.name);
@@ -132,6 +137,7 @@ TEST_CASE("every task that reads sentences learns from byte pairs, and resumes b
       {ModelKind::encoder, TaskKind::classify, "sentiment/valid.tsv"},
       {ModelKind::encoder, TaskKind::coreference, "pronoun/valid.tsv"},
       {ModelKind::encoder, TaskKind::tagging, "tagging/valid.conll"},
+      {ModelKind::encoder, TaskKind::masked_language_model, "bank/valid.tsv"},
       {ModelKind::encoder_decoder, TaskKind::translate, "idiom/valid.tsv"},
       {ModelKind::static_embedding, TaskKind::static_embedding, "bank/valid.tsv"}};
   for (const auto& [model, task, file] : tasks) {

@@ -74,6 +74,7 @@ TEST_CASE("whatever else a checkpoint holds is compared, too") {
   CHECK(place_of([](Checkpoint& c) { c.metrics.clear(); }) ==
         "/progress/metrics, number of evaluations");
   CHECK(place_of([](Checkpoint& c) { c.data_hash = "02"; }) == "/progress/data_hash");
+  CHECK(place_of([](Checkpoint& c) { c.init = "loaded: nothing"; }) == "/progress/init");
 }
 
 TEST_CASE("of evaluations only the times may differ") {
@@ -101,7 +102,7 @@ TEST_CASE("of evaluations only the times may differ") {
   CHECK(count.found == "1");
 }
 
-TEST_CASE("a resume that restores one bit of the optimizer's state wrongly is noticed") {
+TEST_CASE("a resume that restores the last bits of the optimizer's state wrongly is noticed") {
   Config config;
   config.name = "tiny";
   config.task.train = QKV_SOURCE_DIR "/datasets/bank/valid.tsv";
@@ -127,9 +128,10 @@ TEST_CASE("a resume that restores one bit of the optimizer's state wrongly is no
   const Checkpoint expected = read_checkpoint(whole.last());
   const auto difference = first_difference(expected, resumed(from, "exact"));
   CHECK_MESSAGE(!difference, difference.value_or(Difference()).place);
-  Tensor& moment = from.optimizer.at("first_moment.head.bias");
+  // The lowest bit of every value: that of a single one may be lost in rounding.
+  Tensor& moment = from.optimizer.at("second_moment.encoder.layers.0.attention.w_q.weight");
   auto values = moment.values();
-  values[0] = std::nextafter(static_cast<float>(values[0]), 1.0F);
+  for (auto& value : values) value = std::nextafter(static_cast<float>(value), 1.0F);
   moment = Tensor::from(values, moment.shape());
   CHECK(first_difference(expected, resumed(from, "inexact")));
 }

@@ -86,6 +86,7 @@ TEST_CASE("the hash of the data changes with an example of any task, and not wit
            {TaskKind::coreference, ModelKind::encoder, "0\t2\tx y it\n", "1\t2\tx y it\n"},
            {TaskKind::translate, ModelKind::encoder_decoder, "x y\tu v\n", "x y\tv u\n"},
            {TaskKind::static_embedding, ModelKind::static_embedding, "x y z\n", "x z y\n"},
+           {TaskKind::masked_language_model, ModelKind::encoder, "x y\nz\n", "x\ny z\n"},
            {TaskKind::language_model, ModelKind::decoder, "abcabcab\n", "abcbacab\n"}}) {
     CAPTURE(text);
     Config config = tiny_config();
@@ -169,6 +170,9 @@ TEST_CASE("a checkpoint whose values no run can have is refused, whatever its se
       CHECK(error_with([&](Checkpoint& c) {
               c.progress[name] = value;
             }).starts_with(fmt::format("c.h5: /progress/{} must be finite", name)));
+  CHECK(error_with([](Checkpoint& c) {
+          c.progress["permuted_examples"] = 2;
+        }).starts_with("c.h5: /progress/permuted_examples must be 1 where it is present, got 2"));
   CHECK(error_with([](Checkpoint& c) {
           c.progress.erase("best_loss");
         }).starts_with("c.h5: /progress/best_loss is missing"));

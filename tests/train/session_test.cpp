@@ -260,6 +260,30 @@ TEST_CASE("a checkpoint by an earlier version, without its best step, is continu
   CHECK(read_checkpoint(folder.best()).step == best);
 }
 
+TEST_CASE("a run begun by an earlier version continues in its order of examples, bit for bit") {
+  const TempDir dir;
+  Config config = config_of(dir, true);
+  config.train.steps = config.train.keep = 6;
+  const auto trained = [&](const char* name, ExampleOrder order) {
+    Run run = start_run(config);
+    run.order = order;
+    Callback callback;
+    const RunFolder folder(dir.path() / name);
+    start(run, folder, callback);
+    return folder;
+  };
+  const RunFolder folder = trained("earlier", ExampleOrder::shuffled_list);
+  const Checkpoint last = read_checkpoint(folder.last());
+  CHECK(!last.progress.contains("permuted_examples"));
+  const RunFolder other = trained("today", ExampleOrder::permutation);
+  REQUIRE(read_checkpoint(other.last()).metrics != last.metrics);
+  const std::string bytes = bytes_of(folder.last());
+  for (const std::int64_t step : {4, 5, 6}) fs::remove(folder.checkpoint(step));
+  REQUIRE(read_checkpoint(folder.checkpoints().front()).step == 3);  // amid the second epoch
+  continued(config, folder);
+  CHECK(bytes_of(folder.last()) == bytes);
+}
+
 TEST_CASE("where the best checkpoint is lost, the resumed one stands in, with a message") {
   const TempDir dir;
   Config config;

@@ -232,6 +232,60 @@ TEST_CASE("of evaluations with equal scores the one with the least loss is the b
   }
 }
 
+TEST_CASE("train.epochs counts passes over the training examples in place of steps") {
+  const TempDir dir;
+  Config config = config_of(dir);
+  config.train.batch = 3;
+  config.train.epochs = 2;  // of 8 examples: 16 / 3 steps, the last of which begins the third
+  CHECK(Finished(config, dir).run.step == 6);
+  config.train.accumulate = 2;
+  CHECK(start_run(config).last_step == 3);
+  config.train.epochs = 0.01;
+  CHECK(start_run(config).last_step == 1);
+  config.train.epochs = 0;
+  CHECK(start_run(config).last_step == config.train.steps);
+}
+
+TEST_CASE("train.patience ends a run after so many evaluations without a better checkpoint") {
+  const TempDir dir;
+  Config config = config_of(dir);
+  // What is learned makes the validation data worse from the first step on.
+  config.task.valid = dir.write("valid.tsv", labelled("no", "yes")).string();
+  config.optimizer.lr = 0.5;
+  config.train.steps = 60;
+  config.train.eval_every = 2;
+  config.train.checkpoint_every = 7;
+  config.train.patience = 3;
+  Finished finished(config, dir);
+  const std::int64_t best = read_checkpoint(finished.folder.best()).step;
+  CHECK(read_checkpoint(finished.folder.last()).step == best + 3 * 2);
+  REQUIRE(best + 3 * 2 < 60);
+
+  Callback callback;
+  const auto [checkpoint, file] = newest_valid_checkpoint(finished.folder, callback);
+  Run again = restore_run(config, checkpoint, file);
+  CHECK(is_finished(again));
+  resume(again, finished.folder, callback);
+  CHECK(read_checkpoint(finished.folder.last()).step == best + 3 * 2);
+  config.train.patience = 4;
+  Run longer = restore_run(config, checkpoint, file);
+  resume(longer, finished.folder, callback);
+  CHECK(read_checkpoint(finished.folder.last()).step == best + 4 * 2);
+}
+
+TEST_CASE("train.patience needs validation data, and train.select a metric of the task") {
+  const TempDir dir;
+  Config config = config_of(dir);
+  config.train.patience = 1;
+  CHECK(error_of<UserError>([&] {
+          start_run(config);
+        }).starts_with("train.patience needs validation data"));
+  config.train.patience = 0;
+  config.train.select = "span_f1";
+  CHECK(error_of<UserError>([&] { start_run(config); }) ==
+        "train.select \"span_f1\" is no metric of this task; it has: loss, accuracy, macro_f1");
+}
+
 namespace {
 
 struct Messages : Callback {

@@ -190,13 +190,21 @@ Config without_ineffective_options(const Config& config) {
 
 /// The options that a run may change when it resumes: how long and how fast it trains, and what it
 /// writes. Others would make what is restored another model's, another optimizer's or other data's.
-constexpr std::array<std::string_view, 13> resumable_options = {
-    "optimizer.lr",         "optimizer.require_gradients",
-    "schedule.kind",        "schedule.warmup",
-    "schedule.floor",       "train.steps",
-    "train.clip",           "train.clip_value",
-    "train.eval_every",     "train.checkpoint_every",
-    "train.keep",           "train.on_divergence",
+constexpr std::array<std::string_view, 15> resumable_options = {
+    "optimizer.lr",
+    "optimizer.require_gradients",
+    "schedule.kind",
+    "schedule.warmup",
+    "schedule.floor",
+    "train.steps",
+    "train.epochs",
+    "train.clip",
+    "train.clip_value",
+    "train.eval_every",
+    "train.checkpoint_every",
+    "train.patience",
+    "train.keep",
+    "train.on_divergence",
     "train.detect_anomaly",
 };
 /// Of these, the file may have moved; what the training data hold is compared by `restore_run`.

@@ -27,7 +27,8 @@ enum class TaskKind {
   coreference,
   translate,
   language_model,
-  tagging
+  tagging,
+  masked_language_model
 };
 
 /// The training objective of static embeddings.
@@ -80,7 +81,8 @@ struct TaskOptions {
                                ///< word_dropout / (word_dropout + n) in training
   double label_smoothing = 0;  ///< probability in [0, 1)
   ClassWeights class_weights = ClassWeights::none;
-  Index min_count = 1;  ///< minimum frequency of a word; rarer ones become <unk>
+  double mask_probability = 0.15;  ///< that a token is to be predicted, in (0, 1]
+  Index min_count = 1;             ///< minimum frequency of a word; rarer ones become <unk>
   Objective objective = Objective::skip_gram;
   Index window = 5;     ///< context words to either side
   Index negatives = 5;  ///< negative samples per positive pair
@@ -98,7 +100,10 @@ static_assert(lists_every_kind(divergence_policies));
 
 /// The training loop; [train].
 struct TrainOptions {
+  std::string init = {};                 ///< run folder or checkpoint to start from; empty: none
+  std::vector<std::string> freeze = {};  ///< parts that are not trained, see `freeze_parts`
   std::int64_t steps = 500;
+  double epochs = 0;        ///< passes over the training examples, in place of steps; 0: none
   Index batch = 32;         ///< examples a micro-batch
   Index accumulate = 1;     ///< micro-batches a step
   double clip = 1.0;        ///< maximum gradient norm; 0: no clipping
@@ -107,6 +112,8 @@ struct TrainOptions {
                             ///< saved; 0: none
   std::int64_t eval_every = 50, checkpoint_every = 100;  ///< steps
   Index keep = 3;                                        ///< checkpoints kept
+  Index patience = 0;       ///< evaluations without a better checkpoint that end the run; 0: none
+  std::string select = {};  ///< metric that selects the best checkpoint; empty: the task's own
   OnDivergence on_divergence = OnDivergence::stop;
   bool detect_anomaly = false;  ///< name the op that produces a NaN or infinity
 

@@ -64,9 +64,8 @@ constexpr Condition cut_test = {"task.data without task.test", [](const Config& 
                                          c.task.format != DataFormat::coarsewsd;
                                 }};
 constexpr Condition static_task = {"task.kind \"static-embedding\"", learns_vectors};
-constexpr Condition one_label = {"task.kind \"word-sense\" or \"classify\"", [](const Config& c) {
-                                   return c.task.kind == TaskKind::word_sense ||
-                                          c.task.kind == TaskKind::classify;
+constexpr Condition one_label = {"a task with one label an example", [](const Config& c) {
+                                   return row_of(task_kinds(), c.task.kind).traits.has_one_label;
                                  }};
 constexpr Condition negatives = {
     "task.kind \"static-embedding\" with task.objective \"skip-gram\" or \"cbow\"",
@@ -74,9 +73,15 @@ constexpr Condition negatives = {
 constexpr Condition byte_pairs = {"task.tokenizer \"bpe\"", [](const Config& c) {
                                     return c.task.tokenizer == TokenizerKind::bpe;
                                   }};
+constexpr Condition masks = {"task.kind \"masked-language-model\"", [](const Config& c) {
+                               return c.task.kind == TaskKind::masked_language_model;
+                             }};
 constexpr Condition sentences = {
-    "another task.kind than \"language-model\" and \"static-embedding\"", [](const Config& c) {
-      return c.task.kind != TaskKind::language_model && c.task.kind != TaskKind::static_embedding;
+    "another task.kind than \"language-model\", \"masked-language-model\" and "
+    "\"static-embedding\"",
+    [](const Config& c) {
+      return c.task.kind != TaskKind::language_model && c.task.kind != TaskKind::static_embedding &&
+             !masks.holds(c);
     }};
 constexpr Condition labels = {"a task whose answers are labels", [](const Config& c) {
                                 return row_of(task_kinds(), c.task.kind).traits.has_labels;
@@ -101,6 +106,8 @@ constexpr Condition learned_table = {"model.embedding \"learned\"", [](const Con
                                        return c.model.embedding == EmbeddingKind::learned;
                                      }};
 constexpr Condition recurrent = {"model.kind \"recurrent\"", is_recurrent};
+constexpr Condition counts_steps = {"train.epochs = 0",
+                                    [](const Config& c) { return c.train.epochs == 0; }};
 constexpr Condition activations = {"another model.kind than \"static\"", [](const Config& c) {
                                      return c.model.kind != ModelKind::static_embedding;
                                    }};
@@ -205,6 +212,9 @@ Options task_options(TaskOptions& task) {
       only_with(one_label,
                 kind_option("task.class_weights", task.class_weights, class_weights_kinds,
                             "weights of labels in the training loss")),
+      only_with(masks, option("task.mask_probability", task.mask_probability,
+                              Bounds{.low = 0, .high = 1, .low_is_open = true},
+                              "fraction of tokens to predict (masked-language-model)")),
       only_with(static_task, kind_option("task.objective", task.objective, objectives,
                                          "objective of static-embedding")),
       only_with(static_task, option("task.window", task.window, between(1, 1000),
@@ -294,7 +304,16 @@ Options schedule_options(ScheduleOptions& schedule) {
 
 Options train_options(TrainOptions& train) {
   return {
-      option("train.steps", train.steps, at_least(1), "optimizer steps"),
+      path_option("train.init", train.init,
+                  "trained model to start from, a run folder or checkpoint: parameters of the same "
+                  "path and shape, vectors by token, and its vocabulary"),
+      option(
+          "train.freeze", train.freeze,
+          "parts that are not trained, by their paths or the ends of these, as in [\"embedding\", "
+          "\"layers.0\"]"),
+      only_with(counts_steps, option("train.steps", train.steps, at_least(1), "optimizer steps")),
+      option("train.epochs", train.epochs, between(0, 1e6),
+             "passes over the training examples, in place of train.steps; 0: train.steps"),
       option("train.batch", train.batch, between(1, 65536), "micro-batch size in examples"),
       option("train.accumulate", train.accumulate, between(1, 65536),
              "micro-batches per step (gradient accumulation)"),
@@ -306,6 +325,12 @@ Options train_options(TrainOptions& train) {
       option("train.eval_every", train.eval_every, at_least(1), "steps between evaluations"),
       option("train.checkpoint_every", train.checkpoint_every, at_least(1),
              "steps between checkpoints"),
+      option(
+          "train.patience", train.patience, at_least(0),
+          "evaluations in a row without a better checkpoint after which training ends; 0: never"),
+      option("train.select", train.select,
+             "metric of the validation data that selects the best checkpoint: loss, or one that "
+             "eval prints; empty: the task's own"),
       kind_option("train.on_divergence", train.on_divergence, divergence_policies,
                   "what to do when the loss or a gradient is not finite"),
       option("train.detect_anomaly", train.detect_anomaly,
@@ -364,6 +389,17 @@ std::optional<Conflict> naive_bayes_conflict(const Config& config) {
   return std::nullopt;
 }
 
+/// What a run that starts from a trained model cannot have.
+std::optional<Conflict> init_conflict(const Config& config) {
+  if (config.train.init.empty()) return std::nullopt;
+  if (config.model.init != InitKind::random)
+    return Conflict{{"train.init", "model.init"}, "train.init needs model.init = \"random\""};
+  if (config.model.embedding != EmbeddingKind::learned)
+    return Conflict{{"train.init", "model.embedding"},
+                    "train.init needs model.embedding = \"learned\""};
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::vector<Option> options_of(Config& config) {
@@ -389,6 +425,7 @@ std::optional<Conflict> find_conflict(const Config& config) {
   if (task.format == DataFormat::coarsewsd && task.data.empty())
     return Conflict{{"task.data", "task.format"},
                     "task.data must name a folder when task.format is \"coarsewsd\""};
+  if (auto conflict = init_conflict(config)) return conflict;
   if (auto conflict = naive_bayes_conflict(config)) return conflict;
   if (config.optimizer.nesterov && config.optimizer.momentum == 0)
     return Conflict{{"optimizer.nesterov", "optimizer.momentum"},

@@ -21,16 +21,18 @@ struct TaskTraits {
   bool has_source_and_target = false;     ///< needs an encoder-decoder, which no other task takes
   std::optional<DataFormat> format = {};  ///< of its data alone, besides `DataFormat::files`
   bool has_labels = false;                ///< its answers are labels of the training data
+  bool has_one_label = false;             ///< and each example has one
   Cutting cutting = {};                   ///< of its texts, where the config leaves it open
 };
 
 /// A kind of task: its name in configurations, what it is, its constructors and what it needs.
 struct TaskRow {
-  using Vocabularies = std::map<std::string, std::vector<std::string>>;
+  using Tokens = std::vector<std::string>;
+  using Vocabularies = std::map<std::string, Tokens>;
 
   TaskKind value;
   std::string_view name, help;
-  std::unique_ptr<Task> (*make)(const Config& config, ReadCallback& callback);
+  std::unique_ptr<Task> (*make)(const Config& config, const Tokens& known, ReadCallback& callback);
   std::unique_ptr<Task> (*restore)(const Config& config, const Vocabularies& vocabularies);
   TaskTraits traits;
   /// Options that the task cannot work with, apart from what follows from its traits.

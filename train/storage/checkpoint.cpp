@@ -1,6 +1,7 @@
 #include "train/storage/checkpoint.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <mutex>
 #include <string_view>
@@ -19,7 +20,11 @@ using Tensors = std::map<std::string, Tensor>;
 constexpr std::string_view format = "qkv-checkpoint";
 constexpr std::int64_t version = 1;
 constexpr std::size_t max_path = 1024;
-constexpr std::string_view metrics_name = "metrics", data_hash_name = "data_hash";
+constexpr std::string_view metrics_name = "metrics";
+/// The texts of /progress that a checkpoint may lack.
+constexpr std::array optional_texts = {
+    std::pair<std::string_view, std::string Checkpoint::*>{"data_hash", &Checkpoint::data_hash},
+    std::pair<std::string_view, std::string Checkpoint::*>{"init", &Checkpoint::init}};
 const std::string config_name = "config";
 constexpr std::int64_t max_step = std::int64_t{1} << 53;
 
@@ -81,8 +86,8 @@ std::vector<std::byte> encode(const Checkpoint& checkpoint) {
   }
   Group progress = root.make_group("progress");
   progress.write_text(std::string(metrics_name), checkpoint.metrics);
-  if (!checkpoint.data_hash.empty())
-    progress.write_text(std::string(data_hash_name), checkpoint.data_hash);
+  for (const auto& [name, text] : optional_texts)
+    if (!(checkpoint.*text).empty()) progress.write_text(std::string(name), checkpoint.*text);
   for (const auto& [name, value] : checkpoint.progress) {
     check_name(name, name);
     progress.write_tensor(name, Tensor::scalar(value, DType::float64));
@@ -147,8 +152,10 @@ Checkpoint decode(const hdf5::File& file) {
   const Group progress = root.group("progress");
   for (const std::string& name : progress.names()) {
     if (name == metrics_name) continue;
-    if (name == data_hash_name) {
-      checkpoint.data_hash = progress.text(name);
+    const auto known =
+        std::ranges::find(optional_texts, name, [](const auto& t) { return t.first; });
+    if (known != optional_texts.end()) {
+      checkpoint.*known->second = progress.text(name);
       continue;
     }
     const Tensor value = progress.tensor(name);

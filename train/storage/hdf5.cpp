@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstring>
 #include <string_view>
+#include <system_error>
 #include <type_traits>
 
 #include "train/storage/hdf5_structure.h"
@@ -213,9 +215,17 @@ Attribute open_attribute(const Handle& group, const std::string& name) {
   return {std::move(attribute), std::move(type)};
 }
 
+/// Called before all else of the library.
+void prepare_library() {
+  // At the end of the process the library would close a file again that could not be written, and
+  // crash.
+  [[maybe_unused]] static const herr_t without_exit_handler = H5dont_atexit();
+  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);  // failures become exceptions, not output
+}
+
 /// Properties of access to a file in memory that is never written to the disk.
 Handle in_memory() {
-  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);  // failures become exceptions, not output
+  prepare_library();
   constexpr std::size_t increment = 1 << 20;
   Handle access = property_list(H5P_FILE_ACCESS);
   // The earliest format, which every reader knows; images of files in the format of 1.8 have a
@@ -240,6 +250,15 @@ Handle create_file() {
   return file;
 }
 
+Handle create_file(const std::filesystem::path& path) {
+  prepare_library();
+  const Handle properties = timeless(H5P_FILE_CREATE);
+  Handle file(H5Fcreate(path.c_str(), H5F_ACC_EXCL, properties.id(), H5P_DEFAULT), H5Fclose);
+  require<Hdf5Error>(file.id() >= 0, "cannot be created: {}",
+                     std::generic_category().message(errno));
+  return file;
+}
+
 Handle open_image(std::span<const std::byte> image) {
   const Handle access = in_memory();
   // The library copies the image; its interface merely lacks the const.
@@ -254,6 +273,7 @@ Handle open_image(std::span<const std::byte> image) {
 }  // namespace
 
 File::File() : file_(create_file()) {}
+File::File(const std::filesystem::path& path) : file_(create_file(path)) {}
 File::File(std::span<const std::byte> image) : file_((check_structure(image), open_image(image))) {}
 
 Group File::root() const {
@@ -261,8 +281,12 @@ Group File::root() const {
       Handle(checked(H5Gopen2(file_.id(), "/", H5P_DEFAULT), "open", file_.id()), H5Gclose));
 }
 
-std::vector<std::byte> File::image(std::size_t spare) const {
+void File::flush() const {
   checked(H5Fflush(file_.id(), H5F_SCOPE_GLOBAL), "flush", file_.id());
+}
+
+std::vector<std::byte> File::image(std::size_t spare) const {
+  flush();
   const auto size = static_cast<std::size_t>(
       checked(H5Fget_file_image(file_.id(), nullptr, 0), "tell its size", file_.id()));
   std::vector<std::byte> bytes;

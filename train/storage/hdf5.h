@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <span>
 #include <string>
@@ -82,16 +83,20 @@ class Group {
   Handle group_;
 };
 
-/// An HDF5 file in memory, in the earliest format.
+/// An HDF5 file in memory or on the disk, in the earliest format.
 class File {
  public:
-  /// A new file.
+  /// A new file in memory.
   File();
+  /// A new file on the disk. Throws Hdf5Error when it exists or cannot be created.
+  explicit File(const std::filesystem::path& path);
   /// The file whose bytes are `image`, to be read; keeps a copy. Throws Hdf5Error when it is not
   /// built as this class builds files (`check_structure`).
   explicit File(std::span<const std::byte> image);
 
   Group root() const;
+  /// Writes what is not on the disk yet; whether the file is complete is known only then.
+  void flush() const;
   /// The file's bytes, in a vector with room for `spare` more.
   std::vector<std::byte> image(std::size_t spare) const;
 

@@ -8,8 +8,8 @@ namespace qkv {
 /// layer.
 class Classification final : public SentenceTask {
  public:
-  Classification(const Config& config, ReadCallback& callback)
-      : SentenceTask(config, question, callback) {}
+  Classification(const Config& config, const Tokens& known, ReadCallback& callback)
+      : SentenceTask(config, question, known, callback) {}
   Classification(const Config& config, const Vocabularies& vocabularies)
       : SentenceTask(config, vocabularies, question) {}
 

@@ -27,13 +27,21 @@ class ExampleTask : public Task {
                  Context& context) const final {
     return batch_loss(network, examples(Split::train), chosen, context, nullptr);
   }
-  Evaluation evaluate(const Network& network, Split split) const final {
-    return evaluation_of(network, examples(split));
+  std::vector<std::string> metric_names() const final {
+    Evaluation none;
+    metrics().report(none);
+    std::vector<std::string> names;
+    for (const auto& [name, value] : none.metrics) names.push_back(name);
+    return names;
   }
   using Task::evaluate;
+  Evaluation evaluate(const Network& network, Split split,
+                      const EvaluationOptions& options) const final {
+    return evaluation_of(network, examples(split), options);
+  }
   Evaluation evaluate(const Network& network, const std::filesystem::path& file,
-                      ReadCallback& callback) const final {
-    return evaluation_of(network, read_examples(file, callback));
+                      ReadCallback& callback, const EvaluationOptions& options) const final {
+    return evaluation_of(network, read_examples(file, callback), options);
   }
 
  protected:
@@ -56,23 +64,26 @@ class ExampleTask : public Task {
   virtual Metrics metrics() const = 0;
 
  private:
-  Evaluation evaluation_of(const Network& network, const Examples& examples) const {
+  Evaluation evaluation_of(const Network& network, const Examples& examples,
+                           const EvaluationOptions& options) const {
     const NoGrad no_grad;
-    Context context;
+    Context context({.hook = options.hook});
     Metrics measured = metrics();
     Evaluation evaluation;
     evaluation.count = static_cast<Index>(examples.size());
     double sum = 0;
     Index targets = 0;
-    for (Index begin = 0; begin < evaluation.count; begin += evaluation_batch_) {
-      const Index size = std::min(evaluation_batch_, evaluation.count - begin);
+    const Index at_once = options.one_by_one ? 1 : evaluation_batch_;
+    for (Index begin = 0; begin < evaluation.count; begin += at_once) {
+      const Index size = std::min(at_once, evaluation.count - begin);
       const std::vector<Index> chosen = index_range(begin, begin + size);
-      const BatchLoss batch = batch_loss(network, examples, chosen, context, &measured);
+      const BatchLoss batch =
+          batch_loss(network, examples, chosen, context, options.one_by_one ? nullptr : &measured);
       sum += batch.value.item() * static_cast<double>(batch.targets);
       targets += batch.targets;
     }
     evaluation.loss = targets ? sum / static_cast<double>(targets) : 0;
-    measured.report(evaluation);
+    if (!options.one_by_one) measured.report(evaluation);
     return evaluation;
   }
 

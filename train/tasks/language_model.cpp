@@ -86,10 +86,10 @@ void LanguageModelMetrics::report(Evaluation& evaluation) const {
   evaluation.score = -evaluation.loss;
 }
 
-LanguageModel::LanguageModel(const Config& config, ReadCallback& callback)
+LanguageModel::LanguageModel(const Config& config, const Tokens& known, ReadCallback& callback)
     : ExampleTask(config, windows_at_once(config.model.max_length)) {
   auto texts = splits_of(config, callback);
-  learn_tokens(counts_of(texts[0], cutting(), callback));
+  learn_tokens(counts_of(texts[0], cutting(), callback), known);
   Windows train = windows(std::move(texts[0]), 1, callback);
   require<UserError>(train.tokens() > max_length(),
                      "the training text has {} tokens; model.max_length = {} needs one more than "
@@ -153,10 +153,7 @@ Sentence LanguageModel::read(std::string_view text) const {
 
 Scores LanguageModel::scores(const Network& network, const Sentence& sentence, Index index,
                              Context& context) const {
-  const Indices ids(sentence.ids, {1, std::ssize(sentence.ids)});
-  const Tensor x = (*network.model)(ids, {}, context);
-  return {reshape(network.logits(slice(x, 1, index, index + 1)), {-1}), vocabulary().tokens(),
-          "W y_i + b"};
+  return scores_of_token(network, sentence, index, context, vocabulary().tokens());
 }
 
 }  // namespace qkv

@@ -60,6 +60,10 @@ void ChoiceMetrics::update(const Tensor& scores, const Indices& answers) {
     right_ += predicted == answer;
     if (!labels_->empty()) ++counts_[answer][predicted];
   }
+  if (labels_->empty()) return;
+  const auto probabilities = softmax(scores).values();
+  probabilities_.insert(probabilities_.end(), probabilities.begin(), probabilities.end());
+  answers_.insert(answers_.end(), answers.data().begin(), answers.data().end());
 }
 
 void ChoiceMetrics::report(Evaluation& evaluation) const {
@@ -87,15 +91,18 @@ void ChoiceMetrics::report_labels(Evaluation& evaluation) const {
     evaluation.labels.push_back(std::move(scores));
   }
   evaluation.metrics.emplace_back("macro_f1", ratio(sum, occurring));
+  evaluation.probabilities = probabilities_;
+  evaluation.answers = answers_;
 }
 
-SentenceTask::SentenceTask(const Config& config, Question question, ReadCallback& callback)
+SentenceTask::SentenceTask(const Config& config, Question question, const Tokens& known,
+                           ReadCallback& callback)
     : ExampleTask(config),
       question_(std::move(question)),
       unknown_labels_(config.task.unknown_labels) {
   Rows rows;
   const SplitRows splits = read_splits_of(config, rows, callback);
-  learn_tokens(rows.corpus.counts(splits[0]));
+  learn_tokens(rows.corpus.counts(splits[0]), known);
   if (question_.has_labels) {
     std::set<std::string> labels;
     for (const Index row : splits[0])

@@ -37,6 +37,8 @@ class ChoiceMetrics {
 
   const std::vector<std::string>* labels_;  ///< empty when the choices are words
   std::vector<std::vector<Index>> counts_;  ///< [right label][predicted label]
+  std::vector<double> probabilities_;
+  std::vector<std::int32_t> answers_;
   Index right_ = 0;
 };
 
@@ -72,7 +74,8 @@ class SentenceTask : public ExampleTask<EncodedSentences, ChoiceMetrics> {
   };
 
   /// Reads the data; its training split gives the vocabulary, labels and target words.
-  SentenceTask(const Config& config, Question question, ReadCallback& callback);
+  SentenceTask(const Config& config, Question question, const Tokens& known,
+               ReadCallback& callback);
   SentenceTask(const Config& config, const Vocabularies& vocabularies, Question question);
 
   /// The scores of the choices, [B, C].

@@ -47,12 +47,13 @@ void EmbeddingMetrics::report(Evaluation& evaluation) const {
   evaluation.score = -evaluation.loss;
 }
 
-StaticEmbedding::StaticEmbedding(const Config& config, ReadCallback& callback)
+StaticEmbedding::StaticEmbedding(const Config& config, const Tokens& known, ReadCallback& callback)
     : ExampleTask(config, words_at_once), options_(config.task) {
   Corpus corpus;
-  const SplitRows splits = read_splits(
-      config, [&](const std::string& file) { return add_lines(file, corpus, callback); });
-  learn_tokens(corpus.counts(splits[0]));
+  const SplitRows splits = read_splits(config, [&](const std::string& file) {
+    return add_sentences(file, cutting(), corpus, callback);
+  });
+  learn_tokens(corpus.counts(splits[0]), known);
   const CorpusEncoder encoder(corpus, tokenizer());
   counts_.resize(static_cast<std::size_t>(vocabulary().size()));
   for (const Index line : splits[0])
@@ -101,19 +102,10 @@ void StaticEmbedding::set_cumulative() {
   for (double& probability : cumulative_) probability /= total;
 }
 
-/// Of a row with columns the last, so that labelled files of other tasks can be read.
-Index StaticEmbedding::add_lines(const std::filesystem::path& file, Corpus& corpus,
-                                 ReadCallback& callback) const {
-  for_each_row(file, callback, [&](const TsvRow& row) {
-    corpus.add(cut_sentence(row.fields.back(), cutting()).pieces);
-  });
-  return corpus.size();
-}
-
 WordContexts StaticEmbedding::read_examples(const std::filesystem::path& file,
                                             ReadCallback& callback) const {
   Corpus corpus;
-  const Index lines = add_lines(file, corpus, callback);
+  const Index lines = add_sentences(file, cutting(), corpus, callback);
   return encoded(CorpusEncoder(corpus, tokenizer()), index_range(0, lines));
 }
 

@@ -54,7 +54,7 @@ class EmbeddingMetrics {
 ///                     and contexts share b, the output layer's bias
 class StaticEmbedding final : public ExampleTask<WordContexts, EmbeddingMetrics> {
  public:
-  StaticEmbedding(const Config& config, ReadCallback& callback);
+  StaticEmbedding(const Config& config, const Tokens& known, ReadCallback& callback);
   StaticEmbedding(const Config& config, const Vocabularies& vocabularies);
 
   static std::optional<Conflict> conflict(const Config& config);
@@ -79,8 +79,6 @@ class StaticEmbedding final : public ExampleTask<WordContexts, EmbeddingMetrics>
                        EmbeddingMetrics* metrics) const override;
   EmbeddingMetrics metrics() const override { return EmbeddingMetrics(options_.objective); }
 
-  /// Adds the lines of a file to a corpus, and returns how many it has then.
-  Index add_lines(const std::filesystem::path& file, Corpus& corpus, ReadCallback& callback) const;
   WordContexts encoded(const CorpusEncoder& encoder, std::span<const Index> lines) const;
   std::vector<WordContexts::Pair> co_occurrences(const IdLists& lines) const;
   /// The word that draw `index` of a random stream gives, with probability ~ count^0.75.

@@ -93,14 +93,14 @@ void TaggingMetrics::report(Evaluation& evaluation) const {
   evaluation.metrics.emplace_back("span_f1", evaluation.score);
 }
 
-Tagging::Tagging(const Config& config, ReadCallback& callback)
+Tagging::Tagging(const Config& config, const Tokens& known, ReadCallback& callback)
     : ExampleTask(config), unknown_labels_(config.task.unknown_labels) {
   Rows rows;
   const SplitRows splits = read_splits(config, [&](const std::string& file) {
     add_file(file, rows, callback);
     return rows.corpus.size();
   });
-  learn_tokens(rows.corpus.counts(splits[0]));
+  learn_tokens(rows.corpus.counts(splits[0]), known);
   std::set<std::string> labels;
   for (const Index row : splits[0])
     for (const auto& word : rows.words[row]) labels.insert(rows.labels.text(word.label));
@@ -241,9 +241,7 @@ LabelledText Tagging::read_line(const TsvRow& row) const {
 
 Scores Tagging::scores(const Network& network, const Sentence& sentence, Index index,
                        Context& context) const {
-  const Indices ids(sentence.ids, {1, std::ssize(sentence.ids)});
-  const Tensor x = (*network.model)(ids, {}, context);
-  return {reshape(network.logits(slice(x, 1, index, index + 1)), {-1}), labels_, "W y_i + b"};
+  return scores_of_token(network, sentence, index, context, labels_);
 }
 
 }  // namespace qkv

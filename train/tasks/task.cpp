@@ -10,6 +10,7 @@
 #include "train/tasks/classification.h"
 #include "train/tasks/coreference.h"
 #include "train/tasks/language_model.h"
+#include "train/tasks/masked_language_model.h"
 #include "train/tasks/static_embedding.h"
 #include "train/tasks/tagging.h"
 #include "train/tasks/translation.h"
@@ -32,6 +33,13 @@ double Evaluation::metric(std::string_view name) const {
   return *value;
 }
 
+double Evaluation::score_by(std::string_view name) const {
+  constexpr std::string_view errors[] = {"loss", "perplexity", "bits_per_token", "error"};
+  if (name.empty()) return score;
+  const double value = name == "loss" ? loss : metric(name);
+  return std::ranges::find(errors, name) == std::end(errors) ? value : -value;
+}
+
 std::string Evaluation::headline() const {
   return fmt::format("{} {:.4f}", metrics.front().first, metrics.front().second);
 }
@@ -49,8 +57,8 @@ Task::Task(const Config& config)
       truncates_(config.task.truncate || config.task.format == DataFormat::coarsewsd),
       cutting_(cutting_of(config)) {}
 
-void Task::learn_tokens(Vocabulary::Counts pieces) {
-  set_tokenizer(Tokenizer::learn(cutting_, std::move(pieces), min_count_, merges_));
+void Task::learn_tokens(Vocabulary::Counts pieces, const Tokens& known) {
+  set_tokenizer(Tokenizer::learn(cutting_, std::move(pieces), min_count_, merges_, known));
 }
 
 void Task::restore_tokens(const Vocabularies& vocabularies) {
@@ -63,7 +71,7 @@ void Task::set_tokenizer(Tokenizer tokenizer) {
 
 Evaluation Task::evaluate(const Network& network, const std::filesystem::path& file) const {
   ReadCallback silent;
-  return evaluate(network, file, silent);
+  return evaluate(network, file, silent, {});
 }
 
 Sentence Task::sentence_of(std::span<const std::string> pieces) const {
@@ -77,7 +85,10 @@ Sentence Task::sentence_of(std::span<const std::string> pieces) const {
 }
 
 Sentence Task::read(std::string_view text) const {
-  Sentence sentence = sentence_of(cut_sentence(text, cutting_).pieces);
+  return fitted(sentence_of(cut_sentence(text, cutting_).pieces));
+}
+
+Sentence Task::fitted(Sentence sentence) const {
   require<UserError>(!sentence.words.empty(), "the sentence is empty; give at least one word");
   const Index length = std::ssize(sentence.words);
   require<UserError>(length <= max_length() || truncates_,
@@ -129,6 +140,19 @@ Scores Task::scores(const Network& network, const Sentence& sentence, Index,
   const TokenBatch batch = pad(ids);
   (*network.model)(batch.ids, batch.lengths, context);
   return {};
+}
+
+std::optional<WrittenText> Task::write(const Network&, const Sentence&, std::string_view,
+                                       Context&) const {
+  return std::nullopt;
+}
+
+Scores Task::scores_of_token(const Network& network, const Sentence& sentence, Index index,
+                             Context& context, std::vector<std::string> choices) {
+  const Indices ids(sentence.ids, {1, std::ssize(sentence.ids)});
+  const Tensor x = (*network.model)(ids, {}, context);
+  return {reshape(network.logits(slice(x, 1, index, index + 1)), {-1}), std::move(choices),
+          "W y_i + b"};
 }
 
 std::vector<Prediction> Task::predict(const Network& network, std::string_view text) const {
@@ -193,9 +217,8 @@ constexpr TaskRow row(TaskKind kind, std::string_view name, std::string_view hel
       kind,
       name,
       help,
-      [](const Config& config, ReadCallback& callback) -> std::unique_ptr<Task> {
-        return std::make_unique<T>(config, callback);
-      },
+      [](const Config& config, const Task::Tokens& known, ReadCallback& callback)
+          -> std::unique_ptr<Task> { return std::make_unique<T>(config, known, callback); },
       [](const Config& config, const Task::Vocabularies& vocabularies) -> std::unique_ptr<Task> {
         return std::make_unique<T>(config, vocabularies);
       },
@@ -205,10 +228,11 @@ constexpr TaskRow row(TaskKind kind, std::string_view name, std::string_view hel
 
 constexpr auto rows = std::to_array<TaskRow>({
     row<WordSense>(TaskKind::word_sense, "word-sense", "sense of a word in its sentence",
-                   {.format = DataFormat::coarsewsd, .has_labels = true}),
+                   {.format = DataFormat::coarsewsd, .has_labels = true, .has_one_label = true}),
     row<StaticEmbedding>(TaskKind::static_embedding, "static-embedding", "word vectors from text",
                          {}, StaticEmbedding::conflict),
-    row<Classification>(TaskKind::classify, "classify", "class of a text", {.has_labels = true}),
+    row<Classification>(TaskKind::classify, "classify", "class of a text",
+                        {.has_labels = true, .has_one_label = true}),
     row<Coreference>(TaskKind::coreference, "coreference", "word that a pronoun refers to"),
     row<Translation>(TaskKind::translate, "translate", "translation of a sentence",
                      {.predicts_words = true, .has_source_and_target = true}),
@@ -219,6 +243,8 @@ constexpr auto rows = std::to_array<TaskRow>({
                        LanguageModel::conflict),
     row<Tagging>(TaskKind::tagging, "tagging", "label of each word", {.has_labels = true},
                  Tagging::conflict),
+    row<MaskedLanguageModel>(TaskKind::masked_language_model, "masked-language-model",
+                             "tokens that are masked, from both sides", {.predicts_words = true}),
 });
 static_assert(lists_every_kind(rows));
 
@@ -228,8 +254,13 @@ std::span<const TaskRow> task_kinds() {
   return rows;
 }
 
+std::unique_ptr<Task> make_task(const Config& config, const Task::Tokens& known,
+                                ReadCallback& callback) {
+  return row_of(rows, config.task.kind).make(config, known, callback);
+}
+
 std::unique_ptr<Task> make_task(const Config& config, ReadCallback& callback) {
-  return row_of(rows, config.task.kind).make(config, callback);
+  return make_task(config, {}, callback);
 }
 
 std::unique_ptr<Task> make_task(const Config& config) {

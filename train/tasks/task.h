@@ -39,10 +39,17 @@ struct Evaluation {
   std::vector<std::pair<std::string, double>> metrics;
   std::vector<LabelScores> labels;  ///< in alphabetical order; `predicted` is the confusion matrix
   double score = 0;  ///< the higher, the better the checkpoint; ties are broken by the loss
+  /// Where the choices are labels: of each example the probabilities of all of them, one example
+  /// after the other, and the right label's number.
+  std::vector<double> probabilities;
+  std::vector<std::int32_t> answers;
 
   std::optional<double> find(std::string_view name) const;
   /// Throws ValueError when there is no such metric.
   double metric(std::string_view name) const;
+  /// The higher, the better by "loss" or a metric; by "" the `score`. Throws ValueError when there
+  /// is no such metric.
+  double score_by(std::string_view name) const;
   /// The headline metric as "accuracy 0.9800".
   std::string headline() const;
 };
@@ -75,6 +82,12 @@ struct LabelledText {
   Index antecedent = -1;  ///< the word that is the answer, where answers are words
 };
 
+/// A text that a model writes token by token.
+struct WrittenText {
+  std::vector<std::string> inputs;   ///< what the decoder reads: "<bos>", then all but the last
+  std::vector<std::string> outputs;  ///< what follows each of them: the tokens, then "<eos>"
+};
+
 /// The logits of the answers that a model can give.
 struct Scores {
   Tensor logits;                     ///< [C]
@@ -88,11 +101,18 @@ struct BatchLoss {
   Index targets;  ///< of which the loss is the mean
 };
 
+/// How an evaluation runs.
+struct EvaluationOptions {
+  const Hook* hook = nullptr;  ///< replaces activations of every forward pass
+  bool one_by_one = false;     ///< each example alone, without padding, and the loss alone
+};
+
 /// One kind of problem: its data, output layer, loss and metrics. Tasks derive from `ExampleTask`;
 /// to add one, see CONTRIBUTING.md.
 class Task {
  public:
-  using Vocabularies = std::map<std::string, std::vector<std::string>>;
+  using Tokens = std::vector<std::string>;
+  using Vocabularies = std::map<std::string, Tokens>;
   virtual ~Task() = default;
 
   const Tokenizer& tokenizer() const { return *tokenizer_; }
@@ -117,10 +137,16 @@ class Task {
   /// Mean loss of some training examples, over their targets.
   virtual BatchLoss loss(const Network& network, std::span<const Index> examples,
                          Context& context) const = 0;
-  virtual Evaluation evaluate(const Network& network, Split split) const = 0;
+  virtual Evaluation evaluate(const Network& network, Split split,
+                              const EvaluationOptions& options) const = 0;
+  Evaluation evaluate(const Network& network, Split split) const {
+    return evaluate(network, split, {});
+  }
+  /// What an evaluation measures besides the loss.
+  virtual std::vector<std::string> metric_names() const = 0;
   /// The same for examples from a file in the task's format. Throws UserError naming file and line.
   virtual Evaluation evaluate(const Network& network, const std::filesystem::path& file,
-                              ReadCallback& callback) const = 0;
+                              ReadCallback& callback, const EvaluationOptions& options) const = 0;
   Evaluation evaluate(const Network& network, const std::filesystem::path& file) const;
 
   /// Throws UserError when the text is empty or longer than the model allows.
@@ -138,6 +164,11 @@ class Task {
   /// no scores where there are no answers to choose from.
   virtual Scores scores(const Network& network, const Sentence& sentence, Index index,
                         Context& context) const;
+  /// For tasks whose model writes a text: runs it on a source and on `target` or, where that is
+  /// empty, on what it writes itself, recorded by `context`. Nothing for other tasks. Throws as
+  /// `read`.
+  virtual std::optional<WrittenText> write(const Network& network, const Sentence& source,
+                                           std::string_view target, Context& context) const;
   /// One prediction for each target word of a text, or for the text as a whole. Throws UserError
   /// when the text has no target word and the task needs one.
   virtual std::vector<Prediction> predict(const Network& network, std::string_view text) const;
@@ -149,15 +180,20 @@ class Task {
   /// Whether longer ones are cut to it.
   bool truncates() const { return truncates_; }
   const Cutting& cutting() const { return cutting_; }
-  /// Constructors call one of these: learns tokens from the pieces of the training data, or takes a
-  /// checkpoint's.
-  void learn_tokens(Vocabulary::Counts pieces);
+  /// Constructors call one of these: learns tokens from the pieces of the training data, in
+  /// addition to those that are known before, or takes a checkpoint's.
+  void learn_tokens(Vocabulary::Counts pieces, const Tokens& known);
   void restore_tokens(const Vocabularies& vocabularies);
   void set_tokenizer(Tokenizer tokenizer);
   std::shared_ptr<const Tokenizer> shared_tokenizer() const { return tokenizer_; }
 
   /// Pieces as a sentence of any length without targets.
   Sentence sentence_of(std::span<const std::string> pieces) const;
+  /// A sentence that the model can read, cut where the options say so. Throws UserError as `read`.
+  Sentence fitted(Sentence sentence) const;
+  /// The logits of `choices`, which the output layer gives for the contextual vector of one token.
+  static Scores scores_of_token(const Network& network, const Sentence& sentence, Index index,
+                                Context& context, std::vector<std::string> choices);
   /// The most probable choice for each target word of a sentence or, without targets, for the
   /// whole.
   std::vector<Prediction> answers(const Network& network, std::string_view text,
@@ -181,7 +217,10 @@ const std::vector<std::string>& token_list(const Task::Vocabularies& vocabularie
 const std::vector<std::string>& distinct_list(const Task::Vocabularies& vocabularies,
                                               const std::string& name);
 
-/// Reads the data and builds the vocabulary from its training split. Throws UserError.
+/// Reads the data and builds the vocabulary: the tokens `known`, unless there are none, then those
+/// of the training split. Throws UserError.
+std::unique_ptr<Task> make_task(const Config& config, const Task::Tokens& known,
+                                ReadCallback& callback);
 std::unique_ptr<Task> make_task(const Config& config, ReadCallback& callback);
 std::unique_ptr<Task> make_task(const Config& config);
 /// For using a trained model: no data is read. Throws FileError when a token list is missing or

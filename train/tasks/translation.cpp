@@ -53,13 +53,14 @@ void TranslationMetrics::report(Evaluation& evaluation) const {
   evaluation.metrics = {{"exact_match", evaluation.score}, {"chrf", chrf_.value()}};
 }
 
-Translation::Translation(const Config& config, ReadCallback& callback) : ExampleTask(config) {
+Translation::Translation(const Config& config, const Tokens& known, ReadCallback& callback)
+    : ExampleTask(config) {
   Pairs pairs;
   const SplitRows splits = read_splits(config, [&](const std::string& file) {
     add_pairs(file, pairs, callback);
     return pairs.size();
   });
-  learn_tokens_of(pairs, splits[0], config.task.min_count);
+  learn_tokens_of(pairs, splits[0], config.task.min_count, known);
   set_splits({encoded(pairs, splits[0], callback), encoded(pairs, splits[1], callback),
               encoded(pairs, splits[2], callback)});
 }
@@ -72,8 +73,8 @@ Translation::Translation(const Config& config, const Vocabularies& vocabularies)
                        "the checkpoint's /vocabulary/tokens has no {}", token);
 }
 
-void Translation::learn_tokens_of(const Pairs& pairs, std::span<const Index> rows,
-                                  Index min_count) {
+void Translation::learn_tokens_of(const Pairs& pairs, std::span<const Index> rows, Index min_count,
+                                  const Tokens& known) {
   std::vector<Index> texts;
   for (const Index row : rows) texts.insert(texts.end(), {2 * row, 2 * row + 1});
   Vocabulary::Counts counts = pairs.corpus.counts(texts);
@@ -81,7 +82,7 @@ void Translation::learn_tokens_of(const Pairs& pairs, std::span<const Index> row
   if (cutting().kind != TokenizerKind::bpe)
     for (const std::string& token : {begin_token, end_token})
       counts[token] += min_count * std::ssize(rows);
-  learn_tokens(std::move(counts));
+  learn_tokens(std::move(counts), known);
   if (cutting().kind != TokenizerKind::bpe) return;
   std::vector<std::string> tokens = vocabulary().tokens();
   for (const std::string& token : {begin_token, end_token})
@@ -142,7 +143,7 @@ BatchLoss Translation::batch_loss(const Network& network, const Examples& exampl
     targets += std::ssize(outputs.back());
   }
   if (metrics) {
-    const auto translations = decoded(network, sources);
+    const auto translations = decoded(network, sources, context);
     for (std::size_t i = 0; i < chosen.size(); ++i) {
       const auto reference = examples.references[chosen[i]];
       metrics->update(text_of(translations[i].ids), {reference.begin(), reference.end()});
@@ -160,13 +161,14 @@ Index Translation::tokens(Index example) const {
 }
 
 std::vector<Translation::Output> Translation::decoded(const Network& network,
-                                                      std::span<const Ids> sources) const {
+                                                      std::span<const Ids> sources,
+                                                      const Context& context) const {
   const NoGrad no_grad;
-  Context encoding;
+  Context encoding = context;
   const TokenBatch source = pad(sources);
   const Tensor encoded = (*network.model)(source.ids, source.lengths, encoding);
   KeyValueCache cache;
-  Context decoding({.cache = &cache});
+  Context decoding = context.with_cache(cache);
   std::vector<Output> outputs(sources.size());
   std::vector<bool> done(sources.size());
   Ids last(sources.size(), vocabulary().id(begin_token));
@@ -202,9 +204,28 @@ LabelledText Translation::read_line(const TsvRow& row) const {
   return {.text = row.fields.front(), .sentence = read(row.fields.front())};
 }
 
+std::optional<WrittenText> Translation::write(const Network& network, const Sentence& source,
+                                              std::string_view target, Context& context) const {
+  const Ids sources[] = {source.ids};
+  Ids ids = target.empty() ? decoded(network, sources, Context())[0].ids : read(target).ids;
+  ids.resize(std::min(ids.size(), static_cast<std::size_t>(max_length() - 1)));  // 1: the end
+  Ids input = ids;
+  input.insert(input.begin(), vocabulary().id(begin_token));
+  const TokenBatch batch = pad(sources);
+  const Tensor encoded = (*network.model)(batch.ids, batch.lengths, context);
+  network.model->decode(Indices(input, {1, std::ssize(input)}), encoded, batch.lengths, context);
+  WrittenText text{{begin_token}, {}};
+  for (const auto id : ids) {
+    text.inputs.push_back(vocabulary().token(id));
+    text.outputs.push_back(vocabulary().token(id));
+  }
+  text.outputs.push_back(end_token);
+  return text;
+}
+
 std::vector<Prediction> Translation::predict(const Network& network, std::string_view text) const {
   const Ids source[] = {read(text).ids};
-  const Output output = decoded(network, source)[0];
+  const Output output = decoded(network, source, Context())[0];
   Prediction prediction{std::string(text), std::nullopt, text_of(output.ids), output.probability};
   prediction.is_output = true;
   return {prediction};

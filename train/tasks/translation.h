@@ -33,12 +33,14 @@ class TranslationMetrics {
 /// prediction decode greedily.
 class Translation final : public ExampleTask<EncodedPairs, TranslationMetrics> {
  public:
-  Translation(const Config& config, ReadCallback& callback);
+  Translation(const Config& config, const Tokens& known, ReadCallback& callback);
   Translation(const Config& config, const Vocabularies& vocabularies);
 
   Index tokens(Index example) const override;
   /// `source<TAB>target` or a source.
   LabelledText read_line(const TsvRow& row) const override;
+  std::optional<WrittenText> write(const Network& network, const Sentence& source,
+                                   std::string_view target, Context& context) const override;
   std::vector<Prediction> predict(const Network& network, std::string_view text) const override;
 
  private:
@@ -56,11 +58,13 @@ class Translation final : public ExampleTask<EncodedPairs, TranslationMetrics> {
                        std::span<const Index> chosen, Context& context,
                        TranslationMetrics* metrics) const override;
   TranslationMetrics metrics() const override { return {}; }
-  void learn_tokens_of(const Pairs& pairs, std::span<const Index> rows, Index min_count);
+  void learn_tokens_of(const Pairs& pairs, std::span<const Index> rows, Index min_count,
+                       const Tokens& known);
   void add_pairs(const std::filesystem::path& file, Pairs& pairs, ReadCallback& callback) const;
   Examples encoded(const Pairs& pairs, std::span<const Index> rows, ReadCallback& callback) const;
   /// Greedy decoding.
-  std::vector<Output> decoded(const Network& network, std::span<const Ids> sources) const;
+  std::vector<Output> decoded(const Network& network, std::span<const Ids> sources,
+                              const Context& context) const;
   /// Tokens as one text, which begins with no space.
   std::string text_of(std::span<const std::string> tokens) const;
   std::string text_of(const Ids& ids) const;

@@ -8,8 +8,8 @@ namespace qkv {
 /// output layer.
 class WordSense final : public SentenceTask {
  public:
-  WordSense(const Config& config, ReadCallback& callback)
-      : SentenceTask(config, question, callback) {}
+  WordSense(const Config& config, const Tokens& known, ReadCallback& callback)
+      : SentenceTask(config, question, known, callback) {}
   WordSense(const Config& config, const Vocabularies& vocabularies)
       : SentenceTask(config, vocabularies, question) {}
 

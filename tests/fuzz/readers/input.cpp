@@ -67,9 +67,9 @@ std::vector<std::span<const std::byte>> parts_of(std::span<const std::byte> inpu
   return parts;
 }
 
-void demand(bool ok, std::source_location place) {
+void demand(bool ok, const char* file, int line) {
   if (ok) return;
-  fmt::print(stderr, "wrong load: {}:{}\n", place.file_name(), place.line());
+  fmt::print(stderr, "wrong load: {}:{}\n", file, line);
   std::abort();
 }
 

@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <filesystem>
-#include <source_location>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,6 +26,7 @@ std::vector<std::span<const std::byte>> parts_of(std::span<const std::byte> inpu
                                                  std::size_t count);
 
 /// What must hold whatever the input is. Otherwise what was read is wrong, which is a finding, too.
-void demand(bool ok, std::source_location place = std::source_location::current());
+/// (clang 14 has no std::source_location.)
+void demand(bool ok, const char* file = __builtin_FILE(), int line = __builtin_LINE());
 
 }  // namespace qkv::fuzz

@@ -38,6 +38,7 @@ Checkpoint tensors(bool long_token) {
                          {"best_step", 400}};
   checkpoint.metrics = "{\"step\":400,\"split\":\"valid\",\"loss\":1}\n";
   checkpoint.data_hash = "0123456789abcdef";
+  checkpoint.init = "loaded: 2 parameters";
   return checkpoint;
 }
 

@@ -62,6 +62,7 @@ TEST_CASE("the loss of an evaluation is the mean over all targets, whatever the 
   for (const auto& [task, file] : {std::pair(TaskKind::word_sense, "bank/valid.tsv"),
                                    std::pair(TaskKind::classify, "sentiment/valid.tsv"),
                                    std::pair(TaskKind::coreference, "pronoun/valid.tsv"),
+                                   std::pair(TaskKind::masked_language_model, "bank/valid.tsv"),
                                    std::pair(TaskKind::translate, "idiom/valid.tsv")}) {
     CAPTURE(file);
     const Run run = start_run(config_of(task, data / file));

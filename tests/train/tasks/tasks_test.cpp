@@ -163,6 +163,7 @@ TEST_CASE("which examples each split has depends on the seed, whatever the task"
       {TaskKind::classify, "{0}\tw{1}\n"},
       {TaskKind::coreference, "0\t1\tw{1} it\n"},
       {TaskKind::translate, "w{1}\tx{1}\n"},
+      {TaskKind::masked_language_model, "w{1} x{1}\n"},
       {TaskKind::static_embedding, "w{1} x{1}\n"}};
   for (const auto& [kind, line] : kinds) {
     CAPTURE(static_cast<int>(kind));

@@ -1,0 +1,70 @@
+#include <algorithm>
+
+#include "cli/commands/shared.h"
+#include "inspect/onnx_export.h"
+#include "train/exchange.h"
+#include "train/storage/durable_file.h"
+
+namespace qkv::commands {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct ExportOptions {
+  std::string model;
+  std::string safetensors, onnx;
+  std::string names = "qkv";
+};
+
+ExportNames chosen_names(const ExportOptions& options) {
+  const auto found = std::ranges::find(export_names, options.names, &Kind<ExportNames>::name);
+  require<UserError>(found != export_names.end(), "--names {}: must be qkv or torch",
+                     options.names);
+  return found->value;
+}
+
+Document export_model(const ExportOptions& options) {
+  require<UserError>(!options.safetensors.empty() || !options.onnx.empty(),
+                     "name the file to write with --safetensors FILE or --onnx FILE");
+  const fs::path file = find_checkpoint(options.model);
+  const Checkpoint checkpoint = read_valid_checkpoint(file);
+  const LoadedModel model = model_of(checkpoint, file);
+  Document document;
+  const auto contents_for = [&](const fs::path& output) {
+    return exported(checkpoint, file, output.parent_path(), chosen_names(options));
+  };
+  const auto write = [&](const fs::path& output, const std::string& bytes, const ResultKind& kind) {
+    write_result(output, bytes, kind);
+    document.data["files"].push_back({{"file", output.string()}, {"bytes", bytes.size()}});
+    note_written(document, output);
+  };
+  if (!options.safetensors.empty())
+    write(options.safetensors, safetensors_bytes(contents_for(options.safetensors)),
+          {"safetensors that qkv export wrote", begins_as_export});
+  if (!options.onnx.empty())
+    write(options.onnx, onnx_bytes(model, contents_for(options.onnx).metadata),
+          {"an ONNX model that qkv export wrote", begins_as_onnx_export});
+  return document;
+}
+
+}  // namespace
+
+void add_export(CommandLine& program) {
+  add_command<ExportOptions>(
+      program, "export", "Write a model as a file that other programs read",
+      [](Command& command, ExportOptions& options) {
+        add_model_argument(command, options.model);
+        command.add_option("--safetensors", options.safetensors,
+                           "Write the parameters as safetensors, with the config and vocabulary in "
+                           "the metadata, so that qkv import reads it back");
+        command.add_option("--onnx", options.onnx,
+                           "Write the model as ONNX, operator set 17, with dynamic batch and "
+                           "length, and the attention weights as further outputs");
+        command.add_option("--names", options.names,
+                           "Names of the parameters in safetensors: qkv, or torch as in "
+                           "torch.nn.TransformerEncoder [qkv]");
+      },
+      export_model);
+}
+
+}  // namespace qkv::commands

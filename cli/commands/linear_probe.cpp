@@ -1,0 +1,62 @@
+#include "inspect/linear_probe.h"
+#include "cli/commands/shared.h"
+#include "inspect/labelled_text.h"
+
+namespace qkv::commands {
+namespace {
+
+struct LinearProbeOptions {
+  std::string model;
+  std::string train, data;
+};
+
+/// What the user named, else what the config does.
+std::string file_of(const std::string& named, const std::string& of_config,
+                    std::string_view option) {
+  const std::string& file = named.empty() ? of_config : named;
+  require<UserError>(!file.empty(), "the config names no such data; name some with {}", option);
+  require<UserError>(std::filesystem::exists(file), "there is no {}; name other data with {}", file,
+                     option);
+  return file;
+}
+
+Document linear_probe(const LinearProbeOptions& options) {
+  const LoadedModel trained = load_model(options.model);
+  const TaskOptions& task = trained.config.task;
+  const auto train =
+                 read_labelled_texts(trained, file_of(options.train, task.train, "--train FILE")),
+             test = read_labelled_texts(
+                 trained,
+                 file_of(options.data, task.test.empty() ? task.valid : task.test, "--data FILE"));
+  Document document;
+  document.data = {{"train", train.size()}, {"test", test.size()}, {"layers", Json::array()}};
+  Rows rows = {{"state", "accuracy", "control task", "selectivity"}};
+  for (const auto& [label, accuracy, control, selectivity] : linear_probes(trained, train, test)) {
+    document.data["layers"].push_back({{"state", label},
+                                       {"accuracy", accuracy},
+                                       {"control", control},
+                                       {"selectivity", selectivity}});
+    rows.push_back({label, fmt::format("{:.4f}", accuracy), fmt::format("{:.4f}", control),
+                    fmt::format("{:.4f}", selectivity)});
+  }
+  document.add_text("linear probes of {} texts, tested on {}\n", train.size(), test.size());
+  document.add_table(rows);
+  return document;
+}
+
+}  // namespace
+
+void add_linear_probe(CommandLine& program) {
+  add_command<LinearProbeOptions>(
+      program, "linear-probe",
+      "Measure at which layer a linear classifier reads the labels, beside a control task",
+      [](Command& command, LinearProbeOptions& options) {
+        add_model_argument(command, options.model);
+        command.add_option("--train", options.train,
+                           "File in the task's format to fit on [the config's training split]");
+        add_evaluation_data_option(command, options.data);
+      },
+      linear_probe);
+}
+
+}  // namespace qkv::commands

@@ -1,0 +1,142 @@
+#include "inspect/logit_attribution.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace qkv {
+namespace {
+
+/// The residual stream of a sentence as a sum of vectors [T, D], float64.
+class ResidualTerms {
+ public:
+  struct Term {
+    std::string label;
+    std::optional<Component> component;
+    Tensor value;
+  };
+
+  ResidualTerms(const LoadedModel& trained, const Recorder& recorder)
+      : recorder_(recorder), components_(components(*trained.network)) {
+    const Model& model = *trained.network->model;
+    add("embedding", recorded({&model, "static"}));
+    if (recorder_.has("position")) add("position", recorded({&model, "position"}));
+    const Transformer& stack = *stacks_of(*trained.network).front().second;
+    for (std::size_t i = 0; i < stack.layers.size(); ++i)
+      add_block(stack.layers[i], static_cast<Index>(i));
+    if (stack.norm) normalize(*stack.norm, "last norm");
+  }
+
+  const std::vector<Term>& terms() const { return terms_; }
+
+ private:
+  Tensor recorded(const Activation& activation) const {
+    const Tensor value = recorder_.at(*activation.module, activation.name).to(DType::float64);
+    return value.with_shape({value.dim(1), value.dim(2)});
+  }
+
+  void add(std::string label, const Tensor& value, std::optional<Component> component = {}) {
+    terms_.push_back({std::move(label), std::move(component), value});
+  }
+
+  void add_bias(std::string label, const Parameter& bias) {
+    add(std::move(label), expand(bias.value().to(DType::float64), terms_.front().value.shape()));
+  }
+
+  void add_block(const TransformerBlock& block, Index layer) {
+    const bool post = block.norm == NormKind::post;
+    const std::string name = fmt::format("layer {}, ", layer);
+    if (!block.residual) terms_.clear();
+    for (const Component& component : components_)
+      if (component.layer == layer && component.kind == ComponentKind::head)
+        add(component.label, written(block.attention, component), component);
+    if (block.attention.w_o && block.attention.w_o->bias)
+      add_bias(name + "bias of W_o", *block.attention.w_o->bias);
+    if (post && block.norm_1) normalize(*block.norm_1, name + "norm of attention");
+    if (!block.feed_forward) return;
+    const auto is_this = [&](const Component& component) {
+      return component.layer == layer && component.kind == ComponentKind::feed_forward;
+    };
+    const Component& component = *std::ranges::find_if(components_, is_this);
+    add(component.label, recorded(component.activation), component);
+    if (post && block.norm_2) normalize(*block.norm_2, name + "norm of feed-forward");
+  }
+
+  /// What a head adds to the residual stream: its columns of W_o times its weighted sums.
+  Tensor written(const MultiHeadAttention& attention, const Component& head) const {
+    const Tensor mixed = recorded(head.activation) * head.mask.to(DType::float64);
+    if (!attention.w_o) return mixed;
+    return matmul(mixed, attention.w_o->weight.value().to(DType::float64), Transpose::second);
+  }
+
+  /// The norm of the sum, by term; its bias is a term of its own.
+  void normalize(const LayerNorm& norm, const std::string& label) {
+    constexpr double epsilon = 1e-5;
+    Tensor total;
+    for (const Term& term : terms_) total = total ? total + term.value : term.value;
+    const Tensor deviation = sqrt(variance(total, -1, true) + epsilon);
+    const Tensor gain = norm.weight.value().to(DType::float64);
+    for (Term& term : terms_)
+      term.value = (term.value - mean(term.value, -1, true)) / deviation * gain;
+    if (norm.bias) add_bias(label + ", bias", *norm.bias);
+  }
+
+  const Recorder& recorder_;
+  std::vector<Component> components_;
+  std::vector<Term> terms_;
+};
+
+/// The scores that the task gives to contextual vectors.
+Scores scores_of(const LoadedModel& trained, const Explanation& explanation,
+                 const Tensor& vectors) {
+  const Activation last = {trained.network->model.get(), "contextual"};
+  const Hook hook = hook_of({{last, Tensor::scalar(1), vectors}});
+  Context context({.hook = &hook});
+  return trained.task->scores(*trained.network, explanation.sentence, explanation.index, context);
+}
+
+/// A logit as a linear function of the contextual vectors.
+struct LinearLogit {
+  Tensor gradient;  ///< [T, D], float64
+  double bias;
+};
+
+/// None when it is not linear.
+std::optional<LinearLogit> linear_logit(const LoadedModel& trained, const Explanation& explanation,
+                                        Index choice) {
+  constexpr double tolerance = 1e-4;
+  const Parameter vectors(explanation.recorder.at(*trained.network->model, "contextual"));
+  const auto logit_at = [&](const Tensor& y) {
+    return sum(slice(scores_of(trained, explanation, y).logits, 0, choice, choice + 1));
+  };
+  const Tensor logit = logit_at(vectors.value());
+  const double value = logit.item(),
+               bias = logit_at(Tensor::zeros(vectors.shape(), vectors.value().dtype())).item();
+  const Tensor gradient = gradients_of(logit).of(vectors);
+  const double linear = sum(gradient * vectors.value().detach()).item();
+  if (!(std::abs(bias + linear - value) <= tolerance * std::max(1.0, std::abs(value)))) return {};
+  return LinearLogit{gradient.to(DType::float64).with_shape({gradient.dim(1), gradient.dim(2)}),
+                     bias};
+}
+
+}  // namespace
+
+std::optional<LogitAttribution> logit_attribution(const LoadedModel& trained,
+                                                  const Explanation& explanation) {
+  if (stacks_of(*trained.network).size() != 1 || explanation.scores.choices.size() < 2) return {};
+  const auto best = topk(explanation.scores.logits, 2).indices;
+  const Index answer = best.data()[0], runner_up = best.data()[1];
+  const auto logit = linear_logit(trained, explanation, answer),
+             other = linear_logit(trained, explanation, runner_up);
+  if (!logit || !other) return {};
+  LogitAttribution result{answer, runner_up, {}};
+  const auto dot = [](const Tensor& a, const Tensor& b) { return sum(a * b).item(); };
+  const ResidualTerms stream(trained, explanation.recorder);
+  for (const auto& [label, component, value] : stream.terms()) {
+    const double added = dot(logit->gradient, value);
+    result.parts.push_back({label, component, added, added - dot(other->gradient, value)});
+  }
+  result.parts.push_back({"output layer, bias", {}, logit->bias, logit->bias - other->bias});
+  return result;
+}
+
+}  // namespace qkv

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "inspect/explain.h"
+
+namespace qkv {
+
+/// What a model would answer after some of its blocks.
+struct LensState {
+  std::string label;  ///< "input", "layer 0"
+  Scores scores;      ///< the last ones are the model's own
+};
+
+/// The logit lens (nostalgebraist 2020, "interpreting GPT: the logit lens"): the residual stream
+/// before the first block and after each goes through what follows the last one, such as the last
+/// norm and the output layer. Empty for models without blocks and without answers to choose from.
+std::vector<LensState> logit_lens(const LoadedModel& trained, const Explanation& explanation);
+
+}  // namespace qkv

@@ -1,0 +1,71 @@
+#include "train/tasks/ensemble.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "train/tasks/sentence_task.h"
+
+namespace qkv {
+namespace {
+
+template <class Members>
+std::vector<double> mean_probabilities(const Members& members) {
+  std::vector<double> mean(members.front().probabilities.size());
+  for (const auto& member : members)
+    for (std::size_t i = 0; i < mean.size(); ++i)
+      mean[i] += member.probabilities[i] / static_cast<double>(members.size());
+  return mean;
+}
+
+std::vector<std::string> labels_of(const Evaluation& evaluation) {
+  std::vector<std::string> labels;
+  for (const LabelScores& scores : evaluation.labels) labels.push_back(scores.label);
+  return labels;
+}
+
+std::vector<double> log_of(std::vector<double> values) {
+  for (double& value : values) value = std::log(value);
+  return values;
+}
+
+}  // namespace
+
+Evaluation averaged(std::span<const Evaluation> evaluations) {
+  const Evaluation& first = evaluations.front();
+  const auto labels = labels_of(first);
+  for (const Evaluation& other : evaluations) {
+    require<UserError>(!other.answers.empty(),
+                       "only models that choose a label for each example can be averaged");
+    require<UserError>(labels_of(other) == labels, "the models have different labels");
+    require<UserError>(other.answers == first.answers,
+                       "the models were measured on different examples, as splits that are drawn "
+                       "by other seeds are; name the data with --data");
+  }
+  const auto probabilities = mean_probabilities(evaluations);
+  const auto classes = std::ssize(labels);
+  const Tensor logits = Tensor::from(log_of(probabilities), {first.count, classes});
+  const Indices answers(first.answers, {first.count});
+  ChoiceMetrics metrics(labels);
+  metrics.update(logits, answers);
+  Evaluation evaluation;
+  evaluation.count = first.count;
+  evaluation.loss = cross_entropy(logits, answers).item();
+  metrics.report(evaluation);
+  return evaluation;
+}
+
+Prediction averaged(std::span<const Prediction> predictions) {
+  const Prediction& first = predictions.front();
+  for (const Prediction& other : predictions) {
+    require<UserError>(!other.is_output && !other.choices.empty(),
+                       "only models that choose among labels or words can be averaged");
+    require<UserError>(other.choices == first.choices && other.index == first.index,
+                       "\"{}\": the models choose among different labels", first.text);
+  }
+  const auto probabilities = mean_probabilities(predictions);
+  return prediction_of(
+      first.text, first.index,
+      {Tensor::from(log_of(probabilities), {std::ssize(probabilities)}), first.choices, ""});
+}
+
+}  // namespace qkv

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <span>
+
+#include "train/tasks/task.h"
+
+namespace qkv {
+
+/// Several models as one, which gives each choice the mean of their probabilities (Lakshminarayanan
+/// et al. 2017, "Simple and Scalable Predictive Uncertainty Estimation using Deep Ensembles").
+
+/// From the evaluations of each on the same examples. Throws UserError when the task does not
+/// choose among labels, or the labels or the right answers differ.
+Evaluation averaged(std::span<const Evaluation> evaluations);
+/// From the predictions of each for the same word. Throws UserError when they write texts or have
+/// other choices.
+Prediction averaged(std::span<const Prediction> predictions);
+
+}  // namespace qkv

@@ -1,0 +1,68 @@
+#pragma once
+
+#include "datasets/corpus.h"
+#include "train/tasks/example_task.h"
+
+namespace qkv {
+
+/// What a user writes for a token that is to be predicted.
+inline constexpr std::string_view mask_text = "[MASK]";
+
+void for_each_ids(const IdLists& texts, const Task::IdsSink& sink);
+
+/// Accuracy and perplexity at the masked positions, which are what is counted.
+class MaskedTokenMetrics {
+ public:
+  /// logits [N, V], the right tokens [N]
+  void update(const Tensor& logits, const Indices& answers);
+  void report(Evaluation& evaluation) const;
+
+ private:
+  Index right_ = 0, targets_ = 0;
+};
+
+/// Which tokens are masked? Each is predicted from those on both sides (Devlin et al. 2019, "BERT",
+/// 3.1). Of a sentence's n tokens, task.mask_probability n are chosen, rounded and at least one; of
+/// these 80 % are replaced by the mask token, 10 % by a random token, and 10 % stay. Training draws
+/// anew at every step, evaluation for each sentence the same each time. Unknown tokens are not
+/// chosen.
+///
+/// The mask token is <unk>: a word that fine-tuning or a user brings, and that the model does not
+/// know, has the vector of a word that is to be guessed from its context.
+///
+/// A line of a file is a sentence, of a line with tabs its last column; longer ones are divided
+/// into parts of model.max_length.
+class MaskedLanguageModel final : public ExampleTask<IdLists, MaskedTokenMetrics> {
+ public:
+  MaskedLanguageModel(const Config& config, const Tokens& known, ReadCallback& callback);
+  MaskedLanguageModel(const Config& config, const Vocabularies& vocabularies);
+
+  Index tokens(Index example) const override;
+  /// Its targets are the tokens written as `mask_text`.
+  Sentence read(std::string_view text) const override;
+  /// The answer is the token at the line's index.
+  LabelledText read_line(const TsvRow& row) const override;
+  /// The choices are the tokens that may stand at `index`.
+  Scores scores(const Network& network, const Sentence& sentence, Index index,
+                Context& context) const override;
+  /// Of the choices the ten most probable. Throws UserError for a text without `mask_text`.
+  std::vector<Prediction> predict(const Network& network, std::string_view text) const override;
+
+ private:
+  /// A sentence with some tokens replaced.
+  struct Masked {
+    std::vector<std::int32_t> ids;
+    std::vector<Index> positions;  ///< of the tokens to predict
+  };
+
+  IdLists encoded(const Corpus& corpus, std::span<const Index> texts) const;
+  IdLists read_examples(const std::filesystem::path& file, ReadCallback& callback) const override;
+  Masked masked(std::span<const std::int32_t> ids, const Random& random) const;
+  BatchLoss batch_loss(const Network& network, const IdLists& texts, std::span<const Index> chosen,
+                       Context& context, MaskedTokenMetrics* metrics) const override;
+  MaskedTokenMetrics metrics() const override { return {}; }
+
+  double mask_probability_;
+};
+
+}  // namespace qkv

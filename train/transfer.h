@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "train/tasks/network.h"
+#include "train/tasks/task.h"
+
+/// Transfer learning: parameters of a trained model, and parts that keep theirs.
+namespace qkv {
+
+/// The trained model that a run starts from.
+struct InitialModel {
+  std::string name;  ///< of its run
+  std::int64_t step;
+  std::map<std::string, Tensor> parameters;  ///< by path
+  Task::Vocabularies vocabulary;
+};
+
+/// Reads what train.init names. Throws UserError when its tokens are of another kind than those of
+/// `config` or its vectors of another width, so that nothing would fit, and as `read_checkpoint`
+/// does.
+InitialModel read_initial_model(const Config& config);
+
+/// Loads the parameters that `from` has under the same path in the same shape. Of the embedding
+/// table and of the output layer these are the rows that belong to the same token or label. Returns
+/// lines that say what was loaded and what was not.
+std::vector<std::string> load_initial(Network& network, const Task::Vocabularies& vocabulary,
+                                      const InitialModel& from);
+
+/// Freezes the modules of these names, each the path of one or more or its end: "embedding",
+/// "encoder.layers.0", "layers.0", "attention". Throws UserError for an unknown name, and when
+/// nothing is left to train.
+void freeze_parts(Network& network, std::span<const std::string> names);
+
+}  // namespace qkv
