@@ -12,7 +12,7 @@ target_compile_options(qkv_flags INTERFACE -Wall -Wextra -Wpedantic -Wconversion
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # Warn of "text" + std::string and of string = "text" in correct code (GCC bug 105651), in some builds only; the address
   # sanitizer and clang-tidy look for the real ones.
-  target_compile_options(qkv_flags INTERFACE -Wno-restrict -Wno-stringop-overflow)
+  target_compile_options(qkv_flags INTERFACE -Wno-restrict -Wno-stringop-overflow -Wno-array-bounds)
 endif()
 if(QKV_WERROR)
   target_compile_options(qkv_flags INTERFACE -Werror)

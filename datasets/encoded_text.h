@@ -1,6 +1,8 @@
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "datasets/blocked_text.h"
@@ -13,7 +15,7 @@ namespace qkv {
 class EncodedText {
  public:
   EncodedText() = default;
-  /// Reads the text once. Keeps its ids if they are at most `longest_kept`.
+  /// Reads the text once. Keeps its ids if it has at most `longest_kept` characters.
   EncodedText(BlockedText text, std::shared_ptr<const Tokenizer> tokenizer, ReadCallback& callback,
               Index longest_kept = Index{1} << 23);
 
@@ -21,8 +23,8 @@ class EncodedText {
   Index size() const { return size_; }
   /// Ids `begin` up to `end`, which is at most `size`. Throws FileError as `BlockedText::block`.
   std::vector<std::int32_t> ids(Index begin, Index end) const;
-  Index blocks() const { return text_.blocks(); }
-  std::vector<std::int32_t> block(Index i) const;
+  /// All ids, in parts.
+  void for_each_part(const std::function<void(std::span<const std::int32_t>)>& use) const;
 
  private:
   BlockedText text_;

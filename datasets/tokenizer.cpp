@@ -12,6 +12,8 @@ namespace {
 
 /// Of a piece of `bpe`, in bytes: encoding one takes time that grows with the square.
 constexpr std::size_t longest_piece = 64;
+/// That a TextEncoder remembers.
+constexpr std::size_t most_pieces = std::size_t{1} << 16;
 
 /// A text as the tokenizer reads it.
 std::string prepared(std::string_view text, const Cutting& cutting) {
@@ -109,6 +111,14 @@ void PieceCounter::add(std::string_view text) {
   });
 }
 
+PieceCounter& PieceCounter::operator+=(const PieceCounter& other) {
+  characters_.resize(std::max(characters_.size(), other.characters_.size()));
+  for (std::size_t code = 0; code < other.characters_.size(); ++code)
+    characters_[code] += other.characters_[code];
+  for (const auto& [piece, count] : other.pieces_) pieces_[piece] += count;
+  return *this;
+}
+
 Vocabulary::Counts PieceCounter::counts() const {
   Vocabulary::Counts counts(pieces_.begin(), pieces_.end());
   for (std::size_t code = 0; code < characters_.size(); ++code)
@@ -189,6 +199,20 @@ std::string Tokenizer::joined(std::span<const std::string> tokens) const {
       text += token;
   }
   return text;
+}
+
+void TextEncoder::encode(std::string_view text, std::vector<std::int32_t>& ids) {
+  if (tokenizer_.cutting().kind != TokenizerKind::bpe) return tokenizer_.encode(text, ids);
+  const std::string whole = prepared(text, tokenizer_.cutting());
+  for_each_piece(whole, TokenizerKind::bpe, [&](std::string_view piece) {
+    auto found = known_.find(piece);
+    if (found == known_.end()) {
+      if (known_.size() == most_pieces) known_.clear();
+      found = known_.emplace(piece, std::vector<std::int32_t>()).first;
+      tokenizer_.encode_piece(piece, found->second);
+    }
+    ids.insert(ids.end(), found->second.begin(), found->second.end());
+  });
 }
 
 }  // namespace qkv

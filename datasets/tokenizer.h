@@ -52,6 +52,7 @@ class PieceCounter {
  public:
   explicit PieceCounter(const Cutting& cutting) : cutting_(cutting) {}
   void add(std::string_view text);
+  PieceCounter& operator+=(const PieceCounter& other);
   Vocabulary::Counts counts() const;
 
  private:
@@ -91,6 +92,19 @@ class Tokenizer {
   Cutting cutting_;
   Vocabulary vocabulary_;
   std::vector<std::int32_t> by_code_point_;  ///< of `char`: ids up to the largest known
+};
+
+/// Encodes long texts as `Tokenizer::encode` does. Remembers the tokens of pieces of `bpe`, which
+/// take long to find and occur again and again.
+class TextEncoder {
+ public:
+  /// The tokenizer must outlive it.
+  explicit TextEncoder(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
+  void encode(std::string_view text, std::vector<std::int32_t>& ids);
+
+ private:
+  const Tokenizer& tokenizer_;
+  std::unordered_map<std::string, std::vector<std::int32_t>, StringHash, std::equal_to<>> known_;
 };
 
 }  // namespace qkv

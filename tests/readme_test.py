@@ -18,6 +18,9 @@ import unittest
 
 PROGRAM = os.path.abspath(sys.argv.pop(1))
 PROJECT = pathlib.Path(__file__).parents[1]
+sys.path.insert(0, str(PROJECT / "tests/support"))
+from stand_ins import write_stand_ins
+
 README = (PROJECT / "README.md").read_text()
 LAST_DIGITS = 0.005
 COMMAND = r"(?:qkv|script/\w+|python3|tail|cmake) "
@@ -87,14 +90,7 @@ class Readme(unittest.TestCase):
     @classmethod
     def stand_ins(cls):
         """Small data in place of what README says to download or to bring."""
-        (cls.folder / "shakespeare.txt").write_text("ROMEO: to be, or not to be.\n" * 100)
-        apple = cls.folder / "CoarseWSD-20/apple"
-        apple.mkdir(parents=True)
-        (apple / "classes_map.txt").write_text('{"0": "company", "1": "fruit"}')
-        for split in ("train", "test"):
-            rows = [line.split("\t") for line in (PROJECT / f"datasets/apple/{split}.tsv").read_text().splitlines()[:60]]
-            (apple / f"{split}.data.txt").write_text("".join(f"{index}\t{text}\n" for _, index, text in rows))
-            (apple / f"{split}.gold.txt").write_text("".join(f"{int(label == 'fruit')}\n" for label, _, _ in rows))
+        write_stand_ins(cls.folder)
         (cls.folder / "data.csv").write_text('good,"warm, funny"\nbad,dull\n')
         (cls.folder / "data.tsv").write_text("label\ttext\ngood\twarm\n")
 

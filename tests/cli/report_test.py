@@ -14,6 +14,7 @@ import xml.etree.ElementTree
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 import browser
 from program_test import CONFIG, PROJECT, ProgramTest
+from stand_ins import GIVEN, write_stand_ins
 
 BAD = "</script><img src=x onerror=document.title='owned'>"
 MAP = "document.querySelector('#attention-map svg').outerHTML"
@@ -165,6 +166,8 @@ class Page(Report):
 
     def test_play_moves_slider_and_picture_together_until_it_is_paused(self):
         self.open("runs/tiny")
+        self.browser.run("document.querySelector('#stop').focus()")
+        self.browser.press("End")
         # From the last checkpoint to the first, and on.
         self.assertEqual(self.browser.run("document.querySelector('#play').click(), document.querySelector('#stop').value"), "0")
         first = self.browser.run(MAP)
@@ -191,33 +194,19 @@ class Page(Report):
         self.assert_quiet()
 
     def test_every_config_s_page_shows_each_of_its_models_without_a_complaint(self):
-        bank = (self.folder / "train.tsv").read_text().splitlines()
-        words = sorted({word for line in bank for word in line.split("\t")[2].split()})
-        (self.folder / "runs").mkdir(exist_ok=True)
-        for name in ("word2vec", "glove"):
-            (self.folder / f"runs/{name}.txt").write_text("".join(f"{w}{' 0.5' * 32}\n" for w in words))
-        (self.folder / "text.txt").write_text("to be or not to be\n" * 100)
-        (self.folder / "coarse").mkdir()
-        (self.folder / "coarse/classes_map.txt").write_text('{"0": "money", "1": "river"}')
-        for split in ("train", "test"):
-            rows = [line.split("\t") for line in bank]
-            (self.folder / f"coarse/{split}.data.txt").write_text("".join(f"{i}\t{text}\n" for _, i, text in rows))
-            (self.folder / f"coarse/{split}.gold.txt").write_text("".join(f"{int(sense == 'river')}\n" for sense, _, _ in rows))
+        write_stand_ins(self.folder)
         # Copies of the configs find the vectors above them, where `qkv embed` would have written them.
         configs = pathlib.Path(shutil.copytree(PROJECT / "configs", self.folder / "configs"))
         (self.folder / "datasets").symlink_to(PROJECT / "datasets")
         # finetune.toml starts from a run of pretrain.toml.
-        (self.folder / "runs/bank-400.tsv").write_text((PROJECT / "datasets/bank/train.tsv").read_text())
         self.run_qkv("compare", configs / "pretrain.toml", "--set", "train.steps=2", "--only", "attention")
-        given = {"shakespeare": "text.txt", "coarsewsd": "coarse"}
         for config in sorted(configs.glob("*.toml")):
             with self.subTest(config.name):
                 variants = re.findall(r'^\[\[variant\]\]\nname = "(.*)"$', config.read_text(), re.MULTILINE)
                 # One of those that differ by a number only, and none of width 2000, whose principal components take long.
                 chosen = list({re.sub(r"\d+", "", name): name for name in reversed(variants) if "2000" not in name}.values())
                 arguments = [part for name in chosen for part in ("--only", name)]
-                if config.stem in given:
-                    arguments += ["--set", f"task.data={given[config.stem]}"]
+                arguments += GIVEN.get(config.stem, [])
                 command = "compare" if variants else "train"
                 self.run_qkv(command, config, "--set", "train.steps=2", *arguments)
                 self.open(f"runs/{config.stem}" + ("-compare" if variants else ""))

@@ -147,9 +147,14 @@ TEST_CASE("the ids of any part of a text are those of the whole, whether they ar
     const EncodedText encoded(blocks, tokenizer, silent, 0);
     const auto all = encoded.ids(0, encoded.size());
     REQUIRE(std::ssize(all) == encoded.size());
-    const EncodedText kept(blocks, tokenizer, silent, encoded.size());
+    const EncodedText kept(blocks, tokenizer, silent, blocks.characters());
     REQUIRE(kept.size() == encoded.size());
     REQUIRE(kept.ids(0, kept.size()) == all);
+    std::vector<std::int32_t> parts;
+    encoded.for_each_part([&](std::span<const std::int32_t> part) {
+      parts.insert(parts.end(), part.begin(), part.end());
+    });
+    REQUIRE(parts == all);
     for (Index begin = 0; begin + 70 < encoded.size(); begin += 61) {
       const auto part = encoded.ids(begin, begin + 70);
       REQUIRE(std::equal(part.begin(), part.end(), all.begin() + begin));

@@ -29,8 +29,9 @@ except ImportError as error:
     sys.exit(77)
 
 PROJECT = pathlib.Path(__file__).parents[2]
-sys.path[:0] = [str(PROJECT / "python")]
+sys.path[:0] = [str(PROJECT / "python"), str(PROJECT / "tests/support")]
 import qkv
+from stand_ins import GIVEN, write_stand_ins
 
 TOLERANCE = 1e-5
 RUNTIME = pathlib.Path(__file__).with_suffix(".cjs").with_stem("onnx_runtime")
@@ -47,24 +48,6 @@ def variants(config):
         task, model = ({**base.get(table, {}), **variant.get(table, {})} for table in ("task", "model"))
         yield variant.get("name", ""), (task.get("kind", "word-sense"), task.get("objective"), min(model.get("heads", 4), 2),
                                         *(model.get(name) for name in OPTIONS))
-
-
-def write_stand_ins(folder):
-    """Small data for the configs that leave theirs to the user, and vectors of other trainings."""
-    (folder / "shakespeare.txt").write_text("ROMEO: to be, or not to be.\n" * 40)
-    apple = folder / "CoarseWSD-20/apple"
-    apple.mkdir(parents=True)
-    (apple / "classes_map.txt").write_text('{"0": "company", "1": "fruit"}')
-    for split in ("train", "test"):
-        rows = [line.split("\t") for line in (PROJECT / f"datasets/apple/{split}.tsv").read_text().splitlines()[:60]]
-        (apple / f"{split}.data.txt").write_text("".join(f"{index}\t{text}\n" for _, index, text in rows))
-        (apple / f"{split}.gold.txt").write_text("".join(f"{int(label == 'fruit')}\n" for label, _, _ in rows))
-    (folder / "runs").mkdir()
-    for name in ("word2vec", "glove"):
-        (folder / f"runs/{name}.txt").write_text("bank" + " 0.5" * 32 + "\n")
-
-
-DATA = {"shakespeare": ["--set", "task.data=shakespeare.txt"], "coarsewsd": ["--set", "task.data=CoarseWSD-20/apple"]}
 
 
 def texts_of(task):
@@ -214,7 +197,7 @@ def checked(*command):
 def trained(config, names):
     """The folders of short trainings of some variants, without evaluation where the config's base names its data."""
     splits = [f"task.{split}=" for split in ("valid", "test") if split in tomllib.loads(config.read_text())["task"]]
-    options = [f"configs/{config.name}", *DATA.get(config.stem, []),
+    options = [f"configs/{config.name}", *GIVEN.get(config.stem, []),
                *(word for option in (f"train.steps={STEPS}", *splits) for word in ("--set", option))]
     if names == [""]:
         checked("train", *options)

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "core/parallel.h"
 #include "datasets/batch.h"
 
 namespace qkv {
@@ -50,14 +51,19 @@ std::array<BlockedText, 3> splits_of(const Config& config, ReadCallback& callbac
 
 Vocabulary::Counts counts_of(const BlockedText& text, const Cutting& cutting,
                              ReadCallback& callback) {
-  PieceCounter counter(cutting);
+  const Chunks chunks{text.blocks(), std::min<Index>(text.blocks(), threads())};
+  std::vector<PieceCounter> counters(static_cast<std::size_t>(chunks.count), PieceCounter(cutting));
   const std::string what = "counting " + text.name();
-  for (Index i = 0; i < text.blocks(); ++i) {
-    if (i % 256 == 0)
-      callback.on_reading(what, static_cast<double>(i) / static_cast<double>(text.blocks()));
-    counter.add(text.block(i));
-  }
-  return counter.counts();
+  parallel_for(chunks.count, [&](Index chunk) {
+    for (Index i = chunks.begin(chunk); i < chunks.end(chunk); ++i) {
+      if (chunk == 0 && i % 256 == 0)
+        callback.on_reading(what, static_cast<double>(i) / static_cast<double>(chunks.end(0)));
+      counters[static_cast<std::size_t>(chunk)].add(text.block(i));
+    }
+  });
+  PieceCounter all(cutting);
+  for (const PieceCounter& counter : counters) all += counter;
+  return all.counts();
 }
 
 /// Whether a token's contextual vector depends on later tokens.

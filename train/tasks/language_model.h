@@ -18,7 +18,7 @@ class Windows {
   /// The tokens of window `i` and the one after it: `length` + 1, fewer at the end of the text.
   std::vector<std::int32_t> operator[](Index i) const;
   friend void for_each_ids(const Windows& windows, const Task::IdsSink& sink) {
-    for (Index i = 0; i < windows.text_.blocks(); ++i) sink(windows.text_.block(i));
+    windows.text_.for_each_part(sink);
   }
 
  private:
