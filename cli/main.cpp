@@ -3,35 +3,16 @@
 #include <unistd.h>
 
 #include <clocale>
-#include <exception>
-#include <filesystem>
-#include <new>
-#include <stdexcept>
-#include <string>
 #include <string_view>
-#include <system_error>
 #include <tuple>
 
 #include "cli/commands/command_line.h"
 #include "cli/commands/commands.h"
+#include "cli/failure.h"
 #include "cli/processor.h"
 #include "cli/standard_streams.h"
 
 namespace {
-
-constexpr int failed = 1, wrong_use = 2;
-
-int report(const std::string& what, int code) {
-  qkv::print_note("qkv: " + what + "\n");
-  return code;
-}
-
-int out_of_memory() {
-  return report(
-      "not enough memory; lower train.batch, model.width or model.max_length, or give the process "
-      "more",
-      failed);
-}
 
 /// OpenBLAS, as it is loaded, tries for ever to allocate its buffers where the address space is too
 /// small for them.
@@ -42,7 +23,7 @@ void require_address_space() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur >= least) return;
   std::ignore = ::write(STDERR_FILENO, error.data(), error.size());
-  ::_exit(failed);
+  ::_exit(1);
 }
 /// Called before the libraries start.
 [[gnu::used, gnu::section(".preinit_array")]] void (*const at_start)() = require_address_space;
@@ -65,19 +46,9 @@ int main(int argc, char** argv) {
     return run(argc, argv);
   } catch (const qkv::ReaderGone&) {
     return 0;
-  } catch (const qkv::UserError& error) {
-    return report(error.what(), wrong_use);
-  } catch (const qkv::Error& error) {
-    return report(error.what(), failed);
-  } catch (const std::filesystem::filesystem_error& error) {
-    return report(error.path1().string() + ": " + error.code().message(), failed);
-  } catch (const std::system_error& error) {
-    return report("the system refuses: " + error.code().message(), failed);
-  } catch (const std::bad_alloc&) {
-    return out_of_memory();
-  } catch (const std::length_error&) {  // more elements than a container can have
-    return out_of_memory();
-  } catch (const std::exception& error) {
-    return report(std::string("internal error: ") + error.what(), failed);
+  } catch (...) {
+    const auto [text, exit_code] = qkv::current_failure();
+    qkv::print_note("qkv: " + text + "\n");
+    return exit_code;
   }
 }

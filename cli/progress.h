@@ -43,6 +43,17 @@ class Progress : public Callback {
   Clock::time_point last_drawn_{};
 };
 
+/// Of a rank that prints nothing, which a signal stops all the same.
+class SilentProgress : public Callback {
+ public:
+  explicit SilentProgress(StopSignal& stop) : stop_(stop) {}
+
+  int stop_signal() override { return stop_.received(); }
+
+ private:
+  StopSignal& stop_;
+};
+
 /// One of several runs that train side by side, each on its thread: plain lines on stderr that
 /// begin with the run's name.
 class SideProgress : public Callback {

@@ -71,16 +71,20 @@ double step_operations(const Run& run, Index batch, Index time) {
   return static_cast<double>(batch * time) * (6 * weights + attention);
 }
 
-Benchmark benchmark(Run& run, double seconds) {
+Benchmark benchmark(Run& run, double seconds, const Communicator& ranks) {
   constexpr int warm_up = 5;
   MemoryPool pool;
   const MemoryPool::Use use(pool);
   const TrainOptions& train = run.config.train;
-  Stepper stepper(run);
+  Stepper stepper(run, ranks);
   std::vector<double> forward, backward, update, whole;
   double tokens_a_step = 0;
   const auto begin = Clock::now();
-  for (int i = 0; i < warm_up + 3 || milliseconds(Clock::now() - begin) < 1000 * seconds; ++i) {
+  const auto go_on = [&](int i) {  // as long as rank 0 does
+    const bool own = i < warm_up + 3 || milliseconds(Clock::now() - begin) < 1000 * seconds;
+    return all_gather(ranks, own ? 1 : 0).front() == 1;
+  };
+  for (int i = 0; go_on(i); ++i) {
     const auto start = Clock::now();
     StepGradients now = stepper.gradients();
     const auto differentiated = Clock::now();
@@ -107,7 +111,8 @@ Benchmark benchmark(Run& run, double seconds) {
           .sgemm_gflops = sgemm_gflops(),
           .peak_memory_mib = memory,
           .parameters = parameter_count(*run.network),
-          .threads = threads()};
+          .threads = threads(),
+          .ranks = ranks.size()};
 }
 
 }  // namespace qkv

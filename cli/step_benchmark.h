@@ -1,5 +1,6 @@
 #pragma once
 
+#include "train/communicator.h"
 #include "train/run.h"
 
 namespace qkv {
@@ -12,11 +13,13 @@ struct Benchmark {
   double sgemm_gflops;  ///< of a large float32 matrix product on the same threads
   double peak_memory_mib;
   Index parameters;
-  int threads;
+  int threads;  ///< of each rank
+  Index ranks;
 };
 
-/// Runs training steps for about `seconds`, after some to warm up. Nothing is written.
-Benchmark benchmark(Run& run, double seconds);
+/// Runs training steps for about `seconds`, after some to warm up. Nothing is written. On several
+/// ranks the times and the memory are those of this one.
+Benchmark benchmark(Run& run, double seconds, const Communicator& ranks = single_process);
 
 /// Floating-point operations of a training step over `batch` sequences of `time` tokens: forward
 /// and backward take 6 for each token and each weight of a product (Kaplan et al. 2020, "Scaling

@@ -71,6 +71,16 @@ class SavedInput {
 /// Gradients of a scalar with respect to the parameters that it depends on.
 class Gradients {
  public:
+  /// A parameter's node and its gradient.
+  using Entry = std::pair<const Node*, Tensor>;
+  using Entries = std::vector<Entry, detail::BlockAllocator<Entry>>;
+
+  Gradients() = default;
+  /// Of several processes, which exchange the entries of each.
+  explicit Gradients(Entries entries) : entries_(std::move(entries)) {}
+  /// The gradients in the order of the walk; this object is empty then.
+  Entries release() { return std::exchange(entries_, {}); }
+
   bool has(const Parameter& parameter) const;
   /// Throws ValueError when the parameter received no gradient.
   const Tensor& of(const Parameter& parameter) const;
@@ -91,8 +101,7 @@ class Gradients {
   /// The gradient so far, empty at first.
   Tensor& at(const Node* parameter);
 
-  using Entry = std::pair<const Node*, Tensor>;
-  std::vector<Entry, detail::BlockAllocator<Entry>> entries_;
+  Entries entries_;
 };
 
 /// The gradients of an op's inputs, to which its backward adds.

@@ -158,7 +158,13 @@ class ThreadPool {
 struct Threads {
   std::atomic_flag busy;  ///< while a job runs
   std::optional<ThreadPool> pool;
-  std::atomic<int> count = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  std::atomic<int> chosen = 0;  ///< 0: the default
+  std::atomic<int> standard = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+
+  int count() const {
+    const int count = chosen;
+    return count > 0 ? count : standard.load();
+  }
 };
 
 /// Try-lock on a flag; re-entry from the owner fails instead of being undefined as with std::mutex.
@@ -188,11 +194,15 @@ Threads& process_threads() {
 
 void set_threads(int count) {
   require<ValueError>(count >= 1, "[set_threads] needs at least 1 thread, got {}", count);
-  process_threads().count = count;
+  process_threads().chosen = count;
+}
+
+void set_default_threads(int count) {
+  process_threads().standard = count;
 }
 
 int threads() {
-  return process_threads().count;
+  return process_threads().count();
 }
 
 Chunks partition(Index length, Index cost, Index most) {
@@ -203,7 +213,7 @@ Chunks partition(Index length, Index cost, Index most) {
 
 void detail::parallel(Index count, Call call, const void* f) {
   Threads& all = process_threads();
-  const int wanted = all.count;
+  const int wanted = all.count();
   // Nested and concurrent calls run serially on the calling thread.
   const TryLock lock(all.busy);
   if (wanted == 1 || count > ChunkRange::max_chunks || !lock.owned()) {

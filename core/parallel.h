@@ -12,6 +12,8 @@ namespace qkv {
 /// belong to the process, as the cores do: all callers share them. With the thread-local
 /// `Execution` (core/execution.h) this is the library's only global state.
 void set_threads(int count);
+/// Sets the default of a process that shares its machine's cores with others.
+void set_default_threads(int count);
 int threads();
 
 /// [0, length) divided into `count` chunks of almost equal size. The partition depends on the

@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 
+#include "train/equal_ranks.h"
 #include "train/metrics.h"
 #include "train/storage/durable_file.h"
 
@@ -78,10 +79,13 @@ void repair(Run& run, const RunFolder& folder, Callback& callback) {
 
 }  // namespace
 
-Outcome start(Run& run, const RunFolder& folder, Callback& callback) {
-  create_run_folder(folder);
-  prepare(run, folder);
-  return train(run, folder, callback);
+Outcome start(Run& run, const RunFolder& folder, Callback& callback, const Communicator& ranks) {
+  require_equal_ranks(run, ranks);
+  if (ranks.rank() == 0) {
+    create_run_folder(folder);
+    prepare(run, folder);
+  }
+  return train(run, folder, callback, ranks);
 }
 
 void start_from(Checkpoint checkpoint, const Config& config, const RunFolder& folder) {
@@ -91,11 +95,13 @@ void start_from(Checkpoint checkpoint, const Config& config, const RunFolder& fo
   folder.save(checkpoint, 1);
 }
 
-Outcome resume(Run& run, const RunFolder& folder, Callback& callback) {
+Outcome resume(Run& run, const RunFolder& folder, Callback& callback, const Communicator& ranks) {
+  require_equal_ranks(run, ranks);
+  if (ranks.rank() > 0) return train(run, folder, callback, ranks);
   repair(run, folder, callback);
   rewind_metrics(folder, run);
   prepare(run, folder);
-  Outcome outcome = train(run, folder, callback);
+  Outcome outcome = train(run, folder, callback, ranks);
   outcome.seconds = seconds_of(read_metrics(folder.metrics()).events);
   return outcome;
 }

@@ -12,8 +12,10 @@
 namespace qkv {
 
 /// Creates the folder, writes the config and trains. Throws UserError when the folder holds a
-/// checkpoint already, and as `train` does.
-Outcome start(Run& run, const RunFolder& folder, Callback& callback);
+/// checkpoint already, and as `require_equal_ranks` and `train` do. Of several ranks, rank 0 alone
+/// writes to the folder.
+Outcome start(Run& run, const RunFolder& folder, Callback& callback,
+              const Communicator& ranks = single_process);
 
 /// Creates the folder of a run with this config whose only checkpoint is `checkpoint`, as
 /// `imported` gives it (train/exchange.h). Throws UserError when the folder holds a checkpoint
@@ -24,8 +26,10 @@ void start_from(Checkpoint checkpoint, const Config& config, const RunFolder& fo
 /// with it whatever a kill left: metrics of later steps are dropped, lost ones come from the
 /// checkpoint, best.h5 and last.h5 are remade, surplus and temporary files removed. When the file
 /// of the best checkpoint is lost, the callback gets a message and the checkpoint of `run` stands
-/// in until the next evaluation. `seconds` counts the earlier sessions, too.
-Outcome resume(Run& run, const RunFolder& folder, Callback& callback);
+/// in until the next evaluation. `seconds` counts the earlier sessions, too. The number of ranks
+/// may be another than in these; errors and ranks as in `start`.
+Outcome resume(Run& run, const RunFolder& folder, Callback& callback,
+               const Communicator& ranks = single_process);
 
 /// The outcome of a run that has reached its last step and was tested; `run.network` becomes the
 /// best checkpoint, as after `train`. Nothing when there is training left. The folder is repaired

@@ -1,8 +1,10 @@
 #include "train/step.h"
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <exception>
+#include <iterator>
 #include <utility>
 
 namespace qkv {
@@ -14,10 +16,19 @@ double milliseconds_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
-/// A model of more parameters has one shard. A batch of more operations is divided into chunks of
-/// about so many tokens. In one of fewer than the last, ops are too short to be shared by threads.
-constexpr Index large_model = Index{1} << 22, chunk_tokens = 256;
+/// A model of more parameters is large.
+constexpr Index large_model = Index{1} << 22;
+constexpr Index shard_tokens = 1024, max_shards = 1024;
+constexpr double shard_operations = 2.5e8;
+/// A batch of more operations is divided into chunks of about so many tokens. In one of fewer than
+/// the last, ops are too short to be shared by threads.
+constexpr Index chunk_tokens = 256;
 constexpr double large_batch = 1e10, short_batch = 1e9;
+
+/// Forward takes about 2 operations a token and parameter, backward twice as many.
+double operations_of(Index parameters, Index tokens) {
+  return 6 * static_cast<double>(tokens) * static_cast<double>(parameters);
+}
 
 /// Adds the *sum* of the losses and its gradients.
 void add_chunk(StepGradients& sum, const Run& run, std::span<const Index> examples,
@@ -35,20 +46,27 @@ void add_chunk(StepGradients& sum, const Run& run, std::span<const Index> exampl
   sum.backward_ms += milliseconds_since(start) - forward_ms;
 }
 
-void add(StepGradients& sum, StepGradients shard) {
-  sum.loss += shard.loss;
-  sum.targets += shard.targets;
-  sum.gradients += std::move(shard.gradients);
-  sum.forward_ms += shard.forward_ms;
-  sum.backward_ms += shard.backward_ms;
+void add_gradients(StepGradients& sum, StepGradients term) {
+  sum += std::move(term);
 }
 
 }  // namespace
 
-Stepper::Stepper(const Run& run)
+Index shard_count(Index parameters, Index examples, Index tokens) {
+  const double paying = std::min(static_cast<double>(tokens) / static_cast<double>(shard_tokens),
+                                 operations_of(parameters, tokens) / shard_operations);
+  const Index least = parameters > large_model ? 1 : 2, most = std::min(max_shards, examples);
+  const auto count = static_cast<Index>(std::min(paying, static_cast<double>(most)));
+  return static_cast<Index>(
+      std::bit_floor(static_cast<std::size_t>(std::min(std::max(count, least), most))));
+}
+
+Stepper::Stepper(const Run& run, const Communicator& ranks)
     : run_(run),
+      ranks_(ranks),
       parameters_(parameter_count(*run.network)),
-      sampler_(run.task->size(Split::train), run.config.train.batch, run.config.seed, run.order) {}
+      sampler_(run.task->size(Split::train), run.config.train.batch, run.config.seed, run.order),
+      sum_(run.parameters, ranks) {}
 
 Stepper::Batches Stepper::batches() {
   Batches batches;
@@ -66,47 +84,69 @@ Index Stepper::tokens_of(const Batches& batches) const {
 
 Stepper::Plan Stepper::plan(Index tokens) const {
   const Index batch = run_.config.train.batch;
-  // Forward takes about 2 operations a token and parameter, backward twice as many.
-  const double operations = 6 * static_cast<double>(tokens) * static_cast<double>(parameters_);
-  const Index shards = parameters_ > large_model ? 1 : std::min(max_shards, batch);
+  const double operations = operations_of(parameters_, tokens);
+  const Index shards = shard_count(parameters_, batch, tokens);
   const Index chunks = operations < large_batch
                            ? 1
                            : std::clamp<Index>(tokens / (shards * chunk_tokens), 1, batch / shards);
-  return {{batch, shards * chunks},
-          {shards * chunks, shards},
-          threads() <= max_shards || operations < short_batch};
+  return {{batch, shards * chunks}, {shards * chunks, shards}, operations};
+}
+
+Index Stepper::shards() {
+  const Batches batches = this->batches();
+  return plan(tokens_of(batches) / std::ssize(batches)).shards.count;
+}
+
+Index Stepper::lanes(const Plan& plan, Index own_shards) const {
+  const bool share_ops = threads() > own_shards && plan.operations >= short_batch;
+  if (share_ops || parameters_ > large_model) return 1;
+  return std::clamp<Index>(own_shards, 1, threads());
 }
 
 StepGradients Stepper::gradients() {
   const Batches batches = this->batches();
   const Index tokens = tokens_of(batches);
   const Plan plan = this->plan(tokens / std::ssize(batches));
-
-  std::array<StepGradients, max_shards> shards;
-  std::array<std::exception_ptr, max_shards> errors;
-  const auto compute = [&, execution = Execution::current()](Index i) {
-    const auto shard = static_cast<std::size_t>(i);
-    const ExecutionScope scope(execution.with_memory(pools_[shard]));
-    try {
-      shards[shard] = shard_gradients(i, plan, batches);
-    } catch (...) {
-      errors[shard] = std::current_exception();
-    }
-  };
-  if (plan.parallel)
-    parallel_for(plan.shards.count, compute);
-  else
-    for (Index i = 0; i < plan.shards.count; ++i) compute(i);
-  for (const auto& error : errors)
-    if (error) std::rethrow_exception(error);
-
-  StepGradients sum = std::move(shards.front());
-  for (std::size_t i = 1; i < shards.size(); ++i) add(sum, std::move(shards[i]));
+  StepGradients sum = sum_(own_sums(plan, batches), plan.shards.count);
   sum.tokens = tokens;
   const double per_target = 1 / static_cast<double>(std::max<Index>(sum.targets, 1));
   sum.loss *= per_target;
   sum.gradients *= per_target;
   return sum;
+}
+
+Stepper::PartialSums Stepper::own_sums(const Plan& plan, const Batches& batches) {
+  const Chunks by_rank = sum_.shards_by_rank(plan.shards.count);
+  const Index begin = by_rank.begin(ranks_.rank()), end = by_rank.end(ranks_.rank());
+  const Chunks by_lane{end - begin, lanes(plan, end - begin)};
+  const auto count = static_cast<std::size_t>(by_lane.count);
+  while (pools_.size() < count) pools_.emplace_back();
+
+  std::vector<PartialSums> sums(count);
+  std::vector<std::exception_ptr> errors(count);
+  parallel_for(by_lane.count, [&, execution = Execution::current()](Index i) {
+    const auto lane = static_cast<std::size_t>(i);
+    const ExecutionScope scope(execution.with_memory(pools_[lane]));
+    const auto leaf = [&](Subtree node) -> std::optional<StepGradients> {
+      if (node.count > 1) return std::nullopt;
+      return shard_gradients(node.first, plan, batches);
+    };
+    try {
+      for (const Subtree node : subtrees(begin + by_lane.begin(i), begin + by_lane.end(i)))
+        sums[lane].push_back({node, tree_sum(node, leaf, add_gradients)});
+    } catch (...) {
+      errors[lane] = std::current_exception();
+    }
+  });
+  for (const auto& error : errors)
+    if (error) std::rethrow_exception(error);
+
+  PartialSums of_lanes, own;
+  for (PartialSums& lane : sums) std::ranges::move(lane, std::back_inserter(of_lanes));
+  TakeInOrder take(of_lanes);
+  for (const Subtree node : subtrees(begin, end))
+    own.push_back({node, tree_sum(node, take, add_gradients)});
+  return own;
 }
 
 StepGradients Stepper::shard_gradients(Index shard, const Plan& plan,

@@ -1,61 +1,67 @@
 #pragma once
 
-#include <array>
+#include <deque>
 
 #include "core/parallel.h"
 #include "datasets/batch.h"
+#include "train/communicator.h"
+#include "train/gradient_sum.h"
 #include "train/run.h"
 
 namespace qkv {
 
-/// The mean loss of examples, over all their targets, and its gradients.
-struct StepGradients {
-  double loss = 0;
-  Index tokens = 0;   ///< that the model read, without padding
-  Index targets = 0;  ///< of which the loss is the mean
-  Gradients gradients;
-  double forward_ms = 0, backward_ms = 0;  ///< summed over the chunks
-};
+/// How many shards a batch of so many examples with so many tokens is divided into: a power of two.
+/// Each has at least 1024 tokens and 2.5e8 operations, so that adding its gradients and exchanging
+/// them with other ranks costs little beside computing them; but a small model has two shards from
+/// two examples on, for two threads, which share memory.
+Index shard_count(Index parameters, Index examples, Index tokens);
 
 /// Computes the gradients of one training step after the other.
 ///
-/// A batch is divided into chunks, which go through forward and backward in sequence, so that only
-/// one chunk's activations are in memory. The chunks of a small model form two shards (data
-/// parallelism): two threads compute one each and synchronize once a step instead of once an op;
-/// more threads share the ops of one shard after the other where that pays. A large model has one
-/// shard, as each accumulates gradients of its own. The plan depends on the model and the examples
-/// alone, so that results do not depend on the number of threads.
+/// A batch is divided into shards (data parallelism), which ranks and, in each rank, lanes of
+/// threads share: a lane computes one shard after the other, and all of them synchronize once a
+/// step instead of once an op. Where there are more threads than shards, and in a large model,
+/// whose gradients and activations take much memory, one lane's threads share its ops. A shard is
+/// divided into chunks, which go through forward and backward in sequence, so that only one chunk's
+/// activations are in memory. Shards and chunks depend on the model and the examples alone, and
+/// the gradients of shards are added in a fixed tree (train/shard_tree.h), so that results do not
+/// depend on the number of threads or ranks. With S shards a lane holds up to 1 + log2 S gradients.
 class Stepper {
  public:
-  explicit Stepper(const Run& run);
+  explicit Stepper(const Run& run, const Communicator& ranks = single_process);
 
-  /// Those of step `run.step`.
+  /// Those of step `run.step`; the same on every rank.
   StepGradients gradients();
+  /// The number of shards of that step's batches.
+  Index shards();
 
-  /// Tensor allocations of the shards that no memory pool could serve.
+  /// Tensor allocations of this rank's shards that no memory pool could serve.
   std::size_t system_allocations() const;
 
  private:
   using Batches = std::vector<std::vector<Index>>;
+  using PartialSums = std::vector<PartialSum<StepGradients>>;
   /// How each batch of a step is divided.
   struct Plan {
     Chunks chunks;  ///< of the batch
     Chunks shards;  ///< of the chunks
-    bool parallel;  ///< shards run in parallel, rather than the ops of one after the other
+    double operations;
   };
 
   Batches batches();
   Index tokens_of(const Batches& batches) const;
   /// `tokens`: of a batch.
   Plan plan(Index tokens) const;
+  Index lanes(const Plan& plan, Index own_shards) const;
+  PartialSums own_sums(const Plan& plan, const Batches& batches);
   StepGradients shard_gradients(Index shard, const Plan& plan, const Batches& batches) const;
 
-  static constexpr Index max_shards = 2;
-
   const Run& run_;
+  const Communicator& ranks_;
   Index parameters_;
   BatchSampler sampler_;
-  std::array<MemoryPool, max_shards> pools_;
+  GradientSum sum_;
+  std::deque<MemoryPool> pools_;  ///< of the lanes
 };
 
 }  // namespace qkv

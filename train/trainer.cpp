@@ -9,6 +9,7 @@
 
 #include "optim/clip.h"
 #include "optim/schedule.h"
+#include "train/equal_ranks.h"
 #include "train/spike_detector.h"
 #include "train/step.h"
 #include "train/storage/durable_file.h"
@@ -22,25 +23,28 @@ using Json = nlohmann::ordered_json;
 /// The state of a training loop.
 class Trainer {
  public:
-  Trainer(Run& run, const RunFolder& folder, Callback& callback)
+  Trainer(Run& run, const RunFolder& folder, Callback& callback, const Communicator& ranks)
       : run_(run),
         folder_(folder),
         options_(run.config.train),
         validates_(run.task->size(Split::valid) > 0),
-        stepper_(run),
-        callback_(callback) {}
+        ranks_(ranks),
+        stepper_(run, ranks),
+        callback_(callback),
+        logs_(writes()) {}
 
   Outcome train() {
     introduce();
     callback_.on_start(run_.step, run_.last_step);
     std::optional<DetectAnomaly> detect;
     if (options_.detect_anomaly) detect.emplace();
-    while (!is_finished(run_)) {
+    bool finished = is_finished(run_);
+    while (!finished) {
       step();
       const bool last = run_.step == run_.last_step;
       const bool improved = (last || run_.step % options_.eval_every == 0) && evaluate();
-      const int signal = callback_.stop_signal();
-      const bool finished = is_finished(run_);
+      const int signal = std::ranges::max(all_gather(ranks_, callback_.stop_signal()));
+      finished = all_gather(ranks_, is_finished(run_) ? 1 : 0).front() == 1;
       if (finished || signal || improved || run_.step % options_.checkpoint_every == 0)
         save(signal != 0);
       if (signal && !finished) return stopped(signal);
@@ -50,6 +54,9 @@ class Trainer {
 
  private:
   using Clock = std::chrono::steady_clock;
+
+  /// Whether this rank evaluates and writes.
+  bool writes() const { return ranks_.rank() == 0; }
 
   double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
 
@@ -63,6 +70,9 @@ class Trainer {
       callback_.on_message(
           "no validation data: the best checkpoint is the last; name a file with task.valid, or "
           "let task.valid_share take a fraction of task.data");
+    if (ranks_.size() > 1)
+      callback_.on_message(
+          fmt::format("{} ranks share {} shards of each batch", ranks_.size(), stepper_.shards()));
     if (run_.step > 0) callback_.on_message(fmt::format("resuming at step {}", run_.step));
   }
 
@@ -162,11 +172,12 @@ class Trainer {
     const Checkpoint checkpoint = checkpoint_of(run_, folder_.path());
     if (const std::string path = non_finite_tensor(checkpoint); !path.empty())
       throw diverged(path, report_.loss);
+    require_equal_state(checkpoint, ranks_);
     if (!at_once) {
       next_ = compute();
       require_progress(*next_);
     }
-    folder_.save(checkpoint, options_.keep);
+    if (writes()) folder_.save(checkpoint, options_.keep);
   }
 
   /// True when the valid split's score, or at equal scores its loss, is the best so far.
@@ -184,6 +195,10 @@ class Trainer {
       callback_.on_evaluation(report_, train_loss, std::nullopt);
       return false;
     }
+    return all_gather(ranks_, writes() && validate(train_loss) ? 1 : 0).front() == 1;
+  }
+
+  bool validate(double train_loss) {
     const Evaluation valid = evaluated();
     if (!std::isfinite(valid.loss)) throw diverged("the validation loss", valid.loss);
     write(event(run_.step, valid, Split::valid));
@@ -244,8 +259,9 @@ class Trainer {
           fmt::format("stopped early at step {}: {} evaluations without a better "
                       "checkpoint than that of step {}",
                       run_.step, options_.patience, run_.best_step));
-    const std::int64_t best_step = load_best(run_, folder_);
     Outcome outcome{.seconds = seconds()};
+    if (!writes()) return outcome;
+    const std::int64_t best_step = load_best(run_, folder_);
     if (run_.task->size(Split::test) == 0) return outcome;
     outcome.test = run_.task->evaluate(*run_.network, Split::test);
     if (!std::isfinite(outcome.test->loss)) throw diverged("the test loss", outcome.test->loss);
@@ -260,9 +276,10 @@ class Trainer {
   const RunFolder& folder_;
   const TrainOptions& options_;
   bool validates_;  ///< has a validation split
+  const Communicator& ranks_;
   Stepper stepper_;
   Callback& callback_;
-  bool logs_ = true;            ///< whether metrics.jsonl could be written so far
+  bool logs_;                   ///< whether metrics.jsonl could be written so far
   std::optional<Update> next_;  ///< of the next step, computed before a checkpoint was written
   SpikeDetector spikes_;
   std::int64_t left_out_ = 0;  ///< updates
@@ -273,10 +290,10 @@ class Trainer {
 
 }  // namespace
 
-Outcome train(Run& run, const RunFolder& folder, Callback& callback) {
+Outcome train(Run& run, const RunFolder& folder, Callback& callback, const Communicator& ranks) {
   MemoryPool pool;
   const MemoryPool::Use use(pool);
-  return Trainer(run, folder, callback).train();
+  return Trainer(run, folder, callback, ranks).train();
 }
 
 }  // namespace qkv

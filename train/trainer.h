@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "train/callback.h"
+#include "train/communicator.h"
 #include "train/run.h"
 #include "train/storage/run_folder.h"
 
@@ -25,6 +26,12 @@ struct Outcome {
 /// unless train.on_divergence leaves such updates out. A checkpoint is saved only once the loss and
 /// the gradients of the next batch are known to be finite, too, so that a run can resume from it
 /// with a lower learning rate; a stop by a signal does not wait for them.
-Outcome train(Run& run, const RunFolder& folder, Callback& callback);
+///
+/// On several ranks, whose runs are equal, each computes some of a step's shards, and all make the
+/// same update. Rank 0 alone evaluates, writes and has the best checkpoint and a test result in the
+/// end. A signal that one rank receives stops all of them after the same step. Before a checkpoint
+/// is saved, Error is thrown when the states of ranks are no longer equal.
+Outcome train(Run& run, const RunFolder& folder, Callback& callback,
+              const Communicator& ranks = single_process);
 
 }  // namespace qkv

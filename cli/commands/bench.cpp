@@ -1,6 +1,7 @@
 #include "cli/step_benchmark.h"
 
-#include "cli/commands/shared.h"
+#include "cli/commands/training.h"
+#include "train/equal_ranks.h"
 
 namespace qkv::commands {
 namespace {
@@ -11,10 +12,11 @@ struct BenchOptions {
   double seconds = 3;
 };
 
-Document bench(const BenchOptions& options) {
+Document bench_on_rank(const BenchOptions& options, const Communicator& ranks) {
   Run run = start_run(read_config(options.config, options.set).base);
-  const Benchmark b = benchmark(run, options.seconds);
-  const double fraction = b.gflops / b.sgemm_gflops;
+  require_equal_ranks(run, ranks);
+  const Benchmark b = benchmark(run, options.seconds, ranks);
+  const double fraction = b.gflops / (b.sgemm_gflops * static_cast<double>(b.ranks));
   Document document;
   document.data = {{"step_ms", b.step_ms},
                    {"forward_ms", b.data_and_forward_ms},
@@ -26,7 +28,8 @@ Document bench(const BenchOptions& options) {
                    {"share_of_sgemm", fraction},
                    {"peak_memory_mib", b.peak_memory_mib},
                    {"parameters", b.parameters},
-                   {"threads", b.threads}};
+                   {"threads", b.threads},
+                   {"ranks", b.ranks}};
   const auto ms = [](double value) { return fmt::format("{:.3f} ms", value); };
   document.add_table({{"a training step", "median"},
                       {"data and forward", ms(b.data_and_forward_ms)},
@@ -40,7 +43,14 @@ Document bench(const BenchOptions& options) {
                       {"peak memory", fmt::format("{:.1f} MiB", b.peak_memory_mib)},
                       {"parameters", fmt::format("{}", b.parameters)},
                       {"threads", fmt::format("{}", b.threads)}});
+  if (b.ranks > 1)
+    document.add_note("{} ranks of so many threads; memory is that of rank 0", b.ranks);
   return document;
+}
+
+Document bench(const BenchOptions& options) {
+  const auto ranks = connect();
+  return on_all_ranks(*ranks, [&] { return bench_on_rank(options, *ranks); });
 }
 
 }  // namespace

@@ -18,24 +18,30 @@ Config changed(const Config& config, const ResumeOptions& options) {
 }
 
 /// A run that ended before its first checkpoint follows from its config.
-Document begin_again(const ResumeOptions& options, const RunFolder& folder, Progress& progress) {
+Run restart(const ResumeOptions& options, const RunFolder& folder, Callback& progress) {
   Run run = start_run(changed(config_of(folder), options), progress);
   progress.on_message("no checkpoint was written yet: starting at step 0");
-  const Outcome outcome = start(run, folder, progress);
-  return conclude(run, folder, outcome, options.check);
+  return run;
+}
+
+Run restore(const ResumeOptions& options, const RunFolder& folder, Callback& progress) {
+  const auto [checkpoint, file] = newest_valid_checkpoint(folder, progress);
+  return restore_run(changed(config_of(checkpoint, file), options), checkpoint, file, progress);
 }
 
 Document continue_run(const ResumeOptions& options) {
   StopSignal stop;
-  Progress progress(stop);
-  const RunFolder folder(options.run);
-  if (!folder.holds_run()) require_run(folder);
-  const RunLock lock(folder.path());
-  if (!folder.holds_checkpoints()) return begin_again(options, folder, progress);
-  const auto [checkpoint, file] = newest_valid_checkpoint(folder, progress);
-  Run run = restore_run(changed(config_of(checkpoint, file), options), checkpoint, file, progress);
-  const Outcome outcome = resume(run, folder, progress);
-  return conclude(run, folder, outcome, options.check);
+  const auto ranks = connect();
+  return on_all_ranks(*ranks, [&] {
+    const auto progress = progress_of(*ranks, stop);
+    const RunFolder folder(options.run);
+    if (!folder.holds_run()) require_run(folder);
+    const auto lock = locked(folder, *ranks);
+    const bool restores = folder.holds_checkpoints();
+    Run run = (restores ? restore : restart)(options, folder, *progress);
+    const Outcome outcome = (restores ? resume : start)(run, folder, *progress, *ranks);
+    return ranks->rank() == 0 ? conclude(run, folder, outcome, options.check) : Document();
+  });
 }
 
 }  // namespace

@@ -24,22 +24,25 @@ std::string footer() {
 
 Document train_from_config(const TrainCommandOptions& options) {
   StopSignal stop;
-  const Config config = read_config(options.config, options.set).base;
-  const RunFolder folder(options.run.empty() ? std::filesystem::path("runs") / config.name
-                                             : std::filesystem::path(options.run));
-  Progress progress(stop);
-  Run run = start_run(config, progress);
-  check_probes(run);  // an untrained model answers, too: what cannot be asked is found now
-  const RunLock lock(folder.path());
-  const Outcome outcome = start(run, folder, progress);
-  return conclude(run, folder, outcome, options.check);
+  const auto ranks = connect();
+  return on_all_ranks(*ranks, [&] {
+    const Config config = read_config(options.config, options.set).base;
+    const RunFolder folder(options.run.empty() ? std::filesystem::path("runs") / config.name
+                                               : std::filesystem::path(options.run));
+    const auto progress = progress_of(*ranks, stop);
+    Run run = start_run(config, *progress);
+    check_probes(run);  // an untrained model answers, too: what cannot be asked is found now
+    const auto lock = locked(folder, *ranks);
+    const Outcome outcome = start(run, folder, *progress, *ranks);
+    return ranks->rank() == 0 ? conclude(run, folder, outcome, options.check) : Document();
+  });
 }
 
 }  // namespace
 
 void add_train(CommandLine& program) {
   add_command<TrainCommandOptions>(
-      program, "train", "Train a model from a config",
+      program, "train", "Train a model from a config; under mpirun, on all ranks together",
       [](Command& command, TrainCommandOptions& options) {
         command.add_option("CONFIG", options.config, "TOML file, such as configs/bank.toml")
             .required();

@@ -1,8 +1,51 @@
 #include "cli/commands/training.h"
 
 #include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <thread>
+
+#include "cli/failure.h"
+#include "cli/standard_streams.h"
 
 namespace qkv::commands {
+namespace {
+
+/// Ends all ranks after an exception, which most often is that of all of them.
+[[noreturn]] void fail_all(const Communicator& ranks) {
+  const auto [text, exit_code] = current_failure();
+  if (ranks.rank() == 0) {
+    print_note(fmt::format("qkv: {}\n", text));
+  } else {
+    std::this_thread::sleep_for(std::chrono::seconds(5));  // rank 0 may end this one meanwhile
+    print_note(fmt::format("qkv: rank {}: {}\n", ranks.rank(), text));
+  }
+  ranks.kill_others(exit_code);
+  std::_Exit(exit_code);
+}
+
+}  // namespace
+
+Document on_all_ranks(const Communicator& ranks, const std::function<Document()>& command) {
+  if (ranks.size() == 1) return command();
+  try {
+    Document document = command();
+    all_gather(ranks, 0);  // the others wait for rank 0, which tests the model
+    return ranks.rank() == 0 ? document : Document();
+  } catch (...) {
+    fail_all(ranks);
+  }
+}
+
+std::unique_ptr<Callback> progress_of(const Communicator& ranks, StopSignal& stop) {
+  if (ranks.rank() == 0) return std::make_unique<Progress>(stop);
+  return std::make_unique<SilentProgress>(stop);
+}
+
+std::unique_ptr<const RunLock> locked(const RunFolder& folder, const Communicator& ranks) {
+  if (ranks.rank() > 0) return nullptr;
+  return std::make_unique<const RunLock>(folder.path());
+}
 
 void add_check_flag(Command& command, bool& check) {
   command.add_flag("--check", check,

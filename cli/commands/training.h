@@ -1,11 +1,26 @@
 #pragma once
 
+#include <functional>
+#include <memory>
+
 #include "cli/commands/shared.h"
 #include "cli/progress.h"
+#include "train/communicator.h"
 #include "train/session.h"
 
 /// What train, resume and compare have in common.
 namespace qkv::commands {
+
+/// Carries out a command, which all ranks do together. Rank 0 shows results and errors; of the
+/// others, an error that rank 0 does not have within five seconds. An error of one ends all of
+/// them.
+Document on_all_ranks(const Communicator& ranks, const std::function<Document()>& command);
+
+/// Rank 0 shows progress; the others are silent.
+std::unique_ptr<Callback> progress_of(const Communicator& ranks, StopSignal& stop);
+
+/// Locks the folder of a run for all ranks.
+std::unique_ptr<const RunLock> locked(const RunFolder& folder, const Communicator& ranks);
 
 /// Declares --check, with which a probe that fails makes the exit code 1.
 void add_check_flag(Command& command, bool& check);

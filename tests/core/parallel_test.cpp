@@ -164,6 +164,12 @@ TEST_CASE("a change of the number of threads between jobs loses no chunk") {
     }
 }
 
+TEST_CASE("a chosen number of threads comes before the default") {
+  const Threads scope(3);
+  set_default_threads(7);
+  CHECK(threads() == 3);
+}
+
 TEST_CASE("set_threads refuses fewer than 1 thread") {
   CHECK_THROWS_WITH_AS(set_threads(0), "[set_threads] needs at least 1 thread, got 0", ValueError);
 }

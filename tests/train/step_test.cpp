@@ -46,7 +46,7 @@ StepGradients whole_step(const Run& run) {
   const double value = loss.item();
   Index tokens = 0;
   for (const Index example : examples) tokens += run.task->tokens(example);
-  return {value, tokens, targets, gradients_of(std::move(loss))};
+  return {{value, tokens, targets}, gradients_of(std::move(loss))};
 }
 
 }  // namespace
@@ -101,6 +101,55 @@ TEST_CASE("a step has the same bits on any number of threads") {
     }
   }
   set_threads(before);
+}
+
+TEST_CASE("four shards have the same bits on any number of threads") {
+  const int before = threads();
+  Config config = tiny_config(69, 1);
+  config.task.kind = TaskKind::language_model;
+  config.task.format = DataFormat::generated;
+  config.model = {.kind = ModelKind::decoder,
+                  .width = 48,
+                  .layers = 2,
+                  .heads = 2,
+                  .feed_forward = 192,
+                  .dropout = 0.2,
+                  .max_length = 64};
+  const Run run = start_run(config);
+  set_threads(1);
+  Stepper stepper(run);
+  REQUIRE(stepper.shards() == 4);
+  const StepGradients alone = stepper.gradients();
+  for (const int count : {2, 3, 5}) {
+    CAPTURE(count);
+    set_threads(count);
+    const StepGradients together = stepper.gradients();
+    CHECK(together.loss == alone.loss);
+    for (const auto& [path, parameter] : run.parameters) {
+      CAPTURE(path);
+      CHECK(together.gradients.of(*parameter).values() == alone.gradients.of(*parameter).values());
+    }
+  }
+  set_threads(before);
+}
+
+TEST_CASE("a batch has as many shards as pay") {
+  constexpr Index small = 1 << 20, large = 10 << 20;
+  // A small model has two for two threads, however short its step, where there are two examples.
+  CHECK(shard_count(1000, 32, 100) == 2);
+  CHECK(shard_count(small, 12, 768) == 2);
+  CHECK(shard_count(small, 1, 4096) == 1);
+  CHECK(shard_count(large, 12, 768) == 1);
+  // At least 1024 tokens in each, a power of two, no more than examples and 1024.
+  CHECK(shard_count(large, 16, 4095) == 2);
+  CHECK(shard_count(large, 16, 4096) == 4);
+  CHECK(shard_count(small, 16, 4096) == 4);
+  CHECK(shard_count(small, 7, 7 * 4096) == 4);
+  CHECK(shard_count(large, 3, 1 << 20) == 2);
+  CHECK(shard_count(large, 1 << 20, Index{1} << 30) == 1024);
+  // At least 2.5e8 operations in each: 6 for each token and parameter.
+  CHECK(shard_count(40'000, 64, 4096) == 2);
+  CHECK(shard_count(41'000, 64, 4096) == 4);
 }
 
 TEST_CASE("each chunk, micro-batch and step has dropout masks of its own") {

@@ -1,0 +1,16 @@
+#pragma once
+
+#include "train/communicator.h"
+#include "train/run.h"
+
+namespace qkv {
+
+/// Throws UserError, the same on every rank, when one of them runs another program than rank 0 or
+/// has another config (apart from where files are), other data or other parameters.
+void require_equal_ranks(const Run& run, const Communicator& ranks);
+
+/// Throws Error, the same on every rank, when parameters or optimizer state are not those of rank
+/// 0: a fault of memory, or processors or libraries that compute other bits.
+void require_equal_state(const Checkpoint& checkpoint, const Communicator& ranks);
+
+}  // namespace qkv
