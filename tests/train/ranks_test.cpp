@@ -185,6 +185,23 @@ TEST_CASE("a run on several ranks writes the files of one process, with every op
   }
 }
 
+TEST_CASE("train.patience, which rank 0 alone can judge, ends all ranks after the same step") {
+  const TempDir dir;
+  Config config = two_shards(dir);
+  std::string reversed;
+  for (const char* second : {"day", "week"})
+    reversed += fmt::format("no\tgood {}\nyes\tbad {}\n", second, second);
+  config.task.valid = dir.write("valid.tsv", reversed).string();
+  config.optimizer.lr = 0.5;
+  config.train.steps = 60;
+  config.train.patience = 3;
+  const RunFolder one(dir.path() / "1"), two(dir.path() / "2");
+  train_on(1, config, one);
+  REQUIRE(read_checkpoint(one.last()).step < config.train.steps);
+  train_on(2, config, two);
+  check_same_bytes(one, two);
+}
+
 TEST_CASE("a run resumes on another number of ranks to the bytes of one process") {
   const TempDir dir;
   const Config config = two_shards(dir);
