@@ -20,6 +20,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+/// Whether training can go on from a loss, which is a mean over targets. A larger one has exploded:
+/// squares of its activations are near the largest float32, and no learning rate brings it back.
+bool is_usable(double loss) {
+  constexpr double exploded = 1e9;
+  return std::abs(loss) < exploded;  // false of NaN
+}
+
 /// The state of a training loop.
 class Trainer {
  public:
@@ -90,7 +97,7 @@ class Trainer {
     double norm;  ///< before clipping
     double seconds;
 
-    bool finite() const { return std::isfinite(gradients.loss) && std::isfinite(norm); }
+    bool usable() const { return is_usable(gradients.loss) && std::isfinite(norm); }
   };
 
   Update compute() {
@@ -106,7 +113,7 @@ class Trainer {
     const double computed_before = next_ ? next_->seconds : 0;
     Update now = next_ ? std::move(*next_) : compute();
     next_.reset();
-    if (now.finite())
+    if (now.usable())
       apply(now);
     else
       leave_out(now);
@@ -135,34 +142,43 @@ class Trainer {
   void leave_out(const Update& update) {
     require_progress(update);
     ++left_out_;
-    callback_.on_message(fmt::format("step {}: {} is not finite; update left out, {} so far",
-                                     run_.step, source_of(update), left_out_));
+    callback_.on_message(fmt::format("step {}: {}; update left out, {} so far", run_.step,
+                                     fault_of(update, "is not finite"), left_out_));
   }
 
-  /// Throws Error when an update is not finite and the config says that the run stops then.
+  /// Throws Error when an update is not usable and the config says that the run stops then.
   void require_progress(const Update& update) const {
-    if (!update.finite() && options_.on_divergence == OnDivergence::stop)
-      throw diverged(source_of(update), update.gradients.loss);
+    if (!update.usable() && options_.on_divergence == OnDivergence::stop)
+      throw diverged(fault_of(update, "is no longer finite"), update.gradients.loss);
   }
 
-  /// What of an update is not finite.
-  std::string source_of(const Update& update) const {
+  /// What is wrong with an update that is not usable.
+  std::string fault_of(const Update& update, std::string_view not_finite) const {
     const Gradients& gradients = update.gradients.gradients;
     for (const auto& [path, parameter] : run_.parameters)
       if (gradients.has(*parameter) && !std::isfinite(sum(gradients.of(*parameter)).item()))
-        return "the gradient of " + path;
-    return "the loss";
+        return fmt::format("the gradient of {} {}", path, not_finite);
+    return fault_of("the loss", update.gradients.loss, not_finite);
   }
 
-  Error diverged(const std::string& what, double loss) const {
+  static std::string fault_of(std::string_view what, double loss,
+                              std::string_view not_finite = "is no longer finite") {
+    return fmt::format("{} {}", what, std::isfinite(loss) ? "has exploded" : not_finite);
+  }
+
+  Error diverged(const std::string& fault, double loss) const {
     const std::int64_t latest = std::max<std::int64_t>(run_.step - 1, 0);
     const double rate =
         learning_rate(run_.config.schedule, run_.config.optimizer.lr, latest, run_.last_step);
     return Error(fmt::format(
-        "step {}: {} is no longer finite (loss {}, learning rate {:g}); lower optimizer.lr or "
+        "step {}: {} (loss {:g}, learning rate {:g}); lower optimizer.lr or "
         "train.clip and resume from the last checkpoint, or find the op that caused it with "
         "train.detect_anomaly=true",
-        run_.step, what, loss, rate));
+        run_.step, fault, loss, rate));
+  }
+
+  void require_usable(std::string_view what, double loss) const {
+    if (!is_usable(loss)) throw diverged(fault_of(what, loss), loss);
   }
 
   /// Writes a checkpoint, unless training could not continue from it: finite parameters may have a
@@ -171,7 +187,7 @@ class Trainer {
     if (!validates_) run_.best_step = run_.step;
     const Checkpoint checkpoint = checkpoint_of(run_, folder_.path());
     if (const std::string path = non_finite_tensor(checkpoint); !path.empty())
-      throw diverged(path, report_.loss);
+      throw diverged(path + " is no longer finite", report_.loss);
     require_equal_state(checkpoint, ranks_);
     if (!at_once) {
       next_ = compute();
@@ -200,7 +216,7 @@ class Trainer {
 
   bool validate(double train_loss) {
     const Evaluation valid = evaluated();
-    if (!std::isfinite(valid.loss)) throw diverged("the validation loss", valid.loss);
+    require_usable("the validation loss", valid.loss);
     write(event(run_.step, valid, Split::valid));
     report_.headline = valid.headline();
     callback_.on_evaluation(report_, train_loss, valid);
@@ -264,7 +280,7 @@ class Trainer {
     const std::int64_t best_step = load_best(run_, folder_);
     if (run_.task->size(Split::test) == 0) return outcome;
     outcome.test = run_.task->evaluate(*run_.network, Split::test);
-    if (!std::isfinite(outcome.test->loss)) throw diverged("the test loss", outcome.test->loss);
+    require_usable("the test loss", outcome.test->loss);
     log(event(best_step, *outcome.test, Split::test));
     callback_.on_message(fmt::format("test {}, loss {:.4f} (checkpoint of step {}), {:.1f} s",
                                      outcome.test->headline(), outcome.test->loss, best_step,

@@ -336,7 +336,7 @@ TEST_CASE("a run that diverged resumes with a lower rate from its last finite ch
       config.train.keep = 1;
       const Finished finished(config, dir);
       const std::string error = error_of<Error>([&] { resume_with(finished.folder, rate, 2000); });
-      CHECK(error.find("is no longer finite") != error.npos);
+      CHECK(error.find("; lower optimizer.lr or train.clip and resume") != error.npos);
       Callback callback;
       const auto newest = newest_valid_checkpoint(finished.folder, callback).first;
       for (const auto& file : finished.folder.checkpoints())
@@ -357,7 +357,19 @@ TEST_CASE("finite parameters without a finite loss are not saved, not even after
   Callback callback;
   const std::string error = error_of<Error>([&] { start(run, folder, callback); });
   CHECK(error.starts_with("step 1: "));
-  CHECK(error.find("is no longer finite") != error.npos);
+  CHECK(error.find("; lower optimizer.lr or train.clip and resume") != error.npos);
+  CHECK(!folder.holds_checkpoints());
+}
+
+TEST_CASE("a loss that is finite and beyond return ends the run before it is saved") {
+  const TempDir dir;
+  Config config = config_of(dir);
+  Run run = start_run(config);
+  for (float& weight : run.network->head->weight.mutable_data<float>()) weight *= 1e12F;
+  const RunFolder folder(dir.path() / "run");
+  Callback callback;
+  const std::string error = error_of<Error>([&] { start(run, folder, callback); });
+  CHECK(error.starts_with("step 0: the loss has exploded (loss "));
   CHECK(!folder.holds_checkpoints());
 }
 
