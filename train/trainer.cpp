@@ -20,13 +20,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Whether training can go on from a loss, which is a mean over targets. A larger one has exploded:
-/// squares of its activations are near the largest float32, and no learning rate brings it back.
-bool is_usable(double loss) {
-  constexpr double exploded = 1e9;
-  return std::abs(loss) < exploded;  // false of NaN
-}
-
 /// The state of a training loop.
 class Trainer {
  public:
@@ -96,13 +89,12 @@ class Trainer {
     StepGradients gradients;
     double norm;  ///< before clipping
     double seconds;
-
-    bool usable() const { return is_usable(gradients.loss) && std::isfinite(norm); }
   };
 
   Update compute() {
     const double start = seconds();
     StepGradients now = stepper_.gradients();
+    if (!first_loss_) first_loss_ = now.loss;
     clip_value(now.gradients, options_.clip_value);
     const double norm = clip_norm(now.gradients, options_.clip);
     return {std::move(now), norm, seconds() - start};
@@ -113,7 +105,7 @@ class Trainer {
     const double computed_before = next_ ? next_->seconds : 0;
     Update now = next_ ? std::move(*next_) : compute();
     next_.reset();
-    if (now.usable())
+    if (is_usable(now))
       apply(now);
     else
       leave_out(now);
@@ -146,9 +138,21 @@ class Trainer {
                                      fault_of(update, "is not finite"), left_out_));
   }
 
+  /// Whether training can go on from a loss, which is a mean over targets. One of 1e9 and a
+  /// thousand times the first has exploded: before it is no longer finite, checkpoints would be
+  /// saved from which no lower learning rate leads back.
+  bool is_usable(double loss) const {
+    constexpr double exploded = 1e9, growth = 1000;
+    return std::abs(loss) < std::max(exploded, growth * std::abs(first_loss_.value_or(0)));
+  }
+
+  bool is_usable(const Update& update) const {
+    return is_usable(update.gradients.loss) && std::isfinite(update.norm);
+  }
+
   /// Throws Error when an update is not usable and the config says that the run stops then.
   void require_progress(const Update& update) const {
-    if (!update.usable() && options_.on_divergence == OnDivergence::stop)
+    if (!is_usable(update) && options_.on_divergence == OnDivergence::stop)
       throw diverged(fault_of(update, "is no longer finite"), update.gradients.loss);
   }
 
@@ -297,6 +301,7 @@ class Trainer {
   Callback& callback_;
   bool logs_;                   ///< whether metrics.jsonl could be written so far
   std::optional<Update> next_;  ///< of the next step, computed before a checkpoint was written
+  std::optional<double> first_loss_;  ///< of this session
   SpikeDetector spikes_;
   std::int64_t left_out_ = 0;  ///< updates
   StepReport report_;

@@ -338,7 +338,7 @@ Options train_options(TrainOptions& train) {
              "metric of the validation data that selects the best checkpoint: loss, or one that "
              "eval prints; empty: the task's own"),
       kind_option("train.on_divergence", train.on_divergence, divergence_policies,
-                  "what to do when the loss is above 1e9, or it or a gradient not finite"),
+                  "what to do when the loss explodes, or it or a gradient is not finite"),
       option("train.detect_anomaly", train.detect_anomaly,
              "error that names the first op to produce a NaN or infinity; slow"),
       option("train.keep", train.keep, at_least(1), "number of newest checkpoints to keep"),
