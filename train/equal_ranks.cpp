@@ -47,8 +47,9 @@ HashText hash_of_data(const Run& run) {
 HashText hash_of_state(const Checkpoint& checkpoint) {
   ContentHash hash;
   for (const auto* state : {&checkpoint.model, &checkpoint.optimizer})
-    for (const auto& [path, tensor] : *state)
-      dispatch(tensor.dtype(), [&]<class T>() { hash.add(std::as_bytes(tensor.data<T>())); });
+    for (const auto& entry : *state)
+      dispatch(entry.second.dtype(),
+               [&]<class T>() { hash.add(std::as_bytes(entry.second.data<T>())); });
   return hash_of(fmt::format("{} {}", checkpoint.step, hash.text()));
 }
 

@@ -132,6 +132,7 @@ GradientSum::Parts GradientSum::parts_of(Gradients::Entries entries) const {
 Gradients GradientSum::sum_of_gradients(std::vector<Gradients::Entries> own) {
   agree_on_order(own);
   std::vector<Parts> parts;
+  parts.reserve(own.size());
   for (auto& entries : own) parts.push_back(parts_of(std::move(entries)));
   // The sum may replace this rank's first partial sum: elements are read before they are written.
   Parts sum;
