@@ -56,6 +56,7 @@ StepGradients GradientSum::operator()(std::vector<PartialSum<StepGradients>> own
   StepGradients sum;
   static_cast<StepStatistics&>(sum) = sum_of_statistics(own);
   std::vector<Gradients::Entries> entries;
+  entries.reserve(own.size());
   for (auto& partial : own) entries.push_back(partial.value.gradients.release());
   sum.gradients = sum_of_gradients(std::move(entries));
   return sum;

@@ -188,7 +188,7 @@ class Refused(MpiTest):
 
     def test_an_error_of_all_ranks_is_said_once(self):
         self.assert_ranks_refused([command(3, "train", "tiny.toml", "--run", "run", "--set", "model.widht=8")],
-                                  "qkv: --set: unknown option model.widht")
+                                  'qkv: --set model.widht=8: unknown key "model.widht"')
 
     def test_an_error_of_one_rank_names_it_and_ends_all(self):
         train = ("train", "tiny.toml", "--run", "run")
