@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <string_view>
@@ -54,25 +56,30 @@ bool is_installed(std::string_view level) {
   return level == processor_of_build || !program_of(level).empty();
 }
 
-/// That of QKV_CPU, else the highest that runs here.
-std::string_view chosen_level() {
-  const char* variable = std::getenv("QKV_CPU");
-  const std::string_view wanted(variable ? variable : "");
+/// Those that are installed and run here, highest first.
+std::vector<std::string_view> levels_here() {
   std::vector<std::string_view> able;
   for (const Level& level : levels)
     if (is_installed(level.name) && level.runs_here()) able.push_back(level.name);
-  for (const std::string_view level : able)
-    if (wanted.empty() || level == wanted) return level;
-  require<UserError>(wanted.empty() || wanted == processor_of_build,
-                     "QKV_CPU is {}, and this processor and this installation have {}", wanted,
-                     able.empty() ? processor_of_build : fmt::format("{}", fmt::join(able, ", ")));
-  return processor_of_build;
+  return able;
 }
 
 }  // namespace
 
+std::string_view chosen_level(std::string_view own, std::string_view wanted,
+                              std::span<const std::string_view> able) {
+  const bool is_portable = std::ranges::find(able, own) != able.end();
+  if (wanted.empty()) return is_portable ? able.front() : own;
+  require<UserError>(wanted == own || std::ranges::find(able, wanted) != able.end(),
+                     "QKV_CPU is {}, and this processor and this installation have {}", wanted,
+                     able.empty() ? std::string(own) : fmt::format("{}", fmt::join(able, ", ")));
+  return wanted;
+}
+
 void run_build_for_processor(char** argv) {
-  const std::string_view level = chosen_level();
+  const char* wanted = std::getenv("QKV_CPU");
+  const std::string_view level =
+      chosen_level(processor_of_build, wanted ? wanted : "", levels_here());
   if (level == processor_of_build) return;
   const std::string program = program_of(level).string();
   ::execv(program.c_str(), argv);

@@ -1,6 +1,7 @@
 #pragma once
 
-#include <string>
+#include <span>
+#include <string_view>
 
 namespace qkv {
 
@@ -8,10 +9,16 @@ namespace qkv {
 /// of the x86-64 psABI such as "x86-64-v3".
 extern const char* const processor_of_build;
 
+/// The level to run: `wanted`, the value of the environment variable QKV_CPU, where it is one of
+/// `able` or this build's `own`; without it the first of `able`, or this build where it is none of
+/// them, as one for the processor that it was built on. `able` are installed and run here, highest
+/// first. Throws UserError when `wanted` is none of them.
+std::string_view chosen_level(std::string_view own, std::string_view wanted,
+                              std::span<const std::string_view> able);
+
 /// An installed portable build has builds for newer processors beside it, in
-/// ../libexec/qkv/LEVEL/qkv: replaces this process by the one of the highest level that the
-/// processor has, or of the level that the environment variable QKV_CPU names. Returns where this
-/// build is that one. Throws UserError when QKV_CPU names none that there is or that can run here.
+/// ../libexec/qkv/LEVEL/qkv: replaces this process by that of `chosen_level`. Returns where this
+/// build is that one. Throws as `chosen_level`.
 void run_build_for_processor(char** argv);
 
 }  // namespace qkv

@@ -34,10 +34,14 @@ class Processor(unittest.TestCase):
         return subprocess.run([self.prefix / "bin/qkv", *arguments], capture_output=True, text=True,
                               env={**os.environ, **environment})
 
-    def test_the_build_that_runs_here_is_started_with_the_same_arguments(self):
+    def test_the_build_that_is_named_is_started_with_the_same_arguments(self):
         self.install(LEVEL)
-        self.assertEqual(self.run_qkv("train", "a b").stdout, f"{LEVEL} train a b\n")
-        self.assertEqual(self.run_qkv("--help", QKV_CPU=LEVEL).stdout, f"{LEVEL} --help\n")
+        self.assertEqual(self.run_qkv("train", "a b", QKV_CPU=LEVEL).stdout, f"{LEVEL} train a b\n")
+
+    def test_a_build_for_this_processor_does_not_give_way_to_others(self):
+        self.install(LEVEL)
+        if "(native)" in subprocess.run([PROGRAM, "--version"], capture_output=True, text=True).stdout:
+            self.assertIn("(native)", self.run_qkv("--version").stdout)
 
     def test_a_build_alone_runs_itself_and_says_for_what_it_is(self):
         own = self.run_qkv("--version")
