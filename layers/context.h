@@ -67,7 +67,7 @@ class Recorder {
 };
 
 /// Called with each activation that `module` computes under a name; returns what the forward pass
-/// goes on with in its place (a forward hook of PyTorch, a hook point of TransformerLens).
+/// continues with in its place (a forward hook of PyTorch, a hook point of TransformerLens).
 using Hook = std::function<Tensor(const Module& module, std::string_view name, Tensor value)>;
 
 /// What may accompany a forward pass, in any combination.

@@ -38,7 +38,7 @@ HashText hash_of_config(Config config) {
   return hash_of(to_toml(config));
 }
 
-/// The training data and the numbers of other examples.
+/// The training data and the counts of the other splits.
 HashText hash_of_data(const Run& run) {
   return hash_of(fmt::format("{} {} {}", run.data_hash, run.task->size(Split::valid),
                              run.task->size(Split::test)));

@@ -10,8 +10,8 @@
 #include "core/shape.h"
 
 /// The order in which the gradients of a step's shards are added: always that of one binary tree,
-/// whoever computes which shards, so that sums have the same bits on any number of threads and
-/// ranks:
+/// whichever thread or rank computes a shard, so that sums have the same bits on any number of
+/// threads and ranks:
 ///
 ///     (((0 + 1) + (2 + 3)) + ((4 + 5) + (6 + 7)))
 namespace qkv {

@@ -54,7 +54,7 @@ double iterated(double s) {
   return s;
 }
 
-/// A restored optimizer goes on as the one that was not interrupted.
+/// A restored optimizer makes the updates of the one that was not interrupted.
 void check_restored(const OptimizerOptions& options) {
   Parameter x(Tensor::from({0, 1, 2, -1, 0.5, 4}, {2, 3}));
   const std::vector<NamedParameter> parameters = {{"x", &x}};

@@ -7,6 +7,7 @@
 #include "core/ops.h"
 #include "optim/optimizer.h"
 #include "tests/support/errors.h"
+#include "tests/support/four_shards.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/thread_ranks.h"
 #include "train/session.h"
@@ -15,24 +16,6 @@
 
 namespace qkv::tests {
 namespace {
-
-/// A language model with four shards of unequal size in a batch.
-Config four_shards() {
-  Config config;
-  config.name = "four shards";
-  config.task.kind = TaskKind::language_model;
-  config.task.format = DataFormat::generated;
-  config.model = {.kind = ModelKind::decoder,
-                  .width = 48,
-                  .layers = 2,
-                  .heads = 2,
-                  .feed_forward = 192,
-                  .dropout = 0.2,
-                  .max_length = 64};
-  config.train.batch = 69;
-  config.train.accumulate = 2;
-  return config;
-}
 
 /// Texts of two words, of which the first decides the label.
 std::string labelled() {

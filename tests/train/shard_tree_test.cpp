@@ -31,7 +31,7 @@ std::string sum_by(Index owners, Index shards) {
 
 }  // namespace
 
-TEST_CASE("shards are added in the same tree whoever computes them") {
+TEST_CASE("shards are added in the same tree, whichever thread or rank computes them") {
   CHECK(sum_by(1, 1) == "0");
   CHECK(sum_by(1, 4) == "((0 1) (2 3))");
   for (const Index shards : {1, 2, 4, 8, 64})

@@ -7,6 +7,7 @@
 
 #include "core/parallel.h"
 #include "tests/support/errors.h"
+#include "tests/support/four_shards.h"
 #include "tests/support/temp_dir.h"
 
 namespace qkv {
@@ -105,16 +106,7 @@ TEST_CASE("a step has the same bits on any number of threads") {
 
 TEST_CASE("four shards have the same bits on any number of threads") {
   const int before = threads();
-  Config config = tiny_config(69, 1);
-  config.task.kind = TaskKind::language_model;
-  config.task.format = DataFormat::generated;
-  config.model = {.kind = ModelKind::decoder,
-                  .width = 48,
-                  .layers = 2,
-                  .heads = 2,
-                  .feed_forward = 192,
-                  .dropout = 0.2,
-                  .max_length = 64};
+  const Config config = four_shards();
   const Run run = start_run(config);
   set_threads(1);
   Stepper stepper(run);
