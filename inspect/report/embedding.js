@@ -10,9 +10,9 @@ function projected(view, vector) {
   return [0, 1].map(axis => (axis + 1) * centred.length <= directions.length ? dot(centred, partOf(directions, axis, directions.length / centred.length)) : 0);
 }
 
-function drawTyped(svg, [x, y], name, width, ink) {
+function drawTyped(svg, at, [x, y], name, width, ink) {
   const right = x < width * 0.7;
-  svg.append("path").attr("class", "typed").attr("d", d3.symbol(d3.symbolDiamond, 150)()).attr("transform", `translate(${x},${y})`)
+  svg.append("path").datum(at).attr("class", "typed").attr("d", d3.symbol().type(d3.symbolDiamond).size(150)()).attr("transform", `translate(${x},${y})`)
     .attr("fill", "#e8871e").attr("stroke", ink.ink).attr("stroke-width", 1.5);
   svg.append("text").attr("x", x + (right ? 12 : -12)).attr("y", y + 4).attr("text-anchor", right ? "start" : "end").attr("font-weight", 700)
     .attr("fill", ink.ink).attr("stroke", ink.paper).attr("stroke-width", 4).attr("paint-order", "stroke").text(name);
@@ -43,7 +43,7 @@ function drawPoints(which, title) {
       svg.append("text").attr("x", x(now[0][0])).attr("y", y(now[0][1]) - 14).attr("fill", ink.ink)
         .attr("text-anchor", x(now[0][0]) < width / 3 ? "start" : x(now[0][0]) > width * 2 / 3 ? "end" : "middle")
         .text(`all ${now.length} uses, one vector`);
-    if (at) drawTyped(svg, [x(at[0]), y(at[1])], typed.name, width, ink);
+    if (at) drawTyped(svg, at, [x(at[0]), y(at[1])], typed.name, width, ink);
     return { height, title, file: `embeddings ${which} step ${run().stops[state.stop].step}`,
       description: `${now.length} words at ${positions} different positions, coloured by ${labels.length > 1 ? labels.join(", ") : "nothing"}.` +
         (at ? ` The typed text’s “${typed.name}” is at ${at.map(v => v.toFixed(2)).join(", ")}.` : "") };

@@ -130,7 +130,8 @@ function choiceList(choices) {
 function answerElements(live) {
   const { task, model, sentence, translation } = live, word = Math.min(state.word, sentence.words.length - 1);
   if (translation)
-    return [make("p", { class: "written" }, translation.text || "(nothing)"), make("p", { class: "soft" }, `probability ${percent(translation.probability)}`)];
+    return [make("p", { class: "written" }, translation.text || "(nothing)"),
+      choiceList([{ name: "probability", value: translation.probability, text: percent(translation.probability) }])];
   if (task.kind === "static-embedding")
     return [make("h4", {}, `Nearest to “${shownToken(sentence.words[word])}”, by cosine`),
       choiceList(task.neighbours(model, sentence.ids[word], mostChoices).map(({ word: name, cosine }) => ({ name, value: Math.max(cosine, 0), text: cosine.toFixed(2) })))];
@@ -166,7 +167,7 @@ function writeOn(box, { task, model, sentence, key }, r) {
 function makePane(suffix, runOf) {
   const id = name => `${name}${suffix}`, box = (name, attributes = {}) => make("div", { id: id(name), ...attributes });
   const name = make("h3", { id: id("pane-name") }), note = make("p", { class: "note", id: id("note"), role: "status" }), answer = box("answer", { class: "answer" });
-  const title = make("p", { class: "sentence-title", id: id("sentence-title") }, "Choose a word to see what it attends to");
+  const title = make("p", { class: "sentence-title", id: id("sentence-title") });
   const tokens = box("tokens", { class: "tokens", role: "group", "aria-labelledby": id("sentence-title") });
   const keys = box("keys", { class: "tokens", role: "group", "aria-label": "Tokens attended to" });
   const sentence = make("p", { class: "reading", id: id("reading"), "aria-live": "polite" }), host = box("attention-map"), empty = make("p", { class: "empty" });
@@ -189,6 +190,7 @@ function makePane(suffix, runOf) {
     }
     keys.hidden = !map || map.rows === map.columns;
     title.hidden = !words.length;
+    title.textContent = map ? "Choose a word to see what it attends to" : "The tokens: choose the word to ask about";
     [...tokens.children].forEach((element, i) => element.setAttribute("aria-pressed", i === Math.min(state.word, words.length - 1)));
     answer.replaceChildren(...(computed ? answerElements(live) : []));
     if (computed && live.task.kind === "language-model") writeOn(answer, live, r);

@@ -256,8 +256,10 @@ function cached(cache, path, cross, compute) {
   if (!cache) return compute();
   const before = cache[path];
   if (before && cross) return before;
-  const { k, v } = compute(), joined = (a, b) => b.map((rows, head) => a[head].concat(rows));
-  return cache[path] = before ? { k: joined(before.k, k), v: joined(before.v, v) } : { k, v };
+  const now = compute();
+  if (!before) return cache[path] = now;
+  for (const name of ["k", "v"]) now[name].forEach((rows, head) => before[name][head].push(...rows));
+  return before;
 }
 
 // Intervention::shuffled_queries: the elements of each W_q in the random order that the program gives them.

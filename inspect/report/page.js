@@ -25,7 +25,7 @@ function showResults() {
   const keys = [...new Set(data.runs.flatMap(run => run.test ? metricsOf([run.test]) : []))];
   const smaller = key => ["loss", "perplexity", "bits_per_token"].includes(key);
   const best = Object.fromEntries(keys.map(key => [key, (smaller(key) ? d3.min : d3.max)(data.runs, run => run.test && run.test[key])]));
-  const testName = key => `Test ${metricName(key).toLowerCase()}`;
+  const testName = key => `Test ${metricName(key).replace(/^./, first => first.toLowerCase())}`;
   const head = make("tr", {}, make("th", { scope: "col" }, "Model"), ...[...keys.map(testName), "Parameters", "Best step", "Seconds"]
     .map(text => make("th", { scope: "col" }, text)));
   const rows = data.runs.map((run, i) => {
