@@ -20,7 +20,7 @@ function checkpointOf(r) {
 const isBroken = () => Object.values(state.changes).some(Boolean);
 const taskOf = r => memo(tasks, r, () => new Task(data.runs[r].model));
 
-// What a run makes of the text: { task, model, sentence, embedded, x, maps, translation } or { error }; null where the model is
+// What a run makes of the text: { task, model, sentence, embedded, x, attentions, translation, maps } or { error }; null where the model is
 // not in the page.
 const latest = new Map();
 function liveOf(r) {
@@ -36,14 +36,11 @@ function answered(r, checkpoint) {
     const sentence = task.read(state.text);
     const model = memo(models, `${r} ${checkpoint} ${JSON.stringify(state.changes)}`, () => new Model(view, view.weights[checkpoint], state.changes));
     model.attentions = [];
-    const x = model.contextual(sentence.ids), result = { task, model, sentence, x, embedded: model.embedded(sentence.ids) };
-    const attentions = model.attentions;
-    if (task.kind === "translate") {
-      result.translation = task.translation(model, x);
-      model.attentions = attentions;
-      model.decode(result.translation.ids, x);
-    }
-    return { ...result, maps: mapsFrom(attentions, sentence.words, result.translation) };
+    const x = model.contextual(sentence.ids), attentions = model.attentions;
+    const translation = task.kind === "translate" ? task.translation(model, x) : null;
+    if (translation) attentions.push(...translation.attentions);
+    return { task, model, sentence, embedded: model.embedded(sentence.ids), x, attentions, translation,
+             maps: mapsFrom(attentions, sentence.words, translation) };
   } catch (error) {
     if (error instanceof Refusal) return { error: error.message };
     throw error;
@@ -219,7 +216,7 @@ function breakControls() {
     return applies && make("label", {}, input, make("span", {}, text));
   };
   const map = mapOf(state.run), live = liveOf(state.run);
-  const heads = !live || live.error || !map ? [] : live.model.attentions.flatMap(a => a.heads.map((_, head) => live.model.headId(a.stack, a.layer, a.cross, head)));
+  const heads = !live || live.error || !map ? [] : live.attentions.flatMap(a => a.heads.map((_, head) => live.model.headId(a.stack, a.layer, a.cross, head)));
   const checks = [check("uniform", "Uniform attention", attends), check("shuffled", "Shuffled queries", some((_, paths) => paths.some(path => path.endsWith(".w_q.weight")))),
                   check("withoutPositions", "No positions", attends && some(model => model.position !== "none"))].filter(Boolean);
   $("break").hidden = !checks.length;

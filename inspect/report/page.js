@@ -45,6 +45,7 @@ function showResults() {
 function showProbes() {
   const all = data.runs.flatMap((run, i) => run.probes.map(probe => ({ ...probe, run, i })));
   $("probes").hidden = !all.length;
+  const shortened = text => make("span", { title: text }, text.length > 90 ? `${text.slice(0, 89)}…` : text);
   const verdict = (passes, text) => make("span", { class: passes ? "verdict pass" : "verdict fail" }, text);
   const rows = all.map(({ run, i, error, name, expect, sentences, passes, findings }) => {
     const model = make("th", { scope: "row" }, make("i", { class: "dot", style: `background:${colourOf(i)}` }), run.name);
@@ -52,9 +53,9 @@ function showProbes() {
     const [trained, ...broken] = findings;
     return make("tr", {}, model,
       make("td", { class: "text", "data-name": "Claim" }, make("span", {}, make("b", {}, name), make("br"), make("code", { title: sentences.join("\n") }, expect))),
-      make("td", { class: "text", "data-name": "Found" }, make("span", {}, trained.measured, make("br"), verdict(trained.holds, trained.holds ? "holds" : "does not hold"))),
+      make("td", { class: "text", "data-name": "Found" }, make("span", {}, shortened(trained.measured), make("br"), verdict(trained.holds, trained.holds ? "holds" : "does not hold"))),
       make("td", { class: "text", "data-name": "After interventions" }, make("span", {}, broken.length ? "" : "–", ...broken.map(({ after, measured, holds }) =>
-        make("span", { class: "after" }, `${after.replace("-", " ")}: `, make("span", { class: "soft" }, `${measured} `), verdict(!holds, holds ? "still holds" : "broken"))))),
+        make("span", { class: "after" }, `${after.replace("-", " ")}: `, make("span", { class: "soft" }, shortened(measured), " "), verdict(!holds, holds ? "still holds" : "broken"))))),
       make("td", { "data-name": "Probe" }, verdict(passes, passes ? "pass" : "FAIL")));
   });
   $("probes-table").replaceChildren(make("caption", { class: "skip" }, "Probes"), make("thead", {}, make("tr", {},
@@ -81,7 +82,7 @@ function choose(change) {
   }
   fit();
   showLive();
-  showEmbedding();
+  if (["run", "stop", "text", "word", "changes"].some(key => state[key] !== before[key])) showEmbedding();
 }
 
 // Keeps layer, head, map and words within what the model has.
@@ -96,9 +97,11 @@ function fit() {
   state.key = Math.min(state.key, map.columns.length - 1);
 }
 
+const scoreOf = ({ test }) => test ? [test.accuracy, test.exact_match, -test.loss].find(Number.isFinite) : -Infinity;
+
 // The page opens on the best model with attention, and beside it a static one.
 function chooseFirst() {
-  state.run = Math.max(d3.scan(data.runs, (a, b) => ((b.test || {}).accuracy || 0) - ((a.test || {}).accuracy || 0)), 0);
+  state.run = d3.scan(data.runs, (a, b) => scoreOf(b) - scoreOf(a) || 0);
   const kindOf = run => run.model.options.model.kind;
   if (!run().attention) state.run = Math.max(data.runs.findIndex(run => run.attention), 0);
   const beside = data.runs.findIndex(other => kindOf(other) === "static" && kindOf(run()) !== "static");

@@ -98,7 +98,8 @@ class Task {
       .map(i => ({ word: this.tokenizer.tokens[i], cosine: cosines[i] }));
   }
 
-  // Greedy decoding of a translation: { inputs, outputs, text, probability }, inputs and outputs with their end.
+  // Greedy decoding of a translation: { inputs, outputs, text, probability, attentions } of the decoder; inputs and outputs
+  // with what begins and ends them.
   translation(model, encoded) {
     const { tokenizer } = this, begin = tokenizer.id("<bos>"), end = tokenizer.id("<eos>"), cache = { length: 0 }, ids = [];
     let probability = 1;
@@ -108,9 +109,11 @@ class Task {
       probability *= chances[last];
       if (last !== end) ids.push(last);
     }
-    const kept = ids.slice(0, this.maxLength - 1), words = kept.map(id => tokenizer.tokens[id]);
-    return { ids: [begin, ...kept], inputs: ["<bos>", ...words], outputs: [...words, "<eos>"],
-             text: tokenizer.joined(ids.map(id => tokenizer.tokens[id])).replace(/^ /, ""), probability };
+    const kept = ids.slice(0, this.maxLength - 1), wordOf = id => tokenizer.tokens[id];
+    model.attentions = [];
+    model.decode([begin, ...kept], encoded);
+    return { inputs: [begin, ...kept].map(wordOf), outputs: [...kept.map(wordOf), "<eos>"], text: tokenizer.joined(ids.map(wordOf)).replace(/^ /, ""),
+             probability, attentions: model.attentions };
   }
 
   // Continues a text greedily, a token at a time; as `qkv generate --temperature 0`.

@@ -21,17 +21,17 @@ TOLERANCE = 1e-4
 SHOWN = str.maketrans({" ": "·", "\n": "↵", "\t": "⇥"})  # white space of a token
 # Texts that tokenizers could disagree about: capitals, punctuation, white space, unknown words, other scripts, long words.
 HARD = ["Money, BANK grows!", "zebra  qux\tbank\n", "a.b.c (x) [y] \"z\" bank", "über café naïve — “quoted” don't bank", "日本語 bank 😀 grüße",
-        "the\u00a0river\u2003bank\u200bflows", "x" * 70 + " bank " + "é" * 40, "...bank?!", "<u>bank</u> &amp; </script> İI ß", "[MASK] bank [mask]"]
+        "the\u00a0river\u2003bank\u200bflows", "x" * 70 + " bank " + "é" * 40, "...bank?!", "<u>bank</u> &amp; </script> İI ß", "[MASK] bank [mask] it"]
 # Changes of an option that no config in configs/ makes, and that change the forward pass.
 OTHERS = {"post-norm, bpe, shared keys": {"model.norm": "post", "task.tokenizer": "bpe", "task.merges": 60, "model.kv_heads": 1},
           "no norm, char, relative, capitals": {"model.norm": "none", "task.tokenizer": "char", "model.position": "relative",
-                                                "task.lower_case": "false", "model.max_length": 200},
+                                                "task.lower_case": "false"},
           "gru of both directions": {"model.kind": "recurrent", "model.cell": "gru", "model.bidirectional": "true", "model.layers": 2},
           "rnn": {"model.kind": "recurrent", "model.cell": "rnn"},
           "rotary, bpe, no bias": {"model.position": "rotary", "task.tokenizer": "bpe", "task.merges": 20, "model.bias": "false"}}
 
 # Types a text and reads what the page shows: { ms, tokens, note, answers of the words, written, maps }.
-READ = """((text, words) => {
+READ = """((text, words, all_maps) => {
   const $ = selector => document.querySelector(selector), all = selector => [...document.querySelectorAll(selector)];
   $('#text').value = text;
   const begin = performance.now();
@@ -45,14 +45,14 @@ READ = """((text, words) => {
     result.answers.push(choices());
   }
   const radios = name => { const found = all(`input[name=${name}]`); return found.length ? found.map(input => () => (input.click(), input.value)) : [() => null]; };
-  if (visible('#attention-map'))
+  if (all_maps && visible('#attention-map'))
     for (const map of radios('map')) {
       const name = map();
       result.maps[name || 'self'] = radios('layer').map(layer => (layer(), radios('head').map(head => head() === 'mean' ? null
         : d3.selectAll('#attention-map .cells rect').data()).filter(Boolean)));
     }
   return result;
-})(%s, %s)"""
+})(%s, %s, %s)"""
 
 
 def flat(matrix):
@@ -68,8 +68,8 @@ class LivePage(PageTest):
         super().setUp()
         self.worst, self.slowest = 0, 0
 
-    def read(self, text, words=(None,)):
-        result = self.browser.run(READ % (json.dumps(text), json.dumps(list(words))))
+    def read(self, text, words=(None,), maps=False):
+        result = self.browser.run(READ % (json.dumps(text), json.dumps(list(words)), json.dumps(maps)))
         self.slowest = max(self.slowest, result["ms"])
         self.assert_quiet()
         return result
@@ -80,10 +80,10 @@ class LivePage(PageTest):
             self.worst = max(self.worst, abs(a - b))
             self.assertLess(abs(a - b), TOLERANCE, what)
 
-    def shows_what_the_program_says(self, run, text):
+    def shows_what_the_program_says(self, run, text, maps=True):
         done = self.run_qkv("predict", run, "--json", "--", text, code=None)
         found = json.loads(done.stdout)["predictions"] if done.returncode == 0 else []
-        page = self.read(text, [p.get("index") for p in found] or [None])
+        page = self.read(text, [p.get("index") for p in found] or [None], maps)
         if not found and "empty" in done.stderr:
             self.assertIn(done.stderr.strip().removeprefix("qkv: "), page["note"])
             return
@@ -103,6 +103,8 @@ class LivePage(PageTest):
         attention = json.loads(done.stdout)
         if "output" not in found[0] if found else True:
             self.assertEqual(page["tokens"], [token.translate(SHOWN) for token in attention["tokens"]])
+        if not maps:
+            return
         for name, key in (("self", "layers"), ("decoder", "decoder"), ("cross", "cross")):
             for layer, expected in enumerate(attention.get(key, [])):
                 for head, weights in enumerate(expected["heads"]):
@@ -140,8 +142,8 @@ class LivePage(PageTest):
                     continue
                 self.worst, self.slowest = 0, 0
                 with self.subTest(config=config.name, model=run["name"]):
-                    for text in [text.split("\t")[0] for text in texts_of(task)[:2]] + ["zebra, Bank it!"]:
-                        self.shows_what_the_program_says(folder, text)
+                    self.shows_what_the_program_says(folder, texts_of(task)[1].split("\t")[0])
+                    self.shows_what_the_program_says(folder, "zebra, Bank it!", maps=False)
                 print(f"{config.stem}: {run['name']:<40} worst difference {self.worst:.1e}, {self.slowest:.0f} ms a key")
 
     def files_of(self, run):
@@ -155,13 +157,13 @@ class LivePage(PageTest):
         for name, options in OTHERS.items():
             run = "runs/" + re.sub("[^0-9a-z]+", "-", name)
             lines = CONFIG if options.get("model.kind") != "recurrent" else re.sub(r"(heads|feed_forward) = \d+\n", "", CONFIG)
-            (self.folder / "other.toml").write_text(lines)
+            (self.folder / "other.toml").write_text(lines.replace("max_length = 24", "max_length = 200"))
             self.run_qkv("train", "other.toml", "--run", run, "--set", "train.steps=5",
                          *(word for key, value in options.items() for word in ("--set", f"{key}={value}")))
             self.open(run)
             with self.subTest(name):
                 for text in HARD:
-                    self.shows_what_the_program_says(run, text)
+                    self.shows_what_the_program_says(run, text, maps=text in HARD[:2])
                 print(f"{name}: worst difference {self.worst:.1e}, {self.slowest:.0f} ms a key")
 
     def test_empty_and_too_long_texts_and_unknown_words_are_said(self):
@@ -195,7 +197,7 @@ class LivePage(PageTest):
     def test_switches_break_the_model_as_the_program_s_interventions_do(self):
         """With two dimensions the map of embeddings has the whole vectors, from which follow the cosines of probes."""
         names = {"uniform": "uniform-attention", "shuffled": "shuffled-queries", "withoutPositions": "without-positions"}
-        (self.folder / "flat.toml").write_text(CONFIG.replace("width = 8", "width = 2").replace("heads = 2", "heads = 1").replace("layers = 1", "layers = 2") + f"""
+        (self.folder / "flat.toml").write_text(CONFIG.replace("width = 8", "width = 2").replace("heads = 2", "heads = 1").replace("dropout = 0.1", 'norm = "none"') + f"""
 [[probe]]
 name = "apart"
 sentences = ["money bank grows", "the river bank flows again"]
@@ -255,7 +257,10 @@ broken_by = {json.dumps(list(names.values()))}
     def test_a_click_on_a_cell_shows_the_arithmetic_of_its_weight(self):
         self.open("runs/tiny", "--sentence", "money bank grows")
         self.click("[name=head][value='1']")
-        self.browser.run("document.querySelector('#attention-map .cells rect:nth-child(6)').dispatchEvent(new MouseEvent('click', {bubbles: true}))")
+        x, y = self.browser.run("(cell => (cell.scrollIntoView({ block: 'center', behavior: 'instant' }), (r => [r.x + r.width / 2, r.y + r.height / 2])"
+                                "(cell.getBoundingClientRect())))(document.querySelector('#attention-map .cells rect:nth-child(6)'))")
+        for kind in ("mousePressed", "mouseReleased"):
+            self.browser.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
         text = self.browser.run("document.querySelector('#arithmetic-figure svg desc').textContent")
         weight = self.json("attend", "runs/tiny", "money bank grows")["layers"][0]["heads"][1][1][2]
         shown = re.search(r"score q·k = (-?[\d.]+); scaled: \1 × 0.5000 = (-?[\d.]+); softmax: .* = ([\d.]+)\.", text)
@@ -275,7 +280,7 @@ broken_by = {json.dumps(list(names.values()))}
             if len(text) >= 9 + 80:
                 break
             self.browser.run("new Promise(done => setTimeout(done, 50))")
-        expected = self.run_qkv("generate", "lm", "ROMEO: to", "--temperature", 0, "--tokens", 80).stdout
+        expected = self.run_qkv("generate", "lm", "--prompt", "ROMEO: to", "--temperature", 0, "--tokens", 80).stdout
         self.assertEqual(text[:89], expected[:89])
 
     def test_a_model_that_is_too_large_is_left_out_and_the_page_says_so(self):
