@@ -248,7 +248,7 @@ function showControls() {
   ] : [])));
   for (const key of ["map", "layer", "head"])
     document.querySelectorAll(`input[name=${key}]`).forEach(input => { input.checked = input.value === String(key === "map" ? map.key : state[key]); });
-  remake("break", [state.run, state.beside, state.changes, maps.map(m => [m.key, m.layers, m.heads])], breakControls);
+  remake("break", [state.run, state.beside, maps.map(m => [m.key, m.layers, m.heads])], breakControls);
 }
 
 let panes = [], redrawArithmetic;
@@ -261,8 +261,8 @@ function showArithmetic() {
     : "The arithmetic needs weights that are not in the page.";
   if (!possible) return;
   const tokens = map.columns.map((token, i) => [i, `${i}: ${shownToken(token)}`]);
-  remake("key", [tokens, state.key], () => $("key-controls").replaceChildren(
-    menu("key", "Attended word", tokens, Math.min(state.key, tokens.length - 1), key => choose({ key }))));
+  remake("key", tokens, () => $("key-controls").replaceChildren(menu("key", "Attended word", tokens, state.key, key => choose({ key }))));
+  $("key").selectedIndex = state.key;
   redrawArithmetic();
 }
 

@@ -31,30 +31,31 @@ std::size_t characters(Index parameters) {
   return (static_cast<std::size_t>(parameters) * 4 + 2) / 3 * 4;
 }
 
-}  // namespace
-
-Json model_data(const LoadedModel& model) {
-  const Cutting cutting = cutting_of(model.config);
-  Json json = {{"options", options_json(model.config)},
-               {"cutting",
-                {{"kind", row_of(tokenizer_kinds, cutting.kind).name},
-                 {"lower_case", cutting.lower_case}}},
-               {"vocabulary", model.task->vocabularies()},
-               {"parameters", Json::array()}};
-  for (const auto& [path, parameter] : parameters(*model.network)) {
-    const Shape& shape = parameter->shape();
-    json["parameters"].push_back(
-        {{"path", path}, {"shape", std::vector<Index>(shape.begin(), shape.end())}});
-  }
-  return json;
-}
-
+/// All parameters one after the other.
 std::string encoded_parameters(const LoadedModel& model) {
   std::vector<float> values;
   for (const auto& [path, parameter] : parameters(*model.network))
     for (const double value : parameter->value().values())
       values.push_back(static_cast<float>(value));
   return encoded_floats(values);
+}
+
+}  // namespace
+
+Json model_data(const LoadedModel& model) {
+  const Cutting cutting = cutting_of(model.config);
+  Json json = {
+      {"options", options_json(model.config)},
+      {"cutting",
+       {{"kind", row_of(tokenizer_kinds, cutting.kind).name}, {"lower_case", cutting.lower_case}}},
+      {"vocabulary", model.task->vocabularies()},
+      {"parameters", Json::array()}};
+  for (const auto& [path, parameter] : parameters(*model.network)) {
+    const Shape& shape = parameter->shape();
+    json["parameters"].push_back(
+        {{"path", path}, {"shape", std::vector<Index>(shape.begin(), shape.end())}});
+  }
+  return json;
 }
 
 void ModelWeights::add(const std::vector<RunCheckpoint>& checkpoints, std::size_t chosen) {

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <filesystem>
 #include <string>
+#include <vector>
 
 #include "inspect/report/run_data.h"
 
@@ -11,9 +11,6 @@ namespace qkv::report {
 /// {...}}, "cutting": {"kind", "lower_case"}, "vocabulary": {"tokens", "labels", "targets"},
 /// "parameters": [{"path", "shape"}]}. The options are those of the config but for paths.
 Json model_data(const LoadedModel& model);
-
-/// All parameters one after the other as base64 of little-endian float32.
-std::string encoded_parameters(const LoadedModel& model);
 
 /// The models of a page as far as it has room: "model" of each of `runs` gets "weights": {number of
 /// a checkpoint: base64}, first of every run that of its best checkpoint, the smaller models first,

@@ -84,8 +84,8 @@ std::vector<LabelledText> texts_of_probes(const LoadedModel& model) {
       if (texts.size() == most_of_probes) return texts;
       if (std::ranges::find(texts, text, &LabelledText::text) != texts.end()) continue;
       Sentence sentence = model.task->read(text);
-      const auto words = probe.word.empty() ? sentence.targets
-                                            : model.task->occurrences(sentence, probe.word);
+      const auto words =
+          probe.word.empty() ? sentence.targets : model.task->occurrences(sentence, probe.word);
       texts.push_back({.text = text,
                        .sentence = std::move(sentence),
                        .index = words.empty() ? -1 : words.front()});
