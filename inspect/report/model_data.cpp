@@ -13,16 +13,16 @@ namespace {
 /// Of the weights of one checkpoint: a larger model is not for a page.
 constexpr std::size_t most_characters = 2'000'000;
 
-/// The options of [model] and [task] but for paths; what a TOML option prints is JSON, too.
+/// The options of [model] and [task] but for paths; finite values of TOML are JSON, too.
 Json options_json(const Config& config) {
   Config copy = config;
   Json json;
   for (const Option& option : options_of(copy)) {
     const auto dot = option.key.find('.');
     const std::string table(option.key.substr(0, dot));
-    if ((table == "model" || table == "task") && !option.path)
-      json[table][std::string(option.key.substr(dot + 1))] =
-          Json::parse(option.print(), nullptr, false);
+    if ((table != "model" && table != "task") || option.path) continue;
+    const Json value = Json::parse(option.print(), nullptr, false);
+    if (!value.is_discarded()) json[table][std::string(option.key.substr(dot + 1))] = value;
   }
   return json;
 }
