@@ -3,8 +3,8 @@
 const hidden = new Set();
 let metric = "loss";
 
-const known = { loss: "Loss", accuracy: "Accuracy", macro_f1: "Macro F1", bits_per_token: "Bits per token", perplexity: "Perplexity" };
-const metricName = key => known[key] || key.replace(/_/g, " ");
+const known = { loss: "Loss", accuracy: "Accuracy", macro_f1: "Macro F1", bits_per_token: "Bits per token", perplexity: "Perplexity", chrf: "chrF" };
+const metricName = key => known[key] || key.replace(/_/g, " ").replace(/^./, first => first.toUpperCase());
 const notMetrics = ["step", "split", "seconds", "tokens_per_second"];
 
 function metricsOf(events) {

@@ -103,6 +103,7 @@ class Task {
   translation(model, encoded) {
     const { tokenizer } = this, begin = tokenizer.id("<bos>"), end = tokenizer.id("<eos>"), cache = { length: 0 }, ids = [];
     let probability = 1;
+    model.attentions = [];
     for (let t = 0, last = begin; t < this.maxLength && last !== end; ++t) {
       const chances = softmax(model.logits(model.decode([last], encoded, cache)[0]));
       last = chances.indexOf(chances.reduce((a, b) => Math.max(a, b)));
