@@ -1,6 +1,6 @@
 // Attention: the tokens of a text, the heat map of a head, the arithmetic of one weight, and a slider over the checkpoints.
 
-const mostCells = 64;  // tokens up to which each cell is an element; beyond, a canvas draws them
+const mostCells = 40;  // tokens up to which each cell is an element; beyond, a canvas draws them
 
 // A map is what a stack's attention gives for a text: { key, title, rows, columns, layers, heads, weights(layer, head) },
 // tokens that attend and tokens that they attend to, and [query * columns + key] of a head; `steps(layer, head)` has q, k and

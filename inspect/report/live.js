@@ -241,8 +241,9 @@ function showControls() {
   if ($("sentence")) $("sentence").selectedIndex = own ? sentences.length : sentences.findIndex(s => s.text === state.text);
   if ($("text").value !== state.text) $("text").value = state.text;
   const maps = mapsOf(state.run), map = mapOf(state.run);
-  remake("heads", [state.run, maps.map(m => [m.key, m.layers, m.heads]), map && map.key], () => $("attention-controls").replaceChildren(...(map ? [
-    ...(maps.length > 1 ? [segments("map", "Map", maps.map(m => [m.key, m.title]), map.key, key => choose({ map: key }))] : []),
+  remake("maps", maps.map(m => m.key), () => $("map-controls").replaceChildren(
+    ...(maps.length > 1 ? [segments("map", "Map", maps.map(m => [m.key, m.title]), map.key, key => choose({ map: key }))] : [])));
+  remake("heads", map && [map.layers, map.heads], () => $("attention-controls").replaceChildren(...(map ? [
     segments("layer", "Layer", d3.range(map.layers).map(l => [l, String(l)]), state.layer, layer => choose({ layer })),
     segments("head", "Head", [...(map.heads > 1 ? [["mean", "Mean"]] : []), ...d3.range(map.heads).map(h => [h, String(h)])], state.head, head => choose({ head })),
   ] : [])));
