@@ -97,6 +97,7 @@ class Page(PageTest):
     def test_layers_change_the_picture(self):
         self.run_qkv("train", "tiny.toml", "--run", "deep", "--set", "model.layers=2", "--set", "train.steps=10")
         self.open("deep")
+        self.click("[name=layer][value='0']")
         before = self.browser.run(MAP)
         self.click("[name=layer][value='1']")
         self.assertNotEqual(self.browser.run(MAP), before)
