@@ -24,9 +24,12 @@ function linear(x, { shape: [outputs, inputs], values }, bias) {
 }
 
 function softmax(scores) {
-  const most = scores.reduce((a, b) => Math.max(a, b), -Infinity), powers = Float64Array.from(scores, s => Math.exp(s - most));
-  const sum = powers.reduce((a, b) => a + b, 0);
-  return Float32Array.from(powers, p => p / sum);
+  const weights = new Float32Array(scores.length);
+  let most = -Infinity, sum = 0;
+  for (let i = 0; i < scores.length; ++i) most = Math.max(most, scores[i]);
+  for (let i = 0; i < scores.length; ++i) sum += weights[i] = Math.exp(scores[i] - most);
+  for (let i = 0; i < scores.length; ++i) weights[i] /= sum;
+  return weights;
 }
 
 function layerNorm(x, weight, bias) {
@@ -188,14 +191,17 @@ class Model {
     const mixed = zeros(query.length, width), steps = [];
     for (let head = 0; head < heads; ++head) {
       const keys = ofHead(k, head), vectors = ofHead(v, head);
-      const scores = q[head].map((row, t) => Float32Array.from(keys, (key, j) =>
-        causal && !cross && j > first + t ? -Infinity : dot(row, key) * scale + biasOf(head, j - first - t)));
+      const scores = q[head].map((row, t) => {
+        const visible = causal && !cross ? first + t + 1 : keys.length, found = new Float32Array(keys.length).fill(-Infinity);
+        for (let j = 0; j < visible; ++j) found[j] = dot(row, keys[j]) * scale + biasOf(head, j - first - t);
+        return found;
+      });
       const weights = scores.map(softmax);
       steps.push({ q: q[head], k: keys, scores, weights });
       if (changes.off === this.headId(stack, layer, cross, head)) continue;
       weights.forEach((row, t) => {
         const to = partOf(mixed[t], head, heads);
-        row.forEach((w, j) => { for (let i = 0; i < headWidth; ++i) to[i] += w * vectors[j][i]; });
+        for (let j = 0; j < row.length; ++j) for (let i = 0; i < headWidth; ++i) to[i] += row[j] * vectors[j][i];
       });
     }
     this.attentions.push({ stack, layer, cross, scale, heads: steps });
