@@ -34,6 +34,9 @@ const checkpointName = checkpoint => `Step ${count(checkpoint.step)}${checkpoint
 const chosenRow = map => Math.min(state.word, map.rows.length - 1);
 const rowOf = (map, weights) => weights.subarray(chosenRow(map) * map.columns.length, (chosenRow(map) + 1) * map.columns.length);
 
+// The token that the chosen row attends to most.
+const mostAttended = map => d3.scan(rowOf(map, headWeights(map)), (a, b) => b - a);
+
 function drawCells(svg, weights, map, x0, y0, cell, ink) {
   const { rows, columns } = map, column = i => i % columns.length, row = i => Math.floor(i / columns.length);
   svg.append("g").attr("class", "cells").selectAll("rect").data([...weights]).join("rect")
@@ -79,7 +82,7 @@ function drawLegend(svg, x, y, width, most, ink) {
 const drawAttention = (mapOf, name) => (svg, width) => {
   const ink = colours(), map = mapOf(), { rows, columns } = map, weights = headWeights(map), word = chosenRow(map);
   const most = Math.max(rows.length, columns.length), pixels = most > mostCells, every = i => i % Math.ceil(most / 32) === 0;
-  const longest = tokens => 14 + Math.min(d3.max(tokens, token => token.length), 14) * 7.2;
+  const longest = tokens => 14 + Math.min(d3.max(tokens, token => token.length), 14) * 8.2;
   const label = longest(rows), top = longest(columns), room = width - label - 24;
   const cell = pixels ? Math.min(room, 720) / most : Math.max(Math.min(room / columns.length, 56), 15);
   const size = { x: cell * columns.length, y: cell * rows.length }, left = label + Math.max(0, (room - size.x) / 2 - label / 3);
@@ -159,7 +162,7 @@ function drawArithmetic(svg, width) {
   const row = svg.append("g").selectAll("g").data(shown).join("g").attr("transform", n => `translate(0,${top + 20 * n})`);
   row.append("text").attr("x", left - 8).attr("y", 13).attr("text-anchor", "end").attr("font-size", 12).attr("font-weight", n => n === j ? 700 : 400)
     .attr("fill", n => n === j ? ink.ink : ink.soft).text(n => short(map.columns[n]));
-  row.append("rect").attr("x", left).attr("y", 3).attr("width", n => Math.max(bar(weights[i][n]), 1)).attr("height", 13).attr("rx", 2).attr("fill", n => n === j ? "#6366f1" : ink.line);
+  row.append("rect").attr("x", left).attr("y", 3).attr("width", n => Math.max(bar(weights[i][n]), 1)).attr("height", 13).attr("rx", 2).attr("fill", "#6366f1").attr("fill-opacity", n => n === j ? 1 : 0.35);
   row.append("text").attr("x", n => left + bar(weights[i][n]) + 8).attr("y", 13).attr("font-size", 12).attr("fill", ink.soft)
     .text(n => scores[i][n] === -Infinity ? "masked" : `${weights[i][n].toFixed(3)}  (scaled ${scores[i][n].toFixed(2)})`);
   return { height: top + 20 * shown.length + 6, title: `The weight of “${shownToken(map.columns[j])}” for “${shownToken(map.rows[i])}”, ${headName()}`,

@@ -114,7 +114,7 @@ function notesOf(r) {
   if (unknownWords.length) notes.push(`Not in the vocabulary, read as <unk>: ${[...new Set(unknownWords)].join(" ")}.`);
   if (checkpoint !== stopOf(r))
     notes.push(`The weights of step ${count(stops[stopOf(r)].step)} are not in the page: it answers with those of step ${count(stops[checkpoint].step)}.`);
-  if (isBroken()) notes.push("The model is broken by the switches above.");
+  if (isBroken() && live.attentions.length) notes.push("The model is broken by the switches above.");
   return notes;
 }
 

@@ -81,6 +81,7 @@ function choose(change) {
     showConfig();
   }
   fit();
+  if (state.text !== before.text && mapOf(state.run)) state.key = mostAttended(mapOf(state.run));
   showLive();
   if (["run", "stop", "text", "word", "changes"].some(key => state[key] !== before[key])) showEmbedding();
 }
@@ -114,7 +115,7 @@ function chooseFirst() {
   if (!map) return;
   Object.assign(state, { map: map.key, ...busiestHead(state.run) });
   fit();
-  state.key = d3.scan(rowOf(map, headWeights(map)), (a, b) => b - a);
+  state.key = mostAttended(map);
 }
 
 function setTheme(theme) {
