@@ -3,8 +3,8 @@
 const hidden = new Set();
 let metric = "loss";
 
-const known = { loss: "Loss", accuracy: "Accuracy", macro_f1: "Macro F1", bits_per_token: "Bits per token", perplexity: "Perplexity" };
-const metricName = key => known[key] || key.replace(/_/g, " ");
+const known = { loss: "Loss", accuracy: "Accuracy", macro_f1: "Macro F1", bits_per_token: "Bits per token", perplexity: "Perplexity", chrf: "chrF" };
+const metricName = key => known[key] || key.replace(/_/g, " ").replace(/^./, first => first.toUpperCase());
 const notMetrics = ["step", "split", "seconds", "tokens_per_second"];
 
 function metricsOf(events) {
@@ -22,7 +22,7 @@ function curveLines() {
 }
 
 function drawCurves(svg, width) {
-  const ink = colours(), height = width < 500 ? 260 : 360, margin = { top: 16, right: 16, bottom: 44, left: 48 };
+  const ink = colours(), height = width < 500 ? 260 : 360, margin = { top: 16, right: 16, bottom: 44, left: 56 };
   const lines = curveLines(), points = lines.flatMap(line => line.points);
   const x = d3.scaleLinear([0, d3.max(points, p => p[0]) || 1], [margin.left, width - margin.right]);
   const shares = metric === "accuracy" || metric === "macro_f1";
@@ -38,7 +38,9 @@ function drawCurves(svg, width) {
   axis(svg.append("g").attr("transform", `translate(${margin.left},0)`), d3.axisLeft(y).ticks(6).tickSize(-(width - margin.left - margin.right)).tickPadding(8))
     .selectAll("line").attr("stroke", ink.line);
   svg.append("text").attr("x", width - margin.right).attr("y", height - 6).attr("text-anchor", "end").attr("fill", ink.soft).attr("font-size", 12).text("step");
-  const path = d3.line().x(p => x(p[0])).y(p => y(p[1])).curve(d3.curveMonotoneX);
+  svg.append("text").attr("transform", `translate(13,${(height - margin.bottom + margin.top) / 2}) rotate(-90)`).attr("text-anchor", "middle")
+    .attr("fill", ink.soft).attr("font-size", 12).text(metricName(metric).toLowerCase());
+  const path = d3.line().x(p => x(p[0])).y(p => y(p[1]));
   for (const line of lines) {
     const colour = colourOf(line.i), valid = line.split === "valid";
     svg.append("path").attr("d", path(line.points)).attr("fill", "none").attr("stroke", colour)

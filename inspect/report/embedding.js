@@ -1,12 +1,28 @@
-// Embeddings: the asked words as points, before and after the model has read their sentences.
+// Embeddings: the asked words as points, before and after the model has read their sentences, and the typed text's beside them.
 
 const labelColour = i => colourOf(i + 6);  // other colours than the runs have
 const labelsOf = points => [...new Set(points.map(point => point.label))].sort();
 
+// Where a vector lies in the view: its first two principal components.
+function projected(view, vector) {
+  const floats = text => new Float32Array(bytesOf(text).buffer), mean = floats(view.mean), directions = floats(view.directions);
+  const centred = vector.map((v, i) => v - mean[i]);
+  return [0, 1].map(axis => (axis + 1) * centred.length <= directions.length ? dot(centred, partOf(directions, axis, directions.length / centred.length)) : 0);
+}
+
+function drawTyped(svg, at, [x, y], name, width, ink) {
+  const right = x < width * 0.7;
+  svg.append("path").datum(at).attr("class", "typed").attr("d", d3.symbol().type(d3.symbolDiamond).size(150)()).attr("transform", `translate(${x},${y})`)
+    .attr("fill", "#e8871e").attr("stroke", ink.ink).attr("stroke-width", 1.5);
+  svg.append("text").attr("x", x + (right ? 12 : -12)).attr("y", y + 4).attr("text-anchor", right ? "start" : "end").attr("font-weight", 700)
+    .attr("fill", ink.ink).attr("stroke", ink.paper).attr("stroke-width", 4).attr("paint-order", "stroke").text(name);
+}
+
 function drawPoints(which, title) {
   return (svg, width) => {
     const ink = colours(), view = run().embedding[which], { points } = run(), labels = labelsOf(points);
-    const height = Math.min(width, 460), pad = 26, now = view.points[state.stop], all = view.points.flat();
+    const height = Math.min(width, 460), pad = 26, now = view.points[state.stop];
+    const typed = typedVectors(state.run), at = typed && projected(view, typed[which]), all = view.points.flat().concat(at ? [at] : []);
     const extent = axis => {
       const most = d3.max(all, point => Math.abs(point[axis])) || 1;
       return [-most, most];
@@ -27,8 +43,10 @@ function drawPoints(which, title) {
       svg.append("text").attr("x", x(now[0][0])).attr("y", y(now[0][1]) - 14).attr("fill", ink.ink)
         .attr("text-anchor", x(now[0][0]) < width / 3 ? "start" : x(now[0][0]) > width * 2 / 3 ? "end" : "middle")
         .text(`all ${now.length} uses, one vector`);
+    if (at) drawTyped(svg, at, [x(at[0]), y(at[1])], typed.name, width, ink);
     return { height, title, file: `embeddings ${which} step ${run().stops[state.stop].step}`,
-      description: `${now.length} words at ${positions} different positions, coloured by ${labels.length > 1 ? labels.join(", ") : "nothing"}.` };
+      description: `${now.length} words at ${positions} different positions, coloured by ${labels.length > 1 ? labels.join(", ") : "nothing"}.` +
+        (at ? ` The typed text’s “${typed.name}” is at ${at.map(v => v.toFixed(2)).join(", ")}.` : "") };
   };
 }
 
@@ -43,7 +61,7 @@ function startEmbedding() {
     const what = words.length > 1 ? "a word in" : words[0] ? `“${words[0]}” in` : "the mean vector of";
     $("embeddings-lead").textContent =
       `Each point is ${what} one of ${points.length} sentences of the ${run().texts_from} data. ` +
-      "A static vector does not know its sentence; a contextual one does. The slider above moves these figures, too.";
+      "A static vector does not know its sentence; a contextual one does. The diamond is the text that you typed. The slider above moves these figures, too.";
     $("labels").replaceChildren(...(labels.length > 1 ? labels : []).map((label, i) =>
       make("span", {}, make("i", { class: "dot", style: `background:${labelColour(i)}` }), label)));
     pictures.forEach(redraw => redraw());

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <utility>
@@ -59,6 +60,17 @@ std::string encoded_signed(std::span<const double> values, double largest) {
   for (const double value : values) {
     const double scaled = largest > 0 ? std::clamp(value / largest, -1.0, 1.0) : 0;
     bytes.push_back(static_cast<std::uint8_t>(static_cast<std::int8_t>(std::lround(scaled * 127))));
+  }
+  return base64(bytes);
+}
+
+std::string encoded_floats(std::span<const float> values) {
+  std::vector<std::uint8_t> bytes;
+  bytes.reserve(4 * values.size());
+  for (const float value : values) {
+    const auto code = std::bit_cast<std::uint32_t>(value);
+    for (int shift = 0; shift < 32; shift += 8)
+      bytes.push_back(static_cast<std::uint8_t>(code >> shift & 0xFF));
   }
   return base64(bytes);
 }

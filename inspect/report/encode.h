@@ -13,6 +13,9 @@ std::string encoded_weights(std::span<const double> weights, int bits);
 /// Base64 of values as signed bytes from -127 for -`largest` to 127 for `largest`.
 std::string encoded_signed(std::span<const double> values, double largest);
 
+/// Base64 of little-endian float32.
+std::string encoded_floats(std::span<const float> values);
+
 /// JSON that may stand in an HTML script element: no "<" in it can end the element or begin a
 /// comment.
 std::string json_for_script(std::string_view json);

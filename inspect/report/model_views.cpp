@@ -7,6 +7,7 @@
 #include "inspect/attention_flow.h"
 #include "inspect/block_average.h"
 #include "inspect/decomposition.h"
+#include "inspect/probe_check.h"
 #include "inspect/report/encode.h"
 #include "inspect/word_vectors.h"
 
@@ -85,6 +86,11 @@ Json points_of(const Tensor& projected) {
   return points;
 }
 
+std::string floats_of(const Tensor& tensor) {
+  const auto values = tensor.values();
+  return encoded_floats(std::vector<float>(values.begin(), values.end()));
+}
+
 /// The block average of a matrix under `name`.
 void add_block_average(Json& view, const std::string& name, const Tensor& matrix) {
   const Tensor averages = block_average(matrix, 64, 64);
@@ -123,9 +129,33 @@ Json embedding_view(std::vector<RunCheckpoint>& checkpoints, std::span<const Lab
     Json points = Json::array();
     for (const auto& words : all)
       points.push_back(points_of(components.project(stacked(words, vector))));
-    view[name] = {{"share", components.variance_fraction}, {"points", points}};
+    view[name] = {{"share", components.variance_fraction},
+                  {"mean", floats_of(components.mean)},
+                  {"directions", floats_of(components.directions)},
+                  {"points", points}};
   }
   return view;
+}
+
+Json probe_view(const LoadedModel& model) try {
+  Json views = Json::array();
+  const auto finding_of = [](const std::string& after, const Finding& finding) {
+    return Json{{"after", after}, {"measured", finding.measured}, {"holds", finding.holds}};
+  };
+  for (const auto& result : check_probes(model)) {
+    const auto& [probe, trained, broken] = result;
+    Json findings = {finding_of("", trained)};
+    for (std::size_t i = 0; i < broken.size(); ++i)
+      findings.push_back(finding_of(probe.broken_by[i], broken[i]));
+    views.push_back({{"name", probe.name},
+                     {"expect", probe.expect},
+                     {"sentences", probe.sentences},
+                     {"passes", result.passes()},
+                     {"findings", findings}});
+  }
+  return views;
+} catch (const UserError& error) {
+  return Json::array({{{"error", error.what()}}});
 }
 
 Json weight_view(LoadedModel& model, LoadedModel& before) {

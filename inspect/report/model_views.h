@@ -15,9 +15,15 @@ Json attention_view(std::vector<RunCheckpoint>& checkpoints,
                     std::span<const LabelledText> sentences, std::size_t budget);
 
 /// The words that the texts are about, or the texts, before and after the model read them, in the
-/// two principal components of the last checkpoint. {"before": {"share", "points": [[[x, y] of a
-/// word] of a checkpoint]}, "after": ...}
+/// two principal components of the last checkpoint. {"before": {"share", "mean": base64 of float32
+/// [D], "directions": the same of [2, D], "points": [[[x, y] of a word] of a checkpoint]}, "after":
+/// ...}
 Json embedding_view(std::vector<RunCheckpoint>& checkpoints, std::span<const LabelledText> texts);
+
+/// What came of the claims of the model's config: [{"name", "expect", "sentences", "passes",
+/// "findings": [{"after", "measured", "holds"}]}], the first finding without an intervention; for
+/// probes that cannot be asked of the model {"error"}.
+Json probe_view(const LoadedModel& model);
 
 /// Matrices of the model as block averages of at most 64 x 64 signed bytes, and before
 /// training. [{"path", "shape", "rows", "columns", "largest", "values", "largest_before",

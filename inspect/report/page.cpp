@@ -9,17 +9,21 @@
 namespace qkv::report {
 
 // cmake/embed_files.cmake writes these.
-extern const std::string_view page_html, page_css, d3_js, parts_js, curves_js, attention_js,
-    embedding_js, weights_js, page_js;
+extern const std::string_view page_html, page_css, d3_js, parts_js, tokenizer_js, model_js, task_js,
+    live_js, curves_js, attention_js, embedding_js, weights_js, page_js;
 
 std::string page(std::string_view title, std::string_view json) {
   const std::string name = html_text(title), data = json_for_script(json);
-  const std::array<std::pair<std::string_view, std::string_view>, 10> parts = {
+  const std::array<std::pair<std::string_view, std::string_view>, 14> parts = {
       {{"title", name},
        {"css", page_css},
        {"data", data},
        {"d3", d3_js},
        {"parts", parts_js},
+       {"tokenizer", tokenizer_js},
+       {"model", model_js},
+       {"task", task_js},
+       {"live", live_js},
        {"curves", curves_js},
        {"attention", attention_js},
        {"embedding", embedding_js},

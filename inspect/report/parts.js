@@ -3,9 +3,16 @@
 const data = JSON.parse(document.getElementById("data").textContent);
 const $ = id => document.getElementById(id);
 
-// What is chosen. `show` redraws what depends on a changed part of it.
-const state = { run: 0, sentence: 0, layer: 0, head: "mean", stop: 0, word: 0 };
+// What is chosen; `choose` changes it and redraws what depends on it. `word` and `key`: tokens that attend and are attended to;
+// `beside`: a second run; `changes`: interventions, as of `Model`.
+const state = { run: 0, beside: null, text: "", map: "self", layer: 0, head: "mean", stop: 0, word: 0, key: 0,
+                changes: { uniform: false, shuffled: false, withoutPositions: false, off: "" } };
 const run = () => data.runs[state.run];
+// The checkpoint of a run that is most like one of another run: its best one too, else the latest that is not after it.
+function stopLike(r, { step, note }) {
+  const { stops } = data.runs[r], best = stops.findIndex(stop => stop.note === "best");
+  return note === "best" && best >= 0 ? best : Math.max(d3.bisector(stop => stop.step).right(stops, step) - 1, 0);
+}
 
 // A new element: make("button", { type: "button" }, "Save"). Strings become text, never markup.
 function make(tag, attributes = {}, ...children) {
@@ -18,13 +25,18 @@ function make(tag, attributes = {}, ...children) {
 
 const isDark = () => document.documentElement.dataset.theme === "dark";
 const font = "-apple-system, BlinkMacSystemFont, 'Segoe UI', Inter, Roboto, Helvetica, Arial, sans-serif";
+// Colours of weights from 0 to 1, of which the small ones differ most.
+function weightScale(colours) {
+  const shade = d3.interpolateRgbBasis(colours);
+  return weight => shade(weight ** 0.7);
+}
 function colours() {
   return isDark()
     ? { paper: "#17181e", ink: "#f2f2f5", soft: "#a0a0aa", line: "#2c2d36",
-        shade: d3.interpolateRgbBasis(["#1b1c24", "#312e81", "#6366f1", "#a5b4fc", "#eef2ff"]),
+        shade: weightScale(["#1b1c24", "#312e81", "#6366f1", "#a5b4fc", "#eef2ff"]),
         signed: d3.interpolateRgbBasis(["#60a5fa", "#1d4ed8", "#1b1c24", "#b91c1c", "#f87171"]) }
     : { paper: "#ffffff", ink: "#1d1d1f", soft: "#6e6e73", line: "#e3e3e8",
-        shade: d3.interpolateRgbBasis(["#f5f5fa", "#c7d2fe", "#818cf8", "#4338ca", "#1e1b4b"]),
+        shade: weightScale(["#f5f5fa", "#c7d2fe", "#818cf8", "#4338ca", "#1e1b4b"]),
         signed: d3.interpolateRgbBasis(["#1e40af", "#60a5fa", "#f8f8fb", "#f87171", "#991b1b"]) };
 }
 // Distinguishable for people with colour-blindness, on light and on dark paper.
@@ -32,6 +44,9 @@ const palette = ["#4e79d8", "#e8871e", "#2f9e6e", "#d6568f", "#8b6fd6", "#b08a1e
 const colourOf = i => palette[i % palette.length];
 // Ink that can be read on `background`.
 const inkOn = background => d3.lab(background).l > 62 ? "#1d1d1f" : "#ffffff";
+
+// A token with its white space visible, as the program shows it.
+const shownToken = token => token.replace(/\n/g, "↵").replace(/\t/g, "⇥").replace(/ /g, "·");
 
 const count = number => number.toLocaleString("en-US");
 const percent = weight => weight >= 0.0995 || weight === 0 ? `${Math.round(weight * 100)} %` : `${(weight * 100).toFixed(1)} %`;

@@ -10,6 +10,7 @@
 #include "datasets/text.h"
 #include "inspect/labelled_text.h"
 #include "inspect/report/encode.h"
+#include "inspect/report/model_data.h"
 #include "inspect/report/model_views.h"
 #include "inspect/report/page.h"
 
@@ -20,8 +21,10 @@ namespace fs = std::filesystem;
 using report::Json;
 using report::RunCheckpoint;
 
-constexpr std::size_t attention_budget = 1'600'000;  // characters for all runs
+constexpr std::size_t most_characters = 2'950'000;   // of a page with weights
+constexpr std::size_t attention_budget = 1'000'000;  // characters for all runs
 constexpr std::size_t most_sentences = 6;
+constexpr std::size_t most_of_probes = 4;  // of these
 constexpr std::size_t most_points = 200;
 constexpr std::size_t most_shown_tokens = 20'000;  // in the texts of all points
 
@@ -73,9 +76,26 @@ Examples examples_of(const LoadedModel& model) {
   return {};
 }
 
-/// A few texts, the labels in turn, long ones first, short enough for a heat map to print its
+/// Some of the sentences that the model's probes are about.
+std::vector<LabelledText> texts_of_probes(const LoadedModel& model) {
+  std::vector<LabelledText> texts;
+  for (const Probe& probe : model.config.probes)
+    for (const std::string& text : probe.sentences) {
+      if (texts.size() == most_of_probes) return texts;
+      if (std::ranges::find(texts, text, &LabelledText::text) != texts.end()) continue;
+      Sentence sentence = model.task->read(text);
+      const auto words =
+          probe.word.empty() ? sentence.targets : model.task->occurrences(sentence, probe.word);
+      texts.push_back({.text = text,
+                       .sentence = std::move(sentence),
+                       .index = words.empty() ? -1 : words.front()});
+    }
+  return texts;
+}
+
+/// `count` texts, the labels in turn, long ones first, short enough for a heat map to print its
 /// values.
-std::vector<LabelledText> chosen(const std::vector<LabelledText>& texts) {
+std::vector<LabelledText> chosen(const std::vector<LabelledText>& texts, std::size_t count) {
   const auto length = [](const LabelledText* text) { return text->sentence.words.size(); };
   std::map<std::string, std::vector<const LabelledText*>> by_label;
   std::size_t limit = 16;  // words
@@ -85,10 +105,10 @@ std::vector<LabelledText> chosen(const std::vector<LabelledText>& texts) {
     if (length(&text) <= limit) by_label[text.label].push_back(&text);
   std::vector<LabelledText> result;
   const std::size_t labels = std::max<std::size_t>(by_label.size(), 1);
-  const std::size_t rounds = (most_sentences + labels - 1) / labels;
+  const std::size_t rounds = (count + labels - 1) / labels;
   for (std::size_t round = 0; round < rounds; ++round)
     for (auto& [label, list] : by_label) {
-      if (result.size() == most_sentences || round >= list.size()) continue;
+      if (result.size() == count || round >= list.size()) continue;
       std::ranges::stable_sort(list, std::greater(), length);
       const std::size_t last = list.size() - 1;
       result.push_back(*list[rounds > 1 ? round * last / (rounds - 1) : 0]);
@@ -106,6 +126,14 @@ std::vector<LabelledText> asked(const Task& task, std::span<const std::string> s
   return texts;
 }
 
+/// Sentences of probes, then of the data.
+std::vector<LabelledText> shown_of(const LoadedModel& model,
+                                   const std::vector<LabelledText>& texts) {
+  std::vector<LabelledText> shown = texts_of_probes(model);
+  std::ranges::move(chosen(texts, most_sentences - shown.size()), std::back_inserter(shown));
+  return shown;
+}
+
 Json described(std::span<const LabelledText> texts) {
   Json list = Json::array();
   for (const LabelledText& text : texts)
@@ -113,12 +141,15 @@ Json described(std::span<const LabelledText> texts) {
   return list;
 }
 
-Json run_view(const fs::path& run, std::span<const std::string> sentences, std::size_t runs) {
+Json run_view(const fs::path& run, std::span<const std::string> sentences, std::size_t runs,
+              report::ModelWeights& weights) {
   std::vector<RunCheckpoint> checkpoints = report::checkpoints_of(run);
-  const auto best = std::ranges::find(checkpoints, "best", &RunCheckpoint::note);
-  LoadedModel& model = best == checkpoints.end() ? checkpoints.back().model : best->model;
+  auto best = std::ranges::find(checkpoints, "best", &RunCheckpoint::note);
+  if (best == checkpoints.end()) best = std::prev(best);
+  weights.add(checkpoints, static_cast<std::size_t>(best - checkpoints.begin()));
+  LoadedModel& model = best->model;
   const auto [from, texts] = examples_of(model);
-  const auto shown = sentences.empty() ? chosen(texts) : asked(*model.task, sentences);
+  const auto shown = sentences.empty() ? shown_of(model, texts) : asked(*model.task, sentences);
   std::vector<LabelledText> points = texts;
   if (points.size() > most_points) points.resize(most_points);
   Json view = report::summary_of(run, model);
@@ -126,12 +157,15 @@ Json run_view(const fs::path& run, std::span<const std::string> sentences, std::
   for (const RunCheckpoint& checkpoint : checkpoints)
     view["stops"].push_back({{"step", checkpoint.model.step}, {"note", checkpoint.note}});
   view["sentences"] = described(shown);
+  for (std::size_t i = 0; i < shown.size(); ++i) view["sentences"][i]["text"] = shown[i].text;
   view["attention"] = report::attention_view(checkpoints, shown, attention_budget / runs);
   view["texts_from"] = from;
   view["points"] = described(points);
   view["embedding"] = report::embedding_view(checkpoints, points);
   LoadedModel before = untrained(model);
   view["weights"] = report::weight_view(model, before);
+  view["probes"] = report::probe_view(model);
+  view["model"] = report::model_data(model);
   return view;
 }
 
@@ -145,12 +179,18 @@ bool begins_as_report_page(std::string_view beginning) {
 std::string report_page(const fs::path& run, std::span<const std::string> sentences) {
   const auto runs = report::runs_of(run);
   Json data = {{"name", ""}, {"version", QKV_VERSION}, {"runs", Json::array()}};
+  report::ModelWeights weights;
   for (const fs::path& folder : runs)
-    data["runs"].push_back(run_view(folder, sentences, runs.size()));
+    data["runs"].push_back(run_view(folder, sentences, runs.size(), weights));
   const std::string name = parse_config(data["runs"][0]["config"].get<std::string>(), "").name;
   data["name"] = name.substr(0, name.find(" - "));
-  return report::page(data["name"].get<std::string>(),
-                      data.dump(-1, ' ', false, Json::error_handler_t::replace));
+  const auto page = [&] {
+    return report::page(data["name"].get<std::string>(),
+                        data.dump(-1, ' ', false, Json::error_handler_t::replace));
+  };
+  const std::size_t size = page().size();
+  weights.write(data["runs"], size < most_characters ? most_characters - size : 0);
+  return page();
 }
 
 }  // namespace qkv

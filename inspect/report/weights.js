@@ -10,23 +10,41 @@ function valuesOf(view, kind) {
   return kind === "untrained" ? before : after.map((v, i) => v - before[i]);
 }
 
+// What the rows and columns of a matrix are, and at which fractions of an axis heads begin: { rows, columns, along, heads }.
+function meaningOf(path) {
+  const { heads, kv_heads } = run().model.options.model, projection = (path.match(/\.(w_[qkvo])\.weight$/) || [])[1];
+  if (path === "embedding.weight") return { rows: "tokens", columns: "dimensions" };
+  if (path.endsWith("positions.weight")) return path === "positions.weight" ? { rows: "positions", columns: "dimensions" } : { rows: "distances", columns: "heads" };
+  const meaning = { rows: path === "head.weight" ? "choices" : "outputs", columns: "inputs" };
+  if (!projection) return meaning;
+  const parts = (projection === "w_k" || projection === "w_v") && kv_heads && heads > 1 ? kv_heads : heads;
+  return { ...meaning, along: projection === "w_o" ? "columns" : "rows", heads: parts };
+}
+
 const weightView = () => run().weights.find(view => view.path === weightState.path) || run().weights[0];
 
 function drawWeights(svg, width) {
   const ink = colours(), view = weightView(), values = valuesOf(view, weightState.kind), { rows, columns } = view;
-  const most = d3.max(values, Math.abs) || 1, cell = Math.max(Math.min((width - 8) / columns, 560 / rows, 26), 1.5);
-  const left = Math.max(0, (width - cell * columns) / 2);
+  const most = d3.max(values, Math.abs) || 1, cell = Math.max(Math.min((width - 40) / columns, 560 / rows, 26), 1.5);
+  const left = Math.max(22, (width - cell * columns) / 2), above = 20, meaning = meaningOf(view.path);
   const colour = v => ink.signed((v / most + 1) / 2);
   svg.append("g").attr("shape-rendering", "crispEdges").selectAll("rect").data(values).join("rect")
-    .attr("x", (_, i) => left + (i % columns) * cell).attr("y", (_, i) => Math.floor(i / columns) * cell)
+    .attr("x", (_, i) => left + (i % columns) * cell).attr("y", (_, i) => above + Math.floor(i / columns) * cell)
     .attr("width", cell).attr("height", cell).attr("fill", colour);
-  const top = rows * cell + 16, bar = Math.min(220, width - 90), start = (width - bar) / 2;
+  svg.append("text").attr("x", left).attr("y", 12).attr("font-size", 12).attr("fill", ink.soft).text(`${meaning.columns} →`);
+  svg.append("text").attr("transform", `translate(${left - 8},${above}) rotate(-90)`).attr("text-anchor", "end").attr("font-size", 12).attr("fill", ink.soft).text(`← ${meaning.rows}`);
+  for (let head = 1; head < (meaning.heads || 1); ++head) {
+    const at = head / meaning.heads, x = left + at * columns * cell, y = above + at * rows * cell, down = meaning.along === "columns";
+    svg.append("line").attr("class", "boundary").attr("x1", down ? x : left).attr("x2", down ? x : left + columns * cell).attr("y1", down ? above : y)
+      .attr("y2", down ? above + rows * cell : y).attr("stroke", ink.ink).attr("stroke-width", 1.5);
+  }
+  const top = above + rows * cell + 16, bar = Math.min(220, width - 90), start = (width - bar) / 2;
   svg.append("g").selectAll("rect").data(d3.range(48)).join("rect").attr("x", i => start + i * bar / 48).attr("y", top)
     .attr("width", bar / 48 + 0.5).attr("height", 8).attr("fill", i => ink.signed(i / 47));
   for (const [x, value, anchor] of [[start - 8, -most, "end"], [start + bar + 8, most, "start"]])
     svg.append("text").attr("x", x).attr("y", top + 8).attr("text-anchor", anchor).attr("font-size", 12).attr("fill", ink.soft).text(value.toFixed(3));
   const shrunk = rows < view.shape[0] || columns < view.shape[1] ? ", block averages" : "";
-  return { height: top + 20, title: `${view.path}, ${view.shape.join(" × ")}${shrunk}`, file: `weights ${view.path} ${weightState.kind}`,
+  return { height: top + 20, title: `${view.path}, ${view.shape.join(" × ")}${shrunk}${meaning.heads > 1 ? `; lines between its ${meaning.heads} heads` : ""}`, file: `weights ${view.path} ${weightState.kind}`,
     description: `${weightState.kind}, from ${d3.min(values).toFixed(3)} to ${d3.max(values).toFixed(3)}.` };
 }
 

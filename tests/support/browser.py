@@ -43,7 +43,7 @@ class Browser:
         assert port, "chromium did not start"
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/json/list") as answer:
             page = next(target for target in json.load(answer) if target["type"] == "page")
-        self.socket = websocket.create_connection(page["webSocketDebuggerUrl"], timeout=60)
+        self.socket = websocket.create_connection(page["webSocketDebuggerUrl"], timeout=300)
         self.number = 0
         self.complaints, self.requests, self.loaded = [], [], 0
         for domain in ("Page", "Runtime", "Network", "Log"):

@@ -19,6 +19,10 @@ TEST_CASE("signed values are bytes relative to the largest") {
   CHECK(encoded_signed(std::vector<double>{0, 0}, 0) == "AAA=");
 }
 
+TEST_CASE("parameters are base64 of little-endian float32") {
+  CHECK(encoded_floats(std::vector<float>{1, -2}) == "AACAPwAAAMA=");  // 0000803f 000000c0
+}
+
 TEST_CASE("nothing in the data can end the element that holds it or begin markup") {
   CHECK(json_for_script(R"({"text":"</script><!--"})") == R"({"text":"\u003c/script>\u003c!--"})");
   CHECK(html_text(R"(<b a="1">&)") == "&lt;b a=&quot;1&quot;&gt;&amp;");

@@ -1,0 +1,298 @@
+// The panel: a text that the reader types, what models answer to it, and interventions that break them. One pane for each of
+// two models.
+
+const writtenTokens = 80;  // that a language model writes on
+const mostChoices = 10;
+const models = new Map(), tasks = new Map();
+
+const memo = (cache, key, compute) => {
+  if (!cache.has(key)) cache.set(key, compute());
+  return cache.get(key);
+};
+
+// The checkpoint of a run that is chosen.
+const stopOf = r => r === state.run ? state.stop : stopLike(r, run().stops[state.stop]);
+// The one whose weights compute: the nearest in the page; undefined where the model is not in it.
+function checkpointOf(r) {
+  const { stops, model } = data.runs[r], chosen = stops[stopOf(r)].step, distance = i => Math.abs(stops[i].step - chosen);
+  return Object.keys(model.weights || {}).map(Number).sort((a, b) => distance(a) - distance(b))[0];
+}
+const isBroken = () => Object.values(state.changes).some(Boolean);
+const taskOf = r => memo(tasks, r, () => new Task(data.runs[r].model));
+
+// What a run makes of the text: { task, model, sentence, embedded, x, attentions, translation, maps } or { error }; null where the model is
+// not in the page.
+const latest = new Map();
+function liveOf(r) {
+  const checkpoint = checkpointOf(r);
+  if (checkpoint === undefined) return null;
+  const key = JSON.stringify([checkpoint, state.text, state.changes]);
+  if (!latest.has(r) || latest.get(r).key !== key) latest.set(r, { key, ...answered(r, checkpoint) });
+  return latest.get(r);
+}
+function answered(r, checkpoint) {
+  const view = data.runs[r].model, task = taskOf(r);
+  try {
+    const sentence = task.read(state.text);
+    const model = memo(models, `${r} ${checkpoint} ${JSON.stringify(state.changes)}`, () => new Model(view, view.weights[checkpoint], state.changes));
+    model.attentions = [];
+    const x = model.contextual(sentence.ids), attentions = model.attentions;
+    const translation = task.kind === "translate" ? task.translation(model, x) : null;
+    if (translation) attentions.push(...translation.attentions);
+    return { task, model, sentence, embedded: model.embedded(sentence.ids), x, attentions, translation,
+             maps: mapsFrom(attentions, sentence.words, translation) };
+  } catch (error) {
+    if (error instanceof Refusal) return { error: error.message };
+    throw error;
+  }
+}
+
+function mapsFrom(attentions, words, translation) {
+  const map = (key, title, chosen, rows, columns) => {
+    const modules = attentions.filter(chosen), steps = (layer, head) => ({ ...modules[layer].heads[head], scale: modules[layer].scale });
+    return modules.length && { key, title, rows, columns, layers: modules.length, heads: modules[0].heads.length, steps,
+                               weights: (layer, head) => Float32Array.from(steps(layer, head).weights.flatMap(row => [...row])) };
+  };
+  const all = translation
+    ? [map("cross", "Cross-attention", a => a.cross, translation.outputs, words), map("self", "Encoder", a => a.stack === "encoder", words, words),
+       map("decoder", "Decoder", a => a.stack === "decoder" && !a.cross, translation.inputs, translation.inputs)]
+    : [map("self", "Attention", () => true, words, words)];
+  return all.filter(Boolean);
+}
+
+// The maps of a run: computed where the chosen checkpoint is in the page or the model is broken, else as the program recorded.
+function mapsOf(r) {
+  const live = liveOf(r), stored = storedMap(r);
+  if (stored && !isBroken() && checkpointOf(r) !== stopOf(r)) return [stored];
+  return live && live.maps || [];
+}
+const mapOf = r => mapsOf(r).find(map => map.key === state.map) || mapsOf(r)[0];
+
+// Answers about the task's words and, where it answers about words, the chosen one.
+function answersOf({ task, model, sentence, x }) {
+  if (["translate", "static-embedding"].includes(task.kind)) return [];
+  const asked = task.kind === "classify" ? [0] : [...sentence.targets], word = Math.min(state.word, x.length - 1);
+  if (task.isAboutWords && !asked.includes(word) && !(task.kind === "coreference" && x.length < 2)) asked.push(word);
+  return asked.map(index => task.answer(model, sentence, x, index));
+}
+
+// The head without which the first answer changes most.
+function busiestHead(r) {
+  const live = liveOf(r), map = mapOf(r);
+  if (!map || map.heads === 1 && map.layers === 1) return { layer: 0, head: 0 };
+  if (!live || !live.maps || map.key !== "self" || !answersOf(live).length) return { layer: map.layers - 1, head: map.heads > 1 ? "mean" : 0 };
+  const { task, model, sentence } = live, asked = answersOf(live)[0], best = d3.scan(asked.probabilities, (a, b) => b - a), found = [];
+  const before = model.changes;
+  for (let layer = 0; layer < map.layers; ++layer)
+    for (let head = 0; head < map.heads; ++head) {
+      model.changes = { ...before, off: model.headId(model.stacks[0], layer, false, head) };
+      const without = task.answer(model, sentence, model.contextual(sentence.ids), asked.index);
+      found.push({ layer, head, effect: Math.abs(without.probabilities[best] - asked.probabilities[best]) });
+    }
+  model.changes = before;
+  const { layer, head } = found[d3.scan(found, (a, b) => b.effect - a.effect)];
+  return { layer, head };
+}
+
+// The chosen word's vectors, or the means of all, for the maps of embeddings; null where the checkpoint is not in the page.
+function typedVectors(r) {
+  const live = liveOf(r);
+  if (!live || live.error || checkpointOf(r) !== stopOf(r)) return null;
+  const whole = data.runs[r].points.every(point => point.index < 0), word = Math.min(state.word, live.x.length - 1);
+  const vector = rows => whole ? rows[0].map((_, i) => d3.mean(rows, row => row[i])) : rows[word];
+  return { name: whole ? "your text" : shownToken(live.sentence.words[word]), before: vector(live.embedded), after: vector(live.x) };
+}
+
+// What must be said about a run's answer.
+function notesOf(r) {
+  const live = liveOf(r), { stops } = data.runs[r], checkpoint = checkpointOf(r);
+  if (!live) return ["The weights of this model are too large for the page: it shows only what the program recorded of the sentences in the menu."];
+  if (live.error) return [live.error];
+  const notes = [], unknownWords = live.sentence.words.filter((_, i) => live.task.isUnknown(live.sentence, i));
+  const refusal = live.task.refusal(live.sentence);
+  if (refusal) notes.push(refusal);
+  if (unknownWords.length) notes.push(`Not in the vocabulary, read as <unk>: ${[...new Set(unknownWords)].join(" ")}.`);
+  if (checkpoint !== stopOf(r))
+    notes.push(`The weights of step ${count(stops[stopOf(r)].step)} are not in the page: it answers with those of step ${count(stops[checkpoint].step)}.`);
+  if (isBroken() && live.attentions.length) notes.push("The model is broken by the switches above.");
+  return notes;
+}
+
+function choiceList(choices) {
+  return make("ul", { class: "choices" }, ...choices.map(({ name, value, text }) => make("li", {}, make("span", {}, name),
+    make("meter", { min: 0, max: 1, value, "aria-label": name }), make("output", {}, text))));
+}
+
+// The answer in words and bars.
+function answerElements(live) {
+  const { task, model, sentence, translation } = live, word = Math.min(state.word, sentence.words.length - 1);
+  if (translation)
+    return [make("p", { class: "written" }, translation.text || "(nothing)"),
+      choiceList([{ name: "probability", value: translation.probability, text: percent(translation.probability) }])];
+  if (task.kind === "static-embedding")
+    return [make("h4", {}, `Nearest to “${shownToken(sentence.words[word])}”, by cosine`),
+      choiceList(task.neighbours(model, sentence.ids[word], mostChoices).map(({ word: name, cosine }) => ({ name, value: Math.max(cosine, 0), text: cosine.toFixed(2) })))];
+  const answers = answersOf(live), parts = [];
+  if (!answers.length) return [];
+  const best = answer => d3.scan(answer.probabilities, (a, b) => b - a), name = answer => shownToken(sentence.words[answer.index]);
+  if (answers.length > 1)
+    parts.push(make("ul", { class: "verdicts" }, ...answers.map(answer => make("li", { class: answer.index === word && "chosen" },
+      make("b", {}, name(answer)), ` ${shownToken(answer.choices[best(answer)])} `, make("span", { class: "soft" }, percent(answer.probabilities[best(answer)]))))));
+  const answer = answers.find(a => a.index === word) || answers[0], { choices, probabilities } = answer;
+  const order = d3.range(choices.length).sort((a, b) => probabilities[b] - probabilities[a]).slice(0, mostChoices);
+  const what = task.kind === "language-model" ? "Next token" : answer.index === undefined ? "Class of the text" : `“${name(answer)}”`;
+  parts.push(make("h4", {}, what), choiceList(order.map(i => ({ name: shownToken(choices[i]), value: probabilities[i], text: percent(probabilities[i]) }))));
+  return parts;
+}
+
+// A language model writes on, a few tokens at a time, until the text changes.
+function writeOn(box, { task, model, sentence, key }, r) {
+  const written = make("span", { class: "continued" });
+  box.append(make("p", { class: "written" }, make("span", { class: "soft" }, task.tokenizer.joined(sentence.words)), written));
+  const tokens = [], next = task.continuation(model, sentence.ids);
+  const write = () => {
+    if (!box.isConnected || latest.get(r).key !== key || tokens.length === writtenTokens) return;
+    for (const end = performance.now() + 8; performance.now() < end && tokens.length < writtenTokens;) tokens.push(next.next().value);
+    const before = task.tokenizer.kind === "word" ? " " : "";
+    written.textContent = before + task.tokenizer.joined(tokens);
+    setTimeout(write, 0);
+  };
+  setTimeout(write, 0);
+}
+
+// One of the panes; `suffix` tells the ids of the second from those of the first.
+function makePane(suffix, runOf) {
+  const id = name => `${name}${suffix}`, box = (name, attributes = {}) => make("div", { id: id(name), ...attributes });
+  const name = make("h3", { id: id("pane-name") }), note = make("p", { class: "note", id: id("note"), role: "status" }), answer = box("answer", { class: "answer" });
+  const title = make("p", { class: "sentence-title", id: id("sentence-title") });
+  const tokens = box("tokens", { class: "tokens", role: "group", "aria-labelledby": id("sentence-title") });
+  const keys = box("keys", { class: "tokens", role: "group", "aria-label": "Tokens attended to" });
+  const sentence = make("p", { class: "reading", id: id("reading"), "aria-live": "polite" }), host = box("attention-map"), empty = make("p", { class: "empty" });
+  const pane = make("article", { class: "pane", "aria-labelledby": id("pane-name") }, name, note, answer, title, tokens, keys, sentence, host, empty);
+  const drawMap = figure(host, drawAttention(() => mapOf(runOf()), () => data.runs[runOf()].name));
+  let shown = "";  // the tokens in the box
+  const show = () => {
+    pane.hidden = runOf() === null;
+    if (pane.hidden) return;
+    const r = runOf(), live = liveOf(r), map = mapOf(r), stored = data.runs[r].sentences.find(s => s.text === state.text);
+    const computed = live && !live.error, words = map ? map.rows : computed ? live.sentence.words : stored ? stored.tokens : [];
+    name.textContent = data.runs[r].name;
+    note.replaceChildren(...notesOf(r).map(text => make("span", {}, text)));
+    const isUnknown = i => Boolean(computed) && live.task.isUnknown(live.sentence, i);
+    const source = map ? map.columns : words, now = JSON.stringify([r, map && map.key, words, source, isBroken()]);
+    if (now !== shown) {
+      tokens.replaceChildren(...words.map((token, i) => tokenElement(token, words.length === source.length && isUnknown(i), () => choose({ word: i }))));
+      keys.replaceChildren(...source.map((token, i) => tokenElement(token, isUnknown(i))));
+      shown = now;
+    }
+    keys.hidden = !map || map.rows === map.columns;
+    title.hidden = !words.length;
+    title.textContent = map ? "Choose a word to see what it attends to" : "The tokens: choose the word to ask about";
+    [...tokens.children].forEach((element, i) => element.setAttribute("aria-pressed", i === Math.min(state.word, words.length - 1)));
+    answer.replaceChildren(...(computed ? answerElements(live) : []));
+    if (computed && live.task.kind === "language-model") writeOn(answer, live, r);
+    host.hidden = sentence.hidden = !map;
+    empty.hidden = Boolean(map) || !computed;
+    empty.textContent = "This model has no attention" + (data.runs[r].model.options.model.kind === "static" ? ": every word keeps its own vector." : ".");
+    for (const element of [...tokens.children, ...keys.children]) element.removeAttribute("style");
+    if (!map) return;
+    const weights = headWeights(map);
+    shade(map.rows === map.columns ? tokens : keys, rowOf(map, weights));
+    sentence.textContent = reading(map, weights);
+    drawMap();
+  };
+  return { pane, show };
+}
+
+// The switches of the interventions, those that change something in one of the models.
+function breakControls() {
+  const runs = [state.run, state.beside].filter(r => r !== null && checkpointOf(r) !== undefined).map(r => data.runs[r].model);
+  const some = has => runs.some(({ options, parameters }) => has(options.model, parameters.map(p => p.path)));
+  const attends = some((model, paths) => paths.some(path => path.endsWith(".w_v.weight")) || model.attention === "parameter-free" && model.kind.endsWith("coder"));
+  const change = (key, value) => choose({ changes: { ...state.changes, [key]: value } });
+  const check = (key, text, applies) => {
+    const input = make("input", { type: "checkbox", id: `break-${key}`, checked: state.changes[key] });
+    input.addEventListener("change", () => change(key, input.checked));
+    return applies && make("label", {}, input, make("span", {}, text));
+  };
+  const map = mapOf(state.run), live = liveOf(state.run);
+  const heads = !live || live.error || !map ? [] : live.attentions.flatMap(a => a.heads.map((_, head) => live.model.headId(a.stack, a.layer, a.cross, head)));
+  const checks = [check("uniform", "Uniform attention", attends), check("shuffled", "Shuffled queries", some((_, paths) => paths.some(path => path.endsWith(".w_q.weight")))),
+                  check("withoutPositions", "No positions", attends && some(model => model.position !== "none"))].filter(Boolean);
+  $("break").hidden = !checks.length;
+  $("break").replaceChildren(make("fieldset", {}, make("legend", {}, "Break it"), make("div", { class: "checks switches" }, ...checks)),
+    ...(heads.length ? [menu("off", "Head off", [["", "none"], ...heads.map(id => [id, id])], state.changes.off, off => change("off", off))] : []));
+}
+
+// The menus of models, sentences, maps, layers and heads; each is made anew only when its choices are others, so that it keeps
+// the focus.
+const made = {};
+function remake(name, choices, create) {
+  const now = JSON.stringify(choices);
+  if (made[name] === now) return;
+  made[name] = now;
+  create();
+}
+function showControls() {
+  const { sentences } = run(), own = !sentences.some(s => s.text === state.text), name = s => `${s.label ? `${s.label}: ` : ""}${s.text}`.slice(0, 120);
+  const choices = [...sentences.map((s, i) => [i, name(s)]), ...(own ? [[-1, "your own"]] : [])];
+  remake("sentence", [choices, state.run], () => $("sentence-controls").replaceChildren(...(sentences.length ? [menu("sentence", "Sentences of probes and data", choices,
+    sentences.findIndex(s => s.text === state.text), i => i >= 0 && choose({ text: sentences[i].text, word: Math.max(sentences[i].index, 0) }), true)] : [])));
+  if ($("sentence")) $("sentence").selectedIndex = own ? sentences.length : sentences.findIndex(s => s.text === state.text);
+  if ($("text").value !== state.text) $("text").value = state.text;
+  const maps = mapsOf(state.run), map = mapOf(state.run);
+  remake("maps", maps.map(m => m.key), () => $("map-controls").replaceChildren(
+    ...(maps.length > 1 ? [segments("map", "Map", maps.map(m => [m.key, m.title]), map.key, key => choose({ map: key }))] : [])));
+  remake("heads", map && [map.layers, map.heads], () => $("attention-controls").replaceChildren(...(map ? [
+    segments("layer", "Layer", d3.range(map.layers).map(l => [l, String(l)]), state.layer, layer => choose({ layer })),
+    segments("head", "Head", [...(map.heads > 1 ? [["mean", "Mean"]] : []), ...d3.range(map.heads).map(h => [h, String(h)])], state.head, head => choose({ head })),
+  ] : [])));
+  for (const key of ["map", "layer", "head"])
+    document.querySelectorAll(`input[name=${key}]`).forEach(input => { input.checked = input.value === String(key === "map" ? map.key : state[key]); });
+  remake("break", [state.run, state.beside, maps.map(m => [m.key, m.layers, m.heads])], breakControls);
+}
+
+let panes = [], redrawArithmetic;
+
+function showArithmetic() {
+  const map = mapOf(state.run), possible = Boolean(map && map.steps && state.head !== "mean");
+  $("arithmetic").hidden = !possible;
+  $("arithmetic-note").hidden = !map || possible;
+  $("arithmetic-note").textContent = state.head === "mean" ? "Choose a head to see the arithmetic of a weight: the mean of heads has none."
+    : "The arithmetic needs weights that are not in the page.";
+  if (!possible) return;
+  const tokens = map.columns.map((token, i) => [i, `${i}: ${shownToken(token)}`]);
+  remake("key", tokens, () => $("key-controls").replaceChildren(menu("key", "Attended word", tokens, state.key, key => choose({ key }))));
+  $("key").selectedIndex = state.key;
+  redrawArithmetic();
+}
+
+function showLive() {
+  showControls();
+  showTime();
+  $("panes").classList.toggle("pair", state.beside !== null);
+  panes.forEach(pane => pane.show());
+  showArithmetic();
+}
+
+function startLive() {
+  panes = [makePane("", () => state.run), makePane("-beside", () => state.beside)];
+  $("panes").replaceChildren(...panes.map(({ pane }) => pane));
+  redrawArithmetic = figure($("arithmetic-figure"), drawArithmetic);
+  $("text").addEventListener("input", () => choose({ text: $("text").value, word: firstTarget($("text").value) }));
+  if (data.runs.length < 2) return;
+  const names = data.runs.map((run, i) => [i, run.name]);
+  $("model-controls").append(menu("run", "Model", names, state.run, i => choose({ run: i }), true),
+    menu("beside", "Beside it", [[null, "no other"], ...names], state.beside, i => choose({ beside: i }), true));
+}
+
+// The word of a text that the task asks about; the chosen one stays where there is none.
+function firstTarget(text) {
+  try {
+    const { targets } = taskOf(state.run).read(text);
+    return targets.length ? targets[0] : state.word;
+  } catch (error) {
+    if (error instanceof Refusal) return state.word;
+    throw error;
+  }
+}

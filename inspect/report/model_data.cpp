@@ -1,0 +1,83 @@
+#include "inspect/report/model_data.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "inspect/report/encode.h"
+#include "train/config/option_list.h"
+#include "train/config/task_kinds.h"
+
+namespace qkv::report {
+namespace {
+
+/// Of the weights of one checkpoint: a larger model is not for a page.
+constexpr std::size_t most_characters = 2'000'000;
+
+/// The options of [model] and [task] but for paths; finite values of TOML are JSON, too.
+Json options_json(const Config& config) {
+  Config copy = config;
+  Json json;
+  for (const Option& option : options_of(copy)) {
+    const auto dot = option.key.find('.');
+    const std::string table(option.key.substr(0, dot));
+    if ((table != "model" && table != "task") || option.path) continue;
+    const Json value = Json::parse(option.print(), nullptr, false);
+    if (!value.is_discarded()) json[table][std::string(option.key.substr(dot + 1))] = value;
+  }
+  return json;
+}
+
+std::size_t characters(Index parameters) {
+  return (static_cast<std::size_t>(parameters) * 4 + 2) / 3 * 4;
+}
+
+/// All parameters one after the other.
+std::string encoded_parameters(const LoadedModel& model) {
+  std::vector<float> values;
+  for (const auto& [path, parameter] : parameters(*model.network))
+    for (const double value : parameter->value().values())
+      values.push_back(static_cast<float>(value));
+  return encoded_floats(values);
+}
+
+}  // namespace
+
+Json model_data(const LoadedModel& model) {
+  const Cutting cutting = cutting_of(model.config);
+  Json json = {
+      {"options", options_json(model.config)},
+      {"cutting",
+       {{"kind", row_of(tokenizer_kinds, cutting.kind).name}, {"lower_case", cutting.lower_case}}},
+      {"vocabulary", model.task->vocabularies()},
+      {"parameters", Json::array()}};
+  for (const auto& [path, parameter] : parameters(*model.network)) {
+    const Shape& shape = parameter->shape();
+    json["parameters"].push_back(
+        {{"path", path}, {"shape", std::vector<Index>(shape.begin(), shape.end())}});
+  }
+  return json;
+}
+
+void ModelWeights::add(const std::vector<RunCheckpoint>& checkpoints, std::size_t chosen) {
+  for (std::size_t i = 0; i < checkpoints.size(); ++i) {
+    const LoadedModel& model = checkpoints[i].model;
+    if (characters(parameter_count(*model.network)) <= most_characters)
+      all_.push_back({runs_, i, i == chosen, encoded_parameters(model)});
+  }
+  ++runs_;
+}
+
+void ModelWeights::write(Json& runs, std::size_t room) const {
+  std::vector<const Weights*> order;
+  for (const Weights& weights : all_) order.push_back(&weights);
+  std::ranges::stable_sort(order, {}, [](const Weights* weights) {
+    return std::tuple(!weights->best, weights->text.size());
+  });
+  for (const Weights* weights : order) {
+    if (weights->text.size() > room) continue;
+    room -= weights->text.size();
+    runs[weights->run]["model"]["weights"][std::to_string(weights->checkpoint)] = weights->text;
+  }
+}
+
+}  // namespace qkv::report
