@@ -275,7 +275,7 @@ broken_by = {json.dumps(list(names.values()))}
         write_stand_ins(self.folder)
         shutil.copy(PROJECT / "configs/shakespeare.toml", self.folder)
         self.run_qkv("train", "shakespeare.toml", *GIVEN["shakespeare"], "--run", "lm", "--set", "train.steps=30", "--set", "model.width=16",
-                     "--set", "model.layers=1", "--set", "model.feed_forward=32", "--set", "model.max_length=20")
+                     "--set", "model.layers=1", "--set", "model.feed_forward=32", "--set", "model.max_length=20", "--set", "task.stride=20")
         self.open("lm")
         self.read("ROMEO: to")
         for _ in range(100):

@@ -45,9 +45,10 @@ class Browser:
             page = next(target for target in json.load(answer) if target["type"] == "page")
         self.socket = websocket.create_connection(page["webSocketDebuggerUrl"], timeout=300)
         self.number = 0
-        self.complaints, self.requests, self.loaded = [], [], 0
+        self.complaints, self.requests, self.loaded = [], [], set()
         for domain in ("Page", "Runtime", "Network", "Log"):
             self.call(domain + ".enable")
+        self.call("Page.setLifecycleEventsEnabled", enabled=True)
         self.call("Performance.enable", timeDomain="threadTicks")
 
     def close(self):
@@ -59,8 +60,8 @@ class Browser:
 
     def note(self, message):
         method, what = message.get("method"), message.get("params", {})
-        if method == "Page.loadEventFired":
-            self.loaded += 1
+        if method == "Page.lifecycleEvent" and what["name"] == "load":
+            self.loaded.add(what["loaderId"])
         elif method == "Runtime.exceptionThrown":
             self.complaints.append(what["exceptionDetails"].get("exception", {}).get("description", str(what)))
         elif method == "Runtime.consoleAPICalled" and what["type"] in ("error", "warning", "assert"):
@@ -87,9 +88,9 @@ class Browser:
 
     def open(self, path):
         """Loads a file and waits until it is drawn; returns the seconds of work that its process did."""
-        self.complaints, self.requests, self.loaded = [], [], 0
-        self.call("Page.navigate", url=pathlib.Path(path).absolute().as_uri())
-        while not self.loaded:
+        self.complaints, self.requests, self.loaded = [], [], set()
+        loader = self.call("Page.navigate", url=pathlib.Path(path).absolute().as_uri())["loaderId"]
+        while loader not in self.loaded:
             self.note(json.loads(self.socket.recv()))
         self.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
         return self.busy()
