@@ -1,4 +1,5 @@
-// Training curves: a line a run, the valid data's solid, the training data's thin.
+// Training curves: a line a run, the valid data's solid, the training data's thin; of several seeds their mean, in a band of
+// one standard deviation.
 
 const hidden = new Set();
 let metric = "loss";
@@ -14,11 +15,14 @@ function metricsOf(events) {
   return [...keys];
 }
 
+// { i, split, name, points: [step, mean over seeds, standard deviation][] }
 function curveLines() {
-  return data.runs.flatMap((run, i) => hidden.has(i) ? [] : ["train", "valid"].map(split => ({
-    i, split, name: run.name,
-    points: run.metrics.filter(e => e.split === split && Number.isFinite(e[metric])).map(e => [e.step, e[metric]]),
-  }))).filter(line => line.points.length);
+  return data.runs.flatMap((run, i) => hidden.has(i) ? [] : ["train", "valid"].map(split => {
+    const events = seedsOf(run).flatMap(seed => seed.metrics).filter(e => e.split === split && Number.isFinite(e[metric]));
+    const points = d3.nest().key(e => e.step).entries(events)
+      .map(({ key, values }) => [Number(key), d3.mean(values, e => e[metric]), d3.deviation(values, e => e[metric]) || 0]);
+    return { i, split, name: run.name, points: points.sort((a, b) => a[0] - b[0]) };
+  })).filter(line => line.points.length);
 }
 
 function drawCurves(svg, width) {
@@ -27,7 +31,7 @@ function drawCurves(svg, width) {
   const x = d3.scaleLinear([0, d3.max(points, p => p[0]) || 1], [margin.left, width - margin.right]);
   const shares = metric === "accuracy" || metric === "macro_f1";
   const y = d3.scaleLinear(shares ? [Math.min(0.5, d3.min(points, p => p[1]) || 0), 1] : [0, d3.max(points, p => p[1]) || 1],
-    [height - margin.bottom, margin.top]).nice();
+    [height - margin.bottom, margin.top]).nice().clamp(true);
   const axis = (g, scale) => {
     g.call(scale).attr("font-family", font).attr("font-size", 12);
     g.selectAll("text").attr("fill", ink.soft);
@@ -41,14 +45,17 @@ function drawCurves(svg, width) {
   svg.append("text").attr("transform", `translate(13,${(height - margin.bottom + margin.top) / 2}) rotate(-90)`).attr("text-anchor", "middle")
     .attr("fill", ink.soft).attr("font-size", 12).text(metricName(metric).toLowerCase());
   const path = d3.line().x(p => x(p[0])).y(p => y(p[1]));
+  const band = d3.area().x(p => x(p[0])).y0(p => y(p[1] - p[2])).y1(p => y(p[1] + p[2]));
   for (const line of lines) {
     const colour = colourOf(line.i), valid = line.split === "valid";
+    if (valid && line.points.some(p => p[2] > 0))
+      svg.append("path").attr("class", "band").attr("d", band(line.points)).attr("fill", colour).attr("fill-opacity", 0.16);
     svg.append("path").attr("d", path(line.points)).attr("fill", "none").attr("stroke", colour)
       .attr("stroke-width", valid ? 2.5 : 1.25).attr("stroke-opacity", valid ? 1 : 0.6).attr("stroke-linejoin", "round")
       .attr("stroke-dasharray", valid ? null : "4 3");
     svg.append("g").selectAll("circle").data(line.points).join("circle")
       .attr("cx", p => x(p[0])).attr("cy", p => y(p[1])).attr("r", valid ? 3 : 0).attr("fill", colour)
-      .append("title").text(p => `${line.name}, ${line.split}: ${p[1].toFixed(4)} at step ${count(p[0])}`);
+      .append("title").text(p => `${line.name}, ${line.split}: ${p[1].toFixed(4)}${p[2] ? ` ± ${p[2].toFixed(4)}` : ""} at step ${count(p[0])}`);
   }
   const last = lines.filter(line => line.split === "valid").map(line => `${line.name}: ${line.points[line.points.length - 1][1].toFixed(3)}`);
   return { height, title: `${metricName(metric)} over training`, file: `training ${metric}`,
@@ -58,7 +65,9 @@ function drawCurves(svg, width) {
 function startCurves() {
   const all = [...new Set(data.runs.flatMap(run => metricsOf(run.metrics)))];
   const validates = data.runs.some(run => run.metrics.some(event => event.split === "valid"));
-  $("training-lead").textContent = (validates ? "Solid: on data held back for validation. " : "") + "Dashed: on the training data itself.";
+  const seeds = d3.max(data.runs, run => seedsOf(run).length);
+  $("training-lead").textContent = (validates ? "Solid: on data held back for validation. " : "") + "Dashed: on the training data itself." +
+    (seeds > 1 ? " Lines are means over seeds, bands one standard deviation to either side." : "");
   const redraw = figure($("curves"), drawCurves);
   const controls = $("training-controls");
   if (all.length > 1)

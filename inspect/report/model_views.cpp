@@ -26,15 +26,6 @@ std::vector<double> flat(const LayerWeights& layers) {
   return result;
 }
 
-/// About `count` of the indices below `size`, evenly, with the last.
-std::vector<std::size_t> spread(std::size_t size, std::size_t count) {
-  if (count >= size) count = size;
-  std::vector<std::size_t> chosen;
-  for (std::size_t i = 0; i < count; ++i)
-    chosen.push_back(count == 1 ? size - 1 : i * (size - 1) / (count - 1));
-  return chosen;
-}
-
 Json sentence_view(std::vector<RunCheckpoint>& checkpoints, std::span<const std::size_t> chosen,
                    const LabelledText& text) {
   const int bits = text.sentence.words.size() > long_sentence ? 8 : 16;
@@ -92,8 +83,8 @@ std::string floats_of(const Tensor& tensor) {
 }
 
 /// The block average of a matrix under `name`.
-void add_block_average(Json& view, const std::string& name, const Tensor& matrix) {
-  const Tensor averages = block_average(matrix, 64, 64);
+void add_block_average(Json& view, const std::string& name, const Tensor& matrix, Index blocks) {
+  const Tensor averages = block_average(matrix, blocks, blocks);
   const auto values = averages.values();
   double largest = 0;
   for (const double v : values) largest = std::max(largest, std::abs(v));
@@ -158,16 +149,16 @@ Json probe_view(const LoadedModel& model) try {
   return Json::array({{{"error", error.what()}}});
 }
 
-Json weight_view(LoadedModel& model, LoadedModel& before) {
+Json weight_view(LoadedModel& model, LoadedModel& before, Index blocks) {
   Json views = Json::array();
   const auto old = parameters(*before.network);
   for (const auto& [path, parameter] : parameters(*model.network)) {
     const Shape& shape = parameter->shape();
     if (shape.rank() != 2) continue;
     Json view = {{"path", path}, {"shape", std::vector<Index>(shape.begin(), shape.end())}};
-    add_block_average(view, "values", *parameter);
+    add_block_average(view, "values", *parameter, blocks);
     const auto found = std::ranges::find(old, path, &NamedParameter::path);
-    if (found != old.end()) add_block_average(view, "before", *found->parameter);
+    if (found != old.end()) add_block_average(view, "before", *found->parameter, blocks);
     views.push_back(view);
   }
   return views;

@@ -25,9 +25,9 @@ Json embedding_view(std::vector<RunCheckpoint>& checkpoints, std::span<const Lab
 /// probes that cannot be asked of the model {"error"}.
 Json probe_view(const LoadedModel& model);
 
-/// Matrices of the model as block averages of at most 64 x 64 signed bytes, and before
+/// Matrices of the model as block averages of at most blocks x blocks signed bytes, and before
 /// training. [{"path", "shape", "rows", "columns", "largest", "values", "largest_before",
 /// "before"}]
-Json weight_view(LoadedModel& model, LoadedModel& before);
+Json weight_view(LoadedModel& model, LoadedModel& before, Index blocks);
 
 }  // namespace qkv::report

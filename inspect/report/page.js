@@ -8,7 +8,7 @@ function fact(name, value) {
 
 function showFacts() {
   const sizes = run().data, models = data.runs.length;
-  const steps = d3.max(data.runs.flatMap(run => run.metrics), event => event.step);
+  const steps = d3.max(data.runs.flatMap(seedsOf).flatMap(seed => seed.metrics), event => event.step);
   $("summary").textContent = models > 1
     ? `${models} models, the same data, and what each of them learned.`
     : "What the model learned, from its first step to its best one.";
@@ -21,42 +21,63 @@ function showFacts() {
   $("facts").replaceChildren(...facts.map(([name, value]) => fact(name, value)));
 }
 
+// "0.9925", of several seeds "0.9925 ± 0.0050", of none "–".
+function meanOf(values, digits) {
+  const found = values.filter(Number.isFinite), deviation = d3.deviation(found);
+  if (!found.length) return "–";
+  return make("span", {}, d3.mean(found).toFixed(digits), deviation === undefined ? "" : make("span", { class: "spread" }, ` ± ${deviation.toFixed(digits)}`));
+}
+const testValues = (run, key) => seedsOf(run).map(({ test }) => test ? test[key] : undefined).filter(Number.isFinite);
+
+function bestSteps(run) {
+  const [least, most] = d3.extent(seedsOf(run).map(seed => seed.best_step).filter(step => step !== null));
+  return least === undefined ? "–" : least === most ? count(least) : `${count(least)} – ${count(most)}`;
+}
+
+const runHeader = (run, i) => make("th", { scope: "row" }, make("i", { class: "dot", style: `background:${colourOf(i)}` }), run.name,
+  run.others.length ? make("span", { class: "spread" }, ` ${seedsOf(run).length} seeds`) : "");
+
 function showResults() {
-  const keys = [...new Set(data.runs.flatMap(run => run.test ? metricsOf([run.test]) : []))];
-  const smaller = key => ["loss", "perplexity", "bits_per_token"].includes(key);
-  const best = Object.fromEntries(keys.map(key => [key, (smaller(key) ? d3.min : d3.max)(data.runs, run => run.test && run.test[key])]));
+  const keys = [...new Set(data.runs.flatMap(seedsOf).flatMap(({ test }) => test ? metricsOf([test]) : []))];
+  const smaller = key => ["loss", "perplexity", "bits_per_token"].includes(key), average = (run, key) => d3.mean(testValues(run, key));
+  const best = Object.fromEntries(keys.map(key => [key, (smaller(key) ? d3.min : d3.max)(data.runs, run => average(run, key))]));
   const testName = key => `Test ${metricName(key).replace(/^./, first => first.toLowerCase())}`;
   const head = make("tr", {}, make("th", { scope: "col" }, "Model"), ...[...keys.map(testName), "Parameters", "Best step", "Seconds"]
     .map(text => make("th", { scope: "col" }, text)));
-  const rows = data.runs.map((run, i) => {
-    const stop = run.stops.find(stop => stop.note === "best");
-    return make("tr", {},
-      make("th", { scope: "row" }, make("i", { class: "dot", style: `background:${colourOf(i)}` }), run.name),
-      ...keys.map(key => make("td", { class: data.runs.length > 1 && run.test && run.test[key] === best[key] && "best", "data-name": testName(key) },
-        run.test && Number.isFinite(run.test[key]) ? run.test[key].toFixed(4) : "–")),
-      ...[["Parameters", count(run.parameters)], ["Best step", stop ? count(stop.step) : "–"], ["Seconds", run.seconds ? run.seconds.toFixed(1) : "–"]]
-        .map(([name, text]) => make("td", { "data-name": name }, text)));
-  });
+  const rows = data.runs.map((run, i) => make("tr", {}, runHeader(run, i),
+    ...keys.map(key => make("td", { class: data.runs.length > 1 && average(run, key) === best[key] && "best", "data-name": testName(key) },
+      meanOf(testValues(run, key), 4))),
+    ...[["Parameters", count(run.parameters)], ["Best step", bestSteps(run)], ["Seconds", meanOf(seedsOf(run).map(seed => seed.seconds), 1)]]
+      .map(([name, text]) => make("td", { "data-name": name }, text))));
   if (!keys.length) $("results-lead").textContent = "There are no test data, and so no results on them.";
   $("results-table").append(make("caption", { class: "skip" }, keys.length ? "Results on the test data" : "Models"), make("thead", {}, head), make("tbody", {}, ...rows));
 }
 
+// Whether something is so, in words; of several seeds, in how many.
+function verdict(seeds, good, yes, no) {
+  const right = seeds.filter(good).length, text = right ? yes : no;
+  return make("span", { class: right === seeds.length ? "verdict pass" : "verdict fail" },
+    seeds.length === 1 ? text : `${yes} in ${right} of ${seeds.length}`);
+}
+
 // The claims of the configs, and whether they hold and their interventions break them.
 function showProbes() {
-  const all = data.runs.flatMap((run, i) => run.probes.map(probe => ({ ...probe, run, i })));
+  const all = data.runs.flatMap((run, i) => run.probes.map((_, j) => ({ run, i, seeds: seedsOf(run).map(seed => seed.probes[j]) })));
   $("probes").hidden = !all.length;
   const shortened = text => make("span", { title: text }, text.length > 90 ? `${text.slice(0, 89)}…` : text);
-  const verdict = (passes, text) => make("span", { class: passes ? "verdict pass" : "verdict fail" }, text);
-  const rows = all.map(({ run, i, error, name, expect, sentences, passes, findings }) => {
-    const model = make("th", { scope: "row" }, make("i", { class: "dot", style: `background:${colourOf(i)}` }), run.name);
+  const rows = all.map(({ run, i, seeds }) => {
+    const [{ error, name, expect, sentences, findings }] = seeds, model = runHeader(run, i);
     if (error) return make("tr", {}, model, make("td", { colspan: 3, class: "text" }, error));
-    const [trained, ...broken] = findings;
+    // What each seed found; measured values of one only.
+    const found = (j, good, yes, no) => [...(seeds.length === 1 ? [shortened(findings[j].measured), " "] : []),
+      verdict(seeds, seed => good(seed.findings[j].holds), yes, no)];
     return make("tr", {}, model,
       make("td", { class: "text", "data-name": "Claim" }, make("span", {}, make("b", {}, name), make("br"), make("code", { title: sentences.join("\n") }, expect))),
-      make("td", { class: "text", "data-name": "Found" }, make("span", {}, shortened(trained.measured), make("br"), verdict(trained.holds, trained.holds ? "holds" : "does not hold"))),
-      make("td", { class: "text", "data-name": "After interventions" }, make("span", {}, broken.length ? "" : "–", ...broken.map(({ after, measured, holds }) =>
-        make("span", { class: "after" }, `${after.replace("-", " ")}: `, make("span", { class: "soft" }, shortened(measured), " "), verdict(!holds, holds ? "still holds" : "broken"))))),
-      make("td", { "data-name": "Probe" }, verdict(passes, passes ? "pass" : "FAIL")));
+      make("td", { class: "text", "data-name": "Found" }, make("span", {}, ...found(0, holds => holds, "holds", "does not hold"))),
+      make("td", { class: "text", "data-name": "After interventions" }, make("span", {}, findings.length > 1 ? "" : "–",
+        ...findings.slice(1).map(({ after }, j) => make("span", { class: "after" }, `${after.replace("-", " ")}: `,
+          make("span", { class: "soft" }, ...found(j + 1, holds => !holds, "broken", "still holds")))))),
+      make("td", { "data-name": "Probe" }, verdict(seeds, seed => seed.passes, "pass", "FAIL")));
   });
   $("probes-table").replaceChildren(make("caption", { class: "skip" }, "Probes"), make("thead", {}, make("tr", {},
     ...["Model", "Claim", "Found", "After interventions", "Probe"].map(text => make("th", { scope: "col" }, text)))), make("tbody", {}, ...rows));
@@ -98,7 +119,7 @@ function fit() {
   state.key = Math.min(state.key, map.columns.length - 1);
 }
 
-const scoreOf = ({ test }) => test ? [test.accuracy, test.exact_match, -test.loss].find(Number.isFinite) : -Infinity;
+const scoreOf = run => ["accuracy", "exact_match", "loss"].map(key => (key === "loss" ? -1 : 1) * d3.mean(testValues(run, key))).find(Number.isFinite) ?? -Infinity;
 
 // The page opens on the best model with attention, and beside it a static one.
 function chooseFirst() {

@@ -1,6 +1,8 @@
 // What every figure is made of: the data, colours, controls, and figures that can be saved.
 
 const data = JSON.parse(document.getElementById("data").textContent);
+// Runs with the same points share them.
+for (const run of data.runs) if (!Array.isArray(run.points)) run.points = data.runs[run.points].points;
 const $ = id => document.getElementById(id);
 
 // What is chosen; `choose` changes it and redraws what depends on it. `word` and `key`: tokens that attend and are attended to;
@@ -8,6 +10,8 @@ const $ = id => document.getElementById(id);
 const state = { run: 0, beside: null, text: "", map: "self", layer: 0, head: "mean", stop: 0, word: 0, key: 0,
                 changes: { uniform: false, shuffled: false, withoutPositions: false, off: "" } };
 const run = () => data.runs[state.run];
+// The outcomes of a run and of those that differ from it in their seeds.
+const seedsOf = run => [run, ...run.others];
 // The checkpoint of a run that is most like one of another run: its best one too, else the latest that is not after it.
 function stopLike(r, { step, note }) {
   const { stops } = data.runs[r], best = stops.findIndex(stop => stop.note === "best");
@@ -41,7 +45,10 @@ function colours() {
 }
 // Distinguishable for people with colour-blindness, on light and on dark paper.
 const palette = ["#4e79d8", "#e8871e", "#2f9e6e", "#d6568f", "#8b6fd6", "#b08a1e", "#3aa6b9", "#c4553b"];
-const colourOf = i => palette[i % palette.length];
+function colourOf(i) {
+  const colour = d3.color(palette[i % palette.length]), round = Math.floor(i / palette.length) % 4;
+  return [colour, colour.darker(1.2), colour.brighter(0.8), colour.darker(2.2)][round].toString();
+}
 // Ink that can be read on `background`.
 const inkOn = background => d3.lab(background).l > 62 ? "#1d1d1f" : "#ffffff";
 

@@ -23,9 +23,11 @@ using report::RunCheckpoint;
 
 constexpr std::size_t most_characters = 2'950'000;   // of a page with weights
 constexpr std::size_t attention_budget = 1'000'000;  // characters for all runs
+constexpr std::size_t most_checkpoints = 100;        // of all runs, each with three at least
 constexpr std::size_t most_sentences = 6;
 constexpr std::size_t most_of_probes = 4;  // of these
 constexpr std::size_t most_points = 200;
+constexpr std::size_t many_runs = 10;              // from which weights are shown more coarsely
 constexpr std::size_t most_shown_tokens = 20'000;  // in the texts of all points
 
 /// Examples to show, and where they are from.
@@ -141,9 +143,19 @@ Json described(std::span<const LabelledText> texts) {
   return list;
 }
 
-Json run_view(const fs::path& run, std::span<const std::string> sentences, std::size_t runs,
-              report::ModelWeights& weights) {
-  std::vector<RunCheckpoint> checkpoints = report::checkpoints_of(run);
+/// What came of a run's training and of its claims.
+Json outcome_view(const fs::path& run, const LoadedModel& model) {
+  Json view = report::outcome_of(run, model);
+  view["probes"] = report::probe_view(model);
+  return view;
+}
+
+/// The first of a variant's runs, and the outcomes of the others, which have other seeds.
+Json variant_view(const report::Variant& variant, std::span<const std::string> sentences,
+                  std::size_t variants, report::ModelWeights& weights) {
+  const fs::path& run = variant.front();
+  std::vector<RunCheckpoint> checkpoints =
+      report::checkpoints_of(run, std::max<std::size_t>(most_checkpoints / variants, 3));
   auto best = std::ranges::find(checkpoints, "best", &RunCheckpoint::note);
   if (best == checkpoints.end()) best = std::prev(best);
   weights.add(checkpoints, static_cast<std::size_t>(best - checkpoints.begin()));
@@ -158,15 +170,28 @@ Json run_view(const fs::path& run, std::span<const std::string> sentences, std::
     view["stops"].push_back({{"step", checkpoint.model.step}, {"note", checkpoint.note}});
   view["sentences"] = described(shown);
   for (std::size_t i = 0; i < shown.size(); ++i) view["sentences"][i]["text"] = shown[i].text;
-  view["attention"] = report::attention_view(checkpoints, shown, attention_budget / runs);
+  view["attention"] = report::attention_view(checkpoints, shown, attention_budget / variants);
   view["texts_from"] = from;
   view["points"] = described(points);
   view["embedding"] = report::embedding_view(checkpoints, points);
   LoadedModel before = untrained(model);
-  view["weights"] = report::weight_view(model, before);
-  view["probes"] = report::probe_view(model);
+  view["weights"] = report::weight_view(model, before, variants < many_runs ? 64 : 32);
+  view.update(outcome_view(run, model));
+  view["others"] = Json::array();
+  for (const fs::path& other : std::span(variant).subspan(1))
+    view["others"].push_back(outcome_view(other, load_model(other)));
   view["model"] = report::model_data(model);
   return view;
+}
+
+/// Points of a run that an earlier one has, too, become the index of that run.
+void share_points(Json& runs) {
+  for (std::size_t i = 1; i < runs.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j)
+      if (runs[j]["points"].is_array() && runs[j]["points"] == runs[i]["points"]) {
+        runs[i]["points"] = j;
+        break;
+      }
 }
 
 }  // namespace
@@ -177,11 +202,12 @@ bool begins_as_report_page(std::string_view beginning) {
 }
 
 std::string report_page(const fs::path& run, std::span<const std::string> sentences) {
-  const auto runs = report::runs_of(run);
+  const auto variants = report::variants_of(run);
   Json data = {{"name", ""}, {"version", QKV_VERSION}, {"runs", Json::array()}};
   report::ModelWeights weights;
-  for (const fs::path& folder : runs)
-    data["runs"].push_back(run_view(folder, sentences, runs.size(), weights));
+  for (const report::Variant& variant : variants)
+    data["runs"].push_back(variant_view(variant, sentences, variants.size(), weights));
+  share_points(data["runs"]);
   const std::string name = parse_config(data["runs"][0]["config"].get<std::string>(), "").name;
   data["name"] = name.substr(0, name.find(" - "));
   const auto page = [&] {

@@ -43,6 +43,12 @@ Json sizes_of(const LoadedModel& model) {
   return sizes;
 }
 
+bool differ_in_seed(const Config& a, Config b) {
+  if (a.seed == b.seed) return false;
+  b.seed = a.seed;
+  return differing_options(a, b).empty();
+}
+
 /// "bank - learned, 4 heads" -> "learned, 4 heads"
 std::string variant_name(const std::string& name) {
   const auto at = name.find(" - ");
@@ -51,8 +57,8 @@ std::string variant_name(const std::string& name) {
 
 }  // namespace
 
-std::vector<fs::path> runs_of(const fs::path& folder) {
-  if (RunFolder(folder).holds_checkpoints()) return {folder};
+std::vector<Variant> variants_of(const fs::path& folder) {
+  if (RunFolder(folder).holds_checkpoints()) return {{folder}};
   std::vector<fs::path> runs = runs_in(folder);
   require<UserError>(!runs.empty(),
                      "{} holds no checkpoint; give the folder of a run or of a comparison",
@@ -60,10 +66,32 @@ std::vector<fs::path> runs_of(const fs::path& folder) {
   std::ranges::sort(runs, [](const fs::path& a, const fs::path& b) {
     return std::pair(began(a), a) < std::pair(began(b), b);
   });
-  return runs;
+  std::vector<Variant> variants;
+  std::vector<Config> configs;
+  for (const fs::path& run : runs) {
+    Config config = load_model(run).config;
+    config.name.clear();
+    const auto same = std::ranges::find_if(
+        configs, [&](const Config& other) { return differ_in_seed(other, config); });
+    if (same != configs.end()) {
+      variants[static_cast<std::size_t>(same - configs.begin())].push_back(run);
+      continue;
+    }
+    variants.push_back({run});
+    configs.push_back(std::move(config));
+  }
+  return variants;
 }
 
-std::vector<RunCheckpoint> checkpoints_of(const fs::path& run) {
+std::vector<std::size_t> spread(std::size_t size, std::size_t count) {
+  if (count >= size) count = size;
+  std::vector<std::size_t> chosen;
+  for (std::size_t i = 0; i < count; ++i)
+    chosen.push_back(count == 1 ? size - 1 : i * (size - 1) / (count - 1));
+  return chosen;
+}
+
+std::vector<RunCheckpoint> checkpoints_of(const fs::path& run, std::size_t count) {
   const RunFolder folder(run);
   std::map<std::int64_t, RunCheckpoint> by_step;
   const auto add = [&](const fs::path& file, const std::string& note) {
@@ -71,7 +99,8 @@ std::vector<RunCheckpoint> checkpoints_of(const fs::path& run) {
     RunCheckpoint& checkpoint = by_step[model.step];
     checkpoint = {note, std::move(model)};
   };
-  for (const fs::path& file : folder.checkpoints()) add(file, "");
+  const std::vector<fs::path> files = folder.checkpoints();
+  for (const std::size_t i : spread(files.size(), count)) add(files[i], "");
   if (fs::exists(folder.last())) add(folder.last(), "");
   if (fs::exists(folder.best())) add(folder.best(), "best");
   require<UserError>(!by_step.empty(), "{} holds no checkpoint", run.string());
@@ -83,17 +112,21 @@ std::vector<RunCheckpoint> checkpoints_of(const fs::path& run) {
 }
 
 Json summary_of(const fs::path& run, const LoadedModel& model) {
-  Json summary = {{"name", variant_name(model.config.name)},
-                  {"config", to_toml(portable(model.config, run))},
-                  {"parameters", parameter_count(*model.network)},
-                  {"data", sizes_of(model)}};
-  Json& metrics = summary["metrics"] = Json::array();
+  return {{"name", variant_name(model.config.name)},
+          {"config", to_toml(portable(model.config, run))},
+          {"parameters", parameter_count(*model.network)},
+          {"data", sizes_of(model)}};
+}
+
+Json outcome_of(const fs::path& run, const LoadedModel& model) {
+  Json outcome = {{"metrics", Json::array()}, {"best_step", nullptr}};
+  if (fs::exists(RunFolder(run).best())) outcome["best_step"] = model.step;
   for (Json& event : metrics_of(RunFolder(run).metrics())) {
-    if (event.contains("seconds")) summary["seconds"] = event["seconds"];
-    if (event["split"] == "test") summary["test"] = event;
-    metrics.push_back(std::move(event));
+    if (event.contains("seconds")) outcome["seconds"] = event["seconds"];
+    if (event["split"] == "test") outcome["test"] = event;
+    outcome["metrics"].push_back(std::move(event));
   }
-  return summary;
+  return outcome;
 }
 
 }  // namespace qkv::report

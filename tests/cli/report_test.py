@@ -2,9 +2,11 @@
 
 Usage: report_test.py PROGRAM
 """
+import json
 import pathlib
 import re
 import shutil
+import statistics
 import time
 import unittest
 import xml.etree.ElementTree
@@ -38,6 +40,24 @@ class File(ReportTest):
         runs = self.data_of(self.report("runs/tiny-compare"))["runs"]
         self.assertEqual([run["name"] for run in runs], ["z", "a, 1 head"])
         self.assertIsNone(runs[0]["attention"])
+
+    def test_runs_that_differ_in_their_seeds_are_one_model(self):
+        """Also where a variant differs from another one in its seed only; not where more differs."""
+        variants = "".join(f'[[variant]]\nname = "{name}"\n{options}\n' for name, options in
+                           (("a", ""), ("b", "model.heads = 1"), ("c", "seed = 7")))
+        (self.folder / "three.toml").write_text(CONFIG + variants)
+        self.run_qkv("compare", "three.toml", "--seeds", 2, "--set", "train.steps=2")
+        runs = self.data_of(self.report("runs/tiny-compare"))["runs"]
+        self.assertEqual([(run["name"], len(run["others"])) for run in runs], [("a", 3), ("b", 1)])
+        for run in runs:
+            losses = [outcome["test"]["loss"] for outcome in (run, *run["others"])]
+            self.assertEqual(len(set(losses)), len(losses))
+
+    def test_the_points_of_runs_on_the_same_data_are_in_the_page_once(self):
+        (self.folder / "two.toml").write_text(CONFIG + '[[variant]]\nname = "a"\n[[variant]]\nname = "b"\nmodel.heads = 1\n')
+        self.run_qkv("compare", "two.toml", "--set", "train.steps=2")
+        runs = self.data_of(self.report("runs/tiny-compare"))["runs"]
+        self.assertEqual((len(runs[0]["points"]), runs[1]["points"]), (40, 0))
 
     def test_the_page_lies_in_the_run_unless_named(self):
         self.assertIn("report.html", self.run_qkv("report", "runs/tiny").stdout)
@@ -184,6 +204,21 @@ class Page(PageTest):
                     self.browser.window(1100 + model, 900)
                     self.browser.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
                     self.assert_quiet()
+
+    def test_several_seeds_are_shown_by_mean_and_standard_deviation(self):
+        probe = '\n[[probe]]\nname = "any"\nsentences = ["money bank grows", "the river bank flows"]\nword = "bank"\nexpect = "contextual_cosine < %s"\n'
+        (self.folder / "seeds.toml").write_text(CONFIG + '[[variant]]\nname = "a"\n[[variant]]\nname = "b"\nmodel.heads = 1\n' + probe % 2 + probe % -2)
+        done = self.run_qkv("compare", "seeds.toml", "--seeds", 3, "--json")
+        self.open("runs/tiny-compare")
+        text = self.browser.run("document.querySelector('#results-table').textContent")
+        for variant in json.loads(done.stdout)["variants"]:
+            accuracies = [seed["test"]["accuracy"] for seed in variant["seeds"]]
+            self.assertIn(f"{statistics.mean(accuracies):.4f} ± {statistics.stdev(accuracies):.4f}", text)
+        self.assertEqual(text.count("3 seeds"), 2)
+        verdicts = self.browser.run("[...document.querySelectorAll('#probes-table tbody td:last-child')].map(e => e.textContent)")
+        self.assertEqual(verdicts, ["pass in 3 of 3", "pass in 0 of 3"] * 2)
+        self.assertEqual(self.browser.run("document.querySelectorAll('#curves .band').length"), 2)
+        self.assert_quiet()
 
     def test_the_page_of_runs_without_test_data_claims_no_results(self):
         self.run_qkv("train", "tiny.toml", "--run", "untested", "--set", "task.test=", "--set", "task.valid=", "--set", "train.steps=2")
