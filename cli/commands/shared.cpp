@@ -154,6 +154,8 @@ Rows to_table(const std::vector<VariantProbe>& probes) {
   const bool variants =
       std::ranges::any_of(probes, [](const VariantProbe& probe) { return !probe.variant.empty(); });
   Rows rows;
+  // A model that writes on and on must not widen the whole table; --json has all of it.
+  const auto found = [](const Finding& finding) { return abbreviated(finding.measured, 72); };
   const auto add = [&](const std::string& variant, std::vector<std::string> row) {
     if (variants) row.insert(row.begin(), variant);
     rows.push_back(row);
@@ -162,11 +164,11 @@ Rows to_table(const std::vector<VariantProbe>& probes) {
   for (const auto& [variant, result] : probes) {
     const Probe& probe = result.probe;
     const auto verdict = [](bool right) { return right ? "pass" : "FAIL"; };
-    add(variant, {probe.name, "training", probe.expect, result.trained.measured,
+    add(variant, {probe.name, "training", probe.expect, found(result.trained),
                   verdict(result.trained.holds)});
     for (std::size_t i = 0; i < result.broken.size(); ++i)
       add(variant, {probe.name, probe.broken_by[i], "not " + probe.expect,
-                    result.broken[i].measured, verdict(!result.broken[i].holds)});
+                    found(result.broken[i]), verdict(!result.broken[i].holds)});
   }
   return rows;
 }

@@ -115,6 +115,20 @@ class Formats(ProgramTest):
         self.assertNotIn("layers.0", text)
         self.assert_refused(["inspect", "deep", "_q"], "no parameter _q")
 
+    def test_a_long_finding_is_abbreviated_in_the_table_and_whole_in_json(self):
+        (self.folder / "p.toml").write_text(CONFIG + f'''
+[[probe]]
+name = "many"
+sentences = {json.dumps(["money bank grows"] * 40)}
+word = "bank"
+expect = 'label = {json.dumps(["money"] * 40)}'
+''')
+        self.run_qkv("train", "p.toml", "--run", "p", "--set", "train.steps=1")
+        (probe,) = json.loads(self.run_qkv("probe", "p", "--json", code=None).stdout)["probes"]
+        self.assertEqual(probe["found"].count(","), 39)
+        cell = self.run_qkv("probe", "p", code=None).stdout.splitlines()[-1].split("  ")[-2]
+        self.assertEqual((len(cell), cell[:7], cell.count("…")), (72, probe["found"][:7], 1))
+
 
 class ExitCodes(ProgramTest):
     def test_a_failed_probe_fails_only_a_check(self):
