@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <sstream>
+#include <type_traits>
 #include <vector>
 
 #include "cli/document.h"
@@ -12,6 +14,29 @@
 #include "core/shape.h"
 
 namespace qkv::commands {
+namespace {
+
+/// Ends arguments in brackets on their way through CLI11, which would read "[MASK] [MASK]" as a
+/// list; no argument can hold it.
+constexpr char bracket_mark = '\0';
+
+std::vector<std::string> marked(int argc, const char* const* argv) {
+  std::vector<std::string> arguments(argv + 1, argv + argc);
+  for (std::string& argument : arguments)
+    if (argument.starts_with('[') && argument.ends_with(']')) argument += bracket_mark;
+  return arguments;
+}
+
+std::string unmarked(std::string argument) {
+  if (argument.ends_with(bracket_mark)) argument.pop_back();
+  return argument;
+}
+std::vector<std::string> unmarked(std::vector<std::string> arguments) {
+  for (std::string& argument : arguments) argument = unmarked(std::move(argument));
+  return arguments;
+}
+
+}  // namespace
 
 Option Option::required() {
   option_->required();
@@ -40,7 +65,11 @@ Option Option::repeated() {
 
 template <class T>
 Option Command::add_option(const std::string& name, T& value, const std::string& help) {
-  return Option(app_->add_option(name, value, help));
+  if constexpr (std::is_arithmetic_v<T>)
+    return Option(app_->add_option(name, value, help));
+  else
+    return Option(app_->add_option_function<T>(
+        name, [&value](const T& given) { value = unmarked(given); }, help));
 }
 template Option Command::add_option(const std::string&, std::string&, const std::string&);
 template Option Command::add_option(const std::string&, std::vector<std::string>&,
@@ -89,7 +118,9 @@ void CommandLine::add(const std::string& name, const std::string& summary,
 
 int CommandLine::run(int argc, const char* const* argv) {
   try {
-    app_->parse(argc, argv);
+    std::vector<std::string> arguments = marked(argc, argv);
+    std::ranges::reverse(arguments);  // as CLI11 takes them
+    app_->parse(std::move(arguments));
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) {  // --help and --version
       std::ostringstream help;

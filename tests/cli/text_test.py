@@ -62,6 +62,9 @@ class Text(ProgramTest):
         self.assertEqual([p["index"] for p in found], [1, 4])
         self.assertEqual(len(found[0]["probabilities"]), 10)
         self.assert_refused(["predict", "runs/general", "the bank"], '"the bank" has no [MASK]')
+        bracketed = ["[MASK], the [MASK]", "[MASK]"]  # no list in brackets
+        self.assertEqual([found["text"] for found in self.json("predict", "runs/general", *bracketed)["predictions"]],
+                         [bracketed[0], *bracketed])
         self.assertEqual(len(self.json("attend", "runs/general", "the [MASK] grows")["tokens"]), 3)
         embedded = self.json("embed", "runs/general", "money bank grows", "river bank flows", "--word", "bank",
                              "--data", "test.tsv")
