@@ -76,21 +76,13 @@ function answersOf({ task, model, sentence, x }) {
   return asked.map(index => task.answer(model, sentence, x, index));
 }
 
-// The head without which the first answer changes most.
+// The head without which the answer changes most.
 function busiestHead(r) {
   const live = liveOf(r), map = mapOf(r);
   if (!map || map.heads === 1 && map.layers === 1) return { layer: 0, head: 0 };
   if (!live || !live.maps || map.key !== "self" || !answersOf(live).length) return { layer: map.layers - 1, head: map.heads > 1 ? "mean" : 0 };
-  const { task, model, sentence } = live, asked = answersOf(live)[0], best = d3.scan(asked.probabilities, (a, b) => b - a), found = [];
-  const before = model.changes;
-  for (let layer = 0; layer < map.layers; ++layer)
-    for (let head = 0; head < map.heads; ++head) {
-      model.changes = { ...before, off: model.headId(model.stacks[0], layer, false, head) };
-      const without = task.answer(model, sentence, model.contextual(sentence.ids), asked.index);
-      found.push({ layer, head, effect: Math.abs(without.probabilities[best] - asked.probabilities[best]) });
-    }
-  model.changes = before;
-  const { layer, head } = found[d3.scan(found, (a, b) => b.effect - a.effect)];
+  const heads = ablationOf(r).changes.filter(({ component }) => component.map === "self");
+  const { layer, head } = heads[d3.scan(heads, (a, b) => Math.abs(b.change) - Math.abs(a.change))].component;
   return { layer, head };
 }
 
@@ -215,13 +207,12 @@ function breakControls() {
     input.addEventListener("change", () => change(key, input.checked));
     return applies && make("label", {}, input, make("span", {}, text));
   };
-  const map = mapOf(state.run), live = liveOf(state.run);
-  const heads = !live || live.error || !map ? [] : live.attentions.flatMap(a => a.heads.map((_, head) => live.model.headId(a.stack, a.layer, a.cross, head)));
+  const live = liveOf(state.run), components = !live || live.error ? [] : live.model.components.map(({ id }) => id);
   const checks = [check("uniform", "Uniform attention", attends), check("shuffled", "Shuffled queries", some((_, paths) => paths.some(path => path.endsWith(".w_q.weight")))),
                   check("withoutPositions", "No positions", attends && some(model => model.position !== "none"))].filter(Boolean);
   $("break").hidden = !checks.length;
   $("break").replaceChildren(make("fieldset", {}, make("legend", {}, "Break it"), make("div", { class: "checks switches" }, ...checks)),
-    ...(heads.length ? [menu("off", "Head off", [["", "none"], ...heads.map(id => [id, id])], state.changes.off, off => change("off", off))] : []));
+    ...(components.length ? [menu("off", "Head or block off", [["", "none"], ...components.map(id => [id, id])], state.changes.off, off => change("off", off))] : []));
 }
 
 // The menus of models, sentences, maps, layers and heads; each is made anew only when its choices are others, so that it keeps
@@ -273,12 +264,14 @@ function showLive() {
   $("panes").classList.toggle("pair", state.beside !== null);
   panes.forEach(pane => pane.show());
   showArithmetic();
+  showAblation();
 }
 
 function startLive() {
   panes = [makePane("", () => state.run), makePane("-beside", () => state.beside)];
   $("panes").replaceChildren(...panes.map(({ pane }) => pane));
   redrawArithmetic = figure($("arithmetic-figure"), drawArithmetic);
+  redrawAblation = figure($("ablation-figure"), drawAblation);
   $("text").addEventListener("input", () => choose({ text: $("text").value, word: firstTarget($("text").value) }));
   if (data.runs.length < 2) return;
   const names = data.runs.map((run, i) => [i, run.name]);

@@ -74,7 +74,7 @@ const cells = {
 };
 
 // A model from a run's "model" in the page and the base64 of a checkpoint. `changes` are interventions: { uniform, shuffled,
-// withoutPositions: bool, off: id of a head as in `qkv ablate` }.
+// withoutPositions: bool, off: id of a component as in `qkv ablate` }.
 class Model {
   constructor(view, weights, changes = {}) {
     this.options = view.options.model;
@@ -156,7 +156,7 @@ class Model {
     if (this.isFree(stack)) return attend(x, x, false);
     x = this.withResidual(x, `${path}.norm_1`, h => attend(h, h, false));
     if (inputs.encoded) x = this.withResidual(x, `${path}.norm_cross`, h => attend(h, inputs.encoded, true));
-    return this.parameter(`${path}.feed_forward.w_1.weight`)
+    return this.parameter(`${path}.feed_forward.w_1.weight`) && this.changes.off !== this.componentId(stack, layer, "ff")
       ? this.withResidual(x, `${path}.norm_2`, h => this.feedForward(`${path}.feed_forward`, h)) : x;
   }
   withResidual(x, norm, sublayer) {
@@ -198,7 +198,7 @@ class Model {
       });
       const weights = scores.map(softmax);
       steps.push({ q: q[head], k: keys, scores, weights });
-      if (changes.off === this.headId(stack, layer, cross, head)) continue;
+      if (changes.off === this.componentId(stack, layer, `${cross ? "cross." : ""}${head}`)) continue;
       weights.forEach((row, t) => {
         const to = partOf(mixed[t], head, heads);
         for (let j = 0; j < row.length; ++j) for (let i = 0; i < headWidth; ++i) to[i] += row[j] * vectors[j][i];
@@ -207,9 +207,21 @@ class Model {
     this.attentions.push({ stack, layer, cross, scale, heads: steps });
     return this.projected(`${path}.w_o`, mixed);
   }
-  // "0.1"; where there are two stacks, "decoder.0.cross.1": as in `qkv ablate`.
-  headId(stack, layer, cross, head) {
-    return `${this.stacks.length > 1 ? `${stack}.` : ""}${layer}.${cross ? "cross." : ""}${head}`;
+  // "0.1", "0.ff"; where there are two stacks, "decoder.0.cross.1": as in `qkv ablate`.
+  componentId(stack, layer, part) { return `${this.stacks.length > 1 ? `${stack}.` : ""}${layer}.${part}`; }
+  // Heads and feed-forward blocks in the order of computing: { id, row, column } and of a head { map, layer, head }.
+  get components() {
+    const found = [], { heads, layers } = this.options;
+    for (const stack of this.stacks)
+      for (let layer = 0; layer < layers; ++layer) {
+        const row = `${this.stacks.length > 1 ? `${stack}, ` : ""}layer ${layer}`, has = part => this.parameter(`${stack}.layers.${layer}.${part}.weight`);
+        const add = (part, column, more) => found.push({ id: this.componentId(stack, layer, part), row, column, ...more });
+        const addHeads = (prefix, title, map) => d3.range(this.isFree(stack) ? 1 : heads).forEach(head => add(`${prefix}${head}`, `${title} ${head}`, { map, layer, head }));
+        addHeads("", "head", stack === "decoder" && this.stacks.length > 1 ? "decoder" : "self");
+        if (has("cross_attention.w_v")) addHeads("cross.", "cross", "cross");
+        if (has("feed_forward.w_1")) add("ff", "feed-forward");
+      }
+    return found;
   }
 
   recurrent(x) {

@@ -10,11 +10,11 @@ namespace qkv::report {
 
 // cmake/embed_files.cmake writes these.
 extern const std::string_view page_html, page_css, d3_js, parts_js, tokenizer_js, model_js, task_js,
-    live_js, curves_js, attention_js, embedding_js, weights_js, page_js;
+    live_js, ablation_js, curves_js, attention_js, embedding_js, weights_js, page_js;
 
 std::string page(std::string_view title, std::string_view json) {
   const std::string name = html_text(title), data = json_for_script(json);
-  const std::array<std::pair<std::string_view, std::string_view>, 14> parts = {
+  const std::array<std::pair<std::string_view, std::string_view>, 15> parts = {
       {{"title", name},
        {"css", page_css},
        {"data", data},
@@ -24,6 +24,7 @@ std::string page(std::string_view title, std::string_view json) {
        {"model", model_js},
        {"task", task_js},
        {"live", live_js},
+       {"ablation", ablation_js},
        {"curves", curves_js},
        {"attention", attention_js},
        {"embedding", embedding_js},

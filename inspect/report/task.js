@@ -113,8 +113,14 @@ class Task {
     const kept = ids.slice(0, this.maxLength - 1), wordOf = id => tokenizer.tokens[id];
     model.attentions = [];
     model.decode([begin, ...kept], encoded);
-    return { inputs: [begin, ...kept].map(wordOf), outputs: [...kept.map(wordOf), "<eos>"], text: tokenizer.joined(ids.map(wordOf)).replace(/^ /, ""),
+    return { ids: kept, inputs: [begin, ...kept].map(wordOf), outputs: [...kept.map(wordOf), "<eos>"], text: tokenizer.joined(ids.map(wordOf)).replace(/^ /, ""),
              probability, attentions: model.attentions };
+  }
+
+  // The mean loss of the tokens of an output, as the training of a translation computes it.
+  outputLoss(model, encoded, ids) {
+    const { tokenizer } = this, wanted = [...ids, tokenizer.id("<eos>")], y = model.decode([tokenizer.id("<bos>"), ...ids], encoded);
+    return d3.mean(y, (row, t) => -Math.log(softmax(model.logits(row))[wanted[t]]));
   }
 
   // Continues a text greedily, a token at a time; as `qkv generate --temperature 0`.

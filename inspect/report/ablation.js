@@ -1,0 +1,69 @@
+// Ablation: what each head and feed-forward block does to the answer about the typed text, by zero ablation as in `qkv ablate`.
+
+const settled = 150;  // ms without another change until it is computed, a forward pass for each component
+
+// The loss of an answer that was given before: of the output tokens, or of the most probable choice for a token.
+function answerLoss(live, answer) {
+  const { task, model, sentence } = live, x = model.contextual(sentence.ids);
+  if (live.translation) return task.outputLoss(model, x, live.translation.ids);
+  return -Math.log(task.answer(model, sentence, x, answer.index).probabilities[answer.best]);
+}
+
+// { answer, changes: { component, change of the loss }[] } of a run's first answer, or of the one about the chosen word; null
+// where nothing is answered or can be ablated.
+const ablations = new Map();
+function ablationOf(r) {
+  const live = liveOf(r);
+  if (!live || live.error || live.task.kind === "static-embedding") return null;
+  const answers = answersOf(live), chosen = answers.find(a => a.index === state.word) || answers[0];
+  if (!live.model.components.length || !(chosen || live.translation)) return null;
+  const key = `${live.key} ${chosen && chosen.index}`;
+  if (ablations.has(r) && ablations.get(r).key === key) return ablations.get(r);
+  const answer = chosen ? { index: chosen.index, best: d3.scan(chosen.probabilities, (a, b) => b - a) } : null;
+  const name = chosen ? shownToken(chosen.choices[answer.best]) : live.translation.text;
+  const before = live.model.changes, whole = answerLoss(live, answer), changes = live.model.components.map(component => {
+    live.model.changes = { ...before, off: component.id };
+    return { component, change: answerLoss(live, answer) - whole };
+  });
+  Object.assign(live.model, { changes: before, attentions: [] });
+  ablations.set(r, { key, name, changes });
+  return ablations.get(r);
+}
+
+function drawAblation(svg, width) {
+  const ink = colours(), { name, changes } = ablationOf(state.run), most = d3.max(changes, d => Math.abs(d.change)) || 1;
+  const rows = [...new Set(changes.map(d => d.component.row))], last = column => column === "feed-forward";
+  const columns = [...new Set(changes.map(d => d.component.column))].sort((a, b) => last(a) - last(b));
+  const left = 16 + d3.max(rows, row => row.length) * 8, top = 88, cell = Math.max(Math.min((width - left - 24) / columns.length, 64), 22), height = 34;
+  const shade = change => ink.signed((change / most + 1) / 2), x = d => left + columns.indexOf(d.component.column) * cell;
+  const y = d => top + rows.indexOf(d.component.row) * height;
+  svg.append("g").attr("class", "cells").selectAll("rect").data(changes).join("rect").attr("x", x).attr("y", y).attr("width", cell - 2).attr("height", height - 2)
+    .attr("rx", 3).attr("fill", d => shade(d.change)).append("title").text(d => `${d.component.id}: loss ${d.change >= 0 ? "+" : ""}${d.change.toFixed(4)} without it`);
+  if (cell >= 36)
+    svg.append("g").attr("text-anchor", "middle").attr("font-size", 12).attr("pointer-events", "none").selectAll("text").data(changes).join("text")
+      .attr("x", d => x(d) + (cell - 2) / 2).attr("y", d => y(d) + height / 2 + 3).attr("fill", d => inkOn(shade(d.change))).text(d => d.change.toFixed(2));
+  svg.append("g").attr("text-anchor", "end").attr("fill", ink.soft).selectAll("text").data(rows).join("text").attr("x", left - 8)
+    .attr("y", (_, i) => top + (i + 0.5) * height).attr("dy", "0.35em").text(row => row);
+  svg.append("g").attr("fill", ink.soft).selectAll("text").data(columns).join("text")
+    .attr("transform", (_, i) => `translate(${left + (i + 0.5) * cell},${top - 8}) rotate(-50)`).text(column => column);
+  svg.on("click", function () {
+    const [mx, my] = d3.mouse(this), row = rows[Math.floor((my - top) / height)], column = columns[Math.floor((mx - left) / cell)];
+    const hit = changes.find(d => d.component.row === row && d.component.column === column);
+    if (hit && hit.component.head !== undefined) choose({ map: hit.component.map, layer: hit.component.layer, head: hit.component.head });
+  });
+  const order = changes.slice().sort((a, b) => b.change - a.change), first = order[0].component, step = run().stops[state.stop];
+  return { height: top + rows.length * height + 6, width: Math.max(width, left + columns.length * cell + 40), file: `ablation step ${step.step}`,
+    title: `Change of the loss of “${name.length > 40 ? name.slice(0, 39) + "…" : name}” without each component`,
+    description: `Most is lost without ${first.row}, ${first.column}: ${order[0].change.toFixed(4)}.` };
+}
+
+let redrawAblation, waiting = null;
+
+// Computed when the reader pauses, since it takes a forward pass for each component.
+function showAblation() {
+  clearTimeout(waiting);
+  waiting = setTimeout(() => {
+    $("ablation").hidden = !ablationOf(state.run);
+    if (!$("ablation").hidden) redrawAblation();
+  }, settled);
+}
