@@ -157,8 +157,9 @@ function drawArithmetic(svg, width) {
       : `scaled: ${score.toFixed(4)} × ${scale.toFixed(4)}${Math.abs(bias) > 1e-6 ? ` + bias ${bias.toFixed(4)}` : ""} = ${scaled.toFixed(4)}`,
     hidden ? "" : Number.isFinite(sum) && sum > 0 ? `softmax: e^${scaled.toFixed(4)} / sum over keys = ${Math.exp(scaled).toPrecision(4)} / ${sum.toPrecision(4)} = ${weights[i][j].toFixed(4)}`
       : `softmax: ${weights[i][j].toFixed(4)}`];
-  parts.forEach((text, line) => svg.append("text").attr("x", 4).attr("y", 104 + 20 * line).attr("font-size", 13).attr("fill", ink.ink).text(text));
-  const shown = d3.range(map.columns.length).slice(0, 40), top = 160, left = 110, bar = d3.scaleLinear([0, 1], [0, Math.max(width - left - 150, 40)]);
+  const lines = parts.flatMap(text => width < 420 && text.length > 45 ? text.split(/ (?== )/) : [text]);
+  lines.forEach((text, line) => svg.append("text").attr("x", 4).attr("y", 104 + 20 * line).attr("font-size", 13).attr("fill", ink.ink).text(text));
+  const shown = d3.range(map.columns.length).slice(0, 40), top = 100 + 20 * lines.length, left = 110, bar = d3.scaleLinear([0, 1], [0, Math.max(width - left - 150, 40)]);
   const row = svg.append("g").selectAll("g").data(shown).join("g").attr("transform", n => `translate(0,${top + 20 * n})`);
   row.append("text").attr("x", left - 8).attr("y", 13).attr("text-anchor", "end").attr("font-size", 12).attr("font-weight", n => n === j ? 700 : 400)
     .attr("fill", n => n === j ? ink.ink : ink.soft).text(n => short(map.columns[n]));
