@@ -55,6 +55,10 @@ std::vector<Activation> residual_states(const Transformer& stack) {
   return states;
 }
 
+Activation scored_activation(const Network& network, const Sentence& sentence) {
+  return {network.model.get(), sentence.written ? "decoded" : "contextual"};
+}
+
 std::vector<Component> components(Network& network) {
   const auto stacks = stacks_of(network);
   std::vector<Component> all;

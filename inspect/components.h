@@ -6,6 +6,7 @@
 
 #include "inspect/intervention.h"
 #include "layers/transformer.h"
+#include "train/tasks/task.h"
 
 namespace qkv {
 
@@ -30,6 +31,9 @@ std::vector<std::pair<std::string, Transformer*>> stacks_of(Network& network);
 
 /// The residual stream of a stack of L blocks: before the first and after each, L + 1 activations.
 std::vector<Activation> residual_states(const Transformer& stack);
+
+/// The activation from which the output layer gives the scores.
+Activation scored_activation(const Network& network, const Sentence& sentence);
 
 /// In the order of computing.
 std::vector<Component> components(Network& network);

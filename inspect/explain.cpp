@@ -51,6 +51,8 @@ Recorder recorded(const LoadedModel& trained, const Sentence& sentence) {
 Explanation explain(const LoadedModel& trained, const Sentence& sentence, Index index) {
   const NoGrad no_grad;
   Explanation result{trained.config.model, sentence, index, Recorder(*trained.network), {}, {}};
+  if (sentence.written && result.model.attention == AttentionKind::parameter_free)
+    result.model.attention = AttentionKind::learned;  // of the decoder (layers/transformer.h)
   Context context({.recorder = &result.recorder});
   result.scores = trained.task->scores(*trained.network, sentence, index, context);
   if (result.scores.logits) result.probabilities = softmax(result.scores.logits);

@@ -26,11 +26,12 @@ struct AttentionSteps {
   std::vector<HeadSteps> heads;
 };
 
-/// The forward pass of a sentence up to the scores of one word.
+/// The forward pass of a sentence up to the scores of one word, or of one token that an
+/// encoder-decoder writes.
 struct Explanation {
-  ModelOptions model;
+  ModelOptions model;  ///< of the stack that gives the scores
   Sentence sentence;
-  Index index;           ///< the word
+  Index index;           ///< the word, or the input of the decoder
   Recorder recorder;     ///< every intermediate result, in the order of computing
   Scores scores;         ///< of the answers
   Tensor probabilities;  ///< softmax of the logits; empty without choices

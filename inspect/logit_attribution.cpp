@@ -15,12 +15,14 @@ class ResidualTerms {
     Tensor value;
   };
 
-  ResidualTerms(const LoadedModel& trained, const Recorder& recorder)
-      : recorder_(recorder), components_(components(*trained.network)) {
+  ResidualTerms(const LoadedModel& trained, const Recorder& recorder) : recorder_(recorder) {
+    const auto [name, last] = stacks_of(*trained.network).back();
+    const Transformer& stack = *last;
+    for (const Component& component : components(*trained.network))
+      if (component.stack == name) components_.push_back(component);
     const Model& model = *trained.network->model;
     add("embedding", recorded({&model, "static"}));
     if (recorder_.has("position")) add("position", recorded({&model, "position"}));
-    const Transformer& stack = *stacks_of(*trained.network).front().second;
     for (std::size_t i = 0; i < stack.layers.size(); ++i)
       add_block(stack.layers[i], static_cast<Index>(i));
     if (stack.norm) normalize(*stack.norm, "last norm");
@@ -46,12 +48,12 @@ class ResidualTerms {
     const bool post = block.norm == NormKind::post;
     const std::string name = fmt::format("layer {}, ", layer);
     if (!block.residual) terms_.clear();
-    for (const Component& component : components_)
-      if (component.layer == layer && component.kind == ComponentKind::head)
-        add(component.label, written(block.attention, component), component);
-    if (block.attention.w_o && block.attention.w_o->bias)
-      add_bias(name + "bias of W_o", *block.attention.w_o->bias);
+    add_attention(block.attention, ComponentKind::head, layer, name);
     if (post && block.norm_1) normalize(*block.norm_1, name + "norm of attention");
+    if (block.cross_attention)
+      add_attention(*block.cross_attention, ComponentKind::cross_head, layer,
+                    name + "cross-attention, ");
+    if (post && block.norm_cross) normalize(*block.norm_cross, name + "norm of cross-attention");
     if (!block.feed_forward) return;
     const auto is_this = [&](const Component& component) {
       return component.layer == layer && component.kind == ComponentKind::feed_forward;
@@ -59,6 +61,14 @@ class ResidualTerms {
     const Component& component = *std::ranges::find_if(components_, is_this);
     add(component.label, recorded(component.activation), component);
     if (post && block.norm_2) normalize(*block.norm_2, name + "norm of feed-forward");
+  }
+
+  void add_attention(const MultiHeadAttention& attention, ComponentKind kind, Index layer,
+                     const std::string& name) {
+    for (const Component& component : components_)
+      if (component.layer == layer && component.kind == kind)
+        add(component.label, written(attention, component), component);
+    if (attention.w_o && attention.w_o->bias) add_bias(name + "bias of W_o", *attention.w_o->bias);
   }
 
   /// What a head adds to the residual stream: its columns of W_o times its weighted sums.
@@ -88,7 +98,7 @@ class ResidualTerms {
 /// The scores that the task gives to contextual vectors.
 Scores scores_of(const LoadedModel& trained, const Explanation& explanation,
                  const Tensor& vectors) {
-  const Activation last = {trained.network->model.get(), "contextual"};
+  const Activation last = scored_activation(*trained.network, explanation.sentence);
   const Hook hook = hook_of({{last, Tensor::scalar(1), vectors}});
   Context context({.hook = &hook});
   return trained.task->scores(*trained.network, explanation.sentence, explanation.index, context);
@@ -104,7 +114,8 @@ struct LinearLogit {
 std::optional<LinearLogit> linear_logit(const LoadedModel& trained, const Explanation& explanation,
                                         Index choice) {
   constexpr double tolerance = 1e-4;
-  const Parameter vectors(explanation.recorder.at(*trained.network->model, "contextual"));
+  const Activation last = scored_activation(*trained.network, explanation.sentence);
+  const Parameter vectors(explanation.recorder.at(*last.module, last.name));
   const auto logit_at = [&](const Tensor& y) {
     return sum(slice(scores_of(trained, explanation, y).logits, 0, choice, choice + 1));
   };
@@ -122,7 +133,7 @@ std::optional<LinearLogit> linear_logit(const LoadedModel& trained, const Explan
 
 std::optional<LogitAttribution> logit_attribution(const LoadedModel& trained,
                                                   const Explanation& explanation) {
-  if (stacks_of(*trained.network).size() != 1 || explanation.scores.choices.size() < 2) return {};
+  if (stacks_of(*trained.network).empty() || explanation.scores.choices.size() < 2) return {};
   const auto best = topk(explanation.scores.logits, 2).indices;
   const Index answer = best.data()[0], runner_up = best.data()[1];
   const auto logit = linear_logit(trained, explanation, answer),

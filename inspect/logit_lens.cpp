@@ -6,9 +6,9 @@ namespace qkv {
 
 std::vector<LensState> logit_lens(const LoadedModel& trained, const Explanation& explanation) {
   const auto stacks = stacks_of(*trained.network);
-  if (stacks.size() != 1 || !explanation.scores.logits) return {};
+  if (stacks.empty() || !explanation.scores.logits) return {};
   const NoGrad no_grad;
-  const auto states = residual_states(*stacks.front().second);
+  const auto states = residual_states(*stacks.back().second);
   std::vector<LensState> lens;
   for (std::size_t i = 0; i < states.size(); ++i) {
     const Tensor state = explanation.recorder.at(*states[i].module, states[i].name);

@@ -15,7 +15,8 @@ struct LensState {
 
 /// The logit lens (nostalgebraist 2020, "interpreting GPT: the logit lens"): the residual stream
 /// before the first block and after each goes through what follows the last one, such as the last
-/// norm and the output layer. Empty for models without blocks and without answers to choose from.
+/// norm and the output layer; of an encoder-decoder the decoder's. Empty for models without blocks
+/// and without answers to choose from.
 std::vector<LensState> logit_lens(const LoadedModel& trained, const Explanation& explanation);
 
 }  // namespace qkv

@@ -10,12 +10,14 @@ namespace qkv {
 
 /// How much a model's loss on a text depends on each word and each parameter.
 struct LossGradients {
-  double loss;                ///< -log of the answer's probability
-  std::vector<double> words;  ///< norm of the loss's gradient by each word's static vector
+  double loss;                 ///< -log of the answer's probability; of a written text the mean
+  std::vector<double> words;   ///< norm of the loss's gradient by each word's static vector
+  std::vector<double> inputs;  ///< the same of the tokens of a written text that the decoder reads
   std::vector<std::pair<std::string, Tensor>> parameters;  ///< gradients by path
 };
 
-/// The answer is the text's label or answer or, where it has none, what the model itself prefers.
+/// The answer is the text's label or answer or, where it has none, what the model itself prefers;
+/// of a sentence with a written text the tokens of that.
 /// Throws UserError when the model has no answers to choose from, and for a label that it does not
 /// know.
 LossGradients loss_gradients(LoadedModel& trained, const LabelledText& text);

@@ -27,12 +27,8 @@ void Recorder::record(const Module& module, std::string_view name, const Tensor&
                       Formula formula) {
   const std::string owner = path_of(module), path = path_of(module, name);
   if (formula.symbol.empty()) formula.symbol = std::string(name) + "_i";
-  const auto known = std::ranges::find(recorded_, path, &Record::path);
-  if (known == recorded_.end())
-    recorded_.push_back(
-        {path, owner, std::string(name), layer_, value.detach(), std::move(formula)});
-  else
-    known->value = value.detach();
+  std::erase_if(recorded_, [&](const Record& record) { return record.path == path; });
+  recorded_.push_back({path, owner, std::string(name), layer_, value.detach(), std::move(formula)});
 }
 
 void Recorder::enter_layer(const Module* block, Index number) {

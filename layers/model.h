@@ -20,8 +20,8 @@ struct Model : Module {
   /// The table of static vectors [V, D].
   const Parameter& embedding_table() const { return embedding.weight; }
   /// For an encoder-decoder, whose call operator encodes: one vector for each output token so far,
-  /// ids [B, T], given the encoder output [B, Ts, D] -> [B, T, D]. Throws ValueError for other
-  /// kinds.
+  /// ids [B, T], given the encoder output [B, Ts, D] -> [B, T, D]. Records what the call operator
+  /// does, but the result as "decoded". Throws ValueError for other kinds.
   virtual Tensor decode(const Indices& ids, const Tensor& encoded, const Indices& encoded_lengths,
                         Context& context) const;
   /// One vector for each sequence from those of its tokens, x [B, T, D] -> [B, D]: their mean,

@@ -41,9 +41,9 @@ struct TransformerModel final : Model {
     const AttentionInputs inputs{.mask = {.key_lengths = {}, .causal = true},
                                  .encoded = encoded,
                                  .encoded_lengths = encoded_lengths};
-    const Tensor x = (*decoder)(input(ids, {}, context), inputs, context);
+    Tensor x = (*decoder)(input(ids, {}, context), inputs, context);
     if (context.cache()) context.cache()->advance(ids.dim(1));
-    return x;
+    return context.hooked(*this, "decoded", std::move(x), "y_i", "", "contextual vector");
   }
   void visit(ModuleVisitor& visit) override {
     visit("embedding", embedding);

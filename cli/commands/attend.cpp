@@ -139,24 +139,20 @@ void add_written(Document& document, AttentionMaps& maps, const Transformer& dec
 }
 
 Document attend_in_sentence(LoadedModel& trained, const AttendOptions& options) {
-  const Sentence sentence = read_sentence(*trained.task, options.sentence);
+  Sentence sentence = read_sentence(*trained.task, options.sentence);
   Document document;
   AttentionMaps maps(options, document);
   note_unknown_words(document, {&sentence, 1});
-  const NoGrad no_grad;
-  Recorder recorder(*trained.network);
-  Context context({.recorder = &recorder});
-  const auto text = trained.task->write(*trained.network, sentence, options.target, context);
-  require<UserError>(text || options.target.empty(),
-                     "--target: the model writes no text; it is for encoder-decoders");
-  if (!text) {
+  write_target(trained, sentence, options.target);
+  if (!sentence.written) {
     add_self_attention(document, maps, "", attention_of(trained, sentence), sentence);
     return document;
   }
+  const Recorder recorder = recorded(trained, sentence);
   const auto stacks = stacks_of(*trained.network);
   add_self_attention(document, maps, "encoder, ",
                      qkv::attention_of(recorder, *stacks.front().second), sentence);
-  add_written(document, maps, *stacks.back().second, recorder, sentence, *text);
+  add_written(document, maps, *stacks.back().second, recorder, sentence, *sentence.written);
   return document;
 }
 
@@ -291,8 +287,7 @@ void add_attend(CommandLine& program) {
       [](Command& command, AttendOptions& options) {
         add_model_argument(command, options.model);
         command.add_option("SENTENCE", options.sentence, "A sentence");
-        command.add_option("--target", options.target,
-                           "Text that an encoder-decoder writes [its own output]");
+        add_target_option(command, options.target);
         command.add_option("--data", options.data,
                            "Average over the sentences of a file in the task's format");
         add_head_options(command, options.layer, options.head);

@@ -15,6 +15,8 @@ struct ExplainOptions {
   std::string model;
   std::string sentence;
   std::string word;
+  std::string target;
+  Index output = 0;
   Index layer = -1;
   Index head = -1;
 };
@@ -92,6 +94,10 @@ Json to_json(const Explanation& explanation, LoadedModel& trained, const Causes&
                {"logits", commands::to_json(explanation.scores.logits)},
                {"probabilities", commands::to_json(explanation.probabilities)},
                {"parameters", used_parameters(*trained.network)}};
+  if (const auto& written = explanation.sentence.written) {
+    json["inputs"] = written->inputs;
+    json["outputs"] = written->outputs;
+  }
   if (!causes.lens.empty()) json["logit_lens"] = to_json(causes.lens);
   if (causes.attribution)
     json["attribution"] = to_json(*causes.attribution, explanation.scores.choices);
@@ -136,10 +142,12 @@ class StepsWriter {
       : document_(document),
         at_(explanation),
         index_(explanation.index),
-        words_(marked(explanation.sentence, std::span(&explanation.index, 1))),
+        sources_(marked(explanation.sentence, {})),
+        words_(explanation.sentence.written ? inputs() : words_of_sentence()),
         layer_(options.layer),
         head_(options.head) {
-    for (const std::string& word : words_) widest_ = std::max(widest_, display_width(word));
+    for (const auto* words : {&words_, &sources_})
+      for (const std::string& word : *words) widest_ = std::max(widest_, display_width(word));
   }
 
   void write() {
@@ -147,11 +155,10 @@ class StepsWriter {
         "The steps of {}, word i = {} counted from 0, to 4 decimals; --json has every value of "
         "every word\n",
         word(index_), index_);
-    document_.add_text("\ntokens\n ");
-    for (Index j = 0; j < words(); ++j) document_.add_text("  {} {}", j, word(j));
-    document_.add_text("\n");
+    if (at_.sentence.written) write_tokens("source", sources_);
+    write_tokens(at_.sentence.written ? "read by the decoder" : "tokens", words_);
     const auto attention = attention_steps(at_.recorder);
-    for (const Recorder::Record& record : at_.recorder.all()) {
+    for (const Recorder::Record& record : steps()) {
       if (!is_shown(record)) continue;
       const auto module = std::ranges::find(attention, record.module, &AttentionSteps::path);
       if (module == attention.end() || record.name == "output")
@@ -163,15 +170,39 @@ class StepsWriter {
   }
 
  private:
-  Index words() const { return std::ssize(words_); }
+  using Words = std::vector<std::string>;
+
   /// For the terminal; the asked one in brackets.
+  Words words_of_sentence() const { return marked(at_.sentence, std::span(&at_.index, 1)); }
+  Words inputs() const {
+    Sentence read;
+    read.words = at_.sentence.written->inputs;
+    return marked(read, std::span(&at_.index, 1));
+  }
   const std::string& word(Index i) const { return words_[static_cast<std::size_t>(i)]; }
+  /// The words that a word attends to.
+  const Words& keys(const AttentionSteps& module) const { return module.cross ? sources_ : words_; }
+  void write_tokens(std::string_view title, const Words& words) {
+    document_.add_text("\n{}\n ", title);
+    for (std::size_t j = 0; j < words.size(); ++j) document_.add_text("  {} {}", j, words[j]);
+    document_.add_text("\n");
+  }
+  /// Of an encoder-decoder those of the decoder, which begin when the encoder has its result.
+  std::span<const Recorder::Record> steps() const {
+    const std::span all = at_.recorder.all();
+    if (!at_.sentence.written) return all;
+    const auto is_result = [](const Recorder::Record& record) {
+      return record.module.empty() && record.name == "contextual";
+    };
+    return all.subspan(
+        static_cast<std::size_t>(std::ranges::find_if(all, is_result) - all.begin()) + 1);
+  }
   /// Whether a recorded value begins something to print: of one head only its queries do.
   bool is_shown(const Recorder::Record& record) const {
     return (layer_ < 0 || (record.layer && record.layer->number == layer_)) &&
            (head_ < 0 || record.name == "q");
   }
-  std::string name(Index j) const { return pad_right(word(j), widest_); }
+  std::string name(const std::string& word) const { return pad_right(word, widest_); }
 
   /// A title where another part of the model begins.
   void enter(const Recorder::Record& record) {
@@ -216,14 +247,16 @@ class StepsWriter {
   }
 
   /// How q, k or v comes about.
-  std::string projection(const std::string& letter) const {
+  std::string projection(const std::string& letter, bool cross) const {
     const ModelOptions& model = at_.model;
     if (model.attention == AttentionKind::parameter_free) return letter + " = x";
-    const std::string_view input = model.norm == NormKind::pre ? "h" : "x";
+    const std::string_view input = cross && letter != "q"        ? "m"
+                                   : model.norm == NormKind::pre ? "h"
+                                                                 : "x";
     if (model.attention == AttentionKind::uniform && letter != "v")
       return fmt::format("{} = {}", letter, input);
     const std::string product = without_bias(fmt::format("W_{0} {1} + b_{0}", letter, input));
-    const auto positions = letter == "v" ? nullptr : make_attention_positions(model);
+    const auto positions = letter == "v" || cross ? nullptr : make_attention_positions(model);
     return fmt::format("{} = {}", letter, positions ? positions->formula(product) : product);
   }
 
@@ -244,14 +277,17 @@ class StepsWriter {
 
   void write_head(const AttentionSteps& module, std::size_t h) {
     const HeadSteps& head = module.heads[h];
-    document_.add_text("  head {} of {}, d_k = {}: {}, {}, {}\n", h, module.heads.size(),
-                       head.q.dim(1), projection("q"), projection("k"), projection("v"));
+    document_.add_text("  head {} of {}, d_k = {}: {}, {}, {}{}\n", h, module.heads.size(),
+                       head.q.dim(1), projection("q", module.cross), projection("k", module.cross),
+                       projection("v", module.cross),
+                       module.cross ? "; m: the encoder's vectors" : "");
     const int before = indent + widest_ + 6;  // "q_2 ", the word and two spaces
-    document_.add_text("      q_{} {}  {}\n", index_, name(index_),
+    document_.add_text("      q_{} {}  {}\n", index_, name(word(index_)),
                        vector_text(matrix_row(head.q, index_), before));
     for (const auto& [letter, matrix] : {std::pair{"k", head.k}, std::pair{"v", head.v}})
       for (Index j = 0; j < matrix.dim(0); ++j)
-        document_.add_text("      {}_{} {}  {}\n", letter, j, name(j),
+        document_.add_text("      {}_{} {}  {}\n", letter, j,
+                           name(keys(module)[static_cast<std::size_t>(j)]),
                            vector_text(matrix_row(matrix, j), before));
     document_.add_table(weights_table(module, head));
     std::string sum;
@@ -280,16 +316,17 @@ class StepsWriter {
     Rows rows = {
         {"      key", "score", "q.k", scaling(module, head.q.dim(1)), "mask", "weight", "softmax"}};
     for (std::size_t j = 0; j < weights.size(); ++j)
-      rows.push_back({fmt::format("      {} {}", j, word(static_cast<Index>(j))),
-                      "s_" + subscript(j), fmt::format("{:.4f}", scores[j]),
+      rows.push_back({fmt::format("      {} {}", j, keys(module)[j]),
+                      "s_" + subscript(j, weights.size()), fmt::format("{:.4f}", scores[j]),
                       fmt::format("{:.4f}", scaled[j]), mask[j] == 0 ? "-inf" : "0",
-                      "w_" + subscript(j), fmt::format("{:.4f}", weights[j])});
+                      "w_" + subscript(j, weights.size()), fmt::format("{:.4f}", weights[j])});
     return rows;
   }
 
   /// "21" for how much word 2 attends to word 1; with a comma where the digits would run together.
-  std::string subscript(std::size_t j) const {
-    return fmt::format("{}{}{}", index_, words() <= 10 ? "" : ",", j);
+  std::string subscript(std::size_t j, std::size_t keys) const {
+    const bool unambiguous = std::max(words_.size(), keys) <= 10;
+    return fmt::format("{}{}{}", index_, unambiguous ? "" : ",", j);
   }
 
   void write_prediction() {
@@ -311,13 +348,16 @@ class StepsWriter {
       rows.push_back({"      " + visible(scores.choices[i]), fmt::format("{:.4f}", logits[i]),
                       fmt::format("{:.4f}", probabilities[i])});
     document_.add_table(rows);
-    document_.add_text("  {} here: {}\n", word(index_), visible(scores.choices[order[0]]));
+    const std::string answer = visible(scores.choices[order[0]]);
+    document_.add_text("  {}{} here: {}\n", at_.sentence.written ? "after " : "", word(index_),
+                       answer);
   }
 
   Document& document_;
   const Explanation& at_;
   Index index_;
-  std::vector<std::string> words_;
+  Words sources_;  ///< what the encoder read
+  Words words_;    ///< what the stack that answers reads
   Index layer_;
   Index head_;
   int widest_ = 0;
@@ -382,8 +422,12 @@ void require_shown(const Explanation& explanation, const ExplainOptions& options
 
 Document explain_word(const ExplainOptions& options) {
   LoadedModel trained = load_model(options.model);
-  const Sentence sentence = read_sentence(*trained.task, options.sentence);
-  const Index index = position_of(*trained.task, sentence, options.word, options.sentence);
+  Sentence sentence = read_sentence(*trained.task, options.sentence);
+  if (options.word.empty()) write_target(trained, sentence, options.target);
+  const Index index = sentence.written
+                          ? options.output
+                          : position_of(*trained.task, sentence, options.word, options.sentence);
+  if (sentence.written) require_in_range(index, sentence.written->inputs.size(), "--output");
   const Explanation explanation = explain(trained, sentence, index);
   require_shown(explanation, options);
   Document document;
@@ -407,6 +451,12 @@ void add_explain(CommandLine& program) {
         add_model_argument(command, options.model);
         command.add_option("SENTENCE", options.sentence, "A sentence").required();
         command.add_option("--word", options.word, "The word [the one the model was trained on]");
+        command
+            .add_option("--output", options.output,
+                        "Of an encoder-decoder, the token that it writes, counted from 0 [0]; with "
+                        "--word what its encoder computes")
+            .not_negative();
+        add_target_option(command, options.target);
         add_head_options(command, options.layer, options.head);
       },
       explain_word);

@@ -1,6 +1,7 @@
 #include <bit>
 
 #include "cli/commands/shared.h"
+#include "cli/terminal.h"
 #include "inspect/loss_gradients.h"
 #include "inspect/weight_statistics.h"
 
@@ -11,6 +12,7 @@ struct GradientsOptions {
   std::string model;
   std::string sentence;
   std::string word;
+  std::string target;
   std::string data;
   bool untrained = false;
 };
@@ -36,11 +38,23 @@ Rows to_table(const ByPath& parameters) {
 }
 
 LabelledText asked_text(const LoadedModel& trained, const GradientsOptions& options) {
-  const Sentence sentence = read_sentence(*trained.task, options.sentence);
+  Sentence sentence = read_sentence(*trained.task, options.sentence);
+  write_target(trained, sentence, options.target);
   const bool of_a_word = !options.word.empty() || !sentence.targets.empty();
   const Index index =
       of_a_word ? position_of(*trained.task, sentence, options.word, options.sentence) : -1;
-  return {"", options.sentence, sentence, index};
+  return {"", options.sentence, std::move(sentence), index};
+}
+
+/// The tokens that a decoder reads, of which each tells what to write next.
+void add_inputs(Document& document, const WrittenText& text, const std::vector<double>& norms) {
+  document.data["inputs"] = text.inputs;
+  document.data["input_norms"] = norms;
+  Rows rows = {{"read by the decoder", "norm of its vector's gradient"}};
+  for (std::size_t i = 0; i < norms.size(); ++i)
+    rows.push_back({visible(text.inputs[i]), significant(norms[i])});
+  document.add_text("\n");
+  document.add_table(rows);
 }
 
 Document gradients_of_sentence(LoadedModel& trained, const GradientsOptions& options) {
@@ -58,8 +72,10 @@ Document gradients_of_sentence(LoadedModel& trained, const GradientsOptions& opt
   const auto shown = marked(text.sentence, asked);
   for (std::size_t i = 0; i < shown.size(); ++i)
     rows.push_back({shown[i], significant(found.words[i])});
-  document.add_text("loss of the model's own answer: {:.4f}\n", found.loss);
+  document.add_text("loss of {}: {:.4f}\n",
+                    options.target.empty() ? "the model's own answer" : "the target", found.loss);
   document.add_table(rows);
+  if (text.sentence.written) add_inputs(document, *text.sentence.written, found.inputs);
   document.add_text("\n");
   document.add_table(to_table(found.parameters));
   return document;
@@ -71,7 +87,8 @@ bool is_printed(Index distance) {
 }
 
 Document mean_gradients_of_data(LoadedModel& trained, const GradientsOptions& options) {
-  const auto texts = read_labelled_texts(trained, options.data);
+  auto texts = read_labelled_texts(trained, options.data);
+  for (LabelledText& text : texts) write_target(trained, text.sentence, options.target);
   const MeanGradients mean = mean_gradients(trained, texts);
   Json distances = Json::array();
   for (const auto& [distance, count, norm] : mean.distances)
@@ -111,6 +128,7 @@ void add_gradients(CommandLine& program) {
         command.add_option("SENTENCE", options.sentence, "A sentence");
         command.add_option("--word", options.word,
                            "The word that is asked about [the one the model was trained on]");
+        add_target_option(command, options.target);
         command.add_option("--data", options.data,
                            "Average over the labelled sentences of a file in the task's format, "
                            "by the distance from the word that is asked about");

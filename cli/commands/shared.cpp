@@ -205,6 +205,16 @@ Sentence read_sentence(const Task& task, const std::string& text) {
   return task.read(text);
 }
 
+void add_target_option(Command& command, std::string& target) {
+  command.add_option("--target", target, "Text that an encoder-decoder writes [its own output]");
+}
+
+void write_target(const LoadedModel& model, Sentence& sentence, const std::string& target) {
+  sentence.written = model.task->write(*model.network, sentence, target);
+  require<UserError>(sentence.written || target.empty(),
+                     "--target: the model writes no text; it is for encoder-decoders");
+}
+
 std::vector<std::string> marked(const Sentence& sentence, std::span<const Index> asked) {
   std::vector<std::string> words;
   for (const std::string& word : sentence.words) words.push_back(visible(word));

@@ -76,6 +76,10 @@ std::vector<VariantProbe> probed(const LoadedModel& model, const std::string& va
 /// Reads a sentence as a user typed it. Throws UserError when it is not UTF-8, and what
 /// `Task::read` throws.
 Sentence read_sentence(const Task& task, const std::string& text);
+void add_target_option(Command& command, std::string& target);
+/// Gives a sentence the text that an encoder-decoder writes for it: `target`, or its own output.
+/// Throws UserError for a target of other models.
+void write_target(const LoadedModel& model, Sentence& sentence, const std::string& target);
 /// The words of a sentence for a terminal, with visible white space; those that are asked about in
 /// brackets: "[bank]".
 std::vector<std::string> marked(const Sentence& sentence, std::span<const Index> asked);

@@ -135,6 +135,42 @@ class Looking(ProgramTest):
             self.assertIn(part, text)
         self.assert_refused(["attend", "runs/tiny", "money bank grows", "--target", "x"], "--target: the model writes no text")
 
+    def test_what_an_encoder_decoder_writes_is_explained_token_by_token(self):
+        (self.folder / "one.toml").write_text(
+            f'name = "copy"\n[task]\nkind = "translate"\ntrain = "{PROJECT}/datasets/sequences/copy/valid.tsv"\n[model]\n'
+            'kind = "encoder-decoder"\nwidth = 8\nheads = 2\nmax_length = 12\n[train]\nsteps = 40\n')
+        for norm, attention in (("pre", "learned"), ("post", "learned"), ("none", "learned"), ("pre", "parameter-free")):
+            self.run_qkv("train", "one.toml", "--run", norm + attention, "--set", f"model.norm={norm}", "--set", f"model.attention={attention}")
+            run, probability = norm + attention, 1
+            cross = self.json("attend", run, "a b c")["cross"][0]["heads"]
+            (prediction,) = self.json("predict", run, "a b c")["predictions"]
+            outputs = prediction["output"].split()
+            for i in range(min(len(outputs) + 1, 12)):
+                found = self.json("explain", run, "a b c", "--output", i)
+                best = int(np.argmax(found["logits"]))
+                self.assertEqual(found["labels"][best], [*outputs, "<eos>"][i])
+                probability *= found["probabilities"][best]
+                module = next(a for a in found["attention"] if a["path"].endswith("cross_attention"))
+                np.testing.assert_allclose([head["weights"] for head in module["heads"]], cross, atol=1e-6)
+                self.assertEqual(found["logit_lens"][-1]["logits"], found["logits"])
+                parts = found["attribution"]["parts"]
+                self.assertAlmostEqual(sum(part["logit"] for part in parts), max(found["logits"]), places=4)
+                ids = [part["component"]["id"] for part in parts if "component" in part]
+                self.assertEqual(ids, ["decoder.0.0", "decoder.0.1", "decoder.0.cross.0", "decoder.0.cross.1", "decoder.0.ff"])
+            self.assertAlmostEqual(probability, prediction["probability"], places=5)
+        text = self.run_qkv("explain", run, "a b c", "--target", "c b a", "--output", 2).stdout
+        for part in ("  0 a  1 b  2 c", "  0 <bos>  1 c  2 [b]  3 a", "k = W_k m + b_k", "after [b] here: "):
+            self.assertIn(part, text)
+        self.assertNotIn("encoder.layers", text.replace("decoder", ""))
+        self.assertIn("encoder.layers.0", self.run_qkv("explain", run, "a b c", "--word", "b").stdout)
+        self.assert_refused(["explain", run, "a b c", "--target", "a", "--output", 2], "--output 2: the model has 2 of them")
+        self.assert_refused(["explain", "runs/tiny", "money bank grows", "--target", "a"], "--target: the model writes no text")
+        text = self.run_qkv("gradients", run, "a b c", "--target", "c b").stdout
+        for part in ("loss of the target: ", "read by the decoder", "decoder.layers.0.cross_attention.w_q.weight"):
+            self.assertIn(part, text)
+        (self.folder / "two.tsv").write_text("a b\tb a\nc d\td c\n")
+        self.assertEqual(self.json("gradients", run, "--data", "two.tsv")["sentences"], 2)
+
     def test_explain_ends_in_the_logit_lens_and_the_parts_of_the_logit(self):
         found = self.json("explain", "runs/tiny", "money bank grows")
         self.assertEqual([state["after"] for state in found["logit_lens"]], ["input", "layer 0"])

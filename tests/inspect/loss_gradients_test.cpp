@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <fstream>
 
 #include "inspect/weight_statistics.h"
 #include "tests/support/errors.h"
@@ -151,4 +152,41 @@ TEST_CASE("a label that the model does not know is named") {
   text.label = "sea";
   CHECK(error_of<UserError>([&] { loss_gradients(run, text); }) ==
         "the model does not know the label sea");
+}
+
+TEST_CASE("the gradients of a written text are those of training on it") {
+  for (const bool tied : {false, true}) {
+    Config config;
+    config.name = "pairs";
+    config.task.kind = TaskKind::translate;
+    config.task.train = QKV_SOURCE_DIR "/datasets/sequences/reverse/valid.tsv";
+    config.model = {
+        .kind = ModelKind::encoder_decoder, .width = 6, .layers = 1, .heads = 2, .feed_forward = 8};
+    config.model.tied = tied;
+    Run run = start_run(config);
+    convert(*run.network, DType::float64);
+    std::ifstream file(config.task.train);
+    std::string source, target;
+    std::getline(file, source, '\t');
+    std::getline(file, target);
+    LabelledText text{.text = source, .sentence = run.task->read(source)};
+    text.sentence.written = run.task->write(*run.network, text.sentence, target);
+    const LossGradients found = loss_gradients(run, text);
+
+    const Index first[] = {0};
+    Context context;
+    const Tensor loss = run.task->loss(*run.network, first, context).value;
+    CHECK(found.loss == doctest::Approx(loss.item()));
+    const Gradients expected = gradients_of(loss);
+    const auto named = parameters(*run.network);
+    REQUIRE(found.parameters.size() == named.size());
+    for (std::size_t i = 0; i < named.size(); ++i) {
+      const Tensor difference = found.parameters[i].second - expected.of(*named[i].parameter);
+      CHECK(found.parameters[i].first == named[i].path);
+      CHECK(statistics(difference).norm < 1e-10);
+    }
+    CHECK(found.words.size() == text.sentence.ids.size());
+    CHECK(found.inputs.size() == text.sentence.written->input_ids.size());
+    for (const double norm : found.inputs) CHECK(norm > 0);
+  }
 }

@@ -142,8 +142,7 @@ Scores Task::scores(const Network& network, const Sentence& sentence, Index,
   return {};
 }
 
-std::optional<WrittenText> Task::write(const Network&, const Sentence&, std::string_view,
-                                       Context&) const {
+std::optional<WrittenText> Task::write(const Network&, const Sentence&, std::string_view) const {
   return std::nullopt;
 }
 

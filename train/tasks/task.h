@@ -65,11 +65,20 @@ struct Prediction {
   std::vector<double> logits = {}, probabilities = {};  ///< of each choice
 };
 
+/// A text that a model writes token by token.
+struct WrittenText {
+  std::vector<std::string> inputs;   ///< what the decoder reads: "<bos>", then all but the last
+  std::vector<std::string> outputs;  ///< what follows each of them: the tokens, then "<eos>"
+  std::vector<std::int32_t> input_ids, output_ids;
+};
+
 /// A tokenized text.
 struct Sentence {
-  std::vector<std::string> words;
-  std::vector<std::int32_t> ids;
-  std::vector<Index> targets;  ///< the words that the task asks about
+  std::vector<std::string> words = {};
+  std::vector<std::int32_t> ids = {};
+  std::vector<Index> targets = {};  ///< the words that the task asks about
+  /// Scores are about its tokens; the sentence is the source.
+  std::optional<WrittenText> written = {};
 };
 
 /// A line of a data file, tokenized, with the answer that it gives.
@@ -80,12 +89,6 @@ struct LabelledText {
   Index index = -1;       ///< the word that the line is about, else the first target, else -1
   Index answer = -1;      ///< the right one of `Scores::choices`; -1: not given or unknown
   Index antecedent = -1;  ///< the word that is the answer, where answers are words
-};
-
-/// A text that a model writes token by token.
-struct WrittenText {
-  std::vector<std::string> inputs;   ///< what the decoder reads: "<bos>", then all but the last
-  std::vector<std::string> outputs;  ///< what follows each of them: the tokens, then "<eos>"
 };
 
 /// The logits of the answers that a model can give.
@@ -160,15 +163,15 @@ class Task {
                              const UseRow& use) const;
   /// Where the first tokens of a word stand in a sentence.
   std::vector<Index> occurrences(const Sentence& sentence, const std::string& word) const;
-  /// Runs a model on a sentence, recorded by `context`, and scores the answers about word `index`;
-  /// no scores where there are no answers to choose from.
+  /// Runs a model on a sentence, recorded by `context`, and scores the answers about word `index`,
+  /// of a sentence with a written text the tokens that may follow its input `index`; no scores
+  /// where there are no answers to choose from.
   virtual Scores scores(const Network& network, const Sentence& sentence, Index index,
                         Context& context) const;
-  /// For tasks whose model writes a text: runs it on a source and on `target` or, where that is
-  /// empty, on what it writes itself, recorded by `context`. Nothing for other tasks. Throws as
-  /// `read`.
+  /// For tasks whose model writes a text: `target` or, where that is empty, what it writes for a
+  /// source. Nothing for other tasks. Throws as `read`.
   virtual std::optional<WrittenText> write(const Network& network, const Sentence& source,
-                                           std::string_view target, Context& context) const;
+                                           std::string_view target) const;
   /// One prediction for each target word of a text, or for the text as a whole. Throws UserError
   /// when the text has no target word and the task needs one.
   virtual std::vector<Prediction> predict(const Network& network, std::string_view text) const;

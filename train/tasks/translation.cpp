@@ -204,22 +204,27 @@ LabelledText Translation::read_line(const TsvRow& row) const {
   return {.text = row.fields.front(), .sentence = read(row.fields.front())};
 }
 
+Scores Translation::scores(const Network& network, const Sentence& sentence, Index index,
+                           Context& context) const {
+  if (!sentence.written) return Task::scores(network, sentence, index, context);
+  const Ids sources[] = {sentence.ids}, inputs[] = {sentence.written->input_ids};
+  const TokenBatch source = pad(sources);
+  const Tensor encoded = (*network.model)(source.ids, source.lengths, context);
+  const Tensor x = network.model->decode(pad(inputs).ids, encoded, source.lengths, context);
+  return {reshape(network.logits(slice(x, 1, index, index + 1)), {-1}), vocabulary().tokens(),
+          "W y_i + b"};
+}
+
 std::optional<WrittenText> Translation::write(const Network& network, const Sentence& source,
-                                              std::string_view target, Context& context) const {
+                                              std::string_view target) const {
   const Ids sources[] = {source.ids};
   Ids ids = target.empty() ? decoded(network, sources, Context())[0].ids : read(target).ids;
   ids.resize(std::min(ids.size(), static_cast<std::size_t>(max_length() - 1)));  // 1: the end
-  Ids input = ids;
-  input.insert(input.begin(), vocabulary().id(begin_token));
-  const TokenBatch batch = pad(sources);
-  const Tensor encoded = (*network.model)(batch.ids, batch.lengths, context);
-  network.model->decode(Indices(input, {1, std::ssize(input)}), encoded, batch.lengths, context);
-  WrittenText text{{begin_token}, {}};
-  for (const auto id : ids) {
-    text.inputs.push_back(vocabulary().token(id));
-    text.outputs.push_back(vocabulary().token(id));
-  }
-  text.outputs.push_back(end_token);
+  WrittenText text{{}, {}, ids, ids};
+  text.input_ids.insert(text.input_ids.begin(), vocabulary().id(begin_token));
+  text.output_ids.push_back(vocabulary().id(end_token));
+  for (const auto id : text.input_ids) text.inputs.push_back(vocabulary().token(id));
+  for (const auto id : text.output_ids) text.outputs.push_back(vocabulary().token(id));
   return text;
 }
 

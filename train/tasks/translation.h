@@ -39,8 +39,10 @@ class Translation final : public ExampleTask<EncodedPairs, TranslationMetrics> {
   Index tokens(Index example) const override;
   /// `source<TAB>target` or a source.
   LabelledText read_line(const TsvRow& row) const override;
+  Scores scores(const Network& network, const Sentence& sentence, Index index,
+                Context& context) const override;
   std::optional<WrittenText> write(const Network& network, const Sentence& source,
-                                   std::string_view target, Context& context) const override;
+                                   std::string_view target) const override;
   std::vector<Prediction> predict(const Network& network, std::string_view text) const override;
 
  private:
