@@ -74,7 +74,7 @@ std::string value_text(double value) {
   const double size = std::abs(value);
   return size < 99.995   ? fmt::format("{:5.2f} ", value)
          : size < 9999.5 ? fmt::format("{:5.0f} ", value)
-                         : fmt::format("{:5.0e} ", value);
+                         : fmt::format("{:>5.0e} ", value);
 }
 
 std::string cell_text(double value, double largest, Density density) {

@@ -20,7 +20,6 @@ namespace {
 constexpr std::string_view beginning_of_svg = "<!-- A picture that qkv drew -->\n<svg ";
 constexpr std::string_view ink = "#1d1d1f", soft = "#6e6e73", line_colour = "#c8c8ce";
 constexpr double text_size = 12, small_text = 10, line_height = 1.3;
-constexpr double margin = 16, beside_panel = 28, widest_row = 1000;
 
 /// Elements of SVG, of which the top left corner is at 0, 0.
 struct Drawing {
@@ -55,7 +54,10 @@ std::string xml(const std::string& text) {
 double text_width(const std::string& text, double size) {
   double em = 0.57 * display_width(text);
   for (const char c : text)
-    if ((c >= 'A' && c <= 'Z') || c == 'm' || c == 'w' || c == '%' || c == '@') em += 0.24;
+    if (std::string_view("mMW%@").find(c) != std::string_view::npos)
+      em += 0.42;
+    else if (c == 'w' || (c >= 'A' && c <= 'Z'))
+      em += 0.24;
   return em * size;
 }
 
@@ -129,6 +131,15 @@ std::string short_number(double value, double largest) {
   return (value < 0 ? "−" : "") + text;
 }
 
+/// Without zeros at the end: ".3" of 1.
+std::string tick(double value, double largest) {
+  std::string text = short_number(value, largest);
+  if (text.find('.') == text.npos) return text;
+  text.erase(text.find_last_not_of('0') + 1);
+  if (text.back() == '.') text.pop_back();
+  return text;
+}
+
 constexpr std::size_t most_cells = 128;
 
 /// Block averages of a map that is too large to draw.
@@ -183,9 +194,10 @@ class MapDrawer {
 
  private:
   static constexpr int longest_label = 24;
+  static constexpr double with_value = 32;  // the side of a cell that holds its value
 
   static double cell_size(std::size_t count) {
-    return count <= 12 ? 30 : count <= 24 ? 22 : count <= 48 ? 14 : count <= 80 ? 10 : 7;
+    return count <= 12 ? with_value : count <= 24 ? 22 : count <= 48 ? 14 : count <= 80 ? 10 : 7;
   }
   double row_text() const { return std::min(text_size, height_); }
   double column_text() const { return std::min(text_size, width_); }
@@ -230,7 +242,7 @@ class MapDrawer {
   std::string inscription(double value) const {
     constexpr double least = 0.02;
     if (std::isnan(value) || height_ < 14) return "";
-    if (width_ >= 30) return short_number(value, scale_.largest);
+    if (width_ >= with_value) return short_number(value, scale_.largest);
     return scale_.has_two_signs && value / scale_.largest <= -least ? "−" : "";
   }
 
@@ -271,10 +283,10 @@ class MapDrawer {
 
 /// The shades from the least to the largest value, with some values below them.
 Drawing legend(const Scale& scale) {
-  constexpr double height = 10, above = 14;
+  constexpr double height = 10, above = 14, beside = 16;
   const double width = scale.has_two_signs ? 240 : 140, least = scale.has_two_signs ? -1 : 0;
-  const auto x = [&](double fraction) { return 12 + width * (fraction - least) / (1 - least); };
-  Drawing drawing = {"<g class=\"legend\" text-anchor=\"middle\">\n", width + 24,
+  const auto x = [&](double fraction) { return beside + width * (fraction - least) / (1 - least); };
+  Drawing drawing = {"<g class=\"legend\" text-anchor=\"middle\">\n", width + 2 * beside,
                      above + height + small_text * 1.6};
   constexpr int shades = 40;
   for (int i = 0; i < shades; ++i) {
@@ -284,9 +296,8 @@ Drawing legend(const Scale& scale) {
   }
   for (const double fraction : {-1.0, -0.3, 0.0, 0.3, 1.0})
     if (fraction >= least)
-      drawing.elements +=
-          text_at({x(fraction), above + height + small_text * 1.2},
-                  short_number(fraction * scale.largest, scale.largest), small_text);
+      drawing.elements += text_at({x(fraction), above + height + small_text * 1.2},
+                                  tick(fraction * scale.largest, scale.largest), small_text);
   drawing.elements += "</g>\n";
   return drawing;
 }
@@ -325,11 +336,10 @@ Drawing drawn(const Curves& curves) {
                       static_cast<double>(std::max<std::size_t>(map.columns.size(), 1));
   };
   Drawing drawing = {"", left + width, top + height};
-  for (double tick = low; tick <= 1; tick += 0.25) {
-    drawing.elements += line({left, y(tick)}, {left + width, y(tick)}, line_colour);
-    drawing.elements +=
-        text_at({left - 6, y(tick) + 4}, short_number(tick * map.largest, map.largest), small_text,
-                "text-anchor=\"end\"");
+  for (double level = low; level <= 1; level += 0.25) {
+    drawing.elements += line({left, y(level)}, {left + width, y(level)}, line_colour);
+    drawing.elements += text_at({left - 6, y(level) + 4}, tick(level * map.largest, map.largest),
+                                small_text, "text-anchor=\"end\"");
   }
   const double room = width / static_cast<double>(std::max<std::size_t>(map.columns.size(), 1));
   const bool fit = widest_text(map.columns, text_size) < room - 6;
@@ -511,32 +521,49 @@ std::optional<Scale> common_scale(const std::vector<Picture>& pictures) {
   return common;
 }
 
-/// Pictures from left to right in rows.
+/// Places drawings in rows from the left to the right.
+class Page {
+ public:
+  /// Below all others, in as few rows as they fit, of about as many drawings each.
+  void add_rows(std::span<const Drawing> drawings) {
+    double widest = 0;
+    for (const Drawing& drawing : drawings) widest = std::max(widest, drawing.width);
+    const auto room = std::max(1.0, (widest_row + beside) / (widest + beside));
+    const auto rows = std::ceil(static_cast<double>(drawings.size()) / std::floor(room));
+    const auto in_row =
+        static_cast<std::size_t>(std::ceil(static_cast<double>(drawings.size()) / rows));
+    for (std::size_t i = 0; i < drawings.size(); i += in_row)
+      add_row(drawings.subspan(i, std::min(in_row, drawings.size() - i)));
+  }
+  void add_row(std::span<const Drawing> drawings) {
+    double x = margin, height = 0;
+    for (const Drawing& drawing : drawings) {
+      elements_ += moved(drawing, {x, bottom_});
+      width_ = std::max(width_, x + drawing.width + margin);
+      height = std::max(height, drawing.height);
+      x += drawing.width + beside;
+    }
+    bottom_ += height + beside;
+  }
+  Drawing drawing() const { return {elements_, width_, bottom_ - beside + margin}; }
+
+ private:
+  static constexpr double margin = 16, beside = 28, widest_row = 1000;
+  std::string elements_;
+  double width_ = 0, bottom_ = margin;
+};
+
 Drawing arranged(const std::vector<Picture>& pictures) {
   const auto common = common_scale(pictures);
-  Drawing page{"", margin, margin};
-  double x = margin, bottom = margin;
-  for (const Picture& picture : pictures) {
-    const Drawing drawing = panel(picture, !common);
-    if (x > margin && (picture.begins_row || x + drawing.width > margin + widest_row)) {
-      x = margin;
-      page.height = bottom + beside_panel;
-    }
-    page.elements += moved(drawing, {x, page.height});
-    page.width = std::max(page.width, x + drawing.width);
-    bottom = std::max(bottom, page.height + drawing.height);
-    x += drawing.width + beside_panel;
+  std::vector<Drawing> panels;
+  for (const Picture& picture : pictures) panels.push_back(panel(picture, !common));
+  Page page;
+  for (std::size_t begin = 0, end = 0; begin < pictures.size(); begin = end) {
+    for (end = begin + 1; end < pictures.size() && !pictures[end].begins_row;) ++end;
+    page.add_rows(std::span(panels).subspan(begin, end - begin));
   }
-  page.height = bottom;
-  if (common) {
-    const Drawing key = legend(*common);
-    page.elements += moved(key, {margin, page.height});
-    page.height += key.height;
-    page.width = std::max(page.width, margin + key.width);
-  }
-  page.width += margin;
-  page.height += margin;
-  return page;
+  if (common) page.add_row({{legend(*common)}});
+  return page.drawing();
 }
 
 }  // namespace
