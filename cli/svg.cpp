@@ -142,32 +142,44 @@ std::string tick(double value, double largest) {
 
 constexpr std::size_t most_cells = 128;
 
-/// Block averages of a map that is too large to draw.
-HeatMap averaged(const HeatMap& map) {
+/// What is drawn of a map: of one that is too large, block averages.
+struct Blocks {
+  HeatMap map;
+  bool are_averages = false;
+};
+
+Blocks blocks_of(const HeatMap& map) {
   const std::size_t rows = map.cells.size(), columns = rows ? map.cells[0].size() : 0;
-  if (rows <= most_cells && columns <= most_cells) return map;
+  if (rows <= most_cells && columns <= most_cells) return {map};
   std::vector<double> values;
   for (const auto& row : map.cells) values.insert(values.end(), row.begin(), row.end());
-  const Tensor blocks = block_average(
-      Tensor::from(values, {static_cast<Index>(rows), static_cast<Index>(columns)}, DType::float64),
-      most_cells, most_cells);
-  HeatMap result = map;
-  result.cells = rows_of(blocks);
-  result.rows.clear();
-  result.columns.clear();
-  return result;
+  const Tensor matrix =
+      Tensor::from(values, {static_cast<Index>(rows), static_cast<Index>(columns)}, DType::float64);
+  return {{rows_of(block_average(matrix, most_cells, most_cells)),
+           {},
+           {},
+           map.largest,
+           map.has_two_signs},
+          true};
+}
+
+/// Parameters have no labels, and a scale up to their largest block.
+Blocks blocks_of(const Weights& weights) {
+  const Tensor blocks = block_average(weights.values, most_cells, most_cells);
+  HeatMap map{rows_of(blocks), {}, {}, 1, true};
+  map.largest = largest_absolute(map.cells);
+  return {map, blocks.size() < weights.values.size()};
 }
 
 /// Draws the cells of a map and the labels beside them.
 class MapDrawer {
  public:
-  explicit MapDrawer(const HeatMap& map)
-      : map_(averaged(map)),
-        is_averaged_(map_.cells.size() < map.cells.size() ||
-                     (!map_.cells.empty() && map_.cells[0].size() < map.cells[0].size())),
+  explicit MapDrawer(const Blocks& blocks)
+      : map_(blocks.map),
+        is_averaged_(blocks.are_averages),
         rows_(map_.cells.size()),
         columns_(rows_ ? map_.cells[0].size() : 0),
-        scale_{map.largest, map.has_two_signs},
+        scale_{map_.largest, map_.has_two_signs},
         width_(cell_size(columns_)),
         height_(std::min(cell_size(rows_), width_)) {
     for (auto* labels : {&map_.rows, &map_.columns})
@@ -320,7 +332,7 @@ std::string mark(std::size_t i, Point at) {
 }
 
 Drawing drawn(const HeatMap& map) {
-  return MapDrawer(map).drawing();
+  return MapDrawer(blocks_of(map)).drawing();
 }
 
 Drawing drawn(const Curves& curves) {
@@ -444,24 +456,15 @@ Drawing drawn(const Scatter& scatter) {
   return drawing;
 }
 
-/// Parameters as a map without labels.
-HeatMap map_of(const Weights& weights) {
-  const Tensor blocks = block_average(weights.values, most_cells, most_cells);
-  HeatMap map{rows_of(blocks), {}, {}};
-  map.largest = largest_absolute(map.cells);
-  map.has_two_signs = true;
-  return map;
-}
-
 Drawing drawn(const Weights& weights) {
-  return drawn(map_of(weights));
+  return MapDrawer(blocks_of(weights)).drawing();
 }
 
 std::optional<Scale> scale_of(const Picture& picture) {
   if (const auto* map = std::get_if<HeatMap>(&picture.content))
     return Scale{map->largest, map->has_two_signs};
   if (const auto* weights = std::get_if<Weights>(&picture.content)) {
-    const HeatMap map = map_of(*weights);
+    const HeatMap map = blocks_of(*weights).map;
     return Scale{map.largest, map.has_two_signs};
   }
   return std::nullopt;
@@ -548,7 +551,7 @@ class Page {
   Drawing drawing() const { return {elements_, width_, bottom_ - beside + margin}; }
 
  private:
-  static constexpr double margin = 16, beside = 28, widest_row = 1000;
+  static constexpr double margin = 16, beside = 28, widest_row = 1280;
   std::string elements_;
   double width_ = 0, bottom_ = margin;
 };

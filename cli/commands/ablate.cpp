@@ -108,9 +108,20 @@ HeatMap change_map(const std::vector<Component>& components, const std::vector<A
     map.cells[row][column] = change_of((*group).*ablated, whole).loss;
   }
   for (auto& row : map.cells) row.resize(map.columns.size(), std::nan(""));
-  map.largest = largest_absolute(map.cells);
   map.has_two_signs = true;
   return map;
+}
+
+/// Maps of both ways to ablate, of one scale.
+void add_change_maps(Document& document, const std::vector<Component>& components,
+                     const std::vector<AblatedGroup>& alone, const Evaluation& whole) {
+  HeatMap mean = change_map(components, alone, &AblatedGroup::mean, whole),
+          zero = change_map(components, alone, &AblatedGroup::zero, whole);
+  auto cells = mean.cells;
+  cells.insert(cells.end(), zero.cells.begin(), zero.cells.end());
+  mean.largest = zero.largest = largest_absolute(cells);
+  document.add_picture({.title = "mean ablation: change of the loss", .content = mean});
+  document.add_picture({.title = "zero ablation: change of the loss", .content = zero});
 }
 
 Document ablate(const AblateOptions& options) {
@@ -142,10 +153,7 @@ Document ablate(const AblateOptions& options) {
   add_evaluation(document, data.name, whole);
   document.add_text("\nchange when a component's output is its mean over all tokens, or zero\n");
   document.add_table(change_table(alone, whole));
-  for (const auto& [kind, evaluation] :
-       {std::pair{"mean", &AblatedGroup::mean}, std::pair{"zero", &AblatedGroup::zero}})
-    document.add_picture({.title = fmt::format("{} ablation: change of the loss", kind),
-                          .content = change_map(ablation.components(), alone, evaluation, whole)});
+  add_change_maps(document, ablation.components(), alone, whole);
   if (together.empty()) return document;
   document.add_text("\nchange when several are off at once\n");
   document.add_table(change_table(together, whole));

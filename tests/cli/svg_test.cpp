@@ -143,11 +143,32 @@ TEST_CASE("a map of more than 128 rows or columns is drawn as block averages, an
   CHECK(drawn(map_of(128, 128)).find("averages") == std::string::npos);
 }
 
+TEST_CASE("weights in more rows than are drawn are block averages, too") {
+  const std::string text = svg("", {{.title = "w", .content = Weights{Tensor::full({200, 3}, 1)}}});
+  CHECK(count(cells_of(text), "<rect ") == 128 * 3);
+  CHECK(text.find("averages over blocks") != text.npos);
+}
+
 TEST_CASE("weights are a map without labels whose scale ends at their largest absolute value") {
   const std::string text =
       svg("", {{.title = "w", .content = Weights{Tensor::from({-0.5, 0.25, 0}, {3})}}});
   CHECK(count(cells_of(text), "<rect ") == 3);
   CHECK(groups(text, "legend").find(">−.5</text>") != std::string::npos);
+}
+
+TEST_CASE("pictures that do not fit one row fill rows of about as many") {
+  const std::string text =
+      svg("", std::vector<Picture>(4, {.title = "of three a row", .content = map_of(2, 9)}));
+  std::vector<std::string> heights;  // of panels, whose title follows
+  for (auto at = text.find(")\">\n<title>"); at != text.npos;
+       at = text.find(")\">\n<title>", at + 1)) {
+    const auto space = text.rfind(' ', at);
+    heights.push_back(text.substr(space, at - space));
+  }
+  REQUIRE(heights.size() == 4);
+  CHECK(heights[0] == heights[1]);
+  CHECK(heights[1] != heights[2]);
+  CHECK(heights[2] == heights[3]);
 }
 
 TEST_CASE("a curve has a line for each row, with a gap where a value is missing") {
