@@ -407,6 +407,11 @@ std::string numbered_mark(Point at, const std::string& label) {
                  "text-anchor=\"middle\" font-weight=\"bold\"");
 }
 
+/// The coordinate at the end of an axis.
+std::string end_of_axis(double v) {
+  return fmt::format("{}{:.3g}", v < 0 ? "−" : "", std::abs(v));
+}
+
 Drawing drawn(const Scatter& scatter) {
   constexpr double left = 24, width = 400, height = 300, inset = 14;
   const auto limits = bounds(scatter);
@@ -435,10 +440,10 @@ Drawing drawn(const Scatter& scatter) {
   for (const std::size_t end : {0u, 1u}) {
     const double far = static_cast<double>(end);
     const std::string anchor = fmt::format("text-anchor=\"{}\"", end ? "end" : "start");
-    drawing.elements += text_at({left + width * far, height + 16},
-                                fmt::format("{:.3g}", limits[end][0]), small_text, anchor);
+    drawing.elements +=
+        text_at({left + width * far, height + 16}, end_of_axis(limits[end][0]), small_text, anchor);
     const Point upright = {left - 8, height * (1 - far)};
-    drawing.elements += text_at(upright, fmt::format("{:.3g}", limits[end][1]), small_text,
+    drawing.elements += text_at(upright, end_of_axis(limits[end][1]), small_text,
                                 fmt::format("{} transform=\"rotate(-90 {} {})\"", anchor,
                                             coordinate(upright.x), coordinate(upright.y)));
   }
@@ -536,15 +541,16 @@ class Page {
     const auto in_row =
         static_cast<std::size_t>(std::ceil(static_cast<double>(drawings.size()) / rows));
     for (std::size_t i = 0; i < drawings.size(); i += in_row)
-      add_row(drawings.subspan(i, std::min(in_row, drawings.size() - i)));
+      add_row(drawings.subspan(i, std::min(in_row, drawings.size() - i)), rows > 1 ? widest : 0);
   }
-  void add_row(std::span<const Drawing> drawings) {
+  /// Each takes `least` at least.
+  void add_row(std::span<const Drawing> drawings, double least = 0) {
     double x = margin, height = 0;
     for (const Drawing& drawing : drawings) {
       elements_ += moved(drawing, {x, bottom_});
       width_ = std::max(width_, x + drawing.width + margin);
       height = std::max(height, drawing.height);
-      x += drawing.width + beside;
+      x += std::max(drawing.width, least) + beside;
     }
     bottom_ += height + beside;
   }
