@@ -25,7 +25,7 @@ std::string characters_of(const Weights& weights, Colours colours, int width) {
 
 std::string in_terminal(const Picture& picture, Colours colours, int width) {
   if (picture.needs_colours && colours == Colours::none) return "";
-  return picture.title + "\n" +
+  return printable(picture.title) + "\n" +
          std::visit([&](const auto& content) { return characters_of(content, colours, width); },
                     picture.content);
 }

@@ -15,6 +15,11 @@ TEST_CASE("a picture stands under its title") {
         "weights\n      x     y \na  0.25  0.75 \n");
 }
 
+TEST_CASE("a title gives a terminal no commands") {
+  CHECK(in_terminal({.title = "of \"\033[31m\"", .content = map}, Colours::none, 80)
+            .starts_with("of \"␛[31m\"\n"));
+}
+
 TEST_CASE("a picture that needs colours is left out where there are none") {
   const Picture picture = {.title = "weights", .content = map, .needs_colours = true};
   CHECK(in_terminal(picture, Colours::none, 80).empty());
