@@ -341,7 +341,8 @@ Drawing drawn(const Curves& curves) {
   static constexpr std::array<std::string_view, 4> dashes = {"", "6 4", "2 3", "8 3 2 3"};
   double low = 0;
   for (const auto& row : map.cells)
-    for (const double value : row) low = std::min(low, std::floor(value / map.largest * 4) / 4);
+    for (const double value : row)
+      if (std::isfinite(value)) low = std::min(low, std::floor(value / map.largest * 4) / 4);
   const auto y = [&](double fraction) { return top + height * (1 - fraction) / (1 - low); };
   const auto x = [&](std::size_t step) {
     return left + width * (static_cast<double>(step) + 0.5) /

@@ -172,7 +172,9 @@ TEST_CASE("pictures that do not fit one row fill rows of about as many") {
 }
 
 TEST_CASE("a curve has a line for each row, with a gap where a value is missing") {
-  const HeatMap map = {{{0.5, std::nan(""), 0.75}, {0.5, 0.5, 0.5}}, {"a", "b"}, {"0", "1", "2"}};
+  const double infinity = std::numeric_limits<double>::infinity();
+  const HeatMap map = {
+      {{0.5, std::nan(""), 0.75}, {0.5, -0.25, -infinity}}, {"a", "b"}, {"0", "1", "2"}};
   const std::string text = svg("", {{.title = "c", .content = Curves{map}}});
   CHECK(is_balanced(text));
   CHECK(count(text, "class=\"line\"") == 2);
