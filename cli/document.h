@@ -2,15 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "cli/picture.h"
 #include "cli/table.h"
-#include "cli/terminal.h"
 
 namespace qkv {
 
@@ -19,8 +18,6 @@ using Json = nlohmann::ordered_json;
 /// The result of a command, independent of the output format: data for programs, blocks for people.
 /// cli/output_format.h prints it.
 struct Document {
-  /// Text drawn for a number of columns, such as a heat map.
-  using Picture = std::function<std::string(Colours colours, int width)>;
   /// A line for stderr.
   struct Note {
     std::string text;
@@ -45,6 +42,7 @@ struct Document {
   void add_line(std::string text, Rows rows) {
     blocks.emplace_back(Line{std::move(text), std::move(rows)});
   }
+  /// An empty line stands before it where there is something else.
   void add_picture(Picture picture) { blocks.emplace_back(std::move(picture)); }
   template <class... Arguments>
   void add_note(fmt::format_string<Arguments...> format, Arguments&&... arguments) {

@@ -5,26 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <span>
 
+#include "cli/colour.h"
 #include "inspect/block_average.h"
 
 namespace qkv {
 namespace {
-
-struct Colour {
-  double red, green, blue;
-};
-
-/// The colour at `position` in [0, 1] along evenly spaced stops.
-Colour between(std::span<const Colour> stops, double position) {
-  const double scaled = std::clamp(position, 0.0, 1.0) * static_cast<double>(stops.size() - 1);
-  const auto i = std::min(static_cast<std::size_t>(scaled), stops.size() - 2);
-  const double t = scaled - static_cast<double>(i);
-  const auto mix = [t](double a, double b) { return a + t * (b - a); };
-  const Colour &a = stops[i], &b = stops[i + 1];
-  return {mix(a.red, b.red), mix(a.green, b.green), mix(a.blue, b.blue)};
-}
 
 /// Grey to red at about equal lightness: larger values stand out on dark and bright terminals.
 Colour shade(double value) {
@@ -79,25 +65,36 @@ std::string sgr(int layer, const Colour& c, Colours colours) {
   return fmt::format("{};5;{}", layer, 16 + 36 * level(c.red) + 6 * level(c.green) + level(c.blue));
 }
 
-/// How a value is written: with two decimals, in percent, or in tenths up to 9 with a dot below one
-/// and a minus below 0.
+/// How a value is written: with two decimals, in percent of the largest, or in tenths of it up to 9
+/// with a dot below one and a minus below 0.
 enum class Density { full = 6, percent = 4, spaced_digit = 2, digit = 1 };
 
-std::string cell_text(double value, Density density) {
-  if (density == Density::full) return fmt::format("{:5.2f} ", value);
-  if (density == Density::percent) return fmt::format("{:3.0f} ", value * 100);
-  const int tenths = std::clamp(static_cast<int>(value * 10), 0, 9);
-  const char digit = value <= -0.1 ? '-' : tenths ? static_cast<char>('0' + tenths) : '.';
+/// Five columns with as many decimals as they hold.
+std::string value_text(double value) {
+  const double size = std::abs(value);
+  return size < 99.995   ? fmt::format("{:5.2f} ", value)
+         : size < 9999.5 ? fmt::format("{:5.0f} ", value)
+                         : fmt::format("{:>5.0e} ", value);
+}
+
+std::string cell_text(double value, double largest, Density density) {
+  if (std::isnan(value)) return "";
+  if (density == Density::full) return value_text(value);
+  const double fraction = value / largest;
+  if (density == Density::percent) return fmt::format("{:3.0f} ", fraction * 100);
+  const int tenths = static_cast<int>(std::clamp(fraction * 10, 0.0, 9.0));
+  const char digit = fraction <= -0.1 ? '-' : tenths ? static_cast<char>('0' + tenths) : '.';
   return fmt::format("{}{}", digit, density == Density::digit ? "" : " ");
 }
 
 /// A cell of `width` columns, shaded to its edges; values near 0 have no shade.
-std::string cell(double value, Density density, int width, Colours colours) {
+std::string cell(double value, double largest, Density density, int width, Colours colours) {
   constexpr double least_shaded = 0.02;
-  const std::string text = pad_left(cell_text(value, density), width);
-  if (colours == Colours::none || std::abs(value) < least_shaded) return text;
-  const Colour background = value < 0 ? diverging(value) : shade(value);
-  const bool black = value > 0.4;
+  const std::string text = pad_left(cell_text(value, largest, density), width);
+  const double fraction = value / largest;
+  if (colours == Colours::none || !(std::abs(fraction) >= least_shaded)) return text;
+  const Colour background = fraction < 0 ? diverging(fraction) : shade(fraction);
+  const bool black = fraction > 0.4;
   const std::string ink = colours == Colours::basic ? sgr(38, black ? 0 : 15)
                                                     : fmt::format("38;5;{}", black ? 16 : 255);
   return fmt::format("\033[{};{}m{}\033[0m", sgr(48, background, colours), ink, text);
@@ -138,7 +135,8 @@ std::string named_map(const HeatMap& map, Colours colours) {
   for (std::size_t r = 0; r < map.cells.size(); ++r) {
     text += pad_left(map.rows[r], margin - 1) + " ";
     for (std::size_t c = 0; c < map.cells[r].size(); ++c)
-      text += cell(map.cells[r][c], Density::full, named_width(map.columns[c]), colours);
+      text +=
+          cell(map.cells[r][c], map.largest, Density::full, named_width(map.columns[c]), colours);
     text += "\n";
   }
   return text;
@@ -164,13 +162,30 @@ std::string numbered_map(const HeatMap& map, std::size_t begin, std::size_t end,
     text +=
         pad_left(map.rows[r], labels) + " " + pad_left(std::to_string(r + 1), number_width) + " ";
     for (std::size_t c = begin; c < end; ++c)
-      text += cell(map.cells[r][c], density, width, colours);
+      text += cell(map.cells[r][c], map.largest, density, width, colours);
     text += "\n";
   }
   return text;
 }
 
 }  // namespace
+
+std::vector<std::vector<double>> rows_of(const Tensor& matrix) {
+  const auto values = matrix.values();
+  const auto columns = static_cast<std::ptrdiff_t>(matrix.dim(1));
+  std::vector<std::vector<double>> rows;
+  for (auto row = values.begin(); row != values.end(); row += columns)
+    rows.emplace_back(row, row + columns);
+  return rows;
+}
+
+double largest_absolute(const std::vector<std::vector<double>>& cells) {
+  double largest = 0;
+  for (const auto& row : cells)
+    for (const double value : row)
+      if (std::isfinite(value)) largest = std::max(largest, std::abs(value));
+  return largest > 0 ? largest : 1;
+}
 
 std::string heat_map(const HeatMap& unabbreviated, Colours colours, int width) {
   constexpr int longest_row = 16;

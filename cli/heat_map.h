@@ -8,16 +8,25 @@
 
 namespace qkv {
 
-/// A matrix of values with labels; [-1, 1] has shades of its own.
+/// A matrix of values with labels; values below 0 have shades of their own.
 struct HeatMap {
-  std::vector<std::vector<double>> cells;
+  std::vector<std::vector<double>> cells;  ///< NaN: a blank
   std::vector<std::string> rows, columns;
+  double largest = 1;          ///< the absolute value with the strongest shade
+  bool has_two_signs = false;  ///< whether the scale goes from -largest instead of 0
 };
+
+/// The rows of a matrix [R, C].
+std::vector<std::vector<double>> rows_of(const Tensor& matrix);
+
+/// The largest finite absolute value; 1 where that would be 0.
+double largest_absolute(const std::vector<std::vector<double>>& cells);
 
 /// Cells shaded from nothing over grey to red, and to blue below 0, where there are colours; plain
 /// values elsewhere.
 /// Where `width` columns are too few, labels are abbreviated, then columns are numbered instead of
-/// named, cells show percent, then tenths, and at last the columns are shown in several parts.
+/// named, cells show percent of the largest, then tenths, and at last the columns are shown in
+/// several parts.
 std::string heat_map(const HeatMap& map, Colours colours, int width);
 
 /// A matrix as coloured half blocks, blue below 0, grey at 0 and red above, scaled by its largest

@@ -21,17 +21,28 @@ void print_block(const Document::Line& line) {
   print_block(line.text);
 }
 
-void print_block(const Document::Picture& picture) {
-  print_result(picture(colours(), output_width()));
+void print_block(const Picture& picture) {
+  print_result(in_terminal(picture, colours(), output_width()));
 }
 
 void print_block(const Document::Note& note) {
   print_note(note.text + "\n");
 }
 
+/// Whether a block is a picture that is shown.
+bool is_drawn(const Document::Block& block) {
+  const auto* picture = std::get_if<Picture>(&block);
+  return picture && !(picture->needs_colours && colours() == Colours::none);
+}
+
+/// An empty line stands before a picture.
 void print_for_people(const Document& document) {
-  for (const Document::Block& block : document.blocks)
+  bool is_first = true;
+  for (const Document::Block& block : document.blocks) {
+    if (is_drawn(block) && !is_first) print_result("\n");
     std::visit([](const auto& content) { print_block(content); }, block);
+    is_first = is_first && std::holds_alternative<Document::Note>(block);
+  }
 }
 
 void stream_to_stdout(std::string_view text) {

@@ -10,10 +10,6 @@
 namespace qkv {
 namespace {
 
-bool is_numbered(const std::string& label) {
-  return label.size() >= 3 && label.front() == '(' && label.back() == ')';
-}
-
 /// Where `value` lies among `count` cells from `low` to `high`.
 std::size_t cell(double value, double low, double high, int count) {
   const double fraction = high > low ? (value - low) / (high - low) : 0.5;
@@ -22,18 +18,28 @@ std::size_t cell(double value, double low, double high, int count) {
 
 }  // namespace
 
-std::string scatter_plot(const std::vector<std::array<double, 2>>& points,
-                         const std::vector<std::string>& labels, int width, int height) {
-  std::map<std::string, char> marks;
-  for (const std::string& label : labels)
-    if (!is_numbered(label) && !marks.contains(label) && marks.size() < 26)
-      marks.emplace(label, static_cast<char>('a' + marks.size()));
-  std::array<double, 2> low = points.at(0), high = low;
-  for (const auto& point : points)
+bool is_numbered(const std::string& label) {
+  return label.size() >= 3 && label.front() == '(' && label.back() == ')';
+}
+
+std::array<std::array<double, 2>, 2> bounds(const Scatter& scatter) {
+  if (scatter.points.empty()) return {};
+  std::array<double, 2> low = scatter.points.front(), high = low;
+  for (const auto& point : scatter.points)
     for (std::size_t axis = 0; axis < 2; ++axis) {
       low[axis] = std::min(low[axis], point[axis]);
       high[axis] = std::max(high[axis], point[axis]);
     }
+  return {low, high};
+}
+
+std::string scatter_plot(const Scatter& scatter, int width, int height) {
+  const auto& [points, labels, axes] = scatter;
+  std::map<std::string, char> marks;
+  for (const std::string& label : labels)
+    if (!is_numbered(label) && !marks.contains(label) && marks.size() < 26)
+      marks.emplace(label, static_cast<char>('a' + marks.size()));
+  const auto [low, high] = bounds(scatter);
   std::vector<std::string> grid(static_cast<std::size_t>(height),
                                 std::string(static_cast<std::size_t>(width), ' '));
   for (const bool numbered : {false, true})

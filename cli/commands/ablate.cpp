@@ -1,3 +1,4 @@
+#include <cmath>
 #include <sstream>
 
 #include "cli/commands/shared.h"
@@ -84,6 +85,45 @@ Rows change_table(const std::vector<AblatedGroup>& groups, const Evaluation& who
   return rows;
 }
 
+/// The change of the loss by layer and component.
+HeatMap change_map(const std::vector<Component>& components, const std::vector<AblatedGroup>& alone,
+                   Evaluation AblatedGroup::*ablated, const Evaluation& whole) {
+  HeatMap map;
+  const auto index_of = [](std::vector<std::string>& labels, const std::string& label) {
+    const auto found = std::ranges::find(labels, label);
+    const auto index = static_cast<std::size_t>(found - labels.begin());
+    if (found == labels.end()) labels.push_back(label);
+    return index;
+  };
+  // "decoder, layer 0, head 1" is a cell of the row "decoder, layer 0".
+  for (const Component& component : components) {
+    const auto comma = component.label.rfind(", ");
+    const std::size_t row = index_of(map.rows, component.label.substr(0, comma)),
+                      column = index_of(map.columns, component.label.substr(comma + 2));
+    const auto group = std::ranges::find(alone, component.id, [](const AblatedGroup& candidate) {
+      return candidate.components.front().id;
+    });
+    map.cells.resize(map.rows.size());
+    map.cells[row].resize(std::max(map.cells[row].size(), column + 1), std::nan(""));
+    map.cells[row][column] = change_of((*group).*ablated, whole).loss;
+  }
+  for (auto& row : map.cells) row.resize(map.columns.size(), std::nan(""));
+  map.has_two_signs = true;
+  return map;
+}
+
+/// Maps of both ways to ablate, of one scale.
+void add_change_maps(Document& document, const std::vector<Component>& components,
+                     const std::vector<AblatedGroup>& alone, const Evaluation& whole) {
+  HeatMap mean = change_map(components, alone, &AblatedGroup::mean, whole),
+          zero = change_map(components, alone, &AblatedGroup::zero, whole);
+  auto cells = mean.cells;
+  cells.insert(cells.end(), zero.cells.begin(), zero.cells.end());
+  mean.largest = zero.largest = largest_absolute(cells);
+  document.add_picture({.title = "mean ablation: change of the loss", .content = mean});
+  document.add_picture({.title = "zero ablation: change of the loss", .content = zero});
+}
+
 Document ablate(const AblateOptions& options) {
   const LoadedModel trained = load_model(options.model);
   Document document;
@@ -113,6 +153,7 @@ Document ablate(const AblateOptions& options) {
   add_evaluation(document, data.name, whole);
   document.add_text("\nchange when a component's output is its mean over all tokens, or zero\n");
   document.add_table(change_table(alone, whole));
+  add_change_maps(document, ablation.components(), alone, whole);
   if (together.empty()) return document;
   document.add_text("\nchange when several are off at once\n");
   document.add_table(change_table(together, whole));
@@ -133,6 +174,7 @@ void add_ablate(CommandLine& program) {
                         "of layer 0 and the feed-forward block of layer 1")
             .repeated();
         add_threads_option(command);
+        command.add_svg_option();
       },
       ablate);
 }

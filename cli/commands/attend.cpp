@@ -1,5 +1,7 @@
+#include <cmath>
+#include <utility>
+
 #include "cli/commands/shared.h"
-#include "cli/heat_map.h"
 #include "inspect/attention_flow.h"
 #include "inspect/components.h"
 #include "inspect/head_scores.h"
@@ -24,12 +26,6 @@ LayerWeights attention_of(LoadedModel& trained, const Sentence& sentence) {
   LayerWeights layers = self_attention(recorded(trained, sentence));
   require<UserError>(!layers.empty(), "{}", nothing_to_show);
   return layers;
-}
-
-std::vector<std::vector<double>> rows_of(const Tensor& matrix) {
-  std::vector<std::vector<double>> rows;
-  for (Index i = 0; i < matrix.dim(0); ++i) rows.push_back(slice(matrix, 0, i, i + 1).values());
-  return rows;
 }
 
 bool is_chosen(const AttendOptions& options, std::size_t layer, std::size_t head) {
@@ -75,21 +71,21 @@ class AttentionMaps {
       : options_(options), document_(document) {}
 
   void draw(const std::string& title, const Tensor& weights, const std::vector<std::string>& rows,
-            const std::vector<std::string>& columns) {
-    document_.add_text("{}\n", title);
-    document_.add_picture(
-        [map = HeatMap{rows_of(weights), rows, columns}](Colours colours, int width) {
-          return heat_map(map, colours, width) + "\n";
-        });
+            const std::vector<std::string>& columns, bool begins_row = true) {
+    document_.add_picture({.title = title,
+                           .content = HeatMap{rows_of(weights), rows, columns},
+                           .begins_row = begins_row});
   }
   /// The heads that the user asked for. `kind`: "decoder, "; empty where there is one kind.
   void draw_heads(const std::string& kind, const LayerWeights& layers,
                   const std::vector<std::string>& rows, const std::vector<std::string>& columns) {
+    Index drawn_layer = -1;
     for_each_head(options_, layers, [&](std::size_t l, std::size_t h, const Tensor& weights) {
+      const Index before = std::exchange(drawn_layer, static_cast<Index>(l));
       draw(fmt::format(
                "{}layer {}, head {}: how much a row attends to a column; entropy {:.2f} bits", kind,
                l, h, entropy(weights)),
-           weights, rows, columns);
+           weights, rows, columns, before != drawn_layer);
     });
   }
   /// Whether the user asked for no layer or head alone.
@@ -229,6 +225,22 @@ Rows score_table(const HeadsOverData& layers, const AttendOptions& options) {
   return rows;
 }
 
+/// The same scores; blank where no query has such a key.
+HeatMap score_map(const HeadsOverData& layers, const AttendOptions& options) {
+  HeatMap map;
+  for_each_pattern([&](HeadPattern pattern) { map.columns.emplace_back(to_string(pattern)); });
+  for (std::size_t l = 0; l < layers.size(); ++l)
+    for (std::size_t h = 0; h < layers[l].size(); ++h) {
+      if (!is_chosen(options, l, h)) continue;
+      map.rows.push_back(fmt::format("layer {}, head {}", l, h));
+      map.cells.emplace_back();
+      for_each_pattern([&](HeadPattern pattern) {
+        map.cells.back().push_back(layers[l][h].scores.score(pattern).value_or(std::nan("")));
+      });
+    }
+  return map;
+}
+
 Document attend_over_data(LoadedModel& trained, const AttendOptions& options) {
   const auto texts = read_labelled_texts(trained, options.data);
   const HeadsOverData layers = heads_over(trained, texts);
@@ -268,6 +280,9 @@ Document attend_over_data(LoadedModel& trained, const AttendOptions& options) {
   document.add_text(
       "\nattention to the keys that name a head (above 0.5), mean over words with such\n");
   document.add_table(score_table(layers, options));
+  document.add_picture({.title = "head scores: attention to the keys that name a head",
+                        .content = score_map(layers, options),
+                        .needs_colours = true});
   return document;
 }
 
@@ -292,6 +307,7 @@ void add_attend(CommandLine& program) {
                            "Average over the sentences of a file in the task's format");
         add_head_options(command, options.layer, options.head);
         add_untrained_flag(command, options.untrained);
+        command.add_svg_option();
       },
       attend);
 }

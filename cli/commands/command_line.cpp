@@ -10,8 +10,10 @@
 
 #include "cli/document.h"
 #include "cli/standard_streams.h"
+#include "cli/svg.h"
 #include "core/error.h"
 #include "core/shape.h"
+#include "train/storage/durable_file.h"
 
 namespace qkv::commands {
 namespace {
@@ -34,6 +36,16 @@ std::string unmarked(std::string argument) {
 std::vector<std::string> unmarked(std::vector<std::string> arguments) {
   for (std::string& argument : arguments) argument = unmarked(std::move(argument));
   return arguments;
+}
+
+/// Throws UserError when there is no picture, and what `write_result` throws.
+void write_pictures(Document& document, const std::string& title, const std::string& file) {
+  std::vector<Picture> pictures;
+  for (const Document::Block& block : document.blocks)
+    if (const auto* picture = std::get_if<Picture>(&block)) pictures.push_back(*picture);
+  require<UserError>(!pictures.empty(), "--svg: this result has no picture");
+  write_result(file, svg(title, pictures), {"a picture of qkv", begins_as_svg});
+  document.add_note("wrote {}", file);
 }
 
 }  // namespace
@@ -86,6 +98,10 @@ void Command::add_flag(const std::string& name, bool& value, const std::string& 
   app_->add_flag(name, value, help);
 }
 
+void Command::add_svg_option() {
+  add_option("--svg", svg_, "File to write the pictures to as SVG, for papers");
+}
+
 void Command::footer(std::function<std::string()> text) {
   app_->footer(std::move(text));
 }
@@ -104,7 +120,7 @@ void CommandLine::add(const std::string& name, const std::string& summary,
                       std::function<Document(const Stream&)> action) {
   CLI::App* app = app_->add_subcommand(name, summary);
   app->callback([this, action = std::move(action)] { chosen_ = action; });
-  Command command(app);
+  Command command(app, svg_);
   declare(command);
   std::vector<CLI::Option*> flags;
   for (const OutputFormat& format : output_formats()) {
@@ -133,7 +149,9 @@ int CommandLine::run(int argc, const char* const* argv) {
       throw UserError(fmt::format("unknown command {}; see {} --help", argv[1], app_->get_name()));
     throw UserError(error.what());
   }
-  const Document document = chosen_(format_->stream);
+  Document document = chosen_(format_->stream);
+  if (!svg_.empty())
+    write_pictures(document, "qkv " + app_->get_subcommands().front()->get_name(), svg_);
   try {
     format_->print(document);
     flush_results();

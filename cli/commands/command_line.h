@@ -35,7 +35,8 @@ class Option {
 /// A subcommand.
 class Command {
  public:
-  explicit Command(CLI::App* app) : app_(app) {}
+  /// `svg`: where the file that --svg names is stored.
+  Command(CLI::App* app, std::string& svg) : app_(app), svg_(svg) {}
   /// Declares an option "--name" or an argument "NAME" that is stored in `value`, which must
   /// outlive the command line. T: std::string, std::vector<std::string>, Index, std::size_t or
   /// double.
@@ -44,11 +45,14 @@ class Command {
   /// The same for an integer that is handed to `set`.
   Option add_option(const std::string& name, void (*set)(int), const std::string& help);
   void add_flag(const std::string& name, bool& value, const std::string& help);
+  /// Declares --svg, which writes the pictures of the command's document.
+  void add_svg_option();
   /// What the help ends with.
   void footer(std::function<std::string()> text);
 
  private:
   CLI::App* app_;
+  std::string& svg_;
 };
 
 /// Shows text while a command generates it, where the output format streams.
@@ -73,6 +77,7 @@ class CommandLine {
   std::unique_ptr<CLI::App> app_;
   std::function<Document(const Stream&)> chosen_;
   const OutputFormat* format_ = &output_formats().front();
+  std::string svg_;  ///< the file for the pictures; empty: none
 };
 
 /// Adds a subcommand whose options live in an `Options`, filled by `declare(Command&, Options&)`,

@@ -1,7 +1,6 @@
 #include <algorithm>
 
 #include "cli/commands/shared.h"
-#include "cli/scatter.h"
 #include "cli/terminal.h"
 #include "datasets/text.h"
 #include "inspect/labelled_text.h"
@@ -246,16 +245,16 @@ void add_components(Document& document, const Embeddings& embeddings) {
                    view = planar_view(words, &WordVector::contextual);
   document.data["pca"] = {{"static", to_json(of_static, words)},
                           {"contextual", to_json(view, words)}};
-  std::vector<std::string> labels;
+  Scatter scatter{view.points, {}, {"first component", "second component"}};
   for (std::size_t i = 0; i < words.size(); ++i)
-    labels.push_back(i < embeddings.asked.size() ? fmt::format("({})", i + 1) : words[i].label);
-  document.add_text(
-      "\nprincipal components of contextual \"{}\": {:.0f}% and {:.0f}% of the variance\n",
-      words[0].word(), 100 * view.variance_fraction.at(0),
-      100 * (view.variance_fraction.size() > 1 ? view.variance_fraction[1] : 0));
-  document.add_picture([points = view.points, labels](Colours, int width) {
-    return scatter_plot(points, labels, std::min(width, 78), 20);
-  });
+    scatter.labels.push_back(i < embeddings.asked.size() ? fmt::format("({})", i + 1)
+                                                         : words[i].label);
+  document.add_picture(
+      {.title = fmt::format(
+           "principal components of contextual \"{}\": {:.0f}% and {:.0f}% of the variance",
+           words[0].word(), 100 * view.variance_fraction.at(0),
+           100 * (view.variance_fraction.size() > 1 ? view.variance_fraction[1] : 0)),
+       .content = scatter});
 }
 
 Document embed(const EmbedOptions& options) {
@@ -304,13 +303,14 @@ void add_embed(CommandLine& program) {
                            "cosines of the word's vectors within and between labels, and to --pca "
                            "and --tsv the word's occurrences");
         command.add_option("--nearest", options.nearest, "Number of nearest words [5]");
-        command.add_flag("--pca", options.pca, "Add the first two principal components");
+        command.add_flag("--pca", options.pca, "Add a map of the first two principal components");
         command.add_option("--tsv", options.tsv,
                            "Write vectors, and FILE.metadata.tsv beside them, for the TensorBoard "
                            "embedding projector");
         command.add_option("--word2vec", options.word2vec,
                            "Write every word's static vector as word2vec text, which "
                            "model.embedding_file reads");
+        command.add_svg_option();
       },
       embed);
 }

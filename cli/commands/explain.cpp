@@ -104,6 +104,15 @@ Json to_json(const Explanation& explanation, LoadedModel& trained, const Causes&
   return json;
 }
 
+/// The choices with the highest logits, the highest first.
+std::vector<std::size_t> descending(const std::vector<double>& logits) {
+  std::vector<std::size_t> order(logits.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::ranges::stable_sort(order, std::greater(), [&](std::size_t i) { return logits[i]; });
+  if (order.size() > most_choices) order.resize(most_choices);
+  return order;
+}
+
 /// Row `i` of a matrix.
 std::vector<double> matrix_row(const Tensor& matrix, Index i) {
   return slice(matrix, 0, i, i + 1).values();
@@ -339,10 +348,7 @@ class StepsWriter {
     const auto logits = scores.logits.values(), probabilities = at_.probabilities.values();
     document_.add_text("\nprediction\n  logits = {}\n",
                        with_index(without_bias(scores.formula), index_));
-    std::vector<std::size_t> order(logits.size());
-    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-    std::ranges::stable_sort(order, std::greater(), [&](std::size_t i) { return logits[i]; });
-    if (order.size() > most_choices) order.resize(most_choices);
+    const auto order = descending(logits);
     Rows rows = {{"      choice", "logit", "softmax"}};
     for (const std::size_t i : order)
       rows.push_back({"      " + visible(scores.choices[i]), fmt::format("{:.4f}", logits[i]),
@@ -367,6 +373,19 @@ class StepsWriter {
   std::string symbol_;
 };
 
+/// The probabilities of some choices after each layer.
+HeatMap lens_map(const std::vector<LensState>& lens, const std::vector<std::size_t>& choices) {
+  HeatMap map;
+  for (const std::size_t i : choices) map.columns.push_back(visible(lens.back().scores.choices[i]));
+  for (const auto& [label, scores] : lens) {
+    const auto probabilities = softmax(scores.logits).values();
+    map.rows.push_back(label);
+    map.cells.emplace_back();
+    for (const std::size_t i : choices) map.cells.back().push_back(probabilities[i]);
+  }
+  return map;
+}
+
 void write_lens(const std::vector<LensState>& lens, Document& document) {
   const auto best_of = [](const std::vector<double>& values) {
     return static_cast<std::size_t>(std::ranges::max_element(values) - values.begin());
@@ -383,6 +402,8 @@ void write_lens(const std::vector<LensState>& lens, Document& document) {
   }
   document.add_text("\nwhat each layer would answer (logit lens)\n");
   document.add_table(rows);
+  document.add_picture({.title = "logit lens: probability of each answer after each layer",
+                        .content = lens_map(lens, descending(last.logits.values()))});
 }
 
 void write_attribution(const LogitAttribution& attribution, const std::vector<std::string>& choices,
@@ -390,6 +411,7 @@ void write_attribution(const LogitAttribution& attribution, const std::vector<st
   const auto name = [&](Index i) { return visible(choices[static_cast<std::size_t>(i)]); };
   const std::string answer = name(attribution.answer);
   Rows rows = {{"      part", "logit of " + answer, "less that of " + name(attribution.runner_up)}};
+  HeatMap map{{}, {}, {rows[0].begin() + 1, rows[0].end()}};
   double logit = 0, difference = 0;
   const auto add = [&](const std::string& label, double a, double b) {
     rows.push_back({"      " + label, fmt::format("{:.4f}", a), fmt::format("{:.4f}", b)});
@@ -398,10 +420,17 @@ void write_attribution(const LogitAttribution& attribution, const std::vector<st
     add(part.label, part.logit, part.difference);
     logit += part.logit;
     difference += part.difference;
+    map.rows.push_back(part.label);
+    map.cells.push_back({part.logit, part.difference});
   }
+  map.largest = largest_absolute(map.cells);
+  map.has_two_signs = true;
   add("sum", logit, difference);
   document.add_text("\nwho wrote the logit of {} (direct logit attribution)\n", answer);
   document.add_table(rows);
+  document.add_picture({.title = "direct logit attribution: what each part adds",
+                        .content = map,
+                        .needs_colours = true});
 }
 
 /// Throws UserError when there is no such layer or head.
@@ -458,6 +487,7 @@ void add_explain(CommandLine& program) {
             .not_negative();
         add_target_option(command, options.target);
         add_head_options(command, options.layer, options.head);
+        command.add_svg_option();
       },
       explain_word);
 }

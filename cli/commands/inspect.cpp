@@ -149,12 +149,10 @@ Document values_of(const std::vector<Shown>& shown) {
       document.add_text("\n{}\n", one.path);
     else
       document.add_text("\n");
-    document.add_picture([value = one.value](Colours colours, int width) {
-      const std::string map = colours == Colours::none ? ""
-                                                       : "\nblue: below 0, red: above\n" +
-                                                             weight_map(value, colours, width);
-      return values_text(value, width) + map;
-    });
+    document.add_text("{}", values_text(one.value, output_width()));
+    document.add_picture({.title = one.path + ": blue below 0, red above",
+                          .content = Weights{one.value},
+                          .needs_colours = true});
   }
   document.data = {{"parameters", list}};
   if (shown.size() == 1) document.data["values"] = list[0]["values"];
@@ -203,6 +201,7 @@ void add_inspect(CommandLine& program) {
         command.add_option(
             "--diff", options.diff,
             "An earlier model: list what changed since, largest relative change first");
+        command.add_svg_option();
       },
       inspect);
 }

@@ -31,6 +31,7 @@ Document linear_probe(const LinearProbeOptions& options) {
   Document document;
   document.data = {{"train", train.size()}, {"test", test.size()}, {"layers", Json::array()}};
   Rows rows = {{"state", "accuracy", "control task", "selectivity"}};
+  HeatMap curves{{{}, {}}, {"accuracy", "control task"}, {}};
   for (const auto& [label, accuracy, control, selectivity] : linear_probes(trained, train, test)) {
     document.data["layers"].push_back({{"state", label},
                                        {"accuracy", accuracy},
@@ -38,9 +39,15 @@ Document linear_probe(const LinearProbeOptions& options) {
                                        {"selectivity", selectivity}});
     rows.push_back({label, fmt::format("{:.4f}", accuracy), fmt::format("{:.4f}", control),
                     fmt::format("{:.4f}", selectivity)});
+    curves.columns.push_back(label);
+    curves.cells[0].push_back(accuracy);
+    curves.cells[1].push_back(control);
   }
   document.add_text("linear probes of {} texts, tested on {}\n", train.size(), test.size());
   document.add_table(rows);
+  document.add_picture({.title = "linear probes: accuracy by residual state",
+                        .content = Curves{curves},
+                        .needs_colours = true});
   return document;
 }
 
@@ -55,6 +62,7 @@ void add_linear_probe(CommandLine& program) {
         command.add_option("--train", options.train,
                            "File in the task's format to fit on [the config's training split]");
         add_evaluation_data_option(command, options.data);
+        command.add_svg_option();
       },
       linear_probe);
 }

@@ -1,5 +1,4 @@
 #include "cli/commands/shared.h"
-#include "cli/heat_map.h"
 #include "datasets/tsv.h"
 #include "inspect/patching.h"
 
@@ -68,8 +67,8 @@ void draw(Document& document, const std::string& title, const std::vector<Patche
     map.cells.push_back(row.positions);
     map.cells.back().push_back(row.all);
   }
-  document.add_text("\n{}\n", title);
-  document.add_picture([map](Colours colours, int width) { return heat_map(map, colours, width); });
+  map.has_two_signs = true;
+  document.add_picture({.title = title, .content = map});
 }
 
 Document patch(const PatchOptions& options) {
@@ -122,6 +121,7 @@ void add_patch(CommandLine& program) {
                            "Average over the lines clean<TAB>corrupt of a file, all of one length");
         command.add_option("--word", options.word,
                            "The word that is asked about [the one the model was trained on]");
+        command.add_svg_option();
       },
       patch);
 }

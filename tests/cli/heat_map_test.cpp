@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "tests/support/widest_line.h"
 
@@ -64,6 +66,45 @@ TEST_CASE("colours are escapes of 24 bits, of a table of 256, of 16 colours, or 
   CHECK(heat_map(map, Colours::indexed, 80).find("\033[48;5;") != std::string::npos);
   CHECK(heat_map(map, Colours::basic, 80).find("\033[100;97m") != std::string::npos);
   CHECK(heat_map(map, Colours::none, 80).find('\033') == std::string::npos);
+}
+
+TEST_CASE("shades and tenths are relative to the largest value of a map") {
+  const HeatMap small = {{{0.02, 0.04}}, {"a"}, {"x", "y"}, 0.04};
+  const HeatMap usual = {{{0.5, 1}}, {"a"}, {"x", "y"}};
+  const auto shades_of = [](std::string text) {
+    for (auto at = text.find('m'); at != text.npos; at = text.find('m', at + 1))
+      text.erase(at + 1, text.find('\033', at) - at - 1);
+    return text.substr(text.find('\033'));
+  };
+  CHECK(shades_of(heat_map(small, Colours::full, 80)) ==
+        shades_of(heat_map(usual, Colours::full, 80)));
+  HeatMap wide = map_of(40);
+  wide.largest = 0.5;
+  CHECK(heat_map(wide, Colours::none, 60).find("5555") != std::string::npos);
+}
+
+TEST_CASE("values of any size keep the columns, and a missing one is blank") {
+  const double infinity = std::numeric_limits<double>::infinity(), none = std::nan("");
+  const HeatMap map = {{{1234.5, 1e30}, {-infinity, none}}, {"a", "b"}, {"x", "y"}};
+  CHECK(heat_map(map, Colours::none, 80) ==
+        "      x     y \n"
+        "a  1234 1e+30 \n"
+        "b  -inf       \n");
+  HeatMap wide = map_of(90);
+  wide.cells[0] = std::vector<double>(90, none);
+  wide.cells[1] = std::vector<double>(90, infinity);
+  wide.cells[2] = std::vector<double>(90, -infinity);
+  const std::string text = heat_map(wide, Colours::none, 132);
+  CHECK(text.find("999") != text.npos);
+  CHECK(text.find("---") != text.npos);
+  CHECK(heat_map({}, Colours::full, 80).find("nan") == std::string::npos);
+}
+
+TEST_CASE("the largest of a map is a finite value above 0") {
+  const double infinity = std::numeric_limits<double>::infinity();
+  CHECK(largest_absolute({{0.5, -2}, {std::nan(""), infinity}}) == 2);
+  CHECK(largest_absolute({{0, 0}}) == 1);
+  CHECK(largest_absolute({}) == 1);
 }
 
 TEST_CASE("a weight map shows two rows a line and shrinks to the width") {
