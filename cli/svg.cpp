@@ -182,8 +182,8 @@ class MapDrawer {
         scale_{map_.largest, map_.has_two_signs},
         width_(cell_size(columns_)),
         height_(std::min(cell_size(rows_), width_)) {
-    for (auto* labels : {&map_.rows, &map_.columns})
-      for (std::string& label : *labels) label = abbreviated(in_one_line(label), longest_label);
+    abbreviate(map_.rows, longest_row_label);
+    abbreviate(map_.columns, longest_column_label);
     constexpr double beside = 6;
     if (!map_.rows.empty()) left_ = widest_text(map_.rows, row_text()) + beside;
     const double widest = widest_text(map_.columns, column_text());
@@ -205,8 +205,12 @@ class MapDrawer {
   }
 
  private:
-  static constexpr int longest_label = 24;
+  static constexpr int longest_row_label = 44, longest_column_label = 24;
   static constexpr double with_value = 32;  // the side of a cell that holds its value
+
+  static void abbreviate(std::vector<std::string>& labels, int width) {
+    for (std::string& label : labels) label = abbreviated(in_one_line(label), width);
+  }
 
   static double cell_size(std::size_t count) {
     return count <= 12 ? with_value : count <= 24 ? 22 : count <= 48 ? 14 : count <= 80 ? 10 : 7;
