@@ -167,8 +167,8 @@ Rows to_table(const std::vector<VariantProbe>& probes) {
     add(variant, {probe.name, "training", probe.expect, found(result.trained),
                   verdict(result.trained.holds)});
     for (std::size_t i = 0; i < result.broken.size(); ++i)
-      add(variant, {probe.name, probe.broken_by[i], "not " + probe.expect,
-                    found(result.broken[i]), verdict(!result.broken[i].holds)});
+      add(variant, {probe.name, probe.broken_by[i], "not " + probe.expect, found(result.broken[i]),
+                    verdict(!result.broken[i].holds)});
   }
   return rows;
 }
