@@ -1,6 +1,6 @@
 // Ablation: what each head and feed-forward block does to the answer about the typed text, by zero ablation as in `qkv ablate`.
 
-const settled = 150;  // ms without another change until it is computed, a forward pass for each component
+const settled = 150, slice = 12;  // ms without another change until it is computed, and between which the page answers
 
 // The loss of an answer that was given before: of the output tokens, or of the most probable choice for a token.
 function answerLoss(live, answer) {
@@ -9,29 +9,38 @@ function answerLoss(live, answer) {
   return -Math.log(task.answer(model, sentence, x, answer.index).probabilities[answer.best]);
 }
 
-// { answer, changes: { component, change of the loss }[] } of a run's first answer, or of the one about the chosen word; null
-// where nothing is answered or can be ablated.
-const ablations = new Map();
-function ablationOf(r) {
+// What an ablation is about: { key, name, answer }, the first answer of a run or the one about the chosen word; null where
+// nothing is answered or can be ablated.
+function askedOf(r) {
   const live = liveOf(r);
-  if (!live || live.error || live.task.kind === "static-embedding") return null;
+  if (!live || live.error || live.task.kind === "static-embedding" || !live.model.components.length) return null;
   const answers = answersOf(live), chosen = answers.find(a => a.index === state.word) || answers[0];
-  if (!live.model.components.length || !(chosen || live.translation)) return null;
-  const key = `${live.key} ${chosen && chosen.index}`;
-  if (ablations.has(r) && ablations.get(r).key === key) return ablations.get(r);
+  if (!chosen && !live.translation) return null;
   const answer = chosen ? { index: chosen.index, best: d3.scan(chosen.probabilities, (a, b) => b - a) } : null;
-  const name = chosen ? shownToken(chosen.choices[answer.best]) : live.translation.text;
-  const before = live.model.changes, whole = answerLoss(live, answer), changes = live.model.components.map(component => {
+  return { key: `${live.key} ${chosen && chosen.index}`, answer, name: chosen ? shownToken(chosen.choices[answer.best]) : live.translation.text };
+}
+
+// Yields after each component's change of the loss, and returns { key, name, changes: { component, change }[] }.
+function* ablation(r, { key, name, answer }) {
+  const live = liveOf(r), before = live.model.changes, whole = answerLoss(live, answer), changes = [];
+  for (const component of live.model.components) {
     live.model.changes = { ...before, off: component.id };
-    return { component, change: answerLoss(live, answer) - whole };
-  });
-  Object.assign(live.model, { changes: before, attentions: [] });
-  ablations.set(r, { key, name, changes });
-  return ablations.get(r);
+    changes.push({ component, change: answerLoss(live, answer) - whole });
+    Object.assign(live.model, { changes: before, attentions: [] });
+    yield;
+  }
+  return { key, name, changes };
+}
+
+function finished(steps) {
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done) return value;
+  }
 }
 
 function drawAblation(svg, width) {
-  const ink = colours(), { name, changes } = ablationOf(state.run), most = d3.max(changes, d => Math.abs(d.change)) || 1;
+  const ink = colours(), { name, changes } = ablated, most = d3.max(changes, d => Math.abs(d.change)) || 1;
   const rows = [...new Set(changes.map(d => d.component.row))], last = column => column === "feed-forward";
   const columns = [...new Set(changes.map(d => d.component.column))].sort((a, b) => last(a) - last(b));
   const left = 16 + d3.max(rows, row => row.length) * 8, top = 88, cell = Math.max(Math.min((width - left - 24) / columns.length, 64), 22), height = 34;
@@ -57,13 +66,29 @@ function drawAblation(svg, width) {
     description: `Most is lost without ${first.row}, ${first.column}: ${order[0].change.toFixed(4)}.` };
 }
 
-let redrawAblation, waiting = null;
+let redrawAblation, waiting = null, ablated = null;
 
-// Computed when the reader pauses, since it takes a forward pass for each component.
+// Computed when the reader pauses and in slices, since it takes a forward pass for each component.
 function showAblation() {
   clearTimeout(waiting);
-  waiting = setTimeout(() => {
-    $("ablation").hidden = !ablationOf(state.run);
-    if (!$("ablation").hidden) redrawAblation();
-  }, settled);
+  const asked = askedOf(state.run);
+  $("ablation").hidden = !asked || !ablated;
+  if (!asked) return;
+  if (ablated && ablated.key === asked.key && ablated.run === state.run) {
+    redrawAblation();
+    return;
+  }
+  const r = state.run, steps = ablation(r, asked);
+  const work = () => {
+    for (const end = performance.now() + slice; performance.now() < end;) {
+      const { done, value } = steps.next();
+      if (!done) continue;
+      ablated = { run: r, ...value };
+      $("ablation").hidden = false;
+      redrawAblation();
+      return;
+    }
+    waiting = setTimeout(work, 0);
+  };
+  waiting = setTimeout(work, settled);
 }

@@ -81,7 +81,7 @@ function busiestHead(r) {
   const live = liveOf(r), map = mapOf(r);
   if (!map || map.heads === 1 && map.layers === 1) return { layer: 0, head: 0 };
   if (!live || !live.maps || map.key !== "self" || !answersOf(live).length) return { layer: map.layers - 1, head: map.heads > 1 ? "mean" : 0 };
-  const heads = ablationOf(r).changes.filter(({ component }) => component.map === "self");
+  const heads = finished(ablation(r, askedOf(r))).changes.filter(({ component }) => component.map === "self");
   const { layer, head } = heads[d3.scan(heads, (a, b) => Math.abs(b.change) - Math.abs(a.change))].component;
   return { layer, head };
 }

@@ -2,7 +2,16 @@
 // rows, one Float32Array [width] for each token.
 
 const zeros = (count, width) => Array.from({ length: count }, () => new Float32Array(width));
-const plus = (a, b) => a.map((row, t) => row.map((v, i) => v + b[t][i]));
+// Loops, since callbacks for each element take several times as long.
+const eachRow = (x, fill) => x.map((row, t) => {
+  const y = new Float32Array(row.length);
+  fill(y, row, t);
+  return y;
+});
+const plus = (a, b) => eachRow(a, (y, row, t) => {
+  const other = b[t];
+  for (let i = 0; i < y.length; ++i) y[i] = row[i] + other[i];
+});
 
 function dot(a, b) {
   let sum = 0;
@@ -33,14 +42,18 @@ function softmax(scores) {
 }
 
 function layerNorm(x, weight, bias) {
-  return x.map(row => {
-    const mean = row.reduce((a, b) => a + b, 0) / row.length;
-    const variance = row.reduce((a, b) => a + (b - mean) ** 2, 0) / row.length, scale = 1 / Math.sqrt(variance + 1e-5);
-    return row.map((v, i) => (v - mean) * scale * weight.values[i] + (bias ? bias.values[i] : 0));
+  return eachRow(x, (y, row) => {
+    let mean = 0, variance = 0;
+    for (let i = 0; i < row.length; ++i) mean += row[i] / row.length;
+    for (let i = 0; i < row.length; ++i) variance += (row[i] - mean) * (row[i] - mean) / row.length;
+    const scale = 1 / Math.sqrt(variance + 1e-5), gain = weight.values, shift = bias && bias.values;
+    for (let i = 0; i < row.length; ++i) y[i] = (row[i] - mean) * scale * gain[i] + (shift ? shift[i] : 0);
   });
 }
 
-const gelu = x => x.map(row => row.map(v => 0.5 * v * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (v + 0.044715 * v ** 3)))));
+const gelu = x => eachRow(x, (y, row) => {
+  for (let i = 0; i < y.length; ++i) y[i] = 0.5 * row[i] * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (row[i] + 0.044715 * row[i] * row[i] * row[i])));
+});
 const sigmoid = v => 1 / (1 + Math.exp(-v));
 
 // Elements i and i + half of a head are a complex number, rotated by position / 10000^(i / half).

@@ -6,6 +6,20 @@ const maskText = "[MASK]";
 // A text that the task cannot read.
 class Refusal extends Error {}
 
+// The attention of a whole output from that of each of its tokens, which attend to no later one.
+function joinedSteps(steps) {
+  const { length } = steps, padded = (row, filler) => {
+    const whole = new Float32Array(length).fill(filler);
+    whole.set(row);
+    return whole;
+  };
+  return steps[0].map((module, m) => ({ ...module, heads: module.heads.map((_, h) => {
+    const rows = name => steps.map(step => step[m].heads[h][name][0]);
+    const whole = (name, filler) => module.cross ? rows(name) : rows(name).map(row => padded(row, filler));
+    return { q: rows("q"), k: steps[length - 1][m].heads[h].k, scores: whole("scores", -Infinity), weights: whole("weights", 0) };
+  }) }));
+}
+
 class Task {
   // Of a run's "model" in the page.
   constructor(view) {
@@ -101,20 +115,19 @@ class Task {
   // Greedy decoding of a translation: { inputs, outputs, text, probability, attentions } of the decoder; inputs and outputs
   // with what begins and ends them.
   translation(model, encoded) {
-    const { tokenizer } = this, begin = tokenizer.id("<bos>"), end = tokenizer.id("<eos>"), cache = { length: 0 }, ids = [];
+    const { tokenizer } = this, begin = tokenizer.id("<bos>"), end = tokenizer.id("<eos>"), cache = { length: 0 }, ids = [], steps = [];
     let probability = 1;
-    model.attentions = [];
     for (let t = 0, last = begin; t < this.maxLength && last !== end; ++t) {
+      model.attentions = [];
       const chances = softmax(model.logits(model.decode([last], encoded, cache)[0]));
+      steps.push(model.attentions);
       last = chances.indexOf(chances.reduce((a, b) => Math.max(a, b)));
       probability *= chances[last];
       if (last !== end) ids.push(last);
     }
     const kept = ids.slice(0, this.maxLength - 1), wordOf = id => tokenizer.tokens[id];
-    model.attentions = [];
-    model.decode([begin, ...kept], encoded);
     return { ids: kept, inputs: [begin, ...kept].map(wordOf), outputs: [...kept.map(wordOf), "<eos>"], text: tokenizer.joined(ids.map(wordOf)).replace(/^ /, ""),
-             probability, attentions: model.attentions };
+             probability, attentions: joinedSteps(steps) };
   }
 
   // The mean loss of the tokens of an output, as the training of a translation computes it.
