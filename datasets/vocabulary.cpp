@@ -30,6 +30,7 @@ Vocabulary::Vocabulary(std::vector<std::string> tokens) : tokens_(std::move(toke
     const bool is_new = ids_.emplace(token, static_cast<std::int32_t>(ids_.size())).second;
     require<FileError>(is_new, "a vocabulary must not name \"{}\" twice", token);
   }
+  ids_.at(reserved[padding]) = unknown;
 }
 
 std::int32_t Vocabulary::id(std::string_view token) const {

@@ -38,7 +38,7 @@ class Vocabulary {
   /// "<unk>" or names a token twice.
   explicit Vocabulary(std::vector<std::string> tokens);
 
-  /// `unknown` when the token is not listed.
+  /// `unknown` when the token is not listed, or is a text that spells "<pad>": no text is padding.
   std::int32_t id(std::string_view token) const;
   const std::string& token(std::int32_t id) const {
     return tokens_.at(static_cast<std::size_t>(id));

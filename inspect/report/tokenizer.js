@@ -11,7 +11,7 @@ class Tokenizer {
     this.kind = kind;
     this.lowers = lower_case;
     this.tokens = tokens;
-    this.ids = new Map(tokens.map((token, id) => [token, id]));
+    this.ids = new Map(tokens.map((token, id) => [token, id === padding ? unknown : id]));  // no text is padding
   }
 
   id(token) { return this.ids.has(token) ? this.ids.get(token) : unknown; }

@@ -31,7 +31,10 @@ TEST_CASE("tokens that are known before come first, and keep their ids") {
 
 TEST_CASE("a text cannot pass for padding or the unknown word") {
   const Vocabulary::Counts counts = {{"<pad>", 2}, {"<unk>", 1}};
-  CHECK(Vocabulary::build(counts, 1).tokens() == Words{"<pad>", "<unk>"});
+  const Vocabulary vocabulary = Vocabulary::build(counts, 1);
+  CHECK(vocabulary.tokens() == Words{"<pad>", "<unk>"});
+  CHECK(vocabulary.id("<pad>") == Vocabulary::unknown);
+  CHECK(vocabulary.id("<unk>") == Vocabulary::unknown);
 }
 
 TEST_CASE("a vocabulary made of its own tokens has the same ids") {
