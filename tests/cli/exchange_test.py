@@ -4,13 +4,12 @@ Usage: exchange_test.py PROGRAM
 """
 import json
 import struct
-import subprocess
 import unittest
 
 import h5py
 import numpy
 
-from program_test import PROGRAM, ProgramTest
+from program_test import ProgramTest, qkv_with_file_limit
 
 KINDS = {"F32": "<f4", "F64": "<f8"}
 
@@ -165,8 +164,7 @@ class Activations(ProgramTest):
         self.assert_refused([*command, "none/a.h5"], "none/a.h5: cannot be created: No such file or directory", code=1)
         (self.folder / "bad.tsv").write_text("money\t9\tmoney bank\n")
         self.assert_refused(["activations", "runs/tiny", "--data", "bad.tsv", "-o", "a.h5"], "bad.tsv:1: ")
-        done = subprocess.run(["bash", "-c", 'ulimit -f 64; "$0" activations runs/tiny --data test.tsv -o a.h5', PROGRAM],
-                              cwd=self.folder, capture_output=True, text=True)
+        done = qkv_with_file_limit(65536, "activations", "runs/tiny", "--data", "test.tsv", "-o", "a.h5", cwd=self.folder)
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertIn("a.h5: ", done.stderr)
         self.assertFalse((self.folder / "a.h5").exists())

@@ -8,7 +8,7 @@ import resource
 import subprocess
 import unittest
 
-from program_test import CONFIG, PROGRAM, ProgramTest, qkv
+from program_test import CONFIG, PROGRAM, ProgramTest, qkv, qkv_with_file_limit
 
 PROBE = """
 [[probe]]
@@ -101,8 +101,8 @@ class Limits(ProgramTest):
         self.assertEqual(done.stderr, "qkv: needs at least 512 MiB of address space; raise the limit (ulimit -v)\n")
 
     def test_a_limit_of_file_sizes_is_named_and_leaves_no_temporary_file(self):
-        limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))
-        done = self.limited("train", "tiny.toml", "--run", "new", limit=limit, code=1)
+        done = qkv_with_file_limit(20000, "train", "tiny.toml", "--run", "new", cwd=self.folder)
+        self.assertEqual(done.returncode, 1, done.stderr)
         self.assertRegex(done.stderr, r"step-00000010.h5: cannot write: File too large \(\d+ bytes needed, see `ulimit -f`")
         self.assertEqual(list((self.folder / "new/checkpoints").iterdir()), [])
 

@@ -7,6 +7,7 @@ import os
 import pathlib
 import pty
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -40,6 +41,13 @@ checkpoint_every = 10
 
 def qkv(*arguments, **options):
     return subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, **options)
+
+
+def qkv_with_file_limit(limit, *arguments, **options):
+    """Where no file may have more than `limit` bytes; those of a build for coverage, which do, are not written."""
+    unwritten = {"GCOV_PREFIX": "/dev/null", "GCOV_ERROR_FILE": "/dev/null"}
+    return qkv(*arguments, env=os.environ | unwritten,
+               preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)), **options)
 
 
 class ProgramTest(unittest.TestCase):

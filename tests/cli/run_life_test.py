@@ -3,13 +3,12 @@
 Usage: run_life_test.py PROGRAM
 """
 import json
-import resource
 import shutil
 import signal
 import subprocess
 import unittest
 
-from program_test import PROGRAM, ProgramTest, qkv
+from program_test import PROGRAM, ProgramTest, qkv_with_file_limit
 
 
 class RunLife(ProgramTest):
@@ -57,8 +56,7 @@ class RunLife(ProgramTest):
 
     def test_a_full_disk_is_named_and_the_old_checkpoints_stay(self):
         before = (self.folder / "runs/tiny/last.h5").read_bytes()
-        done = qkv("resume", "runs/tiny", "--set", "train.steps=80", cwd=self.folder,
-                   preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000)))
+        done = qkv_with_file_limit(20000, "resume", "runs/tiny", "--set", "train.steps=80", cwd=self.folder)
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertIn("step-00000050.h5: cannot write: File too large", done.stderr)
         self.assertEqual((self.folder / "runs/tiny/last.h5").read_bytes(), before)
