@@ -3,6 +3,7 @@
 Usage: run_life_test.py PROGRAM
 """
 import json
+import re
 import shutil
 import signal
 import subprocess
@@ -88,8 +89,9 @@ class RunLife(ProgramTest):
         long = ["--set", "train.steps=100000"]
         first = subprocess.Popen([PROGRAM, "train", "tiny.toml", "--run", "long", *long], cwd=self.folder,
                                  stderr=subprocess.PIPE, text=True)
+        self.addCleanup(first.kill)
         for line in first.stderr:
-            if line.startswith("step"):
+            if re.match("step +20 ", line):  # the checkpoint of step 10 is there
                 break
         for command in (["train", "tiny.toml", "--run", "long"], ["resume", "long"]):
             done = self.run_qkv(*command, code=2)
