@@ -243,34 +243,34 @@ broken_by = {json.dumps(list(names.values()))}
             self.browser.run("{const s = document.querySelector('#off'); s.value = '%s'; s.dispatchEvent(new Event('change'))}" % component["id"])
             self.assertAlmostEqual(loss(), component["zero"]["loss"], delta=TOLERANCE)
 
-    def ablations(self):
-        """{id: change of the loss} of the map, once it is computed."""
-        self.browser.run("new Promise(done => setTimeout(done, 400))")
+    def ablations_after(self, change):
+        """{id: change of the loss} of the map that is computed after a change of the page."""
+        self.wait_for_ablation()
+        self.browser.run("d3.selectAll('#ablation-figure .cells').remove()")
+        change()
+        self.wait_for_ablation()
         return self.browser.run("Object.fromEntries(d3.selectAll('#ablation-figure .cells rect').data().map(d => [d.component.id, d.change]))")
 
-    def assert_ablations(self, run, line):
+    def assert_ablations(self, run, text, line):
         (self.folder / "one.tsv").write_text(line)
         expected = {found["id"]: found["zero"]["loss_change"] for found in self.json("ablate", run, "--data", "one.tsv")["components"]}
-        found = self.ablations()
+        found = self.ablations_after(lambda: self.read(text))
         self.assertEqual(found.keys(), expected.keys())
         for name, change in expected.items():
             self.assertAlmostEqual(found[name], change, delta=TOLERANCE, msg=name)
 
     def test_the_map_of_what_an_answer_needs_holds_the_changes_that_ablate_prints(self):
         self.open("runs/tiny")
-        self.read("money bank grows")
         answer = self.json("predict", "runs/tiny", "money bank grows")["predictions"][0]["label"]
-        self.assert_ablations("runs/tiny", f"{answer}\t1\tmoney bank grows\n")
-        self.click("#break-uniform")  # of the model that is broken
-        self.assertNotEqual(self.ablations(), {})
+        self.assert_ablations("runs/tiny", "money bank grows", f"{answer}\t1\tmoney bank grows\n")
+        self.assertNotEqual(self.ablations_after(lambda: self.click("#break-uniform")), {})  # of the model that is broken
         self.assert_quiet()
 
     def test_the_map_of_a_translation_holds_the_changes_of_every_stack(self):
         self.run_qkv("compare", PROJECT / "configs/sequences.toml", "--set", "train.steps=60", "--only", "copy")
         self.open("runs/sequences-compare")
-        self.read("a b c d")
         output = self.json("predict", "runs/sequences-compare/copy", "a b c d")["predictions"][0]["output"]
-        self.assert_ablations("runs/sequences-compare/copy", f"a b c d\t{output}\n")
+        self.assert_ablations("runs/sequences-compare/copy", "a b c d", f"a b c d\t{output}\n")
 
     def test_two_models_stand_side_by_side_on_the_same_text(self):
         variants = '[[variant]]\nname = "static"\nmodel.kind = "static"\n[[variant]]\nname = "learned"\n'
@@ -306,11 +306,9 @@ broken_by = {json.dumps(list(names.values()))}
                      "--set", "model.layers=1", "--set", "model.feed_forward=32", "--set", "model.max_length=20", "--set", "task.stride=20")
         self.open("lm")
         self.read("ROMEO: to")
-        for _ in range(100):
-            text = self.browser.run("document.querySelector('#answer .written').textContent")
-            if len(text) >= 9 + 80:
-                break
-            self.browser.run("new Promise(done => setTimeout(done, 50))")
+        written = "document.querySelector('#answer .written').textContent"
+        self.wait_for(f"{written}.length >= 9 + 80")
+        text = self.browser.run(written)
         expected = self.run_qkv("generate", "lm", "--prompt", "ROMEO: to", "--temperature", 0, "--tokens", 80).stdout
         self.assertEqual(text[:89], expected[:89])
 

@@ -3,6 +3,7 @@ import json
 import pathlib
 import re
 import sys
+import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
@@ -41,6 +42,17 @@ class PageTest(ReportTest):
         self.assertEqual(self.browser.complaints, [])
         outside = [url for url in self.browser.requests if not url.startswith(("data:", "blob:", self.page.as_uri()))]
         self.assertEqual(outside, [])
+
+    def wait_for(self, condition):
+        for _ in range(600):
+            if self.browser.run(condition):
+                return
+            time.sleep(0.05)
+        self.fail(f"waited in vain for {condition}")
+
+    def wait_for_ablation(self):
+        """The map of what an answer needs is computed after the rest of the page is drawn."""
+        self.wait_for("document.querySelector('#ablation-figure .cells rect') !== null")
 
     def click(self, selector):
         self.browser.run(f"document.querySelector({json.dumps(selector)}).click()")
