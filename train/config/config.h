@@ -68,10 +68,12 @@ static_assert(lists_every_kind(unknown_label_policies));
 struct TaskOptions {
   TaskKind kind = TaskKind::word_sense;
   DataFormat format = DataFormat::files;
-  std::string train, valid, test;               ///< files
-  std::string data;                             ///< one file to split; for coarsewsd a folder
-  double valid_share = 0.1;                     ///< fraction of data, where valid is empty
-  double test_share = 0;                        ///< fraction of data, where test is empty
+  std::string train, valid, test;  ///< files
+  std::string data;                ///< one file to split; for coarsewsd a folder
+  double valid_share = 0.1;        ///< fraction of data, where valid is empty
+  double test_share = 0;           ///< fraction of data, where test is empty
+  Index folds = 0;  ///< parts of the training examples, one of which is the test data; 0: none
+  Index fold = 1;   ///< which of them
   std::optional<TokenizerKind> tokenizer = {};  ///< none: what suits the task, see `cutting_of`
   std::optional<bool> lower_case = {};          ///< likewise
   Index merges = 1000;                          ///< byte-pair merges to learn at most

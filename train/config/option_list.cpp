@@ -67,6 +67,8 @@ constexpr Condition static_task = {"task.kind \"static-embedding\"", learns_vect
 constexpr Condition one_label = {"a task with one label an example", [](const Config& c) {
                                    return row_of(task_kinds(), c.task.kind).traits.has_one_label;
                                  }};
+constexpr Condition folds = {
+    "task.folds", [](const Config& c) { return one_label.holds(c) && c.task.folds > 0; }};
 constexpr Condition negatives = {
     "task.kind \"static-embedding\" with task.objective \"skip-gram\" or \"cbow\"",
     [](const Config& c) { return learns_vectors(c) && c.task.objective != Objective::glove; }};
@@ -193,6 +195,12 @@ Options task_options(TaskOptions& task) {
       only_with(cut_test,
                 option("task.test_share", task.test_share, between(0, 0.5),
                        "fraction of task.data for testing, where task.test names no file")),
+      only_with(one_label,
+                option("task.folds", task.folds, between(0, 1000),
+                       "cross-validation: parts into which the training examples are divided, each "
+                       "with its share of every label; one is the test data")),
+      only_with(folds, option("task.fold", task.fold, at_least(1),
+                              "the part of task.folds that is the test data, from 1")),
       kind_option("task.tokenizer", task.tokenizer, tokenizer_kinds,
                   "what a token is; auto: char of a language model, else word"),
       option("task.lower_case", task.lower_case,
@@ -437,6 +445,11 @@ std::optional<Conflict> find_conflict(const Config& config) {
         fmt::format("task.stride must be at most model.max_length ({}), so that training "
                     "windows leave no token out, got {}",
                     model.max_length, task.stride)};
+  if (task.folds == 1) return Conflict{{"task.folds"}, "task.folds must be 0 or at least 2, got 1"};
+  if (folds.holds(config) && task.fold > task.folds)
+    return Conflict{
+        {"task.fold", "task.folds"},
+        fmt::format("task.fold must be at most task.folds ({}), got {}", task.folds, task.fold)};
   if (auto conflict = init_conflict(config)) return conflict;
   if (auto conflict = naive_bayes_conflict(config)) return conflict;
   if (config.optimizer.nesterov && config.optimizer.momentum == 0)
