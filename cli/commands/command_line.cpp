@@ -48,13 +48,15 @@ void write_pictures(Document& document, const std::string& title, const std::str
   document.add_note("wrote {}", file);
 }
 
-/// What stands behind an option's name: its value, and whether it may be left out. The usage line
-/// says this of arguments.
+/// What stands behind an option's name: its value, "..." where it may be given several times, and
+/// whether it is required. The usage line says this of arguments.
 class HelpFormatter : public CLI::Formatter {
  public:
   std::string make_option_opts(const CLI::Option* option) const override {
     if (option->get_positional() || option->get_type_size() == 0) return "";
-    return " " + option->get_type_name() + (option->get_required() ? " (required)" : "");
+    const bool is_list = option->get_expected_max() == CLI::detail::expected_max_vector_size;
+    return fmt::format(" {}{}{}", option->get_type_name(), is_list ? " ..." : "",
+                       option->get_required() ? " (required)" : "");
   }
 };
 
