@@ -26,6 +26,7 @@ set(CPACK_PACKAGE_CONTACT "qkv developers <qkv@example.org>")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
 set(CPACK_STRIP_FILES ON)
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "")  # each component has its own
 set(CPACK_COMPONENTS_ALL program library)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
@@ -35,11 +36,11 @@ set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME qkv)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SHLIBDEPS ON)
 set(CPACK_COMPONENT_PROGRAM_DESCRIPTION "trains small attention models and shows what they learned
- qkv trains small transformer, recurrent and convolutional models from a TOML
- config, resumes and compares runs, and shows what was learned: embeddings,
- attention weights, gradients, probes, ablations and activation patching, in
- the terminal or as one HTML page. Example configs with their data are in
- /usr/share/qkv.")
+qkv trains small transformer, recurrent and convolutional models from a TOML
+config, resumes and compares runs, and shows what was learned: embeddings,
+attention weights, gradients, probes, ablations and activation patching, in
+the terminal or as one HTML page. Example configs with their data are in
+/usr/share/qkv.")
 
 # The library is static: programs need what its headers and archives refer to, fmt in the version that it was built with.
 math(EXPR fmt_next "${fmt_VERSION_MAJOR} + 1")
@@ -54,9 +55,9 @@ if(QKV_STORAGE)
 endif()
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SUGGESTS "libxtensor-dev")
 set(CPACK_COMPONENT_LIBRARY_DESCRIPTION "tensors, autograd, transformer layers and optimizers (C++20)
- The library that the program qkv is made of: tensors with reverse-mode
- automatic differentiation, layers, optimizers, data sets and checkpoints, as
- static libraries with CMake and pkg-config files.")
+The library that the program qkv is made of: tensors with reverse-mode
+automatic differentiation, layers, optimizers, data sets and checkpoints, as
+static libraries with CMake and pkg-config files.")
 
 # What Debian's policy asks of a package: rights, and a changelog in its own format, of SOURCE_DATE_EPOCH.
 string(TIMESTAMP QKV_DATE "%a, %d %b %Y %H:%M:%S +0000" UTC)
