@@ -303,7 +303,7 @@ void add_attend(CommandLine& program) {
         add_model_argument(command, options.model);
         command.add_option("SENTENCE", options.sentence, "A sentence");
         add_target_option(command, options.target);
-        command.add_option("--data", options.data,
+        command.add_option("--data FILE", options.data,
                            "Average over the sentences of a file in the task's format");
         add_head_options(command, options.layer, options.head);
         add_untrained_flag(command, options.untrained);

@@ -291,9 +291,12 @@ void add_compare(CommandLine& program) {
       "Train every [[variant]] of a config and print one table; again, it continues",
       [](Command& command, CompareOptions& options) {
         command.add_option("CONFIG", options.config, "TOML file with variants").required();
-        command.add_option("--only", options.only, "Name of a variant; may be given several times")
+        command
+            .add_option("--only NAME", options.only,
+                        "Name of a variant; may be given several times")
             .repeated();
-        command.add_option("--set", options.set, "Change an option of all variants").repeated();
+        command.add_option("--set KEY=VALUE", options.set, "Change an option of all variants")
+            .repeated();
         command
             .add_option("--seeds", options.seeds,
                         "Runs of each variant, with seeds that count on from the config's; the "

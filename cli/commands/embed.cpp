@@ -293,21 +293,22 @@ void add_embed(CommandLine& program) {
       [](Command& command, EmbedOptions& options) {
         add_model_argument(command, options.model);
         command.add_option("SENTENCE", options.sentences, "Sentences that contain the word");
-        command.add_option("--word", options.word, "The word [the one the model was trained on]");
+        command.add_option("--word WORD", options.word,
+                           "The word [the one the model was trained on]");
         command
             .add_option("--layer", options.layer,
                         "After this layer, counted from 0 [after the last]")
             .not_negative();
-        command.add_option("--data", options.data,
+        command.add_option("--data FILE", options.data,
                            "File in the task's format: adds the nearest words in it, the mean "
                            "cosines of the word's vectors within and between labels, and to --pca "
                            "and --tsv the word's occurrences");
         command.add_option("--nearest", options.nearest, "Number of nearest words [5]");
         command.add_flag("--pca", options.pca, "Add a map of the first two principal components");
-        command.add_option("--tsv", options.tsv,
+        command.add_option("--tsv FILE", options.tsv,
                            "Write vectors, and FILE.metadata.tsv beside them, for the TensorBoard "
                            "embedding projector");
-        command.add_option("--word2vec", options.word2vec,
+        command.add_option("--word2vec FILE", options.word2vec,
                            "Write every word's static vector as word2vec text, which "
                            "model.embedding_file reads");
         command.add_svg_option();

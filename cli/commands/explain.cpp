@@ -479,7 +479,8 @@ void add_explain(CommandLine& program) {
       [](Command& command, ExplainOptions& options) {
         add_model_argument(command, options.model);
         command.add_option("SENTENCE", options.sentence, "A sentence").required();
-        command.add_option("--word", options.word, "The word [the one the model was trained on]");
+        command.add_option("--word WORD", options.word,
+                           "The word [the one the model was trained on]");
         command
             .add_option("--output", options.output,
                         "Of an encoder-decoder, the token that it writes, counted from 0 [0]; with "

@@ -35,7 +35,7 @@ void add_import(CommandLine& program) {
                         "safetensors file; its parameters may have been changed since, and "
                         "qkv resume trains them from step 0")
             .required();
-        command.add_option("--run", options.run, "Folder of the run [runs/NAME]");
+        command.add_option("--run FOLDER", options.run, "Folder of the run [runs/NAME]");
       },
       import_model);
 }

@@ -117,9 +117,9 @@ void add_patch(CommandLine& program) {
         command.add_option("CORRUPT", options.corrupt,
                            "A text with as many tokens and another answer, which runs with one "
                            "activation of the clean text at a time");
-        command.add_option("--data", options.data,
+        command.add_option("--data FILE", options.data,
                            "Average over the lines clean<TAB>corrupt of a file, all of one length");
-        command.add_option("--word", options.word,
+        command.add_option("--word WORD", options.word,
                            "The word that is asked about [the one the model was trained on]");
         command.add_svg_option();
       },

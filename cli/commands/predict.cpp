@@ -138,7 +138,7 @@ void add_predict(CommandLine& program) {
         command.add_option("TEXT", options.texts,
                            "Sentences; files and folders before them are further models, with "
                            "which probabilities are averaged");
-        command.add_option("--file", options.file,
+        command.add_option("--file FILE", options.file,
                            "File with a sentence a line; a line without an answer is named, and "
                            "the exit code is 2");
       },

@@ -51,7 +51,8 @@ void add_resume(CommandLine& program) {
       program, "resume", "Continue from the newest valid checkpoint of a run",
       [](Command& command, ResumeOptions& options) {
         command.add_option("RUN", options.run, "Folder of the run, such as runs/bank").required();
-        command.add_option("--set", options.set, "Change an option: --set train.steps=1000")
+        command
+            .add_option("--set KEY=VALUE", options.set, "Change an option: --set train.steps=1000")
             .repeated();
         add_threads_option(command);
         add_check_flag(command, options.check);

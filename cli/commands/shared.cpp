@@ -89,7 +89,7 @@ void require_data(const Config& config, const std::string& model, std::string_vi
 }
 
 void add_evaluation_data_option(Command& command, std::string& data) {
-  command.add_option("--data", data, "File in the task's format [the config's test split]");
+  command.add_option("--data FILE", data, "File in the task's format [the config's test split]");
 }
 
 EvaluationData evaluation_data(const LoadedModel& trained, const std::string& model,

@@ -46,9 +46,10 @@ void add_train(CommandLine& program) {
       [](Command& command, TrainCommandOptions& options) {
         command.add_option("CONFIG", options.config, "TOML file, such as configs/bank.toml")
             .required();
-        command.add_option("--set", options.set, "Change an option: --set train.steps=100")
+        command
+            .add_option("--set KEY=VALUE", options.set, "Change an option: --set train.steps=100")
             .repeated();
-        command.add_option("--run", options.run, "Folder of the run [runs/NAME]");
+        command.add_option("--run FOLDER", options.run, "Folder of the run [runs/NAME]");
         add_threads_option(command);
         add_check_flag(command, options.check);
         command.footer(footer);
