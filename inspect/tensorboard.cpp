@@ -144,13 +144,15 @@ std::vector<EventImage> attention_images(const LoadedModel& model) {
 std::vector<WordVector> projected_words(const LoadedModel& model) {
   const Split split = model.task->size(Split::valid) > 0 ? Split::valid : Split::train;
   std::vector<WordVector> words;
-  for (const LabelledText& text : examples_of(*model.task, split, most_texts))
+  for (LabelledText& text : examples_of(*model.task, split, most_texts)) {
+    text.sentence.written.reset();  // vectors of the source alone, as qkv embed shows them
     for (WordVector& word : word_vectors(model, text.sentence, -1)) {
       if (words.size() == most_words) return words;
       if (text.index >= 0 && word.index != text.index) continue;
       word.label = text.label;
       words.push_back(std::move(word));
     }
+  }
   return words;
 }
 
@@ -200,10 +202,9 @@ void TensorBoard::on_metrics(const MetricsEvent& event) {
 
 void TensorBoard::on_validation(const LoadedModel& model, std::int64_t step) {
   attempt([&] {
-    for (EventImage& image : attention_images(model))
-      append(folder_.events(),
-             event_record(event_of(seconds_since_1970(),
-                                   {.step = step, .scalars = {}, .images = {std::move(image)}})));
+    const EventContent content{.step = step, .scalars = {}, .images = attention_images(model)};
+    if (!content.images.empty())
+      append(folder_.events(), event_record(event_of(seconds_since_1970(), content)));
   });
   next_.on_validation(model, step);
 }
