@@ -20,9 +20,9 @@
 namespace qkv {
 namespace {
 
-constexpr Index most_images = 4;         // texts
-constexpr std::size_t most_tokens = 64;  // of a text in an image
-constexpr Index most_texts = 1000;       // whose words the projector shows
+constexpr Index most_images = 4;               // texts
+constexpr std::size_t most_image_tokens = 64;  // of a text in an image
+constexpr Index most_texts = 1000;             // whose words the projector shows
 constexpr std::size_t most_words = 2000;
 
 double seconds_since_1970() {
@@ -74,7 +74,7 @@ std::string contents_of(const std::filesystem::path& file) {
 }
 
 /// At most `count` examples of a split, evenly over it.
-std::vector<LabelledText> examples_of(const Task& task, Split split, Index count) {
+std::vector<LabelledText> spread_examples(const Task& task, Split split, Index count) {
   const Index size = task.size(split);
   std::vector<LabelledText> texts;
   for (Index i = 0; i < std::min(count, size); ++i)
@@ -84,7 +84,7 @@ std::vector<LabelledText> examples_of(const Task& task, Split split, Index count
 
 template <class T>
 void shorten(std::vector<T>& values) {
-  values.resize(std::min(values.size(), most_tokens));
+  values.resize(std::min(values.size(), most_image_tokens));
 }
 
 /// The beginning of a sentence.
@@ -126,7 +126,7 @@ std::string title_of(const Sentence& sentence) {
 std::vector<EventImage> attention_images(const LoadedModel& model) {
   std::vector<EventImage> images;
   Index number = 0;
-  for (const LabelledText& text : examples_of(*model.task, Split::valid, most_images)) {
+  for (const LabelledText& text : spread_examples(*model.task, Split::valid, most_images)) {
     const Sentence sentence = beginning_of(text.sentence);
     for (const auto& [name, layers] : attention_in(model, sentence)) {
       if (layers.empty()) continue;
@@ -144,7 +144,7 @@ std::vector<EventImage> attention_images(const LoadedModel& model) {
 std::vector<WordVector> projected_words(const LoadedModel& model) {
   const Split split = model.task->size(Split::valid) > 0 ? Split::valid : Split::train;
   std::vector<WordVector> words;
-  for (LabelledText& text : examples_of(*model.task, split, most_texts)) {
+  for (LabelledText& text : spread_examples(*model.task, split, most_texts)) {
     text.sentence.written.reset();  // vectors of the source alone, as qkv embed shows them
     for (WordVector& word : word_vectors(model, text.sentence, -1)) {
       if (words.size() == most_words) return words;
