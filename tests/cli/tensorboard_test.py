@@ -315,6 +315,14 @@ class Files(ProgramTest):
         self.assertEqual(text.count("training continues without TensorBoard files"), 1, text)
         self.assertGreater(len(events(self.folder / "elsewhere" / pathlib.Path(EVENTS).name)), 0)
 
+    def test_training_lines_have_the_learning_rate_and_the_gradient_norm_of_their_step(self):
+        self.run_qkv("train", "tiny.toml", "--run", "warm", "--set", "schedule.warmup=40", "--set", "optimizer.lr=0.5",
+                     "--set", "train.clip=1e-3", "--set", "train.steps=20")
+        train = [line for line in lines(self.folder / "warm/metrics.jsonl") if line["split"] == "train"]
+        self.assertEqual([(line["step"], line["learning_rate"]) for line in train], [(10, 0.5 * 10 / 40), (20, 0.5 * 20 / 40)])
+        for line in train:
+            self.assertGreater(line["gradient_norm"], 1e-3)  # before it is clipped
+
     def test_the_page_on_metrics_names_every_field_that_runs_write_and_no_other(self):
         fields = {name for run in TASKS for line in lines(self.folder / run / "metrics.jsonl") for name in line}
         page = (PROJECT / "docs/metrics.md").read_text()
