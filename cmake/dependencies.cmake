@@ -36,6 +36,7 @@ endif()
 if(QKV_PROGRAM)
   find_package(tomlplusplus REQUIRED)
   find_package(CLI11 REQUIRED)
+  find_package(ZLIB REQUIRED)
   # D3 for report pages (Debian's node-d3).
   find_file(QKV_D3 d3.min.js PATHS /usr/share/nodejs/d3/dist /usr/share/javascript/d3 REQUIRED NO_DEFAULT_PATH)
   # `qkv export --onnx` says what to install where it is missing (Debian's libonnx-dev and libprotobuf-dev).

@@ -154,7 +154,8 @@ Outcome outcome_of(const Job& job, Run& run, bool is_new, Callback& callback) {
   std::error_code missing;
   fs::remove(RunFolder(job.folder.path().parent_path()).report(),
              missing);  // it is about to be old
-  return is_new ? start(run, job.folder, callback) : resume(run, job.folder, callback);
+  TensorBoard logged(run.config, job.folder, callback);
+  return is_new ? start(run, job.folder, logged) : resume(run, job.folder, logged);
 }
 
 /// What became of a job.

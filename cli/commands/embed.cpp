@@ -187,10 +187,8 @@ void add_label_cosines(Document& document, const Embeddings& embeddings) {
        {"different labels", shown(of_static.different), shown(contextual.different)}});
 }
 
-constexpr std::string_view metadata_head = "word\tvector\tlabel\tsentence\n";
-
 bool begins_as_metadata(std::string_view beginning) {
-  return beginning.starts_with(metadata_head);
+  return beginning.starts_with(projector_metadata_head);
 }
 
 /// Whether the first line holds numbers alone.
@@ -199,20 +197,13 @@ bool begins_with_numbers(std::string_view beginning) {
   return line.find_first_not_of("0123456789+-.einfa\t ") == line.npos;
 }
 
-/// Vectors and their description for the TensorBoard embedding projector: a word a line.
+/// Vectors and their description for the TensorBoard embedding projector.
 void write_tsv(Document& document, const Embeddings& embeddings,
                const std::filesystem::path& file) {
-  std::string vectors, metadata(metadata_head);
-  for (const WordVector& word : projected_words(embeddings))
-    for (const auto& [kind, values] :
-         {std::pair{"static", &word.static_vector}, std::pair{"contextual", &word.contextual}}) {
-      vectors += fmt::format("{}\n", fmt::join(*values, "\t"));
-      metadata += fmt::format("{}\t{}\t{}\t{}\n", word.word(), kind, word.label,
-                              fmt::join(word.sentence.words, " "));
-    }
+  const auto [tensors, metadata] = projector_tables(projected_words(embeddings));
   std::filesystem::path beside = file;
   beside.replace_extension(".metadata" + file.extension().string());
-  write_result(file, vectors, {"vectors that qkv embed --tsv wrote", begins_with_numbers});
+  write_result(file, tensors, {"vectors that qkv embed --tsv wrote", begins_with_numbers});
   note_written(document, file);
   write_result(beside, metadata, {"a description that qkv embed --tsv wrote", begins_as_metadata});
   note_written(document, beside);

@@ -39,7 +39,8 @@ Document continue_run(const ResumeOptions& options) {
     const auto lock = locked(folder, *ranks);
     const bool restores = folder.holds_checkpoints();
     Run run = (restores ? restore : restart)(options, folder, *progress);
-    const Outcome outcome = (restores ? resume : start)(run, folder, *progress, *ranks);
+    TensorBoard logged(run.config, folder, *progress);
+    const Outcome outcome = (restores ? resume : start)(run, folder, logged, *ranks);
     return ranks->rank() == 0 ? conclude(run, folder, outcome, options.check) : Document();
   });
 }

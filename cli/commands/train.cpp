@@ -33,7 +33,8 @@ Document train_from_config(const TrainCommandOptions& options) {
     Run run = start_run(config, *progress);
     check_probes(run);  // an untrained model answers, too: what cannot be asked is found now
     const auto lock = locked(folder, *ranks);
-    const Outcome outcome = start(run, folder, *progress, *ranks);
+    TensorBoard logged(config, folder, *progress);
+    const Outcome outcome = start(run, folder, logged, *ranks);
     return ranks->rank() == 0 ? conclude(run, folder, outcome, options.check) : Document();
   });
 }

@@ -119,6 +119,7 @@ struct TrainOptions {
   std::string select = {};  ///< metric that selects the best checkpoint; empty: the task's own
   OnDivergence on_divergence = OnDivergence::stop;
   bool detect_anomaly = false;  ///< name the op that produces a NaN or infinity
+  bool tensorboard = false;     ///< write event files (inspect/tensorboard.h)
 
   friend bool operator==(const TrainOptions&, const TrainOptions&) = default;
 };

@@ -349,6 +349,8 @@ Options train_options(TrainOptions& train) {
                   "what to do when the loss explodes, or it or a gradient is not finite"),
       option("train.detect_anomaly", train.detect_anomaly,
              "error that names the first op to produce a NaN or infinity; slow"),
+      option("train.tensorboard", train.tensorboard,
+             "write TensorBoard files into the run's folder tensorboard (docs/metrics.md)"),
       option("train.keep", train.keep, at_least(1), "number of newest checkpoints to keep"),
   };
 }

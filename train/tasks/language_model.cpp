@@ -126,6 +126,12 @@ Windows LanguageModel::read_examples(const std::filesystem::path& file,
   return windows(BlockedText(file, callback), max_length(), callback);
 }
 
+LabelledText LanguageModel::example_of(const Windows& windows, Index i) const {
+  std::vector<std::int32_t> ids = windows[i];
+  ids.pop_back();  // the token after the window
+  return text_of_ids(std::move(ids));
+}
+
 BatchLoss LanguageModel::batch_loss(const Network& network, const Windows& windows,
                                     std::span<const Index> chosen, Context& context,
                                     LanguageModelMetrics* metrics) const {

@@ -56,6 +56,7 @@ class LanguageModel final : public ExampleTask<Windows, LanguageModelMetrics> {
  private:
   Windows windows(BlockedText text, Index stride, ReadCallback& callback) const;
   Windows read_examples(const std::filesystem::path& file, ReadCallback& callback) const override;
+  LabelledText example_of(const Windows& windows, Index i) const override;
   BatchLoss batch_loss(const Network& network, const Windows& windows,
                        std::span<const Index> chosen, Context& context,
                        LanguageModelMetrics* metrics) const override;

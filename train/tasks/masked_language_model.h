@@ -57,6 +57,9 @@ class MaskedLanguageModel final : public ExampleTask<IdLists, MaskedTokenMetrics
 
   IdLists encoded(const Corpus& corpus, std::span<const Index> texts) const;
   IdLists read_examples(const std::filesystem::path& file, ReadCallback& callback) const override;
+  LabelledText example_of(const IdLists& texts, Index i) const override {
+    return text_of_ids(texts[i]);
+  }
   Masked masked(std::span<const std::int32_t> ids, const Random& random) const;
   BatchLoss batch_loss(const Network& network, const IdLists& texts, std::span<const Index> chosen,
                        Context& context, MaskedTokenMetrics* metrics) const override;

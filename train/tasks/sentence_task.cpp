@@ -273,6 +273,20 @@ SentenceTask::Examples SentenceTask::read_examples(const std::filesystem::path& 
   return encoded(rows, index_range(0, rows.corpus.size()), callback);
 }
 
+LabelledText SentenceTask::example_of(const Examples& examples, Index i) const {
+  const auto [index, answer] = examples.questions[static_cast<std::size_t>(i)];
+  LabelledText text = text_of_ids(examples.sentences[i]);
+  text.answer = answer;
+  if (question_.has_labels)
+    text.label = labels_[static_cast<std::size_t>(answer)];
+  else
+    text.antecedent = answer;
+  if (!question_.about_a_word) return text;
+  text.index = index;
+  text.sentence.targets = {index};
+  return text;
+}
+
 SentenceTask::Batch SentenceTask::collated(const Examples& examples,
                                            std::span<const Index> chosen) {
   std::vector<std::vector<std::int32_t>> sentences;

@@ -106,6 +106,7 @@ class SentenceTask : public ExampleTask<EncodedSentences, ChoiceMetrics> {
   static Batch collated(const Examples& examples, std::span<const Index> chosen);
 
   Examples read_examples(const std::filesystem::path& file, ReadCallback& callback) const final;
+  LabelledText example_of(const Examples& examples, Index i) const final;
   BatchLoss batch_loss(const Network& network, const Examples& examples,
                        std::span<const Index> chosen, Context& context,
                        ChoiceMetrics* metrics) const final;

@@ -147,6 +147,17 @@ std::int32_t StaticEmbedding::negative(const Random& random, std::uint64_t index
   return static_cast<std::int32_t>(std::min(found, cumulative_.end() - 1) - cumulative_.begin());
 }
 
+/// The line of a word; of a pair its word alone.
+LabelledText StaticEmbedding::example_of(const WordContexts& contexts, Index i) const {
+  if (i >= contexts.words)
+    return text_of_ids({contexts.pairs[static_cast<std::size_t>(i - contexts.words)].word});
+  const auto [number, position] = contexts.lines.locate(i);
+  const auto line = contexts.lines[number];
+  LabelledText text = text_of_ids({line.begin(), line.end()});
+  text.index = position;
+  return text;
+}
+
 void StaticEmbedding::add_samples(Samples& samples, std::span<const std::int32_t> line,
                                   Index position, const Random& random) const {
   std::uint64_t drawn = 0;

@@ -189,6 +189,10 @@ Tagging::Examples Tagging::read_examples(const std::filesystem::path& file,
   return encoded(rows, index_range(0, rows.corpus.size()), callback);
 }
 
+LabelledText Tagging::example_of(const Examples& examples, Index i) const {
+  return text_of_ids(examples.sentences[i]);
+}
+
 BatchLoss Tagging::batch_loss(const Network& network, const Examples& examples,
                               std::span<const Index> chosen, Context& context,
                               TaggingMetrics* metrics) const {

@@ -74,6 +74,14 @@ Evaluation Task::evaluate(const Network& network, const std::filesystem::path& f
   return evaluate(network, file, silent, {});
 }
 
+LabelledText Task::text_of_ids(std::vector<std::int32_t> ids) const {
+  LabelledText text;
+  for (const std::int32_t id : ids) text.sentence.words.push_back(vocabulary().token(id));
+  text.text = tokenizer().joined(text.sentence.words);
+  text.sentence.ids = std::move(ids);
+  return text;
+}
+
 Sentence Task::sentence_of(std::span<const std::string> pieces) const {
   Sentence sentence;
   for (const std::string& piece : pieces) {

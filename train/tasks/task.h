@@ -135,6 +135,8 @@ class Task {
   /// Calls `sink` with all that the training examples consist of: equal vocabularies and equal ids
   /// are equal data.
   virtual void for_each_training_ids(const IdsSink& sink) const = 0;
+  /// Example `i` of a split as the model reads it: a token that is not in the vocabulary is <unk>.
+  virtual LabelledText example(Split split, Index i) const = 0;
   /// Number of tokens of a training example that the model reads, without padding.
   virtual Index tokens(Index example) const = 0;
   /// Mean loss of some training examples, over their targets.
@@ -190,6 +192,8 @@ class Task {
   void set_tokenizer(Tokenizer tokenizer);
   std::shared_ptr<const Tokenizer> shared_tokenizer() const { return tokenizer_; }
 
+  /// Ids as a text, about no word.
+  LabelledText text_of_ids(std::vector<std::int32_t> ids) const;
   /// Pieces as a sentence of any length without targets.
   Sentence sentence_of(std::span<const std::string> pieces) const;
   /// A sentence that the model can read, cut where the options say so. Throws UserError as `read`.

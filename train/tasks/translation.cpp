@@ -128,6 +128,12 @@ Translation::Examples Translation::read_examples(const std::filesystem::path& fi
   return encoded(pairs, index_range(0, pairs.size()), callback);
 }
 
+LabelledText Translation::example_of(const Examples& examples, Index i) const {
+  LabelledText text = text_of_ids(examples.sources[i]);
+  text.sentence.written = written(examples.targets[i]);
+  return text;
+}
+
 BatchLoss Translation::batch_loss(const Network& network, const Examples& examples,
                                   std::span<const Index> chosen, Context& context,
                                   TranslationMetrics* metrics) const {
@@ -220,7 +226,11 @@ std::optional<WrittenText> Translation::write(const Network& network, const Sent
   const Ids sources[] = {source.ids};
   Ids ids = target.empty() ? decoded(network, sources, Context())[0].ids : read(target).ids;
   ids.resize(std::min(ids.size(), static_cast<std::size_t>(max_length() - 1)));  // 1: the end
-  WrittenText text{{}, {}, ids, ids};
+  return written(std::move(ids));
+}
+
+WrittenText Translation::written(Ids ids) const {
+  WrittenText text{{}, {}, ids, std::move(ids)};
   text.input_ids.insert(text.input_ids.begin(), vocabulary().id(begin_token));
   text.output_ids.push_back(vocabulary().id(end_token));
   for (const auto id : text.input_ids) text.inputs.push_back(vocabulary().token(id));

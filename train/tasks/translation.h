@@ -56,6 +56,7 @@ class Translation final : public ExampleTask<EncodedPairs, TranslationMetrics> {
   };
 
   Examples read_examples(const std::filesystem::path& file, ReadCallback& callback) const override;
+  LabelledText example_of(const Examples& examples, Index i) const override;
   BatchLoss batch_loss(const Network& network, const Examples& examples,
                        std::span<const Index> chosen, Context& context,
                        TranslationMetrics* metrics) const override;
@@ -67,6 +68,8 @@ class Translation final : public ExampleTask<EncodedPairs, TranslationMetrics> {
   /// Greedy decoding.
   std::vector<Output> decoded(const Network& network, std::span<const Ids> sources,
                               const Context& context) const;
+  /// What the decoder reads and writes for these tokens.
+  WrittenText written(Ids ids) const;
   /// Tokens as one text, which begins with no space.
   std::string text_of(std::span<const std::string> tokens) const;
   std::string text_of(const Ids& ids) const;
