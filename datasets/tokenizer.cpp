@@ -104,7 +104,8 @@ std::vector<std::string> pieces_of(std::string_view text, const Cutting& cutting
 
 CutSentence cut_phrase(std::string_view sentence, const Cutting& cutting) {
   CutSentence cut;
-  for (const std::string& word : words(prepared(sentence, cutting))) {
+  for (const std::string& whole : words(sentence)) {
+    const std::string word = prepared(whole, cutting);
     const bool spaced =
         cutting.kind == TokenizerKind::bpe || (keeps_spaces(cutting.kind) && !cut.pieces.empty());
     const Index begin = std::ssize(cut.pieces);
@@ -119,7 +120,7 @@ CutSentence cut_phrase(std::string_view sentence, const Cutting& cutting) {
 
 CutSentence cut_sentence(std::string_view sentence, const Cutting& cutting) {
   CutSentence cut = cut_phrase(sentence, cutting);
-  if (cutting.kind != TokenizerKind::word_piece || cut.pieces.empty()) return cut;
+  if (cutting.kind != TokenizerKind::word_piece || cut.positions.empty()) return cut;
   cut.pieces.emplace(cut.pieces.begin(), first_word_piece);
   cut.pieces.emplace_back(last_word_piece);
   for (Index& position : cut.positions) ++position;

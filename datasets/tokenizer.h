@@ -56,7 +56,8 @@ struct CutSentence {
   std::vector<Index> positions;
 };
 /// White space counts as one space, and a sentence of `bpe` begins with one, so that a word has the
-/// same tokens wherever it stands. One of `wordpiece` is between [CLS] and [SEP].
+/// same tokens wherever it stands. One of `wordpiece` is between [CLS] and [SEP];
+/// a word of which nothing is left there has the position of the next piece.
 CutSentence cut_sentence(std::string_view sentence, const Cutting& cutting);
 /// The same of a part of a sentence, without what a whole one begins and ends with.
 CutSentence cut_phrase(std::string_view sentence, const Cutting& cutting);
