@@ -149,6 +149,7 @@ TEST_CASE("words decode to words between spaces") {
 
 TEST_CASE("a tokenizer made of its own vocabulary encodes alike") {
   for (const auto& row : tokenizer_kinds) {
+    if (is_imported(row.value)) continue;  // their tokens are not learned
     CAPTURE(row.name);
     const Tokenizer tokenizer = learned("low low lower é lot lot", {row.value, true});
     const Tokenizer again({row.value, true}, tokenizer.vocabulary().tokens());
@@ -164,6 +165,7 @@ TEST_CASE("a vocabulary without bytes is no vocabulary of byte pairs") {
 
 TEST_CASE("a corpus encodes its texts as the tokenizer does, and finds their pieces") {
   for (const auto& row : tokenizer_kinds) {
+    if (is_imported(row.value)) continue;  // their tokens are not learned
     CAPTURE(row.name);
     const Cutting cutting{row.value, true};
     Corpus corpus;
