@@ -51,6 +51,7 @@ struct Entry {
   std::uint64_t begin, end;
 };
 
+/// The header as JSON. Throws SafetensorsError as `strict_json`.
 Json parsed(std::string_view header) {
   constexpr int deepest = 3;  // the header, an entry, its lists
   try {

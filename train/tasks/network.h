@@ -43,8 +43,9 @@ struct Network : Module {
   /// x [..., D] -> [..., classes]
   Tensor logits(const Tensor& x) const {
     const Tensor y = transform ? (*transform)(x) : x;
-    if (head) return (*head)(y);
-    return linear(y, model->embedding_table(), tied_bias ? tied_bias->value() : Tensor());
+    const Tensor bias = tied_bias ? tied_bias->value() : Tensor();
+    if (!head) return linear(y, model->embedding_table(), bias);
+    return bias ? (*head)(y) + bias : (*head)(y);
   }
   void visit(ModuleVisitor& visit) override {
     model->visit(visit);
