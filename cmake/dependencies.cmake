@@ -3,6 +3,8 @@ find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_path(RANDOM123_INCLUDE_DIR Random123/philox.h REQUIRED)  # has no CMake package
+find_path(UTF8PROC_INCLUDE_DIR utf8proc.h REQUIRED)
+find_library(UTF8PROC_LIBRARY utf8proc REQUIRED)
 
 # Of the library, only the engine of OpenBLAS needs it; users of core/xtensor.h find xtensor themselves.
 if(QKV_PROGRAM OR QKV_GEMM STREQUAL blas)

@@ -138,7 +138,7 @@ Document attend_in_sentence(LoadedModel& trained, const AttendOptions& options) 
   Sentence sentence = read_sentence(*trained.task, options.sentence);
   Document document;
   AttentionMaps maps(options, document);
-  note_unknown_words(document, {&sentence, 1});
+  note_unknown_words(document, *trained.task, {&sentence, 1});
   write_target(trained, sentence, options.target);
   if (!sentence.written) {
     add_self_attention(document, maps, "", attention_of(trained, sentence), sentence);

@@ -266,7 +266,7 @@ Document embed(const EmbedOptions& options) {
   }
   std::vector<Sentence> sentences;
   for (const WordVector& word : all.asked) sentences.push_back(word.sentence);
-  note_unknown_words(document, sentences);
+  note_unknown_words(document, *trained.task, sentences);
   if (asked && !options.tsv.empty()) write_tsv(document, all, options.tsv);
   const auto nearest = nearest_words(all, options);
   document.data = to_json(all, nearest);

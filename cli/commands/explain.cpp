@@ -460,7 +460,7 @@ Document explain_word(const ExplainOptions& options) {
   const Explanation explanation = explain(trained, sentence, index);
   require_shown(explanation, options);
   Document document;
-  note_unknown_words(document, {&sentence, 1});
+  note_unknown_words(document, *trained.task, {&sentence, 1});
   const Causes causes = {logit_lens(trained, explanation), logit_attribution(trained, explanation)};
   document.data = to_json(explanation, trained, causes);
   StepsWriter(explanation, options, document).write();

@@ -62,7 +62,7 @@ Document gradients_of_sentence(LoadedModel& trained, const GradientsOptions& opt
   const auto& words = text.sentence.words;
   const LossGradients found = loss_gradients(trained, text);
   Document document;
-  note_unknown_words(document, {&text.sentence, 1});
+  note_unknown_words(document, *trained.task, {&text.sentence, 1});
   document.data = {{"tokens", words},
                    {"loss", found.loss},
                    {"words", found.words},

@@ -84,7 +84,7 @@ Document patch(const PatchOptions& options) {
     document.data["tokens"] = {{"clean", pairs[0].clean.words},
                                {"corrupt", pairs[0].corrupt.words}};
     const Sentence both[] = {pairs[0].clean, pairs[0].corrupt};
-    note_unknown_words(document, both);
+    note_unknown_words(document, *trained.task, both);
   }
   document.data["logit_difference"] = {{"clean", found.clean}, {"corrupt", found.corrupt}};
   document.data["residual"] = rows_json(found.residual);

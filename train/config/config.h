@@ -48,11 +48,12 @@ inline constexpr auto class_weights_kinds = std::to_array<Kind<ClassWeights>>({
 });
 static_assert(lists_every_kind(class_weights_kinds));
 
-enum class DataFormat { files, coarsewsd, generated };
+enum class DataFormat { files, coarsewsd, generated, none };
 inline constexpr auto data_formats = std::to_array<Kind<DataFormat>>({
     {DataFormat::files, "files", "task.train or task.data"},
     {DataFormat::coarsewsd, "coarsewsd", "folder of one word of CoarseWSD-20"},
     {DataFormat::generated, "generated", "random characters"},
+    {DataFormat::none, "none", "no data: a model that was imported without"},
 });
 static_assert(lists_every_kind(data_formats));
 

@@ -38,7 +38,9 @@ bool learns_vectors(const Config& config) {
 }
 
 bool is_split(const Config& config) {
-  return config.task.format != DataFormat::files || !config.task.data.empty();
+  const DataFormat format = config.task.format;
+  return format == DataFormat::coarsewsd || format == DataFormat::generated ||
+         !config.task.data.empty();
 }
 
 bool is_recurrent(const Config& config) {
@@ -260,7 +262,19 @@ Options model_options(ModelOptions& model) {
                                  "distance in tokens from which on relative positions are equal")),
       only_with(hidden, option("model.feed_forward", model.feed_forward, between(0, 65536),
                                "hidden dimension of the feed-forward sub-layer; 0: none")),
+      only_with(hidden, kind_option("model.activation", model.activation, activation_kinds,
+                                    "activation of the feed-forward sub-layer")),
       only_with(heads, kind_option("model.norm", model.norm, norm_kinds, "layer normalization")),
+      only_with(attention, option("model.norm_epsilon", model.norm_epsilon, above(0),
+                                  "epsilon added to the variance in layer normalization")),
+      only_with(attention, option("model.embedding_norm", model.embedding_norm,
+                                  "layer normalization of the first layer's input")),
+      only_with(attention, option("model.token_types", model.token_types, between(0, 64),
+                                  "rows of a table of token types, of which the first is added to "
+                                  "the embeddings; 0: none")),
+      only_with(attention,
+                kind_option("model.pooling", model.pooling, pooling_kinds, "vector of a text")),
+      kind_option("model.output", model.output, output_kinds, "output layer"),
       option("model.bias", model.bias, "biases of linear layers and norms"),
       option("model.tied", model.tied,
              "weight tying: the embedding table as the output layer's weight"),
@@ -373,6 +387,17 @@ std::optional<Conflict> task_conflict(const Config& config) {
     return Conflict{{"model.kind", "task.kind"},
                     fmt::format("task.kind {} and model.kind \"encoder-decoder\" need each other",
                                 tasks_with(&TaskTraits::has_source_and_target))};
+  const TokenizerKind tokenizer = cutting_of(config).kind;
+  const bool learns_tokens =
+      task.traits.has_source_and_target || config.task.kind == TaskKind::static_embedding;
+  const bool has_mask = config.task.kind == TaskKind::masked_language_model;
+  if ((is_imported(tokenizer) && learns_tokens) ||
+      (tokenizer == TokenizerKind::byte_level && (has_mask || config.task.word_dropout > 0)))
+    return Conflict{{"task.tokenizer", "task.kind", "task.word_dropout"},
+                    fmt::format("task.tokenizer \"{}\" has no {}, which task.kind \"{}\" needs{}",
+                                row_of(tokenizer_kinds, tokenizer).name,
+                                learns_tokens ? "tokens of its own data" : "unknown token",
+                                task.name, has_mask || learns_tokens ? "" : " for word dropout")};
   if (config.model.tied && !task.traits.predicts_words)
     return Conflict{{"model.tied", "task.kind"},
                     fmt::format("model.tied needs a task whose outputs are words: {}",

@@ -92,7 +92,8 @@ void LanguageModelMetrics::report(Evaluation& evaluation) const {
   evaluation.score = -evaluation.loss;
 }
 
-LanguageModel::LanguageModel(const Config& config, const Tokens& known, ReadCallback& callback)
+LanguageModel::LanguageModel(const Config& config, const Vocabularies& known,
+                             ReadCallback& callback)
     : ExampleTask(config, windows_at_once(config.model.max_length)) {
   auto texts = splits_of(config, callback);
   learn_tokens(counts_of(texts[0], cutting(), callback), known);

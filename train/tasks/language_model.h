@@ -41,7 +41,7 @@ class LanguageModelMetrics {
 /// token, the others lie side by side.
 class LanguageModel final : public ExampleTask<Windows, LanguageModelMetrics> {
  public:
-  LanguageModel(const Config& config, const Tokens& known, ReadCallback& callback);
+  LanguageModel(const Config& config, const Vocabularies& known, ReadCallback& callback);
   LanguageModel(const Config& config, const Vocabularies& vocabularies);
 
   static std::optional<Conflict> conflict(const Config& config);

@@ -96,7 +96,7 @@ void ChoiceMetrics::report_labels(Evaluation& evaluation) const {
   evaluation.answers = answers_;
 }
 
-SentenceTask::SentenceTask(const Config& config, Question question, const Tokens& known,
+SentenceTask::SentenceTask(const Config& config, Question question, const Vocabularies& known,
                            ReadCallback& callback)
     : ExampleTask(config),
       question_(std::move(question)),

@@ -74,7 +74,7 @@ class SentenceTask : public ExampleTask<EncodedSentences, ChoiceMetrics> {
   };
 
   /// Reads the data; its training split gives the vocabulary, labels and target words.
-  SentenceTask(const Config& config, Question question, const Tokens& known,
+  SentenceTask(const Config& config, Question question, const Vocabularies& known,
                ReadCallback& callback);
   SentenceTask(const Config& config, const Vocabularies& vocabularies, Question question);
 

@@ -47,7 +47,8 @@ void EmbeddingMetrics::report(Evaluation& evaluation) const {
   evaluation.score = -evaluation.loss;
 }
 
-StaticEmbedding::StaticEmbedding(const Config& config, const Tokens& known, ReadCallback& callback)
+StaticEmbedding::StaticEmbedding(const Config& config, const Vocabularies& known,
+                                 ReadCallback& callback)
     : ExampleTask(config, words_at_once), options_(config.task) {
   Corpus corpus;
   const SplitRows splits = read_splits(config, [&](const std::string& file) {

@@ -54,7 +54,7 @@ class EmbeddingMetrics {
 ///                     and contexts share b, the output layer's bias
 class StaticEmbedding final : public ExampleTask<WordContexts, EmbeddingMetrics> {
  public:
-  StaticEmbedding(const Config& config, const Tokens& known, ReadCallback& callback);
+  StaticEmbedding(const Config& config, const Vocabularies& known, ReadCallback& callback);
   StaticEmbedding(const Config& config, const Vocabularies& vocabularies);
 
   static std::optional<Conflict> conflict(const Config& config);

@@ -39,7 +39,7 @@ class TaggingMetrics {
 /// CoNLL columns (`for_each_conll_sentence`).
 class Tagging final : public ExampleTask<EncodedTags, TaggingMetrics> {
  public:
-  Tagging(const Config& config, const Tokens& known, ReadCallback& callback);
+  Tagging(const Config& config, const Vocabularies& known, ReadCallback& callback);
   Tagging(const Config& config, const Vocabularies& vocabularies);
 
   static std::optional<Conflict> conflict(const Config& config);

@@ -53,7 +53,7 @@ void TranslationMetrics::report(Evaluation& evaluation) const {
   evaluation.metrics = {{"exact_match", evaluation.score}, {"chrf", chrf_.value()}};
 }
 
-Translation::Translation(const Config& config, const Tokens& known, ReadCallback& callback)
+Translation::Translation(const Config& config, const Vocabularies& known, ReadCallback& callback)
     : ExampleTask(config) {
   Pairs pairs;
   const SplitRows splits = read_splits(config, [&](const std::string& file) {
@@ -74,7 +74,7 @@ Translation::Translation(const Config& config, const Vocabularies& vocabularies)
 }
 
 void Translation::learn_tokens_of(const Pairs& pairs, std::span<const Index> rows, Index min_count,
-                                  const Tokens& known) {
+                                  const Vocabularies& known) {
   std::vector<Index> texts;
   for (const Index row : rows) texts.insert(texts.end(), {2 * row, 2 * row + 1});
   Vocabulary::Counts counts = pairs.corpus.counts(texts);
@@ -87,7 +87,7 @@ void Translation::learn_tokens_of(const Pairs& pairs, std::span<const Index> row
   std::vector<std::string> tokens = vocabulary().tokens();
   for (const std::string& token : {begin_token, end_token})
     if (vocabulary().id(token) == Vocabulary::unknown) tokens.push_back(token);
-  set_tokenizer({cutting(), Vocabulary(std::move(tokens))});
+  set_tokenizer({cutting(), std::move(tokens)});
 }
 
 void Translation::add_pairs(const std::filesystem::path& file, Pairs& pairs,

@@ -33,7 +33,7 @@ class TranslationMetrics {
 /// prediction decode greedily.
 class Translation final : public ExampleTask<EncodedPairs, TranslationMetrics> {
  public:
-  Translation(const Config& config, const Tokens& known, ReadCallback& callback);
+  Translation(const Config& config, const Vocabularies& known, ReadCallback& callback);
   Translation(const Config& config, const Vocabularies& vocabularies);
 
   Index tokens(Index example) const override;
@@ -62,7 +62,7 @@ class Translation final : public ExampleTask<EncodedPairs, TranslationMetrics> {
                        TranslationMetrics* metrics) const override;
   TranslationMetrics metrics() const override { return {}; }
   void learn_tokens_of(const Pairs& pairs, std::span<const Index> rows, Index min_count,
-                       const Tokens& known);
+                       const Vocabularies& known);
   void add_pairs(const std::filesystem::path& file, Pairs& pairs, ReadCallback& callback) const;
   Examples encoded(const Pairs& pairs, std::span<const Index> rows, ReadCallback& callback) const;
   /// Greedy decoding.
