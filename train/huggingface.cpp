@@ -24,7 +24,6 @@ namespace qkv {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::json;
 using Tokens = std::vector<std::string>;
 using Tensors = std::map<std::string, Tensor>;
 
@@ -39,7 +38,7 @@ std::string text_of(const fs::path& file, std::uint64_t longest) {
   return text;
 }
 
-Json json_of(const fs::path& file, std::uint64_t longest) {
+nlohmann::json json_of(const fs::path& file, std::uint64_t longest) {
   constexpr int deepest = 16;
   const std::string text = text_of(file, longest);
   try {
@@ -71,14 +70,14 @@ class JsonOptions {
 
   const fs::path& file() const { return file_; }
   /// Null where it is left out.
-  const Json& find(const std::string& key) const {
-    static const Json null;
+  const nlohmann::json& find(const std::string& key) const {
+    static const nlohmann::json null;
     const auto found = json_.find(key);
     return found == json_.end() ? null : *found;
   }
   Index integer(const std::string& key, Index low, Index high,
                 std::optional<Index> usual = {}) const {
-    const Json& value = find(key);
+    const nlohmann::json& value = find(key);
     if (value.is_null() && usual) return *usual;
     const bool fits = value.is_number_unsigned() &&
                       value.get<std::uint64_t>() <= static_cast<std::uint64_t>(high) &&
@@ -87,14 +86,14 @@ class JsonOptions {
     return value.get<Index>();
   }
   double number(const std::string& key, double low, double below, double usual) const {
-    const Json& value = find(key);
+    const nlohmann::json& value = find(key);
     if (value.is_null()) return usual;
     demand(value.is_number() && value.get<double>() >= low && value.get<double>() < below, key,
            fmt::format("must be a number from {} to below {}", low, below));
     return value.get<double>();
   }
   bool flag(const std::string& key, bool usual) const {
-    const Json& value = find(key);
+    const nlohmann::json& value = find(key);
     demand(value.is_null() || value.is_boolean(), key, "must be true or false");
     return value.is_null() ? usual : value.get<bool>();
   }
@@ -105,7 +104,7 @@ class JsonOptions {
   /// One of some names, the first where it is left out.
   template <std::size_t n>
   std::size_t choice(const std::string& key, const std::array<std::string_view, n>& names) const {
-    const Json& value = find(key);
+    const nlohmann::json& value = find(key);
     if (value.is_null()) return 0;
     const auto found = value.is_string()
                            ? std::ranges::find(names, value.get_ref<const std::string&>())
@@ -118,14 +117,14 @@ class JsonOptions {
   }
 
  private:
-  static std::string shown(const Json& value) {
+  static std::string shown(const nlohmann::json& value) {
     constexpr std::size_t most = 80;
     const std::string text = value.dump(-1, ' ', true);
     return value.is_null() ? "none" : text.size() > most ? text.substr(0, most) + "..." : text;
   }
 
   fs::path file_;
-  Json json_;
+  nlohmann::json json_;
 };
 
 enum class Architecture { bert, masked, pretraining, classifier, gpt2, gpt2_head };
@@ -137,7 +136,7 @@ constexpr std::array<std::string_view, 4> activations = {"gelu", "gelu_new", "ge
                                                          "gelu_fast"};
 
 Architecture architecture_of(const JsonOptions& options) {
-  const Json& list = options.find("architectures");
+  const nlohmann::json& list = options.find("architectures");
   const bool named = list.is_array() && list.size() == 1 && list[0].is_string();
   const auto found = named ? std::ranges::find(architectures, list[0].get_ref<const std::string&>())
                            : architectures.end();
@@ -262,7 +261,7 @@ Tensor chosen_rows(const Tensor& table, const std::vector<std::int32_t>& rows) {
 
 /// The labels of a classifier in the order of their outputs.
 Tokens labels_of(const JsonOptions& options) {
-  const Json& names = options.find("id2label");
+  const nlohmann::json& names = options.find("id2label");
   options.demand(names.is_object() && names.size() >= 2, "id2label",
                  "must be {\"0\": LABEL, \"1\": LABEL, ...}");
   Tokens labels;
@@ -505,7 +504,7 @@ Tokens read_vocab_txt(const fs::path& file) {
 }
 
 Tokens read_vocab_json(const fs::path& file) {
-  const Json json = json_of(file, longest_vocabulary);
+  const nlohmann::json json = json_of(file, longest_vocabulary);
   require<UserError>(json.size() <= most_tokens, "{}: has {} tokens, more than {}", file.string(),
                      json.size(), most_tokens);
   Tokens tokens(json.size());

@@ -122,7 +122,7 @@ Document predict(PredictOptions options) {
       document.add_note("{}:{}: {}", options.file, *asked.line, error.what());
       document.exit_code = wrong_data;
     }
-  note_unknown_words(document, *trained.task, answers.sentences);
+  note_unknown_words(document, *models.front().task, answers.sentences);
   document.data = {{"predictions", answers.json}};
   document.add_table(answers.rows);
   return document;
