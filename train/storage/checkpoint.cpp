@@ -147,11 +147,14 @@ Checkpoint decode(const hdf5::File& file) {
   read_tensors(root.group("optimizer"), "", checkpoint.optimizer);
 
   const Group vocabulary = root.group("vocabulary");
-  for (const std::string& name : vocabulary.names())
+  for (const std::string& name : vocabulary.names()) {
+    check_name(name, name);
     checkpoint.vocabulary.emplace(name, vocabulary.texts(name));
+  }
   const Group progress = root.group("progress");
   for (const std::string& name : progress.names()) {
     if (name == metrics_name) continue;
+    check_name(name, name);
     const auto known =
         std::ranges::find(optional_texts, name, [](const auto& t) { return t.first; });
     if (known != optional_texts.end()) {

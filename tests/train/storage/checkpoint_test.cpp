@@ -67,8 +67,9 @@ std::string sealed(Fill fill) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// A sealed checkpoint without tensors whose tokens are stored by their offsets.
-std::string with_tokens(const std::string& data, const std::vector<std::int64_t>& offsets) {
+/// A sealed checkpoint without tensors, with what `fill` puts into its progress and vocabulary.
+template <class Fill>
+std::string sealed_checkpoint(Fill fill) {
   return sealed([&](hdf5::Group root) {
     root.write_attribute("format", "qkv-checkpoint");
     root.write_attribute("version", 1);
@@ -76,8 +77,17 @@ std::string with_tokens(const std::string& data, const std::vector<std::int64_t>
     root.write_attribute("step", 1);
     root.write_attribute("config", "");
     for (const char* name : {"model", "optimizer"}) root.make_group(name);
-    root.make_group("progress").write_text("metrics", "");
-    hdf5::Group tokens = root.make_group("vocabulary").make_group("tokens");
+    hdf5::Group progress = root.make_group("progress");
+    progress.write_text("metrics", "");
+    hdf5::Group vocabulary = root.make_group("vocabulary");
+    fill(progress, vocabulary);
+  });
+}
+
+/// A sealed checkpoint whose tokens are stored by their offsets.
+std::string with_tokens(const std::string& data, const std::vector<std::int64_t>& offsets) {
+  return sealed_checkpoint([&](hdf5::Group&, hdf5::Group& vocabulary) {
+    hdf5::Group tokens = vocabulary.make_group("tokens");
     tokens.write_text("data", data);
     tokens.write_integers("offsets", offsets);
   });
@@ -289,6 +299,17 @@ TEST_CASE("names and texts that the format cannot hold are refused before anythi
   checkpoint.vocabulary["tokens"] = {std::string("a\0b", 3)};
   CHECK_THROWS_AS(write_checkpoint(file, checkpoint), CheckpointError);
   CHECK_FALSE(fs::exists(file));
+}
+
+TEST_CASE("names that the format cannot hold are refused behind a right seal, too") {
+  const TempDir dir;
+  const auto error = [&](auto fill) { return error_of_bytes(dir, sealed_checkpoint(fill)); };
+  CHECK(error([](hdf5::Group& progress, hdf5::Group&) {
+          progress.write_tensor("best.loss", Tensor::scalar(1.0, DType::float64));
+        }) == "'best.loss' is not a name for a checkpoint's contents");
+  CHECK(error([](hdf5::Group&, hdf5::Group& vocabulary) {
+          vocabulary.write_texts("to.kens", std::vector<std::string>{"a"});
+        }) == "'to.kens' is not a name for a checkpoint's contents");
 }
 
 TEST_CASE("a writer killed at any moment leaves a complete checkpoint") {
