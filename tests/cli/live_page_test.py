@@ -21,7 +21,8 @@ TOLERANCE = 1e-4
 SHOWN = str.maketrans({" ": "·", "\n": "↵", "\t": "⇥"})  # white space of a token
 # Texts that tokenizers could disagree about: capitals, punctuation, white space, unknown words, other scripts, long words.
 HARD = ["Money, BANK grows!", "zebra  qux\tbank\n", "a.b.c (x) [y] \"z\" bank", "über café naïve — “quoted” don't bank", "日本語 bank 😀 grüße",
-        "the\u00a0river\u2003bank\u200bflows", "x" * 70 + " bank " + "é" * 40, "...bank?!", "<u>bank</u> &amp; </script> İI ß", "[MASK] bank [mask]", "<pad> bank <unk>"]
+        "the\u00a0river\u2003bank\u200bflows", "x" * 70 + " bank " + "é" * 40, "...bank?!", "<u>bank</u> &amp; </script> İI ß", "[MASK] bank [mask]",
+        "<pad> bank <unk>"]
 # Changes of an option that no config in configs/ makes, and that change the forward pass.
 OTHERS = {"post-norm, bpe, shared keys": {"model.norm": "post", "task.tokenizer": "bpe", "task.merges": 60, "model.kv_heads": 1},
           "no norm, char, relative, capitals": {"model.norm": "none", "task.tokenizer": "char", "model.position": "relative",
