@@ -5,15 +5,15 @@ const settled = 150, slice = 12;  // ms without another change until it is compu
 // The loss of an answer that was given before: of the output tokens, or of the most probable choice for a token.
 function answerLoss(live, answer) {
   const { task, model, sentence } = live, x = model.contextual(sentence.ids);
-  if (live.translation) return task.outputLoss(model, x, live.translation.ids);
+  if (live.translation) return task.outputLoss(model, x, live.translation.kept);
   return -Math.log(task.answer(model, sentence, x, answer.index).probabilities[answer.best]);
 }
 
 // What an ablation is about: { key, name, answer }, the first answer of a run or the one about the chosen word; null where
-// nothing is answered or can be ablated.
+// nothing is answered, yet or at all, or can be ablated.
 function askedOf(r) {
   const live = liveOf(r);
-  if (!live || live.error || live.task.kind === "static-embedding" || !live.model.components.length) return null;
+  if (!live || live.error || isWriting(live) || live.task.kind === "static-embedding" || !live.model.components.length) return null;
   const answers = answersOf(live), chosen = answers.find(a => a.index === state.word) || answers[0];
   if (!chosen && !live.translation) return null;
   const answer = chosen ? { index: chosen.index, best: d3.scan(chosen.probabilities, (a, b) => b - a) } : null;

@@ -4,7 +4,7 @@ const mostCells = 40;  // tokens up to which each cell is an element; beyond, a 
 
 // A map is what a stack's attention gives for a text: { key, title, rows, columns, layers, heads, weights(layer, head) },
 // tokens that attend and tokens that they attend to, and [query * columns + key] of a head; `steps(layer, head)` has q, k and
-// scores where the model is in the page.
+// scores where the model is in the page, whose rows end where the mask begins.
 
 // A sentence's weights as the program recorded them at the latest kept checkpoint that is not after the chosen one.
 const decoded = new Map();
@@ -151,7 +151,8 @@ function drawArithmetic(svg, width) {
   strip(28, `k ${short(map.columns[j])}`, k[j]);
   strip(56, "q × k", products);
   const score = products.reduce((a, b) => a + b, 0), scaled = scores[i][j], bias = scaled - score * scale;
-  const hidden = scaled === -Infinity, powers = [...scores[i]].map(Math.exp), sum = d3.sum(powers);
+  const isHidden = n => n >= scores[i].length, weightOf = n => isHidden(n) ? 0 : weights[i][n], hidden = isHidden(j);
+  const sum = d3.sum(scores[i], Math.exp);
   const parts = [`score q·k = ${score.toFixed(4)}`,
     hidden ? "a later token: masked, weight 0"
       : `scaled: ${score.toFixed(4)} × ${scale.toFixed(4)}${Math.abs(bias) > 1e-6 ? ` + bias ${bias.toFixed(4)}` : ""} = ${scaled.toFixed(4)}`,
@@ -163,9 +164,9 @@ function drawArithmetic(svg, width) {
   const row = svg.append("g").selectAll("g").data(shown).join("g").attr("transform", n => `translate(0,${top + 20 * n})`);
   row.append("text").attr("x", left - 8).attr("y", 13).attr("text-anchor", "end").attr("font-size", 12).attr("font-weight", n => n === j ? 700 : 400)
     .attr("fill", n => n === j ? ink.ink : ink.soft).text(n => short(map.columns[n]));
-  row.append("rect").attr("x", left).attr("y", 3).attr("width", n => Math.max(bar(weights[i][n]), 1)).attr("height", 13).attr("rx", 2).attr("fill", "#6366f1").attr("fill-opacity", n => n === j ? 1 : 0.35);
-  row.append("text").attr("x", n => left + bar(weights[i][n]) + 8).attr("y", 13).attr("font-size", 12).attr("fill", ink.soft)
-    .text(n => scores[i][n] === -Infinity ? "masked" : `${weights[i][n].toFixed(3)}  (scaled ${scores[i][n].toFixed(2)})`);
+  row.append("rect").attr("x", left).attr("y", 3).attr("width", n => Math.max(bar(weightOf(n)), 1)).attr("height", 13).attr("rx", 2).attr("fill", "#6366f1").attr("fill-opacity", n => n === j ? 1 : 0.35);
+  row.append("text").attr("x", n => left + bar(weightOf(n)) + 8).attr("y", 13).attr("font-size", 12).attr("fill", ink.soft)
+    .text(n => isHidden(n) ? "masked" : `${weights[i][n].toFixed(3)}  (scaled ${scores[i][n].toFixed(2)})`);
   return { height: top + 20 * shown.length + 6, title: `The weight of “${shownToken(map.columns[j])}” for “${shownToken(map.rows[i])}”, ${headName()}`,
     file: `arithmetic ${headName()}`, description: parts.filter(Boolean).join("; ") + "." };
 }

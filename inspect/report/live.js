@@ -37,27 +37,37 @@ function answered(r, checkpoint) {
     const model = memo(models, `${r} ${checkpoint} ${JSON.stringify(state.changes)}`, () => new Model(view, view.weights[checkpoint], state.changes));
     model.attentions = [];
     const x = model.contextual(sentence.ids), attentions = model.attentions;
-    const translation = task.kind === "translate" ? task.translation(model, x) : null;
-    if (translation) attentions.push(...translation.attentions);
-    return { task, model, sentence, embedded: model.embedded(sentence.ids), x, attentions, translation,
-             maps: mapsFrom(attentions, sentence.words, translation) };
+    const translation = task.kind === "translate" ? new Translation(task, model, x) : null;
+    return writtenOn({ task, model, sentence, embedded: model.embedded(sentence.ids), x, attentions, translation });
   } catch (error) {
     if (error instanceof Refusal) return { error: error.message };
     throw error;
   }
 }
 
+// With more of its translation, and maps of the attention so far.
+function writtenOn(live) {
+  const { translation } = live;
+  if (translation) translation.writeUntil(performance.now() + slice);
+  live.maps = mapsFrom(live.attentions.concat(translation ? translation.attentions : []), live.sentence.words, translation);
+  return live;
+}
+const isWriting = live => Boolean(live && live.translation && !live.translation.isWhole);
+
 function mapsFrom(attentions, words, translation) {
   const map = (key, title, chosen, rows, columns) => {
     const modules = attentions.filter(chosen), steps = (layer, head) => ({ ...modules[layer].heads[head], scale: modules[layer].scale });
-    return modules.length && { key, title, rows, columns, layers: modules.length, heads: modules[0].heads.length, steps,
-                               weights: (layer, head) => Float32Array.from(steps(layer, head).weights.flatMap(row => [...row])) };
+    const weights = (layer, head) => {
+      const all = new Float32Array(rows.length * columns.length);
+      modules[layer].heads[head].weights.forEach((row, t) => all.set(row, t * columns.length));
+      return all;
+    };
+    return modules.length && { key, title, rows, columns, layers: modules.length, heads: modules[0].heads.length, steps, weights };
   };
-  const all = translation
-    ? [map("cross", "Cross-attention", a => a.cross, translation.outputs, words), map("self", "Encoder", a => a.stack === "encoder", words, words),
-       map("decoder", "Decoder", a => a.stack === "decoder" && !a.cross, translation.inputs, translation.inputs)]
-    : [map("self", "Attention", () => true, words, words)];
-  return all.filter(Boolean);
+  if (!translation) return [map("self", "Attention", () => true, words, words)].filter(Boolean);
+  const { inputs, outputs } = translation;
+  return [map("cross", "Cross-attention", a => a.cross, outputs, words), map("self", "Encoder", a => a.stack === "encoder", words, words),
+          map("decoder", "Decoder", a => a.stack === "decoder" && !a.cross, inputs, inputs)].filter(Boolean);
 }
 
 // The maps of a run: computed where the chosen checkpoint is in the page or the model is broken, else as the program recorded.
@@ -119,7 +129,7 @@ function choiceList(choices) {
 function answerElements(live) {
   const { task, model, sentence, translation } = live, word = Math.min(state.word, sentence.words.length - 1);
   if (translation)
-    return [make("p", { class: "written" }, translation.text || "(nothing)"),
+    return [make("p", { class: "written" }, `${translation.text || "(nothing)"}${isWriting(live) ? " …" : ""}`),
       choiceList([{ name: "probability", value: translation.probability, text: percent(translation.probability) }])];
   if (task.kind === "static-embedding")
     return [make("h4", {}, `Nearest to “${shownToken(sentence.words[word])}”, by cosine`),
@@ -181,6 +191,7 @@ function makePane(suffix, runOf) {
     title.hidden = !words.length;
     title.textContent = map ? "Choose a word to see what it attends to" : "The tokens: choose the word to ask about";
     [...tokens.children].forEach((element, i) => element.setAttribute("aria-pressed", i === Math.min(state.word, words.length - 1)));
+    answer.setAttribute("aria-busy", isWriting(live));
     answer.replaceChildren(...(computed ? answerElements(live) : []));
     if (computed && live.task.kind === "language-model") writeOn(answer, live, r);
     host.hidden = sentence.hidden = !map;
@@ -258,7 +269,17 @@ function showArithmetic() {
   redrawArithmetic();
 }
 
+// What is shown of the live models; translations that are not whole are written on after the frame that shows them so far.
+let frame = null;
+
 function showLive() {
+  cancelAnimationFrame(frame);
+  const unfinished = [state.run, state.beside].filter(r => r !== null).map(liveOf).filter(isWriting);
+  const more = () => {
+    unfinished.forEach(writtenOn);
+    showLive();
+  };
+  if (unfinished.length) frame = requestAnimationFrame(() => { frame = requestAnimationFrame(more); });
   showControls();
   showTime();
   $("panes").classList.toggle("pair", state.beside !== null);

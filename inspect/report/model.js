@@ -13,21 +13,25 @@ const plus = (a, b) => eachRow(a, (y, row, t) => {
   for (let i = 0; i < y.length; ++i) y[i] = row[i] + other[i];
 });
 
-function dot(a, b) {
-  let sum = 0;
-  for (let i = 0; i < a.length; ++i) sum += a[i] * b[i];
-  return sum;
+// Of `b` and as many elements of `a` from `first` on. In four sums, since the additions of one wait for each other.
+function dot(a, b, first = 0) {
+  const { length } = b, whole = length - length % 4;
+  let s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+  for (let i = 0; i < whole; i += 4) {
+    s0 += a[first + i] * b[i];
+    s1 += a[first + i + 1] * b[i + 1];
+    s2 += a[first + i + 2] * b[i + 2];
+    s3 += a[first + i + 3] * b[i + 3];
+  }
+  for (let i = whole; i < length; ++i) s0 += a[first + i] * b[i];
+  return s0 + s1 + s2 + s3;
 }
 
 // x W^T + b for a weight [out, in].
 function linear(x, { shape: [outputs, inputs], values }, bias) {
   return x.map(row => {
     const y = new Float32Array(outputs);
-    for (let o = 0, at = 0; o < outputs; ++o, at += inputs) {
-      let sum = bias ? bias.values[o] : 0;
-      for (let i = 0; i < inputs; ++i) sum += values[at + i] * row[i];
-      y[o] = sum;
-    }
+    for (let o = 0; o < outputs; ++o) y[o] = dot(values, row, o * inputs) + (bias ? bias.values[o] : 0);
     return y;
   });
 }
@@ -177,8 +181,8 @@ class Model {
   }
   feedForward(path, x) { return this.linear(`${path}.w_2`, gelu(this.linear(`${path}.w_1`, x))); }
 
-  // softmax(q k^T / sqrt(d_k)) v by head, between projections that the kind of attention has or has not. Notes q, k, bias,
-  // scale and weights of each head.
+  // softmax(q k^T / sqrt(d_k)) v by head, between projections that the kind of attention has or has not. Notes q, k, scale,
+  // scores and weights of each head; their rows have the keys that a query may see.
   attention({ stack, layer, cross }, query, source, { causal, cache }) {
     const path = `${stack}.layers.${layer}.${cross ? "cross_attention" : "attention"}`, { options, changes } = this;
     const heads = this.isFree(stack) ? 1 : options.heads, width = query[0].length, headWidth = width / heads;
@@ -205,8 +209,8 @@ class Model {
     for (let head = 0; head < heads; ++head) {
       const keys = ofHead(k, head), vectors = ofHead(v, head);
       const scores = q[head].map((row, t) => {
-        const visible = causal && !cross ? first + t + 1 : keys.length, found = new Float32Array(keys.length).fill(-Infinity);
-        for (let j = 0; j < visible; ++j) found[j] = dot(row, keys[j]) * scale + biasOf(head, j - first - t);
+        const found = new Float32Array(causal && !cross ? first + t + 1 : keys.length);
+        for (let j = 0; j < found.length; ++j) found[j] = dot(row, keys[j]) * scale + biasOf(head, j - first - t);
         return found;
       });
       const weights = scores.map(softmax);

@@ -131,8 +131,10 @@ function figure(host, draw) {
     button("Save SVG", () => download(new Blob([svgText(svg())], { type: "image/svg+xml" }), `${file}.svg`)),
     button("Save PNG", () => savePng(svg(), `${file}.png`)));
   host.replaceChildren(make("figure", {}, drawing, make("figcaption", {}, caption, save)));
+  const room = () => Math.max(drawing.clientWidth, 240);
+  // Measured once, and then by the observer: to ask in between would lay the page out for each figure.
   const redraw = () => {
-    width = Math.max(drawing.clientWidth, 240);
+    width = width || room();
     const picture = d3.create("svg").attr("role", "img").attr("font-family", font).attr("font-size", 13);
     const title = picture.append("title"), description = picture.append("desc");
     const drawn = draw(picture, width);
@@ -147,6 +149,10 @@ function figure(host, draw) {
     drawing.replaceChildren(picture.node());
   };
   // A hidden figure has no width, and its model may have nothing to draw in it.
-  new ResizeObserver(() => { if (drawing.clientWidth && Math.max(drawing.clientWidth, 240) !== width) redraw(); }).observe(drawing);
+  new ResizeObserver(() => {
+    if (!drawing.clientWidth || room() === width) return;
+    width = room();
+    redraw();
+  }).observe(drawing);
   return redraw;
 }

@@ -6,18 +6,38 @@ const maskText = "[MASK]";
 // A text that the task cannot read.
 class Refusal extends Error {}
 
-// The attention of a whole output from that of each of its tokens, which attend to no later one.
-function joinedSteps(steps) {
-  const { length } = steps, padded = (row, filler) => {
-    const whole = new Float32Array(length).fill(filler);
-    whole.set(row);
-    return whole;
-  };
-  return steps[0].map((module, m) => ({ ...module, heads: module.heads.map((_, h) => {
-    const rows = name => steps.map(step => step[m].heads[h][name][0]);
-    const whole = (name, filler) => module.cross ? rows(name) : rows(name).map(row => padded(row, filler));
-    return { q: rows("q"), k: steps[length - 1][m].heads[h].k, scores: whole("scores", -Infinity), weights: whole("weights", 0) };
-  }) }));
+// Greedy decoding by an encoder-decoder, a token at a time; no token attends to a later one, so that what is computed stays.
+class Translation {
+  constructor(task, model, encoded) {
+    Object.assign(this, { task, model, encoded, cache: { length: 0 }, ids: [], steps: [], probability: 1 });
+    this.end = task.tokenizer.id("<eos>");
+    this.last = task.tokenizer.id("<bos>");
+  }
+  get isWhole() { return this.last === this.end || this.steps.length === this.task.maxLength; }
+  // Writes until a time of performance.now(), at least a token.
+  writeUntil(time) {
+    const { model } = this;
+    do {
+      model.attentions = [];
+      const chances = softmax(model.logits(model.decode([this.last], this.encoded, this.cache)[0]));
+      this.steps.push(model.attentions);
+      this.last = d3.scan(chances, (a, b) => b - a);
+      this.probability *= chances[this.last];
+      if (this.last !== this.end) this.ids.push(this.last);
+    } while (!this.isWhole && performance.now() < time);
+  }
+  // What is written so far: `inputs` and `outputs` of the decoder with what begins and ends them, and its attention.
+  get kept() { return this.ids.slice(0, this.task.maxLength - 1); }
+  get inputs() { return ["<bos>", ...this.words(this.kept)].slice(0, this.steps.length); }
+  get outputs() { return [...this.words(this.kept), "<eos>"].slice(0, this.steps.length); }
+  get text() { return this.task.tokenizer.joined(this.words(this.ids)).replace(/^ /, ""); }
+  get attentions() {
+    return this.steps[0].map((module, m) => ({ ...module, heads: module.heads.map(({ k }, h) => {
+      const rows = name => this.steps.map(step => step[m].heads[h][name][0]);
+      return { q: rows("q"), k, scores: rows("scores"), weights: rows("weights") };
+    }) }));
+  }
+  words(ids) { return ids.map(id => this.task.tokenizer.tokens[id]); }
 }
 
 class Task {
@@ -110,24 +130,6 @@ class Task {
     });
     return d3.range(unknown + 1, cosines.length).filter(i => i !== id).sort((a, b) => cosines[b] - cosines[a]).slice(0, count)
       .map(i => ({ word: this.tokenizer.tokens[i], cosine: cosines[i] }));
-  }
-
-  // Greedy decoding of a translation: { inputs, outputs, text, probability, attentions } of the decoder; inputs and outputs
-  // with what begins and ends them.
-  translation(model, encoded) {
-    const { tokenizer } = this, begin = tokenizer.id("<bos>"), end = tokenizer.id("<eos>"), cache = { length: 0 }, ids = [], steps = [];
-    let probability = 1;
-    for (let t = 0, last = begin; t < this.maxLength && last !== end; ++t) {
-      model.attentions = [];
-      const chances = softmax(model.logits(model.decode([last], encoded, cache)[0]));
-      steps.push(model.attentions);
-      last = chances.indexOf(chances.reduce((a, b) => Math.max(a, b)));
-      probability *= chances[last];
-      if (last !== end) ids.push(last);
-    }
-    const kept = ids.slice(0, this.maxLength - 1), wordOf = id => tokenizer.tokens[id];
-    return { ids: kept, inputs: [begin, ...kept].map(wordOf), outputs: [...kept.map(wordOf), "<eos>"], text: tokenizer.joined(ids.map(wordOf)).replace(/^ /, ""),
-             probability, attentions: joinedSteps(steps) };
   }
 
   // The mean loss of the tokens of an output, as the training of a translation computes it.
