@@ -61,7 +61,9 @@ Json model_data(const LoadedModel& model) {
 void ModelWeights::add(const std::vector<RunCheckpoint>& checkpoints, std::size_t chosen) {
   for (std::size_t i = 0; i < checkpoints.size(); ++i) {
     const LoadedModel& model = checkpoints[i].model;
-    if (characters(parameter_count(*model.network)) <= most_characters)
+    // The page cuts no texts as imported models do; it then shows recorded attention alone.
+    if (!is_imported(cutting_of(model.config).kind) &&
+        characters(parameter_count(*model.network)) <= most_characters)
       all_.push_back({runs_, i, i == chosen, encoded_parameters(model)});
   }
   ++runs_;

@@ -4,13 +4,13 @@
 #include <bit>
 #include <cstring>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "core/input_file.h"
 #include "core/memory_limit.h"
+#include "train/storage/strict_json.h"
 
 namespace qkv {
 namespace {
@@ -51,26 +51,14 @@ struct Entry {
   std::uint64_t begin, end;
 };
 
-/// Parses JSON of an unknown author. Deeper nesting than the format has and names that occur twice
-/// are refused while it is read.
+/// The header as JSON. Throws SafetensorsError as `strict_json`.
 Json parsed(std::string_view header) {
-  constexpr int deepest = 2;  // the list in an entry in the header
-  std::vector<std::set<std::string>> names;
-  const auto check = [&](int depth, Json::parse_event_t event, Json& value) {
-    using Event = Json::parse_event_t;
-    if (event == Event::object_start || event == Event::array_start)
-      require<SafetensorsError>(depth <= deepest, "the header is nested deeper than {} levels",
-                                deepest + 1);
-    if (event == Event::object_start) names.emplace_back();
-    if (event == Event::object_end) names.pop_back();
-    if (event == Event::key)
-      require<SafetensorsError>(names.back().insert(value.get<std::string>()).second,
-                                "the header names \"{}\" twice", value.get<std::string>());
-    return true;
-  };
-  Json json = Json::parse(header, check, false);
-  require<SafetensorsError>(json.is_object(), "the header is not a JSON object");
-  return json;
+  constexpr int deepest = 3;  // the header, an entry, its lists
+  try {
+    return strict_json(header, deepest);
+  } catch (const FileError& error) {
+    throw SafetensorsError(fmt::format("the header {}", error.what()));
+  }
 }
 
 std::map<std::string, std::string> metadata_of(const Json& json) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "datasets/batch.h"
@@ -95,13 +96,14 @@ void ChoiceMetrics::report_labels(Evaluation& evaluation) const {
   evaluation.answers = answers_;
 }
 
-SentenceTask::SentenceTask(const Config& config, Question question, const Tokens& known,
+SentenceTask::SentenceTask(const Config& config, Question question, const Vocabularies& known,
                            ReadCallback& callback)
     : ExampleTask(config),
       question_(std::move(question)),
       unknown_labels_(config.task.unknown_labels) {
   Rows rows;
-  const SplitRows splits = read_splits_of(config, rows, callback);
+  SplitRows splits = read_splits_of(config, rows, callback);
+  if (config.task.folds > 0) hold_out_fold(config, rows, splits);
   learn_tokens(rows.corpus.counts(splits[0]), known);
   if (question_.has_labels) {
     std::set<std::string> labels;
@@ -153,6 +155,31 @@ SplitRows SentenceTask::read_splits_of(const Config& config, Rows& rows,
   });
   if (question_.has_labels && !config.task.data.empty()) keep_labels_in_training(rows, splits);
   return splits;
+}
+
+/// The training examples of each label, in an order drawn by the seed, are dealt to the folds in
+/// turn; those of `task.fold` take the place of the test examples, the others train, as the only
+/// example of a label always does. Throws UserError where a fold would be empty.
+void SentenceTask::hold_out_fold(const Config& config, const Rows& rows, SplitRows& splits) {
+  const auto [folds, fold] = std::pair(config.task.folds, config.task.fold);
+  const Index count = std::ssize(splits[0]);
+  require<UserError>(folds <= count,
+                     "{}: task.folds = {} needs as many training examples; there are {}",
+                     source_of(config), folds, count);
+  std::map<std::int32_t, std::vector<Index>> of_label;
+  for (const Index i : Random(config.seed, Purpose::shuffling).permutation(count)) {
+    const Index row = splits[0][static_cast<std::size_t>(i)];
+    of_label[rows.rows[static_cast<std::size_t>(row)].label].push_back(row);
+  }
+  splits[0].clear();
+  splits[2].clear();
+  Index dealt = 0;
+  for (const auto& [label, examples] : of_label)
+    for (const Index row : examples) {
+      const bool held_out = examples.size() > 1 && dealt++ % folds == fold - 1;
+      splits[held_out ? 2 : 0].push_back(row);
+    }
+  for (const std::size_t split : {0, 2}) std::ranges::sort(splits[split]);
 }
 
 /// Moves the examples whose label no training example has to the training split, as those of a
@@ -244,6 +271,20 @@ SentenceTask::Examples SentenceTask::read_examples(const std::filesystem::path& 
   Rows rows;
   add_file(file, rows, callback);
   return encoded(rows, index_range(0, rows.corpus.size()), callback);
+}
+
+LabelledText SentenceTask::example_of(const Examples& examples, Index i) const {
+  const auto [index, answer] = examples.questions[static_cast<std::size_t>(i)];
+  LabelledText text = text_of_ids(examples.sentences[i]);
+  text.answer = answer;
+  if (question_.has_labels)
+    text.label = labels_[static_cast<std::size_t>(answer)];
+  else
+    text.antecedent = answer;
+  if (!question_.about_a_word) return text;
+  text.index = index;
+  text.sentence.targets = {index};
+  return text;
 }
 
 SentenceTask::Batch SentenceTask::collated(const Examples& examples,

@@ -93,7 +93,7 @@ void TaggingMetrics::report(Evaluation& evaluation) const {
   evaluation.metrics.emplace_back("span_f1", evaluation.score);
 }
 
-Tagging::Tagging(const Config& config, const Tokens& known, ReadCallback& callback)
+Tagging::Tagging(const Config& config, const Vocabularies& known, ReadCallback& callback)
     : ExampleTask(config), unknown_labels_(config.task.unknown_labels) {
   Rows rows;
   const SplitRows splits = read_splits(config, [&](const std::string& file) {
@@ -117,8 +117,9 @@ Tagging::Tagging(const Config& config, const Vocabularies& vocabularies)
 
 std::optional<Conflict> Tagging::conflict(const Config& config) {
   if (cutting_of(config).kind != TokenizerKind::character) return std::nullopt;
-  return Conflict{{"task.tokenizer", "task.kind"},
-                  "task.kind \"tagging\" labels words: task.tokenizer must be \"word\" or \"bpe\""};
+  return Conflict{
+      {"task.tokenizer", "task.kind"},
+      "task.kind \"tagging\" labels words: task.tokenizer must be another than \"char\""};
 }
 
 Task::Vocabularies Tagging::vocabularies() const {
@@ -187,6 +188,10 @@ Tagging::Examples Tagging::read_examples(const std::filesystem::path& file,
   Rows rows;
   add_file(file, rows, callback);
   return encoded(rows, index_range(0, rows.corpus.size()), callback);
+}
+
+LabelledText Tagging::example_of(const Examples& examples, Index i) const {
+  return text_of_ids(examples.sentences[i]);
 }
 
 BatchLoss Tagging::batch_loss(const Network& network, const Examples& examples,

@@ -1,0 +1,337 @@
+"""Models in Hugging Face's folders, of random weights: qkv import against PyTorch, and every command on the result.
+
+Usage: foreign_model_test.py PROGRAM
+"""
+import json
+import pathlib
+import random
+import struct
+import sys
+import tempfile
+import unittest
+
+import h5py
+import numpy
+import torch
+from torch.nn import functional as F
+
+from program_test import qkv
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+import tokenizers
+
+WIDTH, HEADS, LAYERS, HIDDEN, LONGEST = 12, 3, 2, 20, 32
+TOLERANCE = 1e-4
+BERT_TEXT, GPT2_TEXT = "the bank of the river", "the bank of the river"
+
+
+def write_safetensors(file, tensors):
+    header, data = {}, b""
+    for name, value in tensors.items():
+        values = value.detach().numpy().astype("<f4")
+        header[name] = {"dtype": "F32", "shape": list(values.shape), "data_offsets": [len(data), len(data) + values.nbytes]}
+        data += values.tobytes()
+    text = json.dumps(header).encode()
+    file.write_bytes(struct.pack("<Q", len(text)) + text + data)
+
+
+def drawn(shapes, seed=1):
+    generator = torch.Generator().manual_seed(seed)
+    return {name: (torch.randn(shape, generator=generator) * 0.3).requires_grad_() for name, shape in shapes.items()}
+
+
+def bert_shapes(rows, labels=0, masked=False):
+    shapes = {"embeddings.word_embeddings.weight": (rows, WIDTH), "embeddings.position_embeddings.weight": (LONGEST, WIDTH),
+              "embeddings.token_type_embeddings.weight": (2, WIDTH), "embeddings.LayerNorm.weight": (WIDTH,),
+              "embeddings.LayerNorm.bias": (WIDTH,), "pooler.dense.weight": (WIDTH, WIDTH), "pooler.dense.bias": (WIDTH,)}
+    for i in range(LAYERS):
+        for name, out, inputs in (("attention.self.query", WIDTH, WIDTH), ("attention.self.key", WIDTH, WIDTH),
+                                  ("attention.self.value", WIDTH, WIDTH), ("attention.output.dense", WIDTH, WIDTH),
+                                  ("intermediate.dense", HIDDEN, WIDTH), ("output.dense", WIDTH, HIDDEN)):
+            shapes |= {f"encoder.layer.{i}.{name}.weight": (out, inputs), f"encoder.layer.{i}.{name}.bias": (out,)}
+        for name in ("attention.output.LayerNorm", "output.LayerNorm"):
+            shapes |= {f"encoder.layer.{i}.{name}.{part}": (WIDTH,) for part in ("weight", "bias")}
+    shapes = {"bert." + name: shape for name, shape in shapes.items()}
+    if labels:
+        shapes |= {"classifier.weight": (labels, WIDTH), "classifier.bias": (labels,)}
+    if masked:
+        shapes |= {"cls.predictions.bias": (rows,), "cls.predictions.transform.dense.weight": (WIDTH, WIDTH),
+                   **{f"cls.predictions.transform.{name}": (WIDTH,) for name in ("dense.bias", "LayerNorm.weight", "LayerNorm.bias")}}
+    return shapes
+
+
+def gpt2_shapes(rows):
+    shapes = {"wte.weight": (rows, WIDTH), "wpe.weight": (LONGEST, WIDTH), "ln_f.weight": (WIDTH,), "ln_f.bias": (WIDTH,)}
+    for i in range(LAYERS):
+        for name, inputs, out in (("attn.c_attn", WIDTH, 3 * WIDTH), ("attn.c_proj", WIDTH, WIDTH),
+                                  ("mlp.c_fc", WIDTH, HIDDEN), ("mlp.c_proj", HIDDEN, WIDTH)):
+            shapes |= {f"h.{i}.{name}.weight": (inputs, out), f"h.{i}.{name}.bias": (out,)}
+        shapes |= {f"h.{i}.{name}.{part}": (WIDTH,) for name in ("ln_1", "ln_2") for part in ("weight", "bias")}
+    return {"transformer." + name: shape for name, shape in shapes.items()}
+
+
+def attention(q, k, v, visible):
+    split = lambda x: x.unflatten(-1, (HEADS, -1)).transpose(0, 1)
+    weights = (split(q) @ split(k).transpose(1, 2) / (WIDTH // HEADS)**0.5).masked_fill(~visible, -torch.inf).softmax(-1)
+    return (weights @ split(v)).transpose(0, 1).flatten(1), weights
+
+
+def norm(p, name, x, epsilon):
+    return F.layer_norm(x, (WIDTH,), p[name + ".weight"], p[name + ".bias"], epsilon)
+
+
+def bert(p, ids):
+    """The vectors [time, width] and attentions of one sequence (Devlin et al. 2019)."""
+    p = {name.removeprefix("bert."): value for name, value in p.items()}
+    dense = lambda name, x: F.linear(x, p[name + ".weight"], p[name + ".bias"])
+    x = p["embeddings.word_embeddings.weight"][ids] + p["embeddings.position_embeddings.weight"][:len(ids)]
+    x = norm(p, "embeddings.LayerNorm", x + p["embeddings.token_type_embeddings.weight"][0], 1e-12)
+    found = []
+    for i in range(LAYERS):
+        at = f"encoder.layer.{i}."
+        parts = [dense(f"{at}attention.self.{name}", x) for name in ("query", "key", "value")]
+        mixed, weights = attention(*parts, torch.ones(len(ids), len(ids), dtype=torch.bool))
+        found.append(weights)
+        x = norm(p, at + "attention.output.LayerNorm", x + dense(at + "attention.output.dense", mixed), 1e-12)
+        x = norm(p, at + "output.LayerNorm", x + dense(at + "output.dense", F.gelu(dense(at + "intermediate.dense", x))), 1e-12)
+    return x, found
+
+
+def classified(p, ids):
+    x, found = bert(p, ids)
+    pooled = F.linear(x[0], p["bert.pooler.dense.weight"], p["bert.pooler.dense.bias"]).tanh()
+    return F.linear(pooled, p["classifier.weight"], p["classifier.bias"]), found
+
+
+def masked_logits(p, ids):
+    x, found = bert(p, ids)
+    name = "cls.predictions."
+    x = F.gelu(F.linear(x, p[name + "transform.dense.weight"], p[name + "transform.dense.bias"]))
+    x = norm(p, name + "transform.LayerNorm", x, 1e-12)
+    return F.linear(x, p["bert.embeddings.word_embeddings.weight"], p[name + "bias"]), found
+
+
+def gpt2(p, ids):
+    """The logits [time, token] and attentions of one sequence (Radford et al. 2019)."""
+    p = {name.removeprefix("transformer."): value for name, value in p.items()}
+    dense = lambda name, x: x @ p[name + ".weight"] + p[name + ".bias"]
+    x, found = p["wte.weight"][ids] + p["wpe.weight"][:len(ids)], []
+    for i in range(LAYERS):
+        at = f"h.{i}."
+        q, k, v = dense(at + "attn.c_attn", norm(p, at + "ln_1", x, 1e-5)).chunk(3, -1)
+        mixed, weights = attention(q, k, v, torch.ones(len(ids), len(ids)).tril().bool())
+        found.append(weights)
+        x = x + dense(at + "attn.c_proj", mixed)
+        h = F.gelu(dense(at + "mlp.c_fc", norm(p, at + "ln_2", x, 1e-5)), approximate="tanh")
+        x = x + dense(at + "mlp.c_proj", h)
+    return F.linear(norm(p, "ln_f", x, 1e-5), p["wte.weight"]), found
+
+
+BERT_CONFIG = {"model_type": "bert", "hidden_size": WIDTH, "num_hidden_layers": LAYERS, "num_attention_heads": HEADS,
+               "intermediate_size": HIDDEN, "max_position_embeddings": LONGEST, "type_vocab_size": 2, "hidden_act": "gelu",
+               "layer_norm_eps": 1e-12, "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+GPT2_CONFIG = {"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"], "n_embd": WIDTH, "n_layer": LAYERS, "n_head": HEADS,
+               "n_inner": HIDDEN, "n_positions": LONGEST, "activation_function": "gelu_new", "layer_norm_epsilon": 1e-5,
+               "resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0}
+
+
+class ForeignModels(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.template = tempfile.TemporaryDirectory()
+        cls.folder = pathlib.Path(cls.template.name)
+        cls.vocabulary = tokenizers.bert_vocabulary()
+        cls.merges = tokenizers.learned_merges(60)
+        cls.bytes = [*tokenizers.byte_alphabet().values(), *("".join(pair) for pair in cls.merges), "<|endoftext|>"]
+        rows = len(cls.vocabulary)
+        cls.classifier = cls.write_bert("classifier", "BertForSequenceClassification", bert_shapes(rows, labels=2),
+                                        id2label={"0": "river", "1": "money"})
+        cls.masked = cls.write_bert("masked", "BertForMaskedLM", bert_shapes(rows, masked=True))
+        cls.gpt2 = drawn(gpt2_shapes(len(cls.bytes)))
+        folder = cls.folder / "gpt2"
+        folder.mkdir()
+        write_safetensors(folder / "model.safetensors", cls.gpt2)
+        (folder / "config.json").write_text(json.dumps(GPT2_CONFIG))
+        (folder / "vocab.json").write_text(json.dumps({token: i for i, token in enumerate(cls.bytes)}))
+        (folder / "merges.txt").write_text("#version: 0.2\n" + "".join(" ".join(pair) + "\n" for pair in cls.merges))
+        for name in ("classifier", "masked", "gpt2"):
+            done = qkv("import", name, "--run", f"runs/{name}", cwd=cls.folder)
+            assert done.returncode == 0, done.stderr
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.template.cleanup()
+
+    @classmethod
+    def write_bert(cls, name, architecture, shapes, **options):
+        folder = cls.folder / name
+        folder.mkdir()
+        parameters = drawn(shapes)
+        write_safetensors(folder / "model.safetensors", parameters)
+        (folder / "config.json").write_text(json.dumps({**BERT_CONFIG, "architectures": [architecture], **options}))
+        (folder / "vocab.txt").write_text("".join(token + "\n" for token in cls.vocabulary))
+        return parameters
+
+    def run_qkv(self, *arguments):
+        done = qkv(*arguments, cwd=self.folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done
+
+    def json(self, *arguments):
+        return json.loads(self.run_qkv(*arguments, "--json").stdout)
+
+    def assert_refused(self, arguments, *texts):
+        done = qkv(*arguments, cwd=self.folder)
+        self.assertIn(done.returncode, (1, 2), done.stderr)
+        for text in texts:
+            self.assertIn(text, done.stderr)
+
+    def bert_ids(self, text):
+        tokens = ["[CLS]", *tokenizers.word_pieces(text, set(self.vocabulary)), "[SEP]"]
+        return torch.tensor([self.vocabulary.index(token) for token in tokens])
+
+    def gpt2_ids(self, text):
+        return torch.tensor([self.bytes.index(token) for token in tokenizers.byte_pairs(text, self.merges)])
+
+    def assert_attends(self, run, text, expected):
+        layers = self.json("attend", run, text)["layers"]
+        self.assertEqual(len(layers), LAYERS)
+        for layer, weights in zip(layers, expected):
+            numpy.testing.assert_allclose(numpy.array(layer["heads"]), weights.detach().numpy(), atol=TOLERANCE)
+
+    def test_a_classifier_has_pytorchs_logits_and_attentions(self):
+        logits, weights = classified(self.classifier, self.bert_ids(BERT_TEXT))
+        prediction, = self.json("predict", "runs/classifier", BERT_TEXT)["predictions"]
+        numpy.testing.assert_allclose(prediction["logits"], logits.detach().numpy(), atol=TOLERANCE)
+        self.assert_attends("runs/classifier", BERT_TEXT, weights)
+
+    def test_a_masked_language_model_has_pytorchs_logits(self):
+        ids = self.bert_ids("the bank of the river")
+        ids[2] = self.vocabulary.index("[MASK]")
+        expected = masked_logits(self.masked, ids)[0][2].detach()
+        prediction, = self.json("predict", "runs/masked", "the [MASK] of the river")["predictions"]
+        names = {"<pad>": "[PAD]", "<unk>": "[UNK]"}
+        for choice, logit in zip(prediction["choices"], prediction["logits"]):
+            self.assertAlmostEqual(logit, expected[self.vocabulary.index(names.get(choice, choice))].item(), delta=TOLERANCE)
+
+    def test_a_gpt2_has_pytorchs_attentions_and_continues_a_text_as_it_does(self):
+        ids = self.gpt2_ids(GPT2_TEXT)
+        self.assert_attends("runs/gpt2", GPT2_TEXT, gpt2(self.gpt2, ids)[1])
+        written = self.json("generate", "runs/gpt2", "--prompt", GPT2_TEXT, "--tokens", 6, "--temperature", 0)["text"]
+        expected = ids.tolist()
+        for _ in range(6):
+            expected.append(gpt2(self.gpt2, torch.tensor(expected))[0][-1].argmax().item())
+        byte_of = {c: byte for byte, c in tokenizers.byte_alphabet().items()}
+        data = bytes(byte_of[c] for i in expected[len(ids):] for c in self.bytes[i])
+        self.assertEqual(written, data.decode(errors="replace"))
+
+    def gradients(self, init, task, text, data):
+        """The gradients of one SGD step with a learning rate of 1."""
+        (self.folder / "step.tsv").write_text(data)
+        config = (self.folder / f"runs/{init}/config.toml").read_text()
+        model = config[config.index("[model]"):config.index("[optimizer]")]
+        (self.folder / "step.toml").write_text(
+            f'name = "step"\n[task]\nkind = "{task}"\ntrain = "step.tsv"\n{text}\n{model}\n[optimizer]\nkind = "sgd"\nlr = 1\n'
+            f'momentum = 0\n[schedule]\nkind = "constant"\nwarmup = 0\n[train]\ninit = "runs/{init}"\nsteps = 1\nbatch = 1\nclip = 0\n')
+        run = f"runs/step-{init}"
+        self.run_qkv("train", "step.toml", "--run", run)
+        before, after = ({}, {})
+        for found, folder in ((before, f"runs/{init}"), (after, run)):
+            with h5py.File(self.folder / folder / "last.h5") as file:
+                file["model"].visititems(lambda name, item: found.update({name.replace("/", "."): item[()]})
+                                         if isinstance(item, h5py.Dataset) else None)
+        return {name: before[name] - after[name] for name in before}
+
+    def test_a_fine_tuning_step_of_a_bert_has_pytorchs_gradients(self):
+        found = self.gradients("classifier", "classify", 'tokenizer = "wordpiece"', f"river\t{BERT_TEXT}\nmoney\t{BERT_TEXT}\n")
+        self.assertEqual(found["embedding.weight"].shape, (len(self.vocabulary), WIDTH))
+        # The batch of one example is either; its label decides which gradients.
+        differences = []
+        for label in (0, 1):
+            p = {name: value.detach().requires_grad_() for name, value in self.classifier.items()}
+            F.cross_entropy(classified(p, self.bert_ids(BERT_TEXT))[0][None], torch.tensor([label])).backward()
+            expected = {"pooler.weight": p["bert.pooler.dense.weight"].grad,
+                        "token_types.weight": p["bert.embeddings.token_type_embeddings.weight"].grad,
+                        "input_norm.weight": p["bert.embeddings.LayerNorm.weight"].grad,
+                        "positions.weight": p["bert.embeddings.position_embeddings.weight"].grad,
+                        "encoder.layers.0.attention.w_q.weight": p["bert.encoder.layer.0.attention.self.query.weight"].grad,
+                        "encoder.layers.1.feed_forward.w_1.weight": p["bert.encoder.layer.1.intermediate.dense.weight"].grad}
+            differences.append(max(abs(found[name] - gradient.numpy()).max() for name, gradient in expected.items()))
+        self.assertLessEqual(min(differences), TOLERANCE)
+
+    def test_tokens_of_hard_texts_are_those_of_the_published_algorithms(self):
+        texts = [text for text in tokenizers.texts() if len(tokenizers.word_pieces(text, set(self.vocabulary))) in range(1, LONGEST - 1)
+                 and "[MASK]" not in text]
+        self.assertGreater(len(texts), 200)
+        for text, found in zip(texts, self.json("embed", "runs/classifier", *texts)["sentences"]):
+            known = [token for token in found["tokens"] if token in self.vocabulary]
+            expected = ["[CLS]", *tokenizers.word_pieces(text, set(self.vocabulary)), "[SEP]"]
+            self.assertEqual(known, [token for token in expected if token != "[UNK]"], ascii(text))
+
+    def test_every_command_works(self):
+        (self.folder / "data.tsv").write_text(f"river\t{BERT_TEXT}\nmoney\tbank\n")
+        self.run_qkv("embed", "runs/classifier", BERT_TEXT)
+        self.run_qkv("explain", "runs/classifier", BERT_TEXT)
+        self.run_qkv("ablate", "runs/classifier", "--data", "data.tsv")
+        self.run_qkv("patch", "runs/classifier", "the bank", "the river")
+        self.run_qkv("eval", "runs/classifier", "--data", "data.tsv")
+        for name in ("classifier", "masked", "gpt2"):
+            self.run_qkv("verify", f"runs/{name}")
+            self.run_qkv("report", f"runs/{name}")
+        self.run_qkv("explain", "runs/gpt2", GPT2_TEXT)
+
+    def broken(self, name, **options):
+        """A copy of the classifier's folder whose config.json has other options."""
+        folder = self.folder / name
+        folder.mkdir()
+        for file in (self.folder / "classifier").iterdir():
+            (folder / file.name).write_bytes(file.read_bytes())
+        config = json.loads((folder / "config.json").read_text())
+        (folder / "config.json").write_text(json.dumps({**config, **options}))
+        return ["import", name, "--run", f"runs/{name}"]
+
+    def test_what_is_not_supported_is_named(self):
+        self.assert_refused(self.broken("relative", position_embedding_type="relative_key"), "position_embedding_type", "absolute")
+        self.assert_refused(self.broken("decodes", is_decoder=True), "is_decoder must be false")
+        self.assert_refused(self.broken("relu", hidden_act="relu"), "hidden_act", "gelu")
+        self.assert_refused(self.broken("other", architectures=["BertForQuestionAnswering"]), "architectures", "BertModel")
+        self.assert_refused(self.broken("wide", hidden_size=16), "has the shape", "config.json describes")
+        self.assert_refused(self.broken("deep", num_hidden_layers=3), "has no tensor encoder.layer.2.")
+        self.assert_refused(self.broken("huge", hidden_size=2**63), "hidden_size must be an integer")
+        self.assert_refused(self.broken("few", id2label={"0": "a"}), "id2label")
+
+    def test_hostile_safetensors_are_refused_with_a_clear_error(self):
+        folder = self.folder / "hostile"
+        folder.mkdir()
+        for name in ("config.json", "vocab.txt"):
+            (folder / name).write_bytes((self.folder / "classifier" / name).read_bytes())
+        whole = (self.folder / "classifier/model.safetensors").read_bytes()
+        length, = struct.unpack("<Q", whole[:8])
+        header, data, draw = json.loads(whole[8:8 + length]), whole[8 + length:], random.Random(1)
+        for attempt in range(1000):
+            changed = {name: dict(entry) for name, entry in header.items()}
+            name = draw.choice(list(changed))
+            begin, end = changed[name]["data_offsets"]
+            kind = attempt % 6
+            if kind == 0:
+                changed[name]["data_offsets"] = [begin - 4, end - 4] if begin else [begin + 4, end + 4]
+            elif kind == 1:
+                changed[name]["data_offsets"] = [begin, len(data) + draw.randrange(4, 2**40, 4)]
+            elif kind == 2:
+                changed[name]["shape"] = [draw.choice([2**63, 2**63 - 1, 2**62, -1])] + changed[name]["shape"]
+            text = json.dumps(changed)
+            if kind == 3:
+                text = text[:-1] + ', "deep": ' + "[" * draw.randrange(4, 5000) + "}"
+            elif kind == 4:
+                text = text[:-1] + f', "{name}": {json.dumps(header[name])}}}'
+            elif kind == 5:
+                text = text[:draw.randrange(1, len(text))]
+            (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(text)) + text.encode() + data)
+            done = qkv("import", "hostile", "--run", "runs/hostile", cwd=self.folder)
+            self.assertIn(done.returncode, (1, 2), (kind, done.stderr))
+            self.assertIn("model.safetensors", done.stderr)
+        self.assertFalse((self.folder / "runs/hostile").exists())
+
+
+if __name__ == "__main__":
+    unittest.main()
