@@ -104,7 +104,11 @@ std::vector<std::string> pieces_of(std::string_view text, const Cutting& cutting
 
 CutSentence cut_phrase(std::string_view sentence, const Cutting& cutting) {
   CutSentence cut;
-  for (const std::string& whole : words(sentence)) {
+  std::string text(sentence);
+  // Other white space of ASCII is a control character to BERT.
+  if (cutting.kind == TokenizerKind::word_piece)
+    std::erase_if(text, [](char c) { return c == '\v' || c == '\f'; });
+  for (const std::string& whole : words(text)) {
     const std::string word = prepared(whole, cutting);
     const bool spaced =
         cutting.kind == TokenizerKind::bpe || (keeps_spaces(cutting.kind) && !cut.pieces.empty());

@@ -97,6 +97,8 @@ class Tokenizer {
   const Vocabulary& vocabulary() const noexcept { return vocabulary_; }
   /// Null but for `byte-level`.
   const ByteMerges* merges() const noexcept { return merges_ ? &*merges_ : nullptr; }
+  /// How many tokens begin every sentence, and end it.
+  Index special_tokens() const noexcept { return cutting_.kind == TokenizerKind::word_piece; }
   /// Whether a token stands for text, rather than for an unknown one or an end of a sentence.
   bool is_text(std::int32_t id) const;
 

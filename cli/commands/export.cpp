@@ -2,7 +2,7 @@
 
 #include "cli/commands/shared.h"
 #include "inspect/onnx_export.h"
-#include "train/exchange.h"
+#include "train/exchange/exchange.h"
 #include "train/storage/durable_file.h"
 
 namespace qkv::commands {

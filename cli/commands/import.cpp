@@ -1,8 +1,8 @@
 #include <fmt/ranges.h>
 
 #include "cli/commands/training.h"
-#include "train/exchange.h"
-#include "train/huggingface.h"
+#include "train/exchange/exchange.h"
+#include "train/exchange/huggingface.h"
 
 namespace qkv::commands {
 namespace {

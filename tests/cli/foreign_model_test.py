@@ -199,24 +199,32 @@ class ForeignModels(unittest.TestCase):
         for layer, weights in zip(layers, expected):
             numpy.testing.assert_allclose(numpy.array(layer["heads"]), weights.detach().numpy(), atol=TOLERANCE)
 
+    def assert_logits(self, prediction, expected, names):
+        """`names`: of the choices in the order of the expected logits."""
+        for choice, logit in zip(prediction["choices"], prediction["logits"]):
+            self.assertAlmostEqual(logit, expected[names.index(choice)].item(), delta=TOLERANCE)
+
     def test_a_classifier_has_pytorchs_logits_and_attentions(self):
         logits, weights = classified(self.classifier, self.bert_ids(BERT_TEXT))
         prediction, = self.json("predict", "runs/classifier", BERT_TEXT)["predictions"]
-        numpy.testing.assert_allclose(prediction["logits"], logits.detach().numpy(), atol=TOLERANCE)
+        self.assert_logits(prediction, logits, ["river", "money"])
         self.assert_attends("runs/classifier", BERT_TEXT, weights)
 
-    def test_a_masked_language_model_has_pytorchs_logits(self):
+    def test_a_masked_language_model_has_pytorchs_logits_and_attentions(self):
         ids = self.bert_ids("the bank of the river")
         ids[2] = self.vocabulary.index("[MASK]")
-        expected = masked_logits(self.masked, ids)[0][2].detach()
+        logits, weights = masked_logits(self.masked, ids)
         prediction, = self.json("predict", "runs/masked", "the [MASK] of the river")["predictions"]
-        names = {"<pad>": "[PAD]", "<unk>": "[UNK]"}
-        for choice, logit in zip(prediction["choices"], prediction["logits"]):
-            self.assertAlmostEqual(logit, expected[self.vocabulary.index(names.get(choice, choice))].item(), delta=TOLERANCE)
+        ours = {"[PAD]": "<pad>", "[UNK]": "<unk>"}
+        self.assert_logits(prediction, logits[2], [ours.get(token, token) for token in self.vocabulary])
+        self.assert_attends("runs/masked", "the [MASK] of the river", weights)
 
-    def test_a_gpt2_has_pytorchs_attentions_and_continues_a_text_as_it_does(self):
+    def test_a_gpt2_has_pytorchs_logits_and_attentions_and_continues_a_text_as_it_does(self):
         ids = self.gpt2_ids(GPT2_TEXT)
-        self.assert_attends("runs/gpt2", GPT2_TEXT, gpt2(self.gpt2, ids)[1])
+        logits, weights = gpt2(self.gpt2, ids)
+        self.assert_attends("runs/gpt2", GPT2_TEXT, weights)
+        prediction, = self.json("predict", "runs/gpt2", GPT2_TEXT)["predictions"]
+        self.assert_logits(prediction, logits[-1], self.bytes)
         written = self.json("generate", "runs/gpt2", "--prompt", GPT2_TEXT, "--tokens", 6, "--temperature", 0)["text"]
         expected = ids.tolist()
         for _ in range(6):
@@ -225,14 +233,14 @@ class ForeignModels(unittest.TestCase):
         data = bytes(byte_of[c] for i in expected[len(ids):] for c in self.bytes[i])
         self.assertEqual(written, data.decode(errors="replace"))
 
-    def gradients(self, init, task, text, data):
+    def gradients(self, init, task, data):
         """The gradients of one SGD step with a learning rate of 1."""
-        (self.folder / "step.tsv").write_text(data)
+        (self.folder / "step.txt").write_text(data)
         config = (self.folder / f"runs/{init}/config.toml").read_text()
         model = config[config.index("[model]"):config.index("[optimizer]")]
         (self.folder / "step.toml").write_text(
-            f'name = "step"\n[task]\nkind = "{task}"\ntrain = "step.tsv"\n{text}\n{model}\n[optimizer]\nkind = "sgd"\nlr = 1\n'
-            f'momentum = 0\n[schedule]\nkind = "constant"\nwarmup = 0\n[train]\ninit = "runs/{init}"\nsteps = 1\nbatch = 1\nclip = 0\n')
+            f'name = "step"\n[task]\ntrain = "step.txt"\n{task}\n{model}\n[optimizer]\nkind = "sgd"\nlr = 1\nmomentum = 0\n'
+            f'[schedule]\nkind = "constant"\nwarmup = 0\n[train]\ninit = "runs/{init}"\nsteps = 1\nbatch = 1\nclip = 0\n')
         run = f"runs/step-{init}"
         self.run_qkv("train", "step.toml", "--run", run)
         before, after = ({}, {})
@@ -242,31 +250,91 @@ class ForeignModels(unittest.TestCase):
                                          if isinstance(item, h5py.Dataset) else None)
         return {name: before[name] - after[name] for name in before}
 
-    def test_a_fine_tuning_step_of_a_bert_has_pytorchs_gradients(self):
-        found = self.gradients("classifier", "classify", 'tokenizer = "wordpiece"', f"river\t{BERT_TEXT}\nmoney\t{BERT_TEXT}\n")
-        self.assertEqual(found["embedding.weight"].shape, (len(self.vocabulary), WIDTH))
-        # The batch of one example is either; its label decides which gradients.
-        differences = []
-        for label in (0, 1):
-            p = {name: value.detach().requires_grad_() for name, value in self.classifier.items()}
-            F.cross_entropy(classified(p, self.bert_ids(BERT_TEXT))[0][None], torch.tensor([label])).backward()
-            expected = {"pooler.weight": p["bert.pooler.dense.weight"].grad,
-                        "token_types.weight": p["bert.embeddings.token_type_embeddings.weight"].grad,
-                        "input_norm.weight": p["bert.embeddings.LayerNorm.weight"].grad,
-                        "positions.weight": p["bert.embeddings.position_embeddings.weight"].grad,
-                        "encoder.layers.0.attention.w_q.weight": p["bert.encoder.layer.0.attention.self.query.weight"].grad,
-                        "encoder.layers.1.feed_forward.w_1.weight": p["bert.encoder.layer.1.intermediate.dense.weight"].grad}
-            differences.append(max(abs(found[name] - gradient.numpy()).max() for name, gradient in expected.items()))
-        self.assertLessEqual(min(differences), TOLERANCE)
+    def worst_difference(self, found, expected):
+        self.assertEqual(found.keys(), expected.keys())
+        return max(abs(found[name] - gradient.numpy()).max() for name, gradient in expected.items())
 
-    def test_tokens_of_hard_texts_are_those_of_the_published_algorithms(self):
-        texts = [text for text in tokenizers.texts() if len(tokenizers.word_pieces(text, set(self.vocabulary))) in range(1, LONGEST - 1)
-                 and "[MASK]" not in text]
-        self.assertGreater(len(texts), 200)
-        for text, found in zip(texts, self.json("embed", "runs/classifier", *texts)["sentences"]):
-            known = [token for token in found["tokens"] if token in self.vocabulary]
-            expected = ["[CLS]", *tokenizers.word_pieces(text, set(self.vocabulary)), "[SEP]"]
-            self.assertEqual(known, [token for token in expected if token != "[UNK]"], ascii(text))
+    def bert_gradients(self, ids, label):
+        p = {name: value.detach().requires_grad_() for name, value in self.classifier.items()}
+        F.cross_entropy(classified(p, ids)[0][None], torch.tensor([label])).backward()
+        g = {name.removeprefix("bert."): value.grad for name, value in p.items()}
+        # The padding and the unknown token come first.
+        first = [self.vocabulary.index(token) for token in ("[PAD]", "[UNK]")]
+        order = first + [i for i in range(len(self.vocabulary)) if i not in first]
+        expected = {"embedding.weight": g["embeddings.word_embeddings.weight"][order],
+                    "positions.weight": g["embeddings.position_embeddings.weight"],
+                    "token_types.weight": g["embeddings.token_type_embeddings.weight"]}
+        layers = {"input_norm": "embeddings.LayerNorm", "pooler": "pooler.dense", "head": "classifier"}
+        for i in range(LAYERS):
+            parts = {"attention.w_q": "attention.self.query", "attention.w_k": "attention.self.key", "attention.w_v": "attention.self.value",
+                     "attention.w_o": "attention.output.dense", "norm_1": "attention.output.LayerNorm",
+                     "feed_forward.w_1": "intermediate.dense", "feed_forward.w_2": "output.dense", "norm_2": "output.LayerNorm"}
+            layers |= {f"encoder.layers.{i}.{ours}": f"encoder.layer.{i}.{theirs}" for ours, theirs in parts.items()}
+        return expected | {f"{ours}.{part}": g[f"{theirs}.{part}"] for ours, theirs in layers.items() for part in ("weight", "bias")}
+
+    def assert_bert_step(self, ids, text, task=""):
+        found = self.gradients("classifier", f'kind = "classify"\ntokenizer = "wordpiece"\n{task}', f"river\t{text}\nmoney\t{text}\n")
+        # The batch of one example is either; its label decides which gradients.
+        self.assertLessEqual(min(self.worst_difference(found, self.bert_gradients(ids, label)) for label in (0, 1)), TOLERANCE)
+
+    def test_a_fine_tuning_step_of_a_bert_has_pytorchs_gradients(self):
+        self.assert_bert_step(self.bert_ids(BERT_TEXT), BERT_TEXT)
+
+    def gpt2_gradients(self, ids):
+        p = {name: value.detach().requires_grad_() for name, value in self.gpt2.items()}
+        F.cross_entropy(gpt2(p, ids[:-1])[0], ids[1:]).backward()
+        g = {name.removeprefix("transformer."): value.grad for name, value in p.items()}
+        expected = {"embedding.weight": g["wte.weight"], "positions.weight": g["wpe.weight"],
+                    "decoder.norm.weight": g["ln_f.weight"], "decoder.norm.bias": g["ln_f.bias"]}
+        for i in range(LAYERS):
+            ours, theirs = f"decoder.layers.{i}.", f"h.{i}."
+            for part in ("weight", "bias"):
+                for name, gradient in zip("qkv", g[f"{theirs}attn.c_attn.{part}"].chunk(3, -1)):
+                    expected[f"{ours}attention.w_{name}.{part}"] = gradient.T if part == "weight" else gradient
+                for a, b in (("attention.w_o", "attn.c_proj"), ("feed_forward.w_1", "mlp.c_fc"), ("feed_forward.w_2", "mlp.c_proj")):
+                    gradient = g[f"{theirs}{b}.{part}"]
+                    expected[f"{ours}{a}.{part}"] = gradient.T if part == "weight" else gradient
+                expected |= {f"{ours}norm_{k}.{part}": g[f"{theirs}ln_{k}.{part}"] for k in (1, 2)}
+        return expected
+
+    def test_a_fine_tuning_step_of_a_gpt2_has_pytorchs_gradients(self):
+        # The text is one window of the longest inputs and what follows each of them.
+        text = next(text for n in range(200) if len(self.gpt2_ids(text := "the bank of the river " * 6 + "x" * n)) == LONGEST + 1)
+        found = self.gradients("gpt2", 'kind = "language-model"\ntokenizer = "byte-level"\nlower_case = false', text)
+        self.assertLessEqual(self.worst_difference(found, self.gpt2_gradients(self.gpt2_ids(text))), TOLERANCE)
+
+    def assert_tokens(self, run, texts, expected, unknown):
+        """A token that is unknown is shown as the text has it."""
+        self.assertGreaterEqual(len(texts), 200)
+        sentences = self.json("embed", run, *texts)["sentences"]
+        self.assertEqual(len(sentences), len(texts))
+        for text, sentence in zip(texts, sentences):
+            tokens = expected(text)
+            self.assertEqual(len(sentence["tokens"]), len(tokens), ascii(text))
+            for found, token in zip(sentence["tokens"], tokens):
+                self.assertTrue(found == token or token is None and found not in unknown, ascii((text, found, token)))
+
+    def test_tokens_of_a_bert_are_those_of_the_published_algorithm(self):
+        known = set(self.vocabulary)
+
+        def expected(text):
+            return [None if token == "[UNK]" else token for token in ["[CLS]", *tokenizers.word_pieces(text, known), "[SEP]"]]
+        texts = [text for text in tokenizers.texts(400) if 2 < len(expected(text)) <= LONGEST and "[MASK]" not in text]
+        self.assert_tokens("runs/classifier", texts, expected, known)
+
+    def test_tokens_of_a_gpt2_are_those_of_the_published_algorithm(self):
+        def expected(text):
+            return tokenizers.byte_pairs(text, self.merges)
+        texts = [text for text in tokenizers.texts(400) if 0 < len(expected(text)) <= LONGEST]
+        self.assert_tokens("runs/gpt2", texts, expected, ())
+
+    def test_a_text_that_is_too_long_keeps_its_ends(self):
+        text = " ".join(["the bank of the river"] * 9)
+        ids = self.bert_ids(text)
+        cut = torch.cat([ids[:LONGEST - 1], ids[-1:]])
+        done = qkv("predict", "runs/classifier", text, cwd=self.folder)
+        self.assertIn("model.max_length = 32", done.stderr)
+        self.assert_bert_step(cut, text, "truncate = true")
 
     def test_every_command_works(self):
         (self.folder / "data.tsv").write_text(f"river\t{BERT_TEXT}\nmoney\tbank\n")

@@ -88,13 +88,18 @@ MaskedLanguageModel::MaskedLanguageModel(const Config& config, const Vocabularie
 
 IdLists MaskedLanguageModel::encoded(const Corpus& corpus, std::span<const Index> texts) const {
   const CorpusEncoder encoder(corpus, tokenizer());
-  const auto longest = static_cast<std::size_t>(max_length());
+  const Index longest = max_length() - 2 * tokenizer().special_tokens();
   IdLists lists;
   for (const Index text : texts) {
     const std::vector<std::int32_t> ids = encoder.ids(text);
-    for (std::span<const std::int32_t> rest = ids; !rest.empty();) {
-      const auto part = rest.first(std::min(rest.size(), longest));
-      rest = rest.subspan(part.size());
+    if (ids.empty()) continue;
+    const auto begin = ids.begin() + tokenizer().special_tokens(),
+               end = ids.end() - tokenizer().special_tokens();
+    std::vector<std::int32_t> part;
+    for (auto at = begin; at < end; at += std::min(longest, end - at)) {
+      part.assign(ids.begin(), begin);
+      part.insert(part.end(), at, at + std::min(longest, end - at));
+      part.insert(part.end(), end, ids.end());
       const auto is_text = [&](std::int32_t id) { return tokenizer().is_text(id); };
       if (std::ranges::any_of(part, is_text)) lists.add(part);
     }

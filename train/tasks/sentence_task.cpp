@@ -38,7 +38,7 @@ struct SentenceTask::Rows {
 struct SentenceTask::Encoded {
   std::vector<std::int32_t> ids;
   Index length;         ///< of the whole sentence
-  Index begin;          ///< of the ids in it
+  Index begin;          ///< how many tokens are left out before the ids
   Index index, answer;  ///< -1: none
 };
 
@@ -229,17 +229,19 @@ SentenceTask::Encoded SentenceTask::encoded(const Rows& rows, const CorpusEncode
   example.length = std::ssize(example.ids);
   if (index >= 0) example.index = encoder.position(row, index);
   if (truncates() && example.length > max_length()) {
-    example.begin = crop_begin(example.length, example.index, max_length());
-    example.ids.erase(example.ids.begin(), example.ids.begin() + example.begin);
-    example.ids.resize(static_cast<std::size_t>(max_length()));
+    example.begin = crop_begin(example.length, example.index);
+    crop(example.ids, example.begin);
     if (index >= 0) example.index -= example.begin;
   }
   if (question_.has_labels)
     example.answer = label_id(labels_, rows.labels.text(label));
   else if (antecedent >= 0)
     example.answer = encoder.position(row, antecedent) - example.begin;
-  const bool is_beyond = !question_.has_labels && example.answer >= std::ssize(example.ids);
-  if (is_beyond || example.answer < 0) example.answer = -1;
+  const Index ends = tokenizer().special_tokens();
+  const bool is_left_out =
+      !question_.has_labels &&
+      (example.answer < ends || example.answer >= std::ssize(example.ids) - ends);
+  if (is_left_out || example.answer < 0) example.answer = -1;
   return example;
 }
 
@@ -378,9 +380,8 @@ LabelledText SentenceTask::read_line(const TsvRow& row) const {
                     .answer = example.answer,
                     .antecedent = question_.has_labels ? -1 : example.answer};
   if (example.length > std::ssize(example.ids)) {
-    const Sentence whole = sentence_of(rows.corpus.pieces_of(0));
-    const auto first = whole.words.begin() + example.begin;
-    line.sentence = {{first, first + max_length()}, example.ids, {}};
+    line.sentence = {sentence_of(rows.corpus.pieces_of(0)).words, example.ids, {}};
+    crop(line.sentence.words, example.begin);
     line.text = tokenizer().joined(line.sentence.words);
     add_targets(line.sentence);
   } else {

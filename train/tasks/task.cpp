@@ -5,6 +5,7 @@
 #include <set>
 
 #include "datasets/batch.h"
+#include "datasets/sentences.h"
 #include "datasets/text.h"
 #include "train/config/task_kinds.h"
 #include "train/tasks/classification.h"
@@ -82,6 +83,11 @@ Task::Vocabularies Task::vocabularies() const {
 }
 
 void Task::set_tokenizer(Tokenizer tokenizer) {
+  const Index ends = 2 * tokenizer.special_tokens();
+  require<UserError>(max_length_ > ends,
+                     "model.max_length = {} must be more than the {} tokens that begin and end a "
+                     "sentence",
+                     max_length_, ends);
   tokenizer_ = std::make_shared<const Tokenizer>(std::move(tokenizer));
 }
 
@@ -112,6 +118,11 @@ Sentence Task::read(std::string_view text) const {
   return fitted(sentence_of(cut_sentence(text, cutting_).pieces));
 }
 
+Index Task::crop_begin(Index length, Index index) const {
+  const Index begin = tokenizer().special_tokens();
+  return qkv::crop_begin(length - 2 * begin, index - begin, max_length() - 2 * begin);
+}
+
 Sentence Task::fitted(Sentence sentence) const {
   require<UserError>(!sentence.words.empty(), "the sentence is empty; give at least one word");
   const Index length = std::ssize(sentence.words);
@@ -120,8 +131,8 @@ Sentence Task::fitted(Sentence sentence) const {
                      length, cutting_.kind == TokenizerKind::word ? "words" : "tokens",
                      max_length());
   if (length > max_length()) {
-    sentence.words.resize(static_cast<std::size_t>(max_length()));
-    sentence.ids.resize(static_cast<std::size_t>(max_length()));
+    crop(sentence.words);
+    crop(sentence.ids);
   }
   return sentence;
 }

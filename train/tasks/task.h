@@ -197,6 +197,17 @@ class Task {
   LabelledText text_of_ids(std::vector<std::int32_t> ids) const;
   /// Pieces as a sentence of any length without targets.
   Sentence sentence_of(std::span<const std::string> pieces) const;
+  /// Of a text of too many tokens: how many to leave out behind those that begin a sentence, so
+  /// that token `index` stays (-1: none).
+  Index crop_begin(Index length, Index index) const;
+  /// Leaves `max_length` tokens: those that begin and end a sentence, and of the others the ones
+  /// behind the first `begin`.
+  template <class T>
+  void crop(std::vector<T>& tokens, Index begin = 0) const {
+    const Index ends = tokenizer().special_tokens();
+    tokens.erase(tokens.begin() + ends, tokens.begin() + ends + begin);
+    tokens.erase(tokens.begin() + max_length() - ends, tokens.end() - ends);
+  }
   /// A sentence that the model can read, cut where the options say so. Throws UserError as `read`.
   Sentence fitted(Sentence sentence) const;
   /// The logits of `choices`, which the output layer gives for the contextual vector of one token.

@@ -1,6 +1,7 @@
 // Files of Hugging Face's folders; the parts of an input are config.json, vocab.txt, vocab.json and
 // merges.txt. There are no parameters, so that no folder is accepted as a whole.
-#include "train/huggingface.h"
+#include "train/exchange/huggingface.h"
+#include "train/exchange/foreign_files.h"
 
 #include "datasets/tokenizer.h"
 #include "tests/fuzz/readers/input.h"

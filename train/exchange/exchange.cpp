@@ -1,10 +1,10 @@
-#include "train/exchange.h"
+#include "train/exchange/exchange.h"
 
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "train/exchange/torch_names.h"
 #include "train/run.h"
-#include "train/torch_names.h"
 
 namespace qkv {
 namespace {
@@ -76,6 +76,8 @@ void begin_run(Checkpoint& checkpoint, const std::filesystem::path& file) {
 }
 
 Checkpoint imported(const Safetensors& contents, const std::filesystem::path& file) {
+  require<UserError>(contents.integers.empty(), "{}: {} holds integers, which no parameter does",
+                     file.string(), contents.integers.front());
   Checkpoint checkpoint;
   checkpoint.config = metadata(contents, config_key, file);
   const bool torch =
