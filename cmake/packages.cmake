@@ -46,7 +46,7 @@ the terminal or as one HTML page. Example configs with their data are in
 math(EXPR fmt_next "${fmt_VERSION_MAJOR} + 1")
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_NAME libqkv-dev)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libdevel)
-set(CPACK_DEBIAN_LIBRARY_PACKAGE_DEPENDS "libfmt-dev (>= ${fmt_VERSION_MAJOR}), libfmt-dev (<< ${fmt_next})")
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_DEPENDS "libfmt-dev (>= ${fmt_VERSION_MAJOR}), libfmt-dev (<< ${fmt_next}), libutf8proc-dev")
 if(QKV_GEMM STREQUAL blas)
   string(APPEND CPACK_DEBIAN_LIBRARY_PACKAGE_DEPENDS ", libopenblas-dev")
 endif()
