@@ -6,8 +6,8 @@
 #include <array>
 #include <cmath>
 
-#include "cli/colour.h"
 #include "inspect/block_average.h"
+#include "inspect/colour.h"
 
 namespace qkv {
 namespace {

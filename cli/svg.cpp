@@ -10,9 +10,9 @@
 #include <optional>
 #include <span>
 
-#include "cli/colour.h"
 #include "datasets/text.h"
 #include "inspect/block_average.h"
+#include "inspect/colour.h"
 
 namespace qkv {
 namespace {

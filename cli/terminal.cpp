@@ -8,7 +8,6 @@
 #include <cstdlib>
 #include <cwchar>
 #include <limits>
-#include <map>
 #include <string_view>
 
 #include "datasets/text.h"
@@ -30,29 +29,6 @@ char32_t code_point(std::string_view bytes) {
 int character_width(char32_t code) {
   const int width = wcwidth(static_cast<wchar_t>(code));
   return width < 0 ? 1 : width;  // -1: not known to the locale
-}
-
-/// A picture of a control character, and U+FFFD for what has none; empty for other characters.
-std::string sign_of(char32_t code) {
-  if (code < 0x20) return {'\xE2', '\x90', static_cast<char>(0x80 + code)};  // U+2400 and following
-  if (code == 0x7F) return "␡";
-  return (code >= 0x80 && code < 0xA0) || code == replacement ? "\xEF\xBF\xBD" : "";
-}
-
-/// `text` with the given signs in place of some characters, and signs of all control characters
-/// that are not in `kept`.
-std::string with_signs(std::string_view text,
-                       const std::map<std::string_view, std::string_view>& signs,
-                       std::string_view kept = "") {
-  std::string result;
-  for_each_character(text, [&](std::string_view c) {
-    const auto given = signs.find(c);
-    const std::string sign = given != signs.end()        ? std::string(given->second)
-                             : kept.find(c) != kept.npos ? ""
-                                                         : sign_of(code_point(c));
-    result += sign.empty() ? c : sign;
-  });
-  return result;
 }
 
 }  // namespace
@@ -125,18 +101,6 @@ std::string abbreviated(const std::string& text, int width) {
       tail.insert(0, characters[--end]);
   }
   return head + "…" + tail;
-}
-
-std::string in_one_line(std::string_view text) {
-  return with_signs(text, {{"\n", "↵"}, {"\t", "⇥"}});
-}
-
-std::string printable(std::string_view text) {
-  return with_signs(text, {}, "\n\t");
-}
-
-std::string visible(const std::string& token) {
-  return with_signs(token, {{"\n", "↵"}, {"\t", "⇥"}, {" ", "·"}});
 }
 
 }  // namespace qkv

@@ -3,6 +3,8 @@
 #include <string>
 #include <string_view>
 
+#include "datasets/printable.h"
+
 namespace qkv {
 
 /// Columns of the terminal behind a file descriptor; 80 when there is none.
@@ -27,17 +29,5 @@ std::string pad_right(const std::string& text, int width);
 /// At most `width` columns of a text, an ellipsis in place of its middle where it is longer:
 /// "encoder.…w_q.weight".
 std::string abbreviated(const std::string& text, int width);
-
-/// A text without control characters other than ends of lines and tabs: "␛" stands for an escape,
-/// "�" for other control characters outside ASCII and for bytes that are not UTF-8. A terminal
-/// takes no commands from it.
-std::string printable(std::string_view text);
-
-/// A token with its white space visible: "·" for a space, "↵" for the end of a line; else
-/// printable.
-std::string visible(const std::string& token);
-
-/// A text whose ends of lines and tabs are signs, too, so that it cannot tear a table.
-std::string in_one_line(std::string_view text);
 
 }  // namespace qkv

@@ -3,6 +3,8 @@ find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_path(RANDOM123_INCLUDE_DIR Random123/philox.h REQUIRED)  # has no CMake package
+find_path(UTF8PROC_INCLUDE_DIR utf8proc.h REQUIRED)
+find_library(UTF8PROC_LIBRARY utf8proc REQUIRED)
 
 # Of the library, only the engine of OpenBLAS needs it; users of core/xtensor.h find xtensor themselves.
 if(QKV_PROGRAM OR QKV_GEMM STREQUAL blas)
@@ -36,6 +38,7 @@ endif()
 if(QKV_PROGRAM)
   find_package(tomlplusplus REQUIRED)
   find_package(CLI11 REQUIRED)
+  find_package(ZLIB REQUIRED)
   # D3 for report pages (Debian's node-d3).
   find_file(QKV_D3 d3.min.js PATHS /usr/share/nodejs/d3/dist /usr/share/javascript/d3 REQUIRED NO_DEFAULT_PATH)
   # `qkv export --onnx` says what to install where it is missing (Debian's libonnx-dev and libprotobuf-dev).

@@ -6,6 +6,8 @@
 #include "core/error.h"
 #include "datasets/byte_pairs.h"
 #include "datasets/text.h"
+#include "datasets/unicode.h"
+#include "datasets/word_pieces.h"
 
 namespace qkv {
 namespace {
@@ -17,7 +19,18 @@ constexpr std::size_t most_pieces = std::size_t{1} << 16;
 
 /// A text as the tokenizer reads it.
 std::string prepared(std::string_view text, const Cutting& cutting) {
+  if (cutting.kind == TokenizerKind::word_piece) return without_controls(text, cutting.lower_case);
   return cutting.lower_case ? lower(text) : std::string(text);
+}
+
+/// Whether a piece may have several tokens.
+bool divides_pieces(TokenizerKind kind) {
+  return kind != TokenizerKind::word && kind != TokenizerKind::character;
+}
+
+/// Whether the pieces of a text are all of it.
+bool keeps_spaces(TokenizerKind kind) {
+  return kind != TokenizerKind::word && kind != TokenizerKind::word_piece;
 }
 
 /// The number of bytes up to the next white space or punctuation mark.
@@ -42,27 +55,35 @@ std::size_t byte_pair_piece(std::string_view text) {
   return length;
 }
 
+/// The number of bytes of the first piece, or of white space that is left out.
+std::size_t piece_length(std::string_view text, TokenizerKind kind) {
+  switch (kind) {
+    case TokenizerKind::word:
+      return is_white(text[0]) ? 1 : word_piece(text);
+    case TokenizerKind::character:
+      return first_character(text).size();
+    case TokenizerKind::bpe:
+      return byte_pair_piece(text);
+    case TokenizerKind::word_piece:
+      return std::max(basic_word_length(text), first_character(text).size());
+    case TokenizerKind::byte_level:
+      return byte_level_piece(text);
+  }
+  return text.size();
+}
+
+bool begins_with_space(std::string_view text) {
+  return is_space(first_code_point(text).code);
+}
+
 template <class F>
 void for_each_piece(std::string_view text, TokenizerKind kind, F f) {
   while (!text.empty()) {
-    std::size_t length = 1;
-    switch (kind) {
-      case TokenizerKind::word:
-        if (is_white(text[0])) {
-          text.remove_prefix(1);
-          continue;
-        }
-        length = word_piece(text);
-        break;
-      case TokenizerKind::character:
-        length = first_character(text).size();
-        break;
-      case TokenizerKind::bpe:
-        length = byte_pair_piece(text);
-        break;
-    }
-    f(text.substr(0, length));
-    text.remove_prefix(length);
+    const std::string_view piece = text.substr(0, piece_length(text, kind));
+    if (keeps_spaces(kind) ||
+        !(kind == TokenizerKind::word ? is_white(piece[0]) : begins_with_space(piece)))
+      f(piece);
+    text.remove_prefix(piece.size());
   }
 }
 
@@ -81,11 +102,16 @@ std::vector<std::string> pieces_of(std::string_view text, const Cutting& cutting
   return pieces;
 }
 
-CutSentence cut_sentence(std::string_view sentence, const Cutting& cutting) {
+CutSentence cut_phrase(std::string_view sentence, const Cutting& cutting) {
   CutSentence cut;
-  for (const std::string& word : words(prepared(sentence, cutting))) {
-    const bool spaced = cutting.kind == TokenizerKind::bpe ||
-                        (cutting.kind == TokenizerKind::character && !cut.pieces.empty());
+  std::string text(sentence);
+  // Other white space of ASCII is a control character to BERT.
+  if (cutting.kind == TokenizerKind::word_piece)
+    std::erase_if(text, [](char c) { return c == '\v' || c == '\f'; });
+  for (const std::string& whole : words(text)) {
+    const std::string word = prepared(whole, cutting);
+    const bool spaced =
+        cutting.kind == TokenizerKind::bpe || (keeps_spaces(cutting.kind) && !cut.pieces.empty());
     const Index begin = std::ssize(cut.pieces);
     for_each_piece(spaced ? " " + word : word, cutting.kind,
                    [&](std::string_view piece) { cut.pieces.emplace_back(piece); });
@@ -93,6 +119,15 @@ CutSentence cut_sentence(std::string_view sentence, const Cutting& cutting) {
     const auto named = std::find_if(first, cut.pieces.end(), names_something);
     cut.positions.push_back((named == cut.pieces.end() ? first : named) - cut.pieces.begin());
   }
+  return cut;
+}
+
+CutSentence cut_sentence(std::string_view sentence, const Cutting& cutting) {
+  CutSentence cut = cut_phrase(sentence, cutting);
+  if (cutting.kind != TokenizerKind::word_piece || cut.positions.empty()) return cut;
+  cut.pieces.emplace(cut.pieces.begin(), first_word_piece);
+  cut.pieces.emplace_back(last_word_piece);
+  for (Index& position : cut.positions) ++position;
   return cut;
 }
 
@@ -126,9 +161,15 @@ Vocabulary::Counts PieceCounter::counts() const {
   return counts;
 }
 
-Tokenizer::Tokenizer(const Cutting& cutting, Vocabulary vocabulary)
-    : cutting_(cutting), vocabulary_(std::move(vocabulary)) {
+Tokenizer::Tokenizer(const Cutting& cutting, std::vector<std::string> tokens,
+                     std::vector<std::string> merges)
+    : cutting_(cutting),
+      vocabulary_(std::move(tokens), cutting.kind == TokenizerKind::byte_level
+                                         ? ReservedIds::none
+                                         : ReservedIds::padding_and_unknown) {
   if (cutting_.kind == TokenizerKind::bpe) require_byte_tokens(vocabulary_);
+  if (cutting_.kind == TokenizerKind::word_piece) require_word_pieces(vocabulary_);
+  if (cutting_.kind == TokenizerKind::byte_level) merges_.emplace(std::move(merges), vocabulary_);
   if (cutting_.kind != TokenizerKind::character) return;
   for (std::int32_t id = Vocabulary::unknown + 1; id < vocabulary_.size(); ++id) {
     const std::string& token = vocabulary_.token(id);
@@ -144,9 +185,15 @@ Tokenizer::Tokenizer(const Cutting& cutting, Vocabulary vocabulary)
 Tokenizer Tokenizer::learn(const Cutting& cutting, Vocabulary::Counts pieces, Index min_count,
                            Index merges, const std::vector<std::string>& known) {
   if (cutting.kind == TokenizerKind::bpe)
-    return {cutting,
-            Vocabulary(known.empty() ? byte_pair_tokens(pieces, min_count, merges) : known)};
-  return {cutting, Vocabulary::build(std::move(pieces), min_count, known)};
+    return {cutting, known.empty() ? byte_pair_tokens(pieces, min_count, merges) : known};
+  return {cutting, Vocabulary::build(std::move(pieces), min_count, known).tokens()};
+}
+
+bool Tokenizer::is_text(std::int32_t id) const {
+  if (vocabulary_.is_unknown(id)) return false;
+  const std::string& token = vocabulary_.token(id);
+  return cutting_.kind != TokenizerKind::word_piece ||
+         (token != first_word_piece && token != last_word_piece);
 }
 
 void Tokenizer::encode(std::string_view text, std::vector<std::int32_t>& ids) const {
@@ -168,13 +215,20 @@ void Tokenizer::encode_piece(std::string_view piece, std::vector<std::int32_t>& 
     case TokenizerKind::bpe:
       encode_byte_pairs(piece, vocabulary_, ids);
       return;
+    case TokenizerKind::word_piece:
+      encode_word_pieces(piece, vocabulary_, ids);
+      return;
+    case TokenizerKind::byte_level:
+      merges_->encode(piece, ids);
+      return;
   }
 }
 
 std::vector<std::string> Tokenizer::tokens_of(const std::string& piece) const {
-  if (cutting_.kind != TokenizerKind::bpe) return {piece};
+  if (!divides_pieces(cutting_.kind)) return {piece};
   std::vector<std::int32_t> ids;
   encode_piece(piece, ids);
+  if (ids.size() == 1 && vocabulary_.is_unknown(ids.front())) return {piece};
   std::vector<std::string> tokens;
   tokens.reserve(ids.size());
   for (const std::int32_t id : ids) tokens.push_back(vocabulary_.token(id));
@@ -191,20 +245,25 @@ std::string Tokenizer::decode(std::span<const std::int32_t> ids) const {
 std::string Tokenizer::joined(std::span<const std::string> tokens) const {
   std::string text;
   for (const std::string& token : tokens) {
-    if (cutting_.kind == TokenizerKind::word && !text.empty()) text += ' ';
+    const bool continues =
+        cutting_.kind == TokenizerKind::word_piece && token.starts_with(word_piece_prefix);
+    if (!keeps_spaces(cutting_.kind) && !continues && !text.empty()) text += ' ';
     const auto byte = cutting_.kind == TokenizerKind::bpe ? byte_of(token) : std::nullopt;
     if (byte)
       text += *byte;
+    else if (cutting_.kind == TokenizerKind::byte_level)
+      text += bytes_of_printable(token);
     else
-      text += token;
+      text += continues ? token.substr(word_piece_prefix.size()) : token;
   }
   return text;
 }
 
 void TextEncoder::encode(std::string_view text, std::vector<std::int32_t>& ids) {
-  if (tokenizer_.cutting().kind != TokenizerKind::bpe) return tokenizer_.encode(text, ids);
+  const TokenizerKind kind = tokenizer_.cutting().kind;
+  if (!divides_pieces(kind)) return tokenizer_.encode(text, ids);
   const std::string whole = prepared(text, tokenizer_.cutting());
-  for_each_piece(whole, TokenizerKind::bpe, [&](std::string_view piece) {
+  for_each_piece(whole, kind, [&](std::string_view piece) {
     auto found = known_.find(piece);
     if (found == known_.end()) {
       if (known_.size() == most_pieces) known_.clear();

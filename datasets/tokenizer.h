@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -8,28 +9,39 @@
 #include <vector>
 
 #include "core/kinds.h"
+#include "datasets/byte_level.h"
 #include "datasets/vocabulary.h"
 
 namespace qkv {
 
-enum class TokenizerKind { word, character, bpe };
+enum class TokenizerKind { word, character, bpe, word_piece, byte_level };
 inline constexpr auto tokenizer_kinds = std::to_array<Kind<TokenizerKind>>({
     {TokenizerKind::word, "word", "words and punctuation marks"},
     {TokenizerKind::character, "char", "characters"},
     {TokenizerKind::bpe, "bpe", "byte-pair encoding, learned from the training data"},
+    {TokenizerKind::word_piece, "wordpiece", "WordPiece of an imported BERT"},
+    {TokenizerKind::byte_level, "byte-level", "byte-level byte-pair encoding of an imported GPT-2"},
 });
 static_assert(lists_every_kind(tokenizer_kinds));
+
+/// Whether the tokens are those of an imported model, rather than learned from the training data.
+constexpr bool is_imported(TokenizerKind kind) {
+  return kind == TokenizerKind::word_piece || kind == TokenizerKind::byte_level;
+}
 
 /// How a text is cut into pieces, which no token reaches across:
 ///
 ///     word   words and punctuation marks; white space is left out
 ///     char   characters
 ///     bpe    words and punctuation marks, each with the space before it; other white space
+///     wordpiece   words, ideographs and punctuation marks (datasets/word_pieces.h)
+///     byte-level  words, numbers, other characters, each with the space before it; other white
+///                 space (datasets/byte_level.h)
 ///
-/// The pieces of `char` and `bpe` are the whole text.
+/// The pieces of `char`, `bpe` and `byte-level` are the whole text.
 struct Cutting {
   TokenizerKind kind = TokenizerKind::word;
-  bool lower_case = true;  ///< A to Z become a to z
+  bool lower_case = true;  ///< A to Z become a to z; of `wordpiece` all letters, without accents
 
   friend bool operator==(const Cutting&, const Cutting&) = default;
 };
@@ -44,8 +56,11 @@ struct CutSentence {
   std::vector<Index> positions;
 };
 /// White space counts as one space, and a sentence of `bpe` begins with one, so that a word has the
-/// same tokens wherever it stands.
+/// same tokens wherever it stands. One of `wordpiece` is between [CLS] and [SEP];
+/// a word of which nothing is left there has the position of the next piece.
 CutSentence cut_sentence(std::string_view sentence, const Cutting& cutting);
+/// The same of a part of a sentence, without what a whole one begins and ends with.
+CutSentence cut_phrase(std::string_view sentence, const Cutting& cutting);
 
 /// Counts the pieces of texts.
 class PieceCounter {
@@ -62,12 +77,15 @@ class PieceCounter {
 };
 
 /// Turns text into ids and back. What `word` and `char` have not seen in training becomes the
-/// unknown token; `bpe` has a token for each byte, so that any bytes are encoded and decoded
-/// without loss, unless letters became lower case.
+/// unknown token, and so does a word of `wordpiece` that no tokens make up; `bpe` and `byte-level`
+/// have a token for each byte, so that any bytes are encoded and decoded without loss, unless
+/// letters became lower case.
 class Tokenizer {
  public:
-  /// Throws FileError when the vocabulary is not one of this kind.
-  Tokenizer(const Cutting& cutting, Vocabulary vocabulary);
+  /// `merges` are those of `byte-level`, see `ByteMerges`. Throws FileError when the tokens are not
+  /// of this kind.
+  Tokenizer(const Cutting& cutting, std::vector<std::string> tokens,
+            std::vector<std::string> merges = {});
   /// The vocabulary of pieces that occur at least `min_count` times; for `bpe`, of bytes, such
   /// characters and at most `merges` byte-pair merges (`byte_pair_tokens`). Tokens that are
   /// `known`, as `Vocabulary::tokens` gives them, come first; with them `bpe` learns no others.
@@ -77,13 +95,19 @@ class Tokenizer {
 
   const Cutting& cutting() const noexcept { return cutting_; }
   const Vocabulary& vocabulary() const noexcept { return vocabulary_; }
+  /// Null but for `byte-level`.
+  const ByteMerges* merges() const noexcept { return merges_ ? &*merges_ : nullptr; }
+  /// How many tokens begin every sentence, and end it.
+  Index special_tokens() const noexcept { return cutting_.kind == TokenizerKind::word_piece; }
+  /// Whether a token stands for text, rather than for an unknown one or an end of a sentence.
+  bool is_text(std::int32_t id) const;
 
   /// Adds the ids of a text, or of one piece, to `ids`.
   void encode(std::string_view text, std::vector<std::int32_t>& ids) const;
   void encode_piece(std::string_view piece, std::vector<std::int32_t>& ids) const;
   /// The tokens of a piece as texts; an unknown one as the text has it.
   std::vector<std::string> tokens_of(const std::string& piece) const;
-  /// Words are joined by spaces.
+  /// Words are joined by spaces, and so are those of `wordpiece`.
   std::string decode(std::span<const std::int32_t> ids) const;
   /// Tokens of the kind, or pieces, as one text.
   std::string joined(std::span<const std::string> tokens) const;
@@ -91,11 +115,12 @@ class Tokenizer {
  private:
   Cutting cutting_;
   Vocabulary vocabulary_;
+  std::optional<ByteMerges> merges_;         ///< of `byte-level`
   std::vector<std::int32_t> by_code_point_;  ///< of `char`: ids up to the largest known
 };
 
-/// Encodes long texts as `Tokenizer::encode` does. Remembers the tokens of pieces of `bpe`, which
-/// take long to find and occur again and again.
+/// Encodes long texts as `Tokenizer::encode` does. Remembers the tokens of pieces that have
+/// several, which take long to find and occur again and again.
 class TextEncoder {
  public:
   /// The tokenizer must outlive it.

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -20,8 +21,14 @@ struct StringHash {
   }
 };
 
+/// Which ids stand for no text.
+enum class ReservedIds {
+  padding_and_unknown,  ///< 0 and 1
+  none                  ///< every text is made of listed tokens, and padding may have any id
+};
+
 /// Tokens and their ids. Id 0 is padding, id 1 the unknown token, which replaces all that are not
-/// listed.
+/// listed; without reserved ids both are text like the others.
 class Vocabulary {
  public:
   static constexpr std::int32_t padding = 0;
@@ -35,11 +42,17 @@ class Vocabulary {
                           const std::vector<std::string>& known = {});
 
   /// Takes a list as `tokens` gives it. Throws FileError when it does not begin with "<pad>",
-  /// "<unk>" or names a token twice.
-  explicit Vocabulary(std::vector<std::string> tokens);
+  /// "<unk>", where these ids are reserved, or names a token twice.
+  explicit Vocabulary(std::vector<std::string> tokens,
+                      ReservedIds reserved = ReservedIds::padding_and_unknown);
 
   /// `unknown` when the token is not listed, or is a text that spells "<pad>": no text is padding.
   std::int32_t id(std::string_view token) const;
+  /// The id of a listed token.
+  std::optional<std::int32_t> find(std::string_view token) const;
+  bool is_unknown(std::int32_t id) const noexcept { return reserved_ > 0 && id == unknown; }
+  /// The number of reserved ids, which come first.
+  std::int32_t reserved() const noexcept { return reserved_; }
   const std::string& token(std::int32_t id) const {
     return tokens_.at(static_cast<std::size_t>(id));
   }
@@ -49,6 +62,7 @@ class Vocabulary {
 
  private:
   std::vector<std::string> tokens_;
+  std::int32_t reserved_;
   std::unordered_map<std::string, std::int32_t, StringHash, std::equal_to<>> ids_;
 };
 

@@ -22,7 +22,11 @@ class ResidualTerms {
       if (component.stack == name) components_.push_back(component);
     const Model& model = *trained.network->model;
     add("embedding", recorded({&model, "static"}));
+    if (recorder_.has("typed"))
+      add("token type", recorded({&model, "typed"}) - recorded({&model, "static"}));
     if (recorder_.has("position")) add("position", recorded({&model, "position"}));
+    for (const auto& [path, norm] : modules<LayerNorm>(*trained.network))
+      if (path == "input_norm") normalize(*norm, "norm of embeddings");
     for (std::size_t i = 0; i < stack.layers.size(); ++i)
       add_block(stack.layers[i], static_cast<Index>(i));
     if (stack.norm) normalize(*stack.norm, "last norm");
@@ -80,10 +84,9 @@ class ResidualTerms {
 
   /// The norm of the sum, by term; its bias is a term of its own.
   void normalize(const LayerNorm& norm, const std::string& label) {
-    constexpr double epsilon = 1e-5;
     Tensor total;
     for (const Term& term : terms_) total = total ? total + term.value : term.value;
-    const Tensor deviation = sqrt(variance(total, -1, true) + epsilon);
+    const Tensor deviation = sqrt(variance(total, -1, true) + norm.epsilon);
     const Tensor gain = norm.weight.value().to(DType::float64);
     for (Term& term : terms_)
       term.value = (term.value - mean(term.value, -1, true)) / deviation * gain;

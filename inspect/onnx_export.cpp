@@ -143,14 +143,17 @@ Value Exporter::causal(const Tokens& tokens) {
 }
 
 Value Exporter::embedded(const Tokens& tokens) {
-  const Value x = op("Gather", {graph_.parameter("embedding.weight"), tokens.ids});
+  Value x = op("Gather", {graph_.parameter("embedding.weight"), tokens.ids});
+  if (graph_.has("token_types.weight"))
+    x = add(x, slice(graph_.parameter("token_types.weight"), 0, 0, 1));
   const bool attends = model_.kind == ModelKind::encoder || model_.kind == ModelKind::decoder ||
                        model_.kind == ModelKind::encoder_decoder;
   if (graph_.has("positions.weight"))
-    return add(x, first_rows(graph_.parameter("positions.weight"), tokens));
-  if (!attends || model_.position != PositionKind::sinusoidal) return x;
-  const Tensor table = sinusoidal_positions(0, model_.max_length, model_.width);
-  return add(x, first_rows(graph_.tensor(table), tokens));
+    x = add(x, first_rows(graph_.parameter("positions.weight"), tokens));
+  else if (attends && model_.position == PositionKind::sinusoidal)
+    x = add(x, first_rows(graph_.tensor(sinusoidal_positions(0, model_.max_length, model_.width)),
+                          tokens));
+  return graph_.has("input_norm.weight") ? norm(x, "input_norm") : x;
 }
 
 Value Exporter::linear(const Value& x, const std::string& path) {
@@ -158,8 +161,12 @@ Value Exporter::linear(const Value& x, const std::string& path) {
   return graph_.has(path + ".bias") ? add(y, graph_.parameter(path + ".bias")) : y;
 }
 
-/// x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))
+/// x / 2 (1 + erf(x / sqrt(2))), or x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))
 Value Exporter::gelu(const Value& x) {
+  if (model_.activation == ActivationKind::gelu) {
+    const Value e = op("Erf", {multiply(x, graph_.number(std::numbers::sqrt2 / 2))});
+    return multiply(multiply(x, graph_.number(0.5)), add(e, graph_.number(1)));
+  }
   const Value cube = multiply(multiply(x, x), x);
   const Value inner = add(x, multiply(graph_.number(0.044715), cube));
   const Value t = op("Tanh", {multiply(graph_.number(std::sqrt(2 / std::numbers::pi)), inner)});
@@ -173,7 +180,7 @@ Value Exporter::feed_forward(const Value& x, const std::string& path) {
 Value Exporter::norm(const Value& x, const std::string& path) {
   std::vector<Value> inputs = {x, graph_.parameter(path + ".weight")};
   if (graph_.has(path + ".bias")) inputs.push_back(graph_.parameter(path + ".bias"));
-  return op("LayerNormalization", inputs, {{"axis", Index{-1}}, {"epsilon", 1e-5}});
+  return op("LayerNormalization", inputs, {{"axis", Index{-1}}, {"epsilon", model_.norm_epsilon}});
 }
 
 template <class Sublayer>
@@ -408,6 +415,10 @@ Value Exporter::sentence(const Value& x) {
     const Index half = model_.width / 2;
     return concat({slice(last, 1, 0, half), slice(first, 1, half, model_.width)}, 1);
   }
+  if (graph_.has("pooler.weight")) {
+    const Value first = op("Gather", {x, graph_.integer(0)}, {{"axis", Index{1}}});
+    return op("Tanh", {linear(first, "pooler")});
+  }
   const Value sum =
       op("ReduceSum", {where(real, x, 0), graph_.integers({1})}, {{"keepdims", Index{0}}});
   const Value count = op("Cast", {lengths_}, {{"to", Index{onnx::TensorProto::FLOAT}}});
@@ -415,8 +426,12 @@ Value Exporter::sentence(const Value& x) {
 }
 
 Value Exporter::head(const Value& x) {
-  return graph_.has("head.weight") ? linear(x, "head")
-                                   : times_transposed(x, graph_.parameter("embedding.weight"));
+  Value y = x;
+  if (graph_.has("output_transform.linear.weight"))
+    y = norm(gelu(linear(y, "output_transform.linear")), "output_transform.norm");
+  if (graph_.has("head.weight")) return linear(y, "head");
+  const Value logits = times_transposed(y, graph_.parameter("embedding.weight"));
+  return graph_.has("output_bias") ? add(logits, graph_.parameter("output_bias")) : logits;
 }
 
 Value Exporter::logits(const Value& x) {

@@ -20,8 +20,8 @@ namespace qkv {
 ///
 /// A runtime computes those outputs alone that are asked for. Weights have their paths for names;
 /// the metadata hold the config, the vocabulary and the labels as in `exported`
-/// (train/exchange.h), of which `metadata` are those. Throws FileError where qkv was built without
-/// the ONNX library, and when that library finds the model invalid.
+/// (train/exchange/exchange.h), of which `metadata` are those. Throws FileError where qkv was built
+/// without the ONNX library, and when that library finds the model invalid.
 std::string onnx_bytes(const LoadedModel& model,
                        const std::map<std::string, std::string>& metadata);
 

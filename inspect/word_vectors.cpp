@@ -10,6 +10,7 @@
 #include <xtensor-blas/xblas.hpp>
 #include <xtensor/xadapt.hpp>
 
+#include "datasets/printable.h"
 #include "inspect/decomposition.h"
 
 namespace qkv {
@@ -115,6 +116,19 @@ Tensor stacked(const std::vector<WordVector>& words, std::vector<double> WordVec
     values.insert(values.end(), (word.*vector).begin(), (word.*vector).end());
   const Index count = std::ssize(words);
   return Tensor::from(values, {count, std::ssize(values) / count}, DType::float64);
+}
+
+ProjectorTables projector_tables(const std::vector<WordVector>& words) {
+  ProjectorTables tables{"", std::string(projector_metadata_head)};
+  for (const WordVector& word : words)
+    for (const auto& [kind, values] :
+         {std::pair{"static", &word.static_vector}, std::pair{"contextual", &word.contextual}}) {
+      tables.tensors += fmt::format("{}\n", fmt::join(*values, "\t"));
+      const std::string sentence = fmt::format("{}", fmt::join(word.sentence.words, " "));
+      tables.metadata += fmt::format("{}\t{}\t{}\t{}\n", in_one_line(word.word()), kind,
+                                     in_one_line(word.label), in_one_line(sentence));
+    }
+  return tables;
 }
 
 PlanarView planar_view(const std::vector<WordVector>& words,

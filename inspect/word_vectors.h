@@ -3,6 +3,7 @@
 #include <array>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "inspect/explain.h"
@@ -47,6 +48,17 @@ std::vector<Neighbour> neighbours(const WordVector& word, const std::vector<Word
 
 /// The vectors of words as rows, [N, D], float64.
 Tensor stacked(const std::vector<WordVector>& words, std::vector<double> WordVector::*vector);
+
+/// The first line of a projector's metadata.
+inline constexpr std::string_view projector_metadata_head = "word\tvector\tlabel\tsentence\n";
+
+/// Tab-separated values for the TensorBoard embedding projector: for each word a line with its
+/// static vector and one with its contextual vector, and lines that describe them.
+struct ProjectorTables {
+  std::string tensors;
+  std::string metadata;  ///< begins with `projector_metadata_head`
+};
+ProjectorTables projector_tables(const std::vector<WordVector>& words);
 
 /// Two coordinates for each word: the first two principal components.
 struct PlanarView {

@@ -2,8 +2,10 @@
 
 namespace qkv {
 
-FeedForward::FeedForward(Index width, Index hidden, Random& random, bool with_bias)
+FeedForward::FeedForward(Index width, Index hidden, Random& random, bool with_bias,
+                         ActivationKind activation)
     : w_1(width, hidden, random, with_bias, Role::feed_forward_input),
-      w_2(hidden, width, random, with_bias, Role::feed_forward_output) {}
+      w_2(hidden, width, random, with_bias, Role::feed_forward_output),
+      activation(activation) {}
 
 }  // namespace qkv

@@ -2,16 +2,20 @@
 
 #include "layers/context.h"
 #include "layers/linear.h"
+#include "layers/options.h"
 
 namespace qkv {
 
 /// w_2(gelu(w_1(x))), applied to each position alone (Vaswani et al. 2017, 3.3, with GELU for
-/// ReLU).
+/// ReLU), of which `activation` says how it is computed.
 struct FeedForward : Module {
-  FeedForward(Index width, Index hidden, Random& random, bool with_bias = true);
+  FeedForward(Index width, Index hidden, Random& random, bool with_bias = true,
+              ActivationKind activation = ActivationKind::gelu_tanh);
 
   /// x [..., D] -> the same shape
-  Tensor operator()(const Tensor& x) const { return w_2.of_gelu(w_1(x)); }
+  Tensor operator()(const Tensor& x) const {
+    return activation == ActivationKind::gelu ? w_2(gelu_exact(w_1(x))) : w_2.of_gelu(w_1(x));
+  }
   /// The formula of the output for an input called `x`.
   static std::string formula(std::string_view x) {
     return fmt::format("W_2 gelu(W_1 {} + b_1) + b_2", x);
@@ -19,6 +23,7 @@ struct FeedForward : Module {
   void visit(ModuleVisitor& visit) override { visit("w_1", w_1)("w_2", w_2); }
 
   Linear w_1, w_2;
+  ActivationKind activation;
 };
 
 }  // namespace qkv

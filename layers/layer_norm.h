@@ -7,21 +7,22 @@
 
 namespace qkv {
 
-/// (x - mean) / sqrt(variance + 1e-5) weight + bias over the last axis (Ba et al. 2016). `weight`
-/// [D] starts at 1, `bias` [D], which may be left out, at 0.
+/// (x - mean) / sqrt(variance + epsilon) weight + bias over the last axis (Ba et al. 2016).
+/// `weight` [D] starts at 1, `bias` [D], which may be left out, at 0.
 struct LayerNorm : Module {
-  explicit LayerNorm(Index width, bool with_bias = true)
-      : weight(Tensor::full({width}, 1), Role::norm) {
+  explicit LayerNorm(Index width, bool with_bias = true, double epsilon = 1e-5)
+      : weight(Tensor::full({width}, 1), Role::norm), epsilon(epsilon) {
     if (with_bias) bias.emplace(Tensor::zeros({width}), Role::bias);
   }
 
   /// x [..., D] -> the same shape
   Tensor operator()(const Tensor& x) const {
-    return layer_norm(x, weight, bias ? bias->value() : Tensor());
+    return layer_norm(x, weight, bias ? bias->value() : Tensor(), epsilon);
   }
   /// The formula of the output for an input called `x`.
-  static std::string formula(std::string_view x) {
-    return fmt::format("({0} - mean({0})) / sqrt(var({0}) + 1e-5) * g + b", x);
+  std::string formula(std::string_view x) const {
+    const std::string added = epsilon == 1e-5 ? "1e-5" : fmt::format("{:.0e}", epsilon);
+    return fmt::format("({0} - mean({0})) / sqrt(var({0}) + {1}) * g + b", x, added);
   }
   void visit(ModuleVisitor& visit) override {
     visit("weight", weight);
@@ -30,6 +31,7 @@ struct LayerNorm : Module {
 
   Parameter weight;
   std::optional<Parameter> bias;
+  double epsilon;
 };
 
 }  // namespace qkv

@@ -53,6 +53,31 @@ inline constexpr auto norm_kinds = std::to_array<Kind<NormKind>>({
 });
 static_assert(lists_every_kind(norm_kinds));
 
+/// The activation between the two layers of a feed-forward network (Hendrycks & Gimpel 2016).
+enum class ActivationKind { gelu_tanh, gelu };
+inline constexpr auto activation_kinds = std::to_array<Kind<ActivationKind>>({
+    {ActivationKind::gelu_tanh, "gelu-tanh", "GELU by the tanh approximation"},
+    {ActivationKind::gelu, "gelu", "exact GELU"},
+});
+static_assert(lists_every_kind(activation_kinds));
+
+/// What the vector of a text is made of.
+enum class PoolingKind { mean, first };
+inline constexpr auto pooling_kinds = std::to_array<Kind<PoolingKind>>({
+    {PoolingKind::mean, "mean", "mean of the tokens' vectors, or what the kind of model has"},
+    {PoolingKind::first, "first", "tanh of a linear layer of the first token's, as BERT has it"},
+});
+static_assert(lists_every_kind(pooling_kinds));
+
+/// What comes before the logits.
+enum class OutputKind { linear, transformed };
+inline constexpr auto output_kinds = std::to_array<Kind<OutputKind>>({
+    {OutputKind::linear, "linear", "a linear layer"},
+    {OutputKind::transformed, "transformed",
+     "a linear layer, activation and norm before it, and a bias of tied weights, as BERT has it"},
+});
+static_assert(lists_every_kind(output_kinds));
+
 /// What the parameters are before the first step; see train/tasks/naive_bayes.h.
 enum class InitKind { random, naive_bayes };
 inline constexpr auto init_kinds = std::to_array<Kind<InitKind>>({
@@ -77,7 +102,13 @@ struct ModelOptions {
   PositionKind position = PositionKind::sinusoidal;
   Index max_distance = 8;    ///< of relative positions: farther keys share a bias
   Index feed_forward = 128;  ///< hidden dimension of the feed-forward sub-layer; 0: none
+  ActivationKind activation = ActivationKind::gelu_tanh;
   NormKind norm = NormKind::pre;
+  double norm_epsilon = 1e-5;   ///< added to the variance
+  bool embedding_norm = false;  ///< layer norm of the first layer's input
+  Index token_types = 0;        ///< rows of a table, of which the first is added to the embeddings
+  PoolingKind pooling = PoolingKind::mean;
+  OutputKind output = OutputKind::linear;
   bool bias = true;   ///< of linear layers and norms
   bool tied = false;  ///< the output layer's weight is the embedding table
   EmbeddingKind embedding = EmbeddingKind::learned;

@@ -24,6 +24,12 @@ struct TransformerModel final : Model {
     if (options.kind != ModelKind::encoder)
       decoder.emplace(decoder_options(options), random, encoder.has_value());
     positions = make_input_positions(options, random);
+    if (options.token_types > 0)
+      token_types.emplace(options.token_types, options.width, options.embedding_std, random);
+    if (options.embedding_norm)
+      input_norm.emplace(options.width, options.bias, options.norm_epsilon);
+    if (options.pooling == PoolingKind::first)
+      pooler.emplace(options.width, options.width, random, options.bias);
     if (!encoder) initialise_as_gpt2(options.layers, random);
   }
 
@@ -45,15 +51,25 @@ struct TransformerModel final : Model {
     if (context.cache()) context.cache()->advance(ids.dim(1));
     return context.hooked(*this, "decoded", std::move(x), "y_i", "", "contextual vector");
   }
+  Tensor sentence(const Tensor& x, const Indices& lengths) const override {
+    if (!pooler) return Model::sentence(x, lengths);
+    return tanh((*pooler)(reshape(slice(x, 1, 0, 1), {x.dim(0), x.dim(2)})));
+  }
   void visit(ModuleVisitor& visit) override {
     visit("embedding", embedding);
     if (positions) visit("positions", *positions);
+    if (token_types) visit("token_types", *token_types);
+    if (input_norm) visit("input_norm", *input_norm);
+    if (pooler) visit("pooler", *pooler);
     if (encoder) visit("encoder", *encoder);
     if (decoder) visit("decoder", *decoder);
   }
 
   double dropout;
   std::unique_ptr<InputPositions> positions;
+  std::optional<Embedding> token_types;
+  std::optional<LayerNorm> input_norm;
+  std::optional<Linear> pooler;
   std::optional<Transformer> encoder, decoder;
 
  private:
@@ -68,16 +84,27 @@ struct TransformerModel final : Model {
     }
   }
 
-  /// The input of the first block: embeddings and positions.
+  /// The input of the first block: embeddings, positions and the token type 0.
   Tensor input(const Indices& ids, const Indices& lengths, Context& context) const {
     Tensor x = embedded(ids, lengths, context);
+    if (token_types) {
+      x = x + (*token_types)(Indices(std::vector<std::int32_t>{0}, {1, 1}));
+      context.record(*this, "typed", x, "t_i", "e_i + T_0", "embedding + token type");
+    }
     if (positions) {
       const Tensor p = positions->encoding(context.position(), ids.dim(1), x.dtype());
       if (context.records())
         context.record(*this, "position", reshape(p, {1, p.dim(0), p.dim(1)}), "p_i", "P_i",
                        "position: row i of the table of positions");
       x = x + p;
-      context.record(*this, "input", x, "x_i", "e_i + p_i", "embedding + position");
+      context.record(*this, "input", x, "x_i", token_types ? "t_i + p_i" : "e_i + p_i",
+                     "embedding + position");
+    }
+    if (input_norm) {
+      x = (*input_norm)(x);
+      if (context.records())
+        context.record(*input_norm, "output", x, "x_i", input_norm->formula("x_i"),
+                       "norm of embeddings");
     }
     return context.dropped(x, dropout);
   }
@@ -90,7 +117,8 @@ TransformerBlock::TransformerBlock(const ModelOptions& options, Random& random, 
   if (options.attention == AttentionKind::parameter_free) return;
   residual = true;
   const auto emplace = [&](std::optional<LayerNorm>& layer_norm) {
-    if (norm != NormKind::none) layer_norm.emplace(options.width, options.bias);
+    if (norm != NormKind::none)
+      layer_norm.emplace(options.width, options.bias, options.norm_epsilon);
   };
   emplace(norm_1);
   if (cross) {
@@ -99,7 +127,8 @@ TransformerBlock::TransformerBlock(const ModelOptions& options, Random& random, 
   }
   if (options.feed_forward == 0) return;
   emplace(norm_2);
-  feed_forward.emplace(options.width, options.feed_forward, random, options.bias);
+  feed_forward.emplace(options.width, options.feed_forward, random, options.bias,
+                       options.activation);
 }
 
 template <class Sublayer>
@@ -114,7 +143,7 @@ Tensor TransformerBlock::with_residual(const Tensor& x, const std::optional<Laye
                      "residual and norm");
     else if (context.records())
       context.record(*layer_norm, "output", h, symbols.normalized,
-                     LayerNorm::formula(symbols.input), "norm");
+                     layer_norm->formula(symbols.input), "norm");
     return h;
   };
   // A function of its own frees its intermediate results before the addition.
@@ -174,7 +203,7 @@ void TransformerBlock::visit(ModuleVisitor& visit) {
 Transformer::Transformer(const ModelOptions& options, Random& random, bool cross) {
   for (Index i = 0; i < options.layers; ++i) layers.emplace_back(options, random, cross);
   if (options.attention != AttentionKind::parameter_free && options.norm == NormKind::pre)
-    norm.emplace(options.width, options.bias);
+    norm.emplace(options.width, options.bias, options.norm_epsilon);
 }
 
 Tensor Transformer::operator()(Tensor x, const AttentionInputs& inputs, Context& context) const {
@@ -187,7 +216,7 @@ Tensor Transformer::operator()(Tensor x, const AttentionInputs& inputs, Context&
   if (norm) {
     x = (*norm)(x);
     if (context.records())
-      context.record(*norm, "output", x, "y_i", LayerNorm::formula("x_i"), "last norm");
+      context.record(*norm, "output", x, "y_i", norm->formula("x_i"), "last norm");
   }
   context.record(*this, "output", x, "y_i", "", "last vector");
   return x;

@@ -142,7 +142,8 @@ def _metrics(lines):
 # What a config leaves out (layers/options.h).
 DEFAULTS = {"kind": "encoder", "width": 32, "layers": 1, "heads": 4, "kv_heads": 0, "attention": "learned", "scale": True,
             "position": "sinusoidal", "max_distance": 8, "feed_forward": 128, "norm": "pre", "bias": True, "cell": "lstm",
-            "bidirectional": False, "max_length": 256}
+            "bidirectional": False, "max_length": 256, "activation": "gelu-tanh", "norm_epsilon": 1e-5,
+            "embedding_norm": False, "token_types": 0, "pooling": "mean", "output": "linear"}
 
 
 class Model(Module):
@@ -160,7 +161,17 @@ class Model(Module):
         self.embedding = nn.Embedding(vocabulary, width)
         if outputs is not None:
             self.head = nn.Linear(width, outputs, options["bias"])
+        if options["output"] == "transformed":
+            self.output_transform = OutputTransform(options)
+            if outputs is None and options["bias"]:
+                self.output_bias = nn.Parameter(torch.zeros(vocabulary))
         if self.kind.endswith("coder"):
+            if options["token_types"]:
+                self.token_types = nn.Embedding(options["token_types"], width)
+            if options["embedding_norm"]:
+                self.input_norm = Norm(options)
+            if options["pooling"] == "first":
+                self.pooler = nn.Linear(width, width, options["bias"])
             if options["position"] in ("sinusoidal", "learned"):
                 self.positions = Positions(options)
             if self.kind != "decoder":
@@ -179,7 +190,7 @@ class Model(Module):
             self.convolution.layers = nn.ModuleList(Convolution(width) for _ in range(options["layers"]))
         elif self.kind == "feed-forward":
             self.longest = options["max_length"]
-            self.feed_forward = FeedForward(self.longest * width, options["feed_forward"], options["bias"])
+            self.feed_forward = FeedForward(self.longest * width, options["feed_forward"], options)
 
     def forward(self, ids, lengths=None, words=None, outputs=None):
         """The logits that the task asks for.
@@ -249,14 +260,19 @@ class Model(Module):
         if self.kind == "recurrent":
             last, half = x[torch.arange(len(x), device=x.device), lengths - 1], x.shape[-1] // 2
             return torch.cat([last[:, :half], x[:, 0, half:]], 1) if self.recurrent.bidirectional else last
+        if hasattr(self, "pooler"):
+            return self.pooler(x[:, 0]).tanh()
         return x.masked_fill(padding, 0).sum(1) / lengths[:, None]
 
     def logits(self, x):
-        return self.head(x) if hasattr(self, "head") else F.linear(x, self.embedding.weight)
+        x = self.output_transform(x) if hasattr(self, "output_transform") else x
+        return self.head(x) if hasattr(self, "head") else F.linear(x, self.embedding.weight, getattr(self, "output_bias", None))
 
     def _embedded(self, ids):
         x = self.embedding(ids)
-        return x + self.positions(ids.shape[1]).to(x) if hasattr(self, "positions") else x
+        x = x + self.token_types.weight[0] if hasattr(self, "token_types") else x
+        x = x + self.positions(ids.shape[1]).to(x) if hasattr(self, "positions") else x
+        return self.input_norm(x) if hasattr(self, "input_norm") else x
 
     def _indices(self, values):
         return torch.as_tensor(values, dtype=torch.long, device=self.embedding.weight.device)
@@ -311,7 +327,7 @@ class Block(Module):
             self.norm_cross, self.cross_attention = self._norm(options), Attention(options, cross)
         if options["feed_forward"]:
             self.norm_2 = self._norm(options)
-            self.feed_forward = FeedForward(options["width"], options["feed_forward"], options["bias"])
+            self.feed_forward = FeedForward(options["width"], options["feed_forward"], options)
 
     def _norm(self, options):
         return Norm(options) if self.order != "none" else nn.Identity()
@@ -383,12 +399,25 @@ class Distances(Module):
 
 
 class FeedForward(Module):
-    def __init__(self, width, hidden, bias):
+    def __init__(self, width, hidden, options):
         super().__init__()
-        self.w_1, self.w_2 = nn.Linear(width, hidden, bias), nn.Linear(hidden, width, bias)
+        self.w_1, self.w_2 = nn.Linear(width, hidden, options["bias"]), nn.Linear(hidden, width, options["bias"])
+        self.activation = options["activation"]
 
     def forward(self, x):
-        return self.w_2(F.gelu(self.w_1(x), approximate="tanh"))
+        return self.w_2(_activated(self.w_1(x), self.activation))
+
+
+class OutputTransform(Module):
+    """A linear layer, activation and norm before the output layer."""
+
+    def __init__(self, options):
+        super().__init__()
+        self.linear, self.norm = nn.Linear(options["width"], options["width"], options["bias"]), Norm(options)
+        self.activation = options["activation"]
+
+    def forward(self, x):
+        return self.norm(_activated(self.linear(x), self.activation))
 
 
 class Norm(Module):
@@ -398,9 +427,10 @@ class Norm(Module):
         super().__init__()
         self.weight = nn.Parameter(torch.ones(options["width"]))
         self.bias = nn.Parameter(torch.zeros(options["width"])) if options["bias"] else None
+        self.epsilon = options["norm_epsilon"]
 
     def forward(self, x):
-        return F.layer_norm(x, x.shape[-1:], self.weight, self.bias)
+        return F.layer_norm(x, x.shape[-1:], self.weight, self.bias, self.epsilon)
 
 
 class Convolution(Module):
@@ -414,6 +444,10 @@ class Convolution(Module):
         x = x.transpose(1, 2)
         parts = [kernel(F.pad(x, ((size - 1) // 2, size // 2))) for size, kernel in enumerate(self.kernels, 3)]
         return torch.cat(parts, 1).relu().transpose(1, 2)
+
+
+def _activated(x, kind):
+    return F.gelu(x, approximate="none" if kind == "gelu" else "tanh")
 
 
 def _rotated(x):

@@ -52,7 +52,13 @@ double transformer_parameters(const ModelOptions& m) {
   const double positions = m.position == PositionKind::learned
                                ? static_cast<double>(m.max_length) * static_cast<double>(m.width)
                                : 0;
-  return positions + stack_parameters(m, false) + (both ? stack_parameters(m, true) : 0);
+  const auto width = static_cast<double>(m.width);
+  const double input = static_cast<double>(m.token_types) * width +
+                       (m.embedding_norm ? width * (m.bias ? 2 : 1) : 0);
+  const double pooler =
+      m.pooling == PoolingKind::first ? linear_parameters(width, width, m.bias) : 0;
+  return positions + input + pooler + stack_parameters(m, false) +
+         (both ? stack_parameters(m, true) : 0);
 }
 
 double recurrent_parameters(const ModelOptions& m) {
@@ -92,6 +98,14 @@ double layers_parameters(const ModelOptions& m) {
   return 0;
 }
 
+/// Of `OutputTransform`, with the bias of tied weights.
+double transform_parameters(const ModelOptions& m, double vocabulary) {
+  if (m.output == OutputKind::linear) return 0;
+  const auto width = static_cast<double>(m.width);
+  return linear_parameters(width, width, m.bias) + width * (m.bias ? 2 : 1) +
+         (m.tied && m.bias ? vocabulary : 0);
+}
+
 /// Of the values that every kind keeps for the backward pass.
 double activation_bytes(const Config& config) {
   const ModelOptions& m = config.model;
@@ -118,7 +132,8 @@ double parameter_count(const ModelOptions& options, Index vocabulary, Index outp
   const auto width = static_cast<double>(options.width);
   const double head =
       options.tied ? 0 : linear_parameters(width, static_cast<double>(outputs), options.bias);
-  return static_cast<double>(vocabulary) * width + layers_parameters(options) + head;
+  const auto rows = static_cast<double>(vocabulary);
+  return rows * width + layers_parameters(options) + head + transform_parameters(options, rows);
 }
 
 MemoryNeeds memory_needs(const Config& config, Index vocabulary, Index outputs) {

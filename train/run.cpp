@@ -7,6 +7,7 @@
 
 #include "core/memory_limit.h"
 #include "train/check_checkpoint.h"
+#include "train/config/task_kinds.h"
 #include "train/config/toml_document.h"
 #include "train/memory_needs.h"
 #include "train/metrics.h"
@@ -56,8 +57,8 @@ void check_selection(const Config& config, const Task& task) {
                      train.select, fmt::format("{}", fmt::join(metrics, ", ")));
 }
 
-/// A run at its start. `known`: tokens that it knows from train.init.
-Run assembled(const Config& config, Vectors vectors, const Task::Tokens& known,
+/// A run at its start. `known`: token lists that it has from train.init.
+Run assembled(const Config& config, Vectors vectors, const Task::Vocabularies& known,
               ReadCallback& callback) {
   Run run;
   run.config = config;
@@ -76,9 +77,10 @@ Run assembled(const Config& config, Vectors vectors, const Task::Tokens& known,
   return run;
 }
 
-/// Those of a run with train.init, in whose vocabulary they come first.
-Task::Tokens known_tokens(const Config& config, const Task::Vocabularies& vocabulary) {
-  return config.train.init.empty() ? Task::Tokens() : token_list(vocabulary, "tokens");
+/// Those of an imported model, and of a run with train.init, in whose vocabulary they come first.
+Task::Vocabularies known_tokens(const Config& config, const Task::Vocabularies& vocabulary) {
+  const bool learns = config.train.init.empty() && !is_imported(cutting_of(config).kind);
+  return learns ? Task::Vocabularies() : vocabulary;
 }
 
 /// With averaging, the prefix of the parameters themselves in a checkpoint's optimizer state.

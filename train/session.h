@@ -18,8 +18,8 @@ Outcome start(Run& run, const RunFolder& folder, Callback& callback,
               const Communicator& ranks = single_process);
 
 /// Creates the folder of a run with this config whose only checkpoint is `checkpoint`, as
-/// `imported` gives it (train/exchange.h). Throws UserError when the folder holds a checkpoint
-/// already.
+/// `imported` gives it (train/exchange/exchange.h). Throws UserError when the folder holds a
+/// checkpoint already.
 void start_from(Checkpoint checkpoint, const Config& config, const RunFolder& folder);
 
 /// Continues from the checkpoint that `run` was restored from, after the folder was made to agree

@@ -10,6 +10,7 @@
 #include "optim/clip.h"
 #include "optim/schedule.h"
 #include "train/equal_ranks.h"
+#include "train/metrics.h"
 #include "train/spike_detector.h"
 #include "train/step.h"
 #include "train/storage/durable_file.h"
@@ -30,12 +31,11 @@ class Trainer {
         validates_(run.task->size(Split::valid) > 0),
         ranks_(ranks),
         stepper_(run, ranks),
-        callback_(callback),
-        logs_(writes()) {}
+        callback_(callback) {}
 
   Outcome train() {
     introduce();
-    callback_.on_start(run_.step, run_.last_step);
+    if (writes()) callback_.on_start(run_.step, run_.last_step);
     std::optional<DetectAnomaly> detect;
     if (options_.detect_anomaly) detect.emplace();
     bool finished = is_finished(run_);
@@ -105,14 +105,17 @@ class Trainer {
     const double computed_before = next_ ? next_->seconds : 0;
     Update now = next_ ? std::move(*next_) : compute();
     next_.reset();
+    gradient_norm_ = now.norm;
+    rate_ =
+        learning_rate(run_.config.schedule, run_.config.optimizer.lr, run_.step, run_.last_step);
     if (is_usable(now))
       apply(now);
     else
       leave_out(now);
     ++run_.step;
     report_.step = run_.step;
-    rate_.add(now.gradients.tokens, computed_before + seconds() - start);
-    report_.tokens_per_second = rate_.tokens_per_second();
+    token_rate_.add(now.gradients.tokens, computed_before + seconds() - start);
+    report_.tokens_per_second = token_rate_.tokens_per_second();
     callback_.on_step(report_);
   }
 
@@ -121,10 +124,7 @@ class Trainer {
     if (const auto ratio = spikes_.add(update.norm))
       callback_.on_message(fmt::format("step {}: the gradient norm {:.4g} is {:.0f} times its mean",
                                        run_.step, update.norm, *ratio));
-    const OptimizerOptions& optimizer = run_.config.optimizer;
-    const double rate =
-        learning_rate(run_.config.schedule, optimizer.lr, run_.step, run_.last_step);
-    run_.optimizer->step(run_.parameters, now.gradients, rate, run_.step);
+    run_.optimizer->step(run_.parameters, now.gradients, rate_, run_.step);
     if (run_.average) run_.average->update(run_.parameters);
     run_.interval_loss += now.loss;
     ++run_.interval_steps;
@@ -202,7 +202,7 @@ class Trainer {
 
   /// True when the valid split's score, or at equal scores its loss, is the best so far.
   bool evaluate() {
-    rate_.restart();
+    token_rate_.restart();
     require<Error>(run_.interval_steps > 0,
                    "step {}: every update since the last evaluation was left out, as none was "
                    "finite; lower optimizer.lr and resume from the last checkpoint",
@@ -210,7 +210,11 @@ class Trainer {
     const double train_loss = run_.interval_loss / static_cast<double>(run_.interval_steps);
     run_.interval_loss = 0;
     run_.interval_steps = 0;
-    write({{"step", run_.step}, {"split", "train"}, {"loss", train_loss}});
+    write({{"step", run_.step},
+           {"split", to_string(Split::train)},
+           {"loss", train_loss},
+           {"learning_rate", rate_},
+           {"gradient_norm", gradient_norm_}});
     if (!validates_) {
       callback_.on_evaluation(report_, train_loss, std::nullopt);
       return false;
@@ -237,6 +241,7 @@ class Trainer {
   Evaluation evaluated() const {
     std::optional<UseAverage> averaged;
     if (run_.average) averaged.emplace(run_.parameters, *run_.average);
+    callback_.on_validation(run_, run_.step);
     return run_.task->evaluate(*run_.network, Split::valid);
   }
 
@@ -257,9 +262,15 @@ class Trainer {
     line["seconds"] = seconds();
     // A finished run that is resumed has no step to measure.
     if (report_.step) line["tokens_per_second"] = report_.tokens_per_second;
+    if (!writes()) return;
+    append(line.dump());
+    for (const MetricsEvent& event : parse_metrics(line.dump()).events) callback_.on_metrics(event);
+  }
+
+  void append(const std::string& line) {
     if (!logs_) return;
     try {
-      append_line(folder_.metrics(), line.dump());
+      append_line(folder_.metrics(), line);
     } catch (const FileError& error) {
       logs_ = false;  // no line may follow an incomplete one
       callback_.on_message(fmt::format(
@@ -282,6 +293,7 @@ class Trainer {
     Outcome outcome{.seconds = seconds()};
     if (!writes()) return outcome;
     const std::int64_t best_step = load_best(run_, folder_);
+    callback_.on_trained(run_);
     if (run_.task->size(Split::test) == 0) return outcome;
     outcome.test = run_.task->evaluate(*run_.network, Split::test);
     require_usable("the test loss", outcome.test->loss);
@@ -299,13 +311,15 @@ class Trainer {
   const Communicator& ranks_;
   Stepper stepper_;
   Callback& callback_;
-  bool logs_;                   ///< whether metrics.jsonl could be written so far
+  bool logs_ = true;            ///< whether metrics.jsonl could be written so far
   std::optional<Update> next_;  ///< of the next step, computed before a checkpoint was written
   std::optional<double> first_loss_;  ///< of this session
   SpikeDetector spikes_;
   std::int64_t left_out_ = 0;  ///< updates
   StepReport report_;
-  TokenRate rate_;
+  double rate_ = 0,
+         gradient_norm_ = 0;  ///< of the latest step: learning rate, norm before clipping
+  TokenRate token_rate_;
   Clock::time_point start_ = Clock::now();
 };
 

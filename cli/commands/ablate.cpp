@@ -169,7 +169,7 @@ void add_ablate(CommandLine& program) {
         add_model_argument(command, options.model);
         add_evaluation_data_option(command, options.data);
         command
-            .add_option("--together", options.together,
+            .add_option("--together IDS", options.together,
                         "Also ablate these at once: ids with commas, such as 0.1,1.ff for head 1 "
                         "of layer 0 and the feed-forward block of layer 1")
             .repeated();

@@ -29,8 +29,9 @@ void add_activations(CommandLine& program) {
       "keys, values, attention weights",
       [](Command& command, ActivationsOptions& options) {
         add_model_argument(command, options.model);
-        command.add_option("--data", options.data, "File in the task's format").required();
-        command.add_option("-o,--output", options.output, "File to write, which must not exist")
+        command.add_option("--data FILE", options.data, "File in the task's format").required();
+        command
+            .add_option("-o,--output FILE", options.output, "File to write, which must not exist")
             .required();
         add_threads_option(command);
       },

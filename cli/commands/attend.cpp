@@ -138,7 +138,7 @@ Document attend_in_sentence(LoadedModel& trained, const AttendOptions& options) 
   Sentence sentence = read_sentence(*trained.task, options.sentence);
   Document document;
   AttentionMaps maps(options, document);
-  note_unknown_words(document, {&sentence, 1});
+  note_unknown_words(document, *trained.task, {&sentence, 1});
   write_target(trained, sentence, options.target);
   if (!sentence.written) {
     add_self_attention(document, maps, "", attention_of(trained, sentence), sentence);
@@ -303,7 +303,7 @@ void add_attend(CommandLine& program) {
         add_model_argument(command, options.model);
         command.add_option("SENTENCE", options.sentence, "A sentence");
         add_target_option(command, options.target);
-        command.add_option("--data", options.data,
+        command.add_option("--data FILE", options.data,
                            "Average over the sentences of a file in the task's format");
         add_head_options(command, options.layer, options.head);
         add_untrained_flag(command, options.untrained);

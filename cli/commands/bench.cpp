@@ -61,7 +61,7 @@ void add_bench(CommandLine& program) {
       [](Command& command, BenchOptions& options) {
         command.add_option("CONFIG", options.config, "TOML file, such as configs/bench/baby.toml")
             .required();
-        command.add_option("--set", options.set, "Change an option: --set train.batch=8")
+        command.add_option("--set KEY=VALUE", options.set, "Change an option: --set train.batch=8")
             .repeated();
         command.add_option("--seconds", options.seconds, "How long to measure [3]")
             .between(0.0, 3600.0);

@@ -48,6 +48,31 @@ void write_pictures(Document& document, const std::string& title, const std::str
   document.add_note("wrote {}", file);
 }
 
+/// What stands behind an option's name: its value, "..." where it may be given several times, and
+/// whether it is required. The usage line says this of arguments.
+class HelpFormatter : public CLI::Formatter {
+ public:
+  std::string make_option_opts(const CLI::Option* option) const override {
+    if (option->get_positional() || option->get_type_size() == 0) return "";
+    const bool is_list = option->get_expected_max() == CLI::detail::expected_max_vector_size;
+    return fmt::format(" {}{}{}", option->get_type_name(), is_list ? " ..." : "",
+                       option->get_required() ? " (required)" : "");
+  }
+};
+
+/// Splits "--name VALUE" into its name and what help calls its value; the latter may be empty.
+std::pair<std::string, std::string> name_and_value(const std::string& declared) {
+  const std::size_t space = declared.find(' ');
+  if (space == std::string::npos) return {declared, ""};
+  return {declared.substr(0, space), declared.substr(space + 1)};
+}
+
+/// `condition`: what help says of the check, behind the name of the value.
+Option checked(CLI::Option* option, CLI::Validator check, const std::string& condition) {
+  option->type_name(option->get_type_name() + " " + condition);
+  return Option(option->check(check.description("")));
+}
+
 }  // namespace
 
 Option Option::required() {
@@ -56,18 +81,15 @@ Option Option::required() {
 }
 
 Option Option::not_negative() {
-  option_->check(CLI::NonNegativeNumber);
-  return *this;
+  return checked(option_, CLI::NonNegativeNumber, ">= 0");
 }
 
 Option Option::between(int low, int high) {
-  option_->check(CLI::Range(low, high));
-  return *this;
+  return checked(option_, CLI::Range(low, high), fmt::format("in [{}, {}]", low, high));
 }
 
 Option Option::between(double low, double high) {
-  option_->check(CLI::Range(low, high));
-  return *this;
+  return checked(option_, CLI::Range(low, high), fmt::format("in [{}, {}]", low, high));
 }
 
 Option Option::repeated() {
@@ -77,11 +99,15 @@ Option Option::repeated() {
 
 template <class T>
 Option Command::add_option(const std::string& name, T& value, const std::string& help) {
+  const auto [flags, value_name] = name_and_value(name);
+  CLI::Option* option = nullptr;
   if constexpr (std::is_arithmetic_v<T>)
-    return Option(app_->add_option(name, value, help));
+    option = app_->add_option(flags, value, help);
   else
-    return Option(app_->add_option_function<T>(
-        name, [&value](const T& given) { value = unmarked(given); }, help));
+    option = app_->add_option_function<T>(
+        flags, [&value](const T& given) { value = unmarked(given); }, help);
+  if (!value_name.empty()) option->type_name(value_name);
+  return Option(option);
 }
 template Option Command::add_option(const std::string&, std::string&, const std::string&);
 template Option Command::add_option(const std::string&, std::vector<std::string>&,
@@ -99,7 +125,7 @@ void Command::add_flag(const std::string& name, bool& value, const std::string& 
 }
 
 void Command::add_svg_option() {
-  add_option("--svg", svg_, "File to write the pictures to as SVG, for papers");
+  add_option("--svg FILE", svg_, "File to write the pictures to as SVG, for papers");
 }
 
 void Command::footer(std::function<std::string()> text) {
@@ -111,6 +137,7 @@ CommandLine::CommandLine(const std::string& name, const std::string& summary,
     : app_(std::make_unique<CLI::App>(summary, name)) {
   app_->set_version_flag("--version", version);
   app_->require_subcommand(1);
+  app_->formatter(std::make_shared<HelpFormatter>());
 }
 
 CommandLine::~CommandLine() = default;

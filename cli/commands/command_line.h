@@ -37,9 +37,11 @@ class Command {
  public:
   /// `svg`: where the file that --svg names is stored.
   Command(CLI::App* app, std::string& svg) : app_(app), svg_(svg) {}
-  /// Declares an option "--name" or an argument "NAME" that is stored in `value`, which must
-  /// outlive the command line. T: std::string, std::vector<std::string>, Index, std::size_t or
-  /// double.
+  /// Declares an option "--name", "--name VALUE" or an argument "NAME" that is stored in `value`,
+  /// which must outlive the command line. VALUE is what help calls the option's value, by its type
+  /// otherwise; completion (cli/manual.py) offers files for FILE, folders for FOLDER, both for
+  /// MODEL, and what stands around a |. T: std::string, std::vector<std::string>, Index,
+  /// std::size_t or double.
   template <class T>
   Option add_option(const std::string& name, T& value, const std::string& help);
   /// The same for an integer that is handed to `set`.

@@ -19,6 +19,7 @@ struct CompareOptions {
   std::vector<std::string> only;
   std::vector<std::string> set;
   Index seeds = 1;
+  Index folds = 0;
   bool restart = false;
   bool check = false;
 };
@@ -28,6 +29,7 @@ struct Job {
   std::string variant;
   Config config;
   RunFolder folder;
+  Index fold = 0;  ///< of the cross-validation; 0: none
 };
 
 std::vector<Variant> chosen_variants(const ConfigFile& file, const std::vector<std::string>& only) {
@@ -58,18 +60,25 @@ std::string folder_name(const std::string& name) {
   return result;
 }
 
-/// Run `i` of a variant: the first has its name and seed, the others count on from there. Throws
-/// UserError when the name gives no folder.
-Job job_of(const Variant& variant, Index i, const fs::path& parent) {
+/// Run `i` of a variant. With folds, that of fold i + 1; else the first has the variant's name and
+/// seed, and the others count on from there. Throws UserError when the name gives no folder.
+Job job_of(const Variant& variant, Index i, const CompareOptions& options, const fs::path& parent) {
   const std::string folder = folder_name(variant.name);
   require<UserError>(!folder.empty(),
                      "the variant \"{}\" needs a letter or a digit in its name, for its folder",
                      variant.name);
   Job job{variant.name, variant.config, RunFolder(parent / folder)};
-  if (i == 0) return job;
-  job.config.seed += static_cast<std::uint64_t>(i);
-  job.config.name += fmt::format(", seed {}", job.config.seed);
-  job.folder = RunFolder(parent / fmt::format("{}-seed-{}", folder, job.config.seed));
+  const auto is_one_of_many = [&](std::string_view what, auto number) {
+    job.config.name += fmt::format(", {} {}", what, number);
+    job.folder = RunFolder(parent / fmt::format("{}-{}-{}", folder, what, number));
+  };
+  if (options.folds > 0) {
+    job.fold = job.config.task.fold = i + 1;
+    is_one_of_many("fold", job.fold);
+  } else if (i > 0) {
+    job.config.seed += static_cast<std::uint64_t>(i);
+    is_one_of_many("seed", job.config.seed);
+  }
   return job;
 }
 
@@ -94,7 +103,8 @@ std::vector<Job> jobs_of(const CompareOptions& options, const ConfigFile& file,
   const auto runs_of = [&](const std::vector<Variant>& variants) {
     std::vector<Job> jobs;
     for (const Variant& variant : variants)
-      for (Index i = 0; i < options.seeds; ++i) jobs.push_back(job_of(variant, i, parent));
+      for (Index i = 0; i < std::max(options.seeds, options.folds); ++i)
+        jobs.push_back(job_of(variant, i, options, parent));
     return jobs;
   };
   require_folders(runs_of(file.variants));
@@ -144,13 +154,14 @@ Outcome outcome_of(const Job& job, Run& run, bool is_new, Callback& callback) {
   std::error_code missing;
   fs::remove(RunFolder(job.folder.path().parent_path()).report(),
              missing);  // it is about to be old
-  return is_new ? start(run, job.folder, callback) : resume(run, job.folder, callback);
+  TensorBoard logged(run.config, job.folder, callback);
+  return is_new ? start(run, job.folder, logged) : resume(run, job.folder, logged);
 }
 
 /// What became of a job.
 struct Done {
   Index parameters;
-  SeedResult result;
+  VariantRun result;
 };
 
 Done carried_out(const Job& job, Callback& callback) {
@@ -159,7 +170,7 @@ Done carried_out(const Job& job, Callback& callback) {
   Run run = saved ? restore_run(job.config, saved->first, saved->second, callback)
                   : start_run(job.config, callback);
   const Outcome outcome = outcome_of(job, run, !saved, callback);
-  Done done{parameter_count(*run.network), {job.config.seed, outcome, {}}};
+  Done done{parameter_count(*run.network), {job.config.seed, job.fold, outcome, {}}};
   if (!outcome.signal) done.result.probes = probed(run, job.variant);
   return done;
 }
@@ -218,7 +229,7 @@ std::vector<VariantResult> results_of(const std::vector<Job>& jobs,
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     if (results.empty() || results.back().name != jobs[i].variant)
       results.push_back({jobs[i].variant, done[i]->parameters, {}});
-    results.back().seeds.push_back(done[i]->result);
+    results.back().runs.push_back(done[i]->result);
   }
   return results;
 }
@@ -238,12 +249,17 @@ std::string continuation(const CompareOptions& options) {
   for (const std::string& name : options.only) command += " --only " + shell_word(name);
   for (const std::string& change : options.set) command += " --set " + shell_word(change);
   if (options.seeds > 1) command += fmt::format(" --seeds {}", options.seeds);
+  if (options.folds > 0) command += fmt::format(" --folds {}", options.folds);
   return command;
 }
 
 Document compare(const CompareOptions& options) {
   StopSignal stop;
-  const ConfigFile file = read_config(options.config, options.set);
+  require<UserError>(options.seeds == 1 || options.folds == 0,
+                     "--folds and --seeds exclude each other; give one of them");
+  std::vector<std::string> changes = options.set;
+  if (options.folds > 0) changes.push_back(fmt::format("task.folds={}", options.folds));
+  const ConfigFile file = read_config(options.config, changes);
   require<UserError>(!file.variants.empty(), "{} has no [[variant]] to compare", options.config);
   const fs::path parent = fs::path("runs") / (file.base.name + "-compare");
   const auto jobs = jobs_of(options, file, parent);
@@ -276,14 +292,22 @@ void add_compare(CommandLine& program) {
       "Train every [[variant]] of a config and print one table; again, it continues",
       [](Command& command, CompareOptions& options) {
         command.add_option("CONFIG", options.config, "TOML file with variants").required();
-        command.add_option("--only", options.only, "Name of a variant; may be given several times")
+        command
+            .add_option("--only NAME", options.only,
+                        "Name of a variant; may be given several times")
             .repeated();
-        command.add_option("--set", options.set, "Change an option of all variants").repeated();
+        command.add_option("--set KEY=VALUE", options.set, "Change an option of all variants")
+            .repeated();
         command
             .add_option("--seeds", options.seeds,
                         "Runs of each variant, with seeds that count on from the config's; the "
                         "table gives mean and standard deviation [1]")
             .between(1, 1000);
+        command
+            .add_option("--folds", options.folds,
+                        "Cross-validation: runs of each variant, each tested on another part of "
+                        "the training examples; the test data are not looked at")
+            .between(2, 1000);
         command.add_flag("--restart", options.restart,
                          "Train again from step 0 instead of resuming an earlier comparison");
         add_threads_option(command);

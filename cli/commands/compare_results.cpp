@@ -30,10 +30,10 @@ std::string cell_of(const std::vector<double>& values) {
                             : fmt::format("{:.4f} ± {:.4f}", spread.mean, spread.deviation);
 }
 
-/// Test losses of the seeds; none without test data.
+/// Test losses of the runs; none without test data.
 std::vector<double> losses_of(const VariantResult& result) {
   std::vector<double> losses;
-  for (const SeedResult& run : result.seeds)
+  for (const VariantRun& run : result.runs)
     if (run.outcome.test) losses.push_back(run.outcome.test->loss);
   return losses;
 }
@@ -41,7 +41,7 @@ std::vector<double> losses_of(const VariantResult& result) {
 /// The values of a test metric; none where it does not belong to the task.
 std::vector<double> values_of(const VariantResult& result, const std::string& metric) {
   std::vector<double> values;
-  for (const SeedResult& run : result.seeds)
+  for (const VariantRun& run : result.runs)
     if (const auto value = run.outcome.test ? run.outcome.test->find(metric) : std::nullopt)
       values.push_back(*value);
   return values;
@@ -49,7 +49,7 @@ std::vector<double> values_of(const VariantResult& result, const std::string& me
 
 double seconds_of(const VariantResult& result) {
   double seconds = 0;
-  for (const SeedResult& run : result.seeds) seconds += run.outcome.seconds;
+  for (const VariantRun& run : result.runs) seconds += run.outcome.seconds;
   return seconds;
 }
 
@@ -57,7 +57,7 @@ double seconds_of(const VariantResult& result) {
 std::vector<std::string> metrics_of(const std::vector<VariantResult>& results) {
   std::vector<std::string> names;
   for (const VariantResult& result : results) {
-    const auto& test = result.seeds.front().outcome.test;
+    const auto& test = result.runs.front().outcome.test;
     if (!test) continue;
     for (const auto& [name, value] : test->metrics)
       if (std::ranges::find(names, name) == names.end()) names.push_back(name);
@@ -65,26 +65,32 @@ std::vector<std::string> metrics_of(const std::vector<VariantResult>& results) {
   return names;
 }
 
-Json to_json(const SeedResult& run) {
+/// What the runs differ in.
+std::string_view runs_are(const VariantResult& result) {
+  return result.runs.front().fold > 0 ? "folds" : "seeds";
+}
+
+Json to_json(const VariantRun& run) {
   Json json = {{"seed", run.seed}, {"seconds", run.outcome.seconds}};
+  if (run.fold > 0) json["fold"] = run.fold;
   if (run.outcome.test) json["test"] = commands::to_json(*run.outcome.test);
   json["probes"] = commands::to_json(run.probes);
   return json;
 }
 
-/// A row for each claim of a probe, with the number of seeds in which it is as expected.
+/// A row for each claim of a probe, with the number of runs in which it is as expected.
 void add_claims(Rows& rows, const VariantResult& result, std::size_t probe) {
-  const auto in_seeds = [&](auto right) {
+  const auto in_runs = [&](auto right) {
     const auto count = std::ranges::count_if(
-        result.seeds, [&](const SeedResult& run) { return right(run.probes[probe].result); });
-    return fmt::format("{} of {} seeds", count, result.seeds.size());
+        result.runs, [&](const VariantRun& run) { return right(run.probes[probe].result); });
+    return fmt::format("{} of {} {}", count, result.runs.size(), runs_are(result));
   };
-  const Probe& claim = result.seeds.front().probes[probe].result.probe;
+  const Probe& claim = result.runs.front().probes[probe].result.probe;
   rows.push_back({result.name, claim.name, "training", claim.expect,
-                  in_seeds([](const ProbeResult& found) { return found.trained.holds; })});
+                  in_runs([](const ProbeResult& found) { return found.trained.holds; })});
   for (std::size_t i = 0; i < claim.broken_by.size(); ++i)
     rows.push_back({result.name, claim.name, claim.broken_by[i], "not " + claim.expect,
-                    in_seeds([&](const ProbeResult& found) { return !found.broken[i].holds; })});
+                    in_runs([&](const ProbeResult& found) { return !found.broken[i].holds; })});
 }
 
 }  // namespace
@@ -93,12 +99,12 @@ Json to_json(const std::vector<VariantResult>& results) {
   const auto metrics = metrics_of(results);
   Json variants = Json::array();
   for (const VariantResult& result : results) {
-    const SeedResult& first = result.seeds.front();
+    const VariantRun& first = result.runs.front();
     Json variant = {
         {"name", result.name}, {"parameters", result.parameters}, {"seconds", seconds_of(result)}};
     if (first.outcome.test) variant["test"] = commands::to_json(*first.outcome.test);
     variant["probes"] = commands::to_json(first.probes);
-    for (const SeedResult& run : result.seeds) variant["seeds"].push_back(to_json(run));
+    for (const VariantRun& run : result.runs) variant[runs_are(result)].push_back(to_json(run));
     const auto add = [&](const std::string& name, const std::vector<double>& values) {
       if (values.empty()) return;
       const Spread spread = spread_of(values);
@@ -128,18 +134,17 @@ Rows to_table(const std::vector<VariantResult>& results) {
 Rows probe_table(const std::vector<VariantResult>& results) {
   const auto probes = probes_of(results);
   if (probes.empty()) return {};
-  if (results.front().seeds.size() == 1) return commands::to_table(probes);
+  if (results.front().runs.size() == 1) return commands::to_table(probes);
   Rows rows = {{"variant", "probe", "after", "expected", "found"}};
   for (const VariantResult& result : results)
-    for (std::size_t i = 0; i < result.seeds.front().probes.size(); ++i)
-      add_claims(rows, result, i);
+    for (std::size_t i = 0; i < result.runs.front().probes.size(); ++i) add_claims(rows, result, i);
   return rows;
 }
 
 std::vector<VariantProbe> probes_of(const std::vector<VariantResult>& results) {
   std::vector<VariantProbe> probes;
   for (const VariantResult& result : results)
-    for (const SeedResult& run : result.seeds)
+    for (const VariantRun& run : result.runs)
       probes.insert(probes.end(), run.probes.begin(), run.probes.end());
   return probes;
 }

@@ -11,31 +11,32 @@
 namespace qkv::commands {
 
 /// One run of a variant.
-struct SeedResult {
+struct VariantRun {
   std::uint64_t seed;
+  Index fold;  ///< 0 without cross-validation
   Outcome outcome;
   std::vector<VariantProbe> probes;
 };
 
-/// The runs of a variant, which differ in their seeds alone.
+/// The runs of a variant, which differ in their seeds or folds alone.
 struct VariantResult {
   std::string name;
   Index parameters;
-  std::vector<SeedResult> seeds;
+  std::vector<VariantRun> runs;
 };
 
-/// `test` and `probes` are those of the first seed; `mean` and `std`, the sample standard
-/// deviation, are over the seeds.
+/// `test` and `probes` are those of the first run; `mean` and `std`, the sample standard
+/// deviation, are over the runs, which are listed as `seeds` or `folds`.
 Json to_json(const std::vector<VariantResult>& results);
 
-/// A row for each variant; of several seeds "mean ± standard deviation". A variant without test
+/// A row for each variant; of several runs "mean ± standard deviation". A variant without test
 /// data has dashes for its results.
 Rows to_table(const std::vector<VariantResult>& results);
 
-/// What each probe found, or of several seeds in how many of them it passes; empty without probes.
+/// What each probe found, or of several runs in how many of them it passes; empty without probes.
 Rows probe_table(const std::vector<VariantResult>& results);
 
-/// Of all variants and seeds.
+/// Of all variants and runs.
 std::vector<VariantProbe> probes_of(const std::vector<VariantResult>& results);
 
 }  // namespace qkv::commands

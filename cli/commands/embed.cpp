@@ -187,10 +187,8 @@ void add_label_cosines(Document& document, const Embeddings& embeddings) {
        {"different labels", shown(of_static.different), shown(contextual.different)}});
 }
 
-constexpr std::string_view metadata_head = "word\tvector\tlabel\tsentence\n";
-
 bool begins_as_metadata(std::string_view beginning) {
-  return beginning.starts_with(metadata_head);
+  return beginning.starts_with(projector_metadata_head);
 }
 
 /// Whether the first line holds numbers alone.
@@ -199,20 +197,13 @@ bool begins_with_numbers(std::string_view beginning) {
   return line.find_first_not_of("0123456789+-.einfa\t ") == line.npos;
 }
 
-/// Vectors and their description for the TensorBoard embedding projector: a word a line.
+/// Vectors and their description for the TensorBoard embedding projector.
 void write_tsv(Document& document, const Embeddings& embeddings,
                const std::filesystem::path& file) {
-  std::string vectors, metadata(metadata_head);
-  for (const WordVector& word : projected_words(embeddings))
-    for (const auto& [kind, values] :
-         {std::pair{"static", &word.static_vector}, std::pair{"contextual", &word.contextual}}) {
-      vectors += fmt::format("{}\n", fmt::join(*values, "\t"));
-      metadata += fmt::format("{}\t{}\t{}\t{}\n", word.word(), kind, word.label,
-                              fmt::join(word.sentence.words, " "));
-    }
+  const auto [tensors, metadata] = projector_tables(projected_words(embeddings));
   std::filesystem::path beside = file;
   beside.replace_extension(".metadata" + file.extension().string());
-  write_result(file, vectors, {"vectors that qkv embed --tsv wrote", begins_with_numbers});
+  write_result(file, tensors, {"vectors that qkv embed --tsv wrote", begins_with_numbers});
   note_written(document, file);
   write_result(beside, metadata, {"a description that qkv embed --tsv wrote", begins_as_metadata});
   note_written(document, beside);
@@ -275,7 +266,7 @@ Document embed(const EmbedOptions& options) {
   }
   std::vector<Sentence> sentences;
   for (const WordVector& word : all.asked) sentences.push_back(word.sentence);
-  note_unknown_words(document, sentences);
+  note_unknown_words(document, *trained.task, sentences);
   if (asked && !options.tsv.empty()) write_tsv(document, all, options.tsv);
   const auto nearest = nearest_words(all, options);
   document.data = to_json(all, nearest);
@@ -293,21 +284,22 @@ void add_embed(CommandLine& program) {
       [](Command& command, EmbedOptions& options) {
         add_model_argument(command, options.model);
         command.add_option("SENTENCE", options.sentences, "Sentences that contain the word");
-        command.add_option("--word", options.word, "The word [the one the model was trained on]");
+        command.add_option("--word WORD", options.word,
+                           "The word [the one the model was trained on]");
         command
             .add_option("--layer", options.layer,
                         "After this layer, counted from 0 [after the last]")
             .not_negative();
-        command.add_option("--data", options.data,
+        command.add_option("--data FILE", options.data,
                            "File in the task's format: adds the nearest words in it, the mean "
                            "cosines of the word's vectors within and between labels, and to --pca "
                            "and --tsv the word's occurrences");
         command.add_option("--nearest", options.nearest, "Number of nearest words [5]");
         command.add_flag("--pca", options.pca, "Add a map of the first two principal components");
-        command.add_option("--tsv", options.tsv,
+        command.add_option("--tsv FILE", options.tsv,
                            "Write vectors, and FILE.metadata.tsv beside them, for the TensorBoard "
                            "embedding projector");
-        command.add_option("--word2vec", options.word2vec,
+        command.add_option("--word2vec FILE", options.word2vec,
                            "Write every word's static vector as word2vec text, which "
                            "model.embedding_file reads");
         command.add_svg_option();

@@ -460,7 +460,7 @@ Document explain_word(const ExplainOptions& options) {
   const Explanation explanation = explain(trained, sentence, index);
   require_shown(explanation, options);
   Document document;
-  note_unknown_words(document, {&sentence, 1});
+  note_unknown_words(document, *trained.task, {&sentence, 1});
   const Causes causes = {logit_lens(trained, explanation), logit_attribution(trained, explanation)};
   document.data = to_json(explanation, trained, causes);
   StepsWriter(explanation, options, document).write();
@@ -479,7 +479,8 @@ void add_explain(CommandLine& program) {
       [](Command& command, ExplainOptions& options) {
         add_model_argument(command, options.model);
         command.add_option("SENTENCE", options.sentence, "A sentence").required();
-        command.add_option("--word", options.word, "The word [the one the model was trained on]");
+        command.add_option("--word WORD", options.word,
+                           "The word [the one the model was trained on]");
         command
             .add_option("--output", options.output,
                         "Of an encoder-decoder, the token that it writes, counted from 0 [0]; with "

@@ -2,7 +2,7 @@
 
 #include "cli/commands/shared.h"
 #include "inspect/onnx_export.h"
-#include "train/exchange.h"
+#include "train/exchange/exchange.h"
 #include "train/storage/durable_file.h"
 
 namespace qkv::commands {
@@ -54,13 +54,13 @@ void add_export(CommandLine& program) {
       program, "export", "Write a model as a file that other programs read",
       [](Command& command, ExportOptions& options) {
         add_model_argument(command, options.model);
-        command.add_option("--safetensors", options.safetensors,
+        command.add_option("--safetensors FILE", options.safetensors,
                            "Write the parameters as safetensors, with the config and vocabulary in "
                            "the metadata, so that qkv import reads it back");
-        command.add_option("--onnx", options.onnx,
+        command.add_option("--onnx FILE", options.onnx,
                            "Write the model as ONNX, operator set 17, with dynamic batch and "
                            "length, and the attention weights as further outputs");
-        command.add_option("--names", options.names,
+        command.add_option("--names qkv|torch", options.names,
                            "Names of the parameters in safetensors: qkv, or torch as in "
                            "torch.nn.TransformerEncoder [qkv]");
       },

@@ -22,12 +22,14 @@ Document continue_text(const GenerateOptions& options, const Stream& stream) {
                      "\"language-model\" and model.kind = \"decoder\"",
                      options.model);
   const Sentence prompt = read_sentence(*trained.task, options.prompt);
+  Sampling sampling = options.sampling;
+  sampling.reserved = trained.task->vocabulary().reserved();
   const bool words = trained.task->tokenizer().cutting().kind == TokenizerKind::word;
   std::string text;
   stream(options.prompt);
   const auto start = std::chrono::steady_clock::now();
-  generate(*trained.network, prompt.ids, options.tokens, trained.config.model.max_length,
-           options.sampling, [&](std::int32_t token) {
+  generate(*trained.network, prompt.ids, options.tokens, trained.config.model.max_length, sampling,
+           [&](std::int32_t token) {
              const std::int32_t ids[] = {token};
              std::string written = trained.task->tokenizer().decode(ids);
              if (words && !text.empty()) written = " " + written;
@@ -41,7 +43,7 @@ Document continue_text(const GenerateOptions& options, const Stream& stream) {
                    {"tokens", options.tokens},
                    {"seconds", seconds.count()}};
   document.add_text("\n");
-  note_unknown_words(document, std::span(&prompt, 1));
+  note_unknown_words(document, *trained.task, std::span(&prompt, 1));
   return document;
 }
 

@@ -62,7 +62,7 @@ Document gradients_of_sentence(LoadedModel& trained, const GradientsOptions& opt
   const auto& words = text.sentence.words;
   const LossGradients found = loss_gradients(trained, text);
   Document document;
-  note_unknown_words(document, {&text.sentence, 1});
+  note_unknown_words(document, *trained.task, {&text.sentence, 1});
   document.data = {{"tokens", words},
                    {"loss", found.loss},
                    {"words", found.words},
@@ -126,10 +126,10 @@ void add_gradients(CommandLine& program) {
       [](Command& command, GradientsOptions& options) {
         add_model_argument(command, options.model);
         command.add_option("SENTENCE", options.sentence, "A sentence");
-        command.add_option("--word", options.word,
+        command.add_option("--word WORD", options.word,
                            "The word that is asked about [the one the model was trained on]");
         add_target_option(command, options.target);
-        command.add_option("--data", options.data,
+        command.add_option("--data FILE", options.data,
                            "Average over the labelled sentences of a file in the task's format, "
                            "by the distance from the word that is asked about");
         add_untrained_flag(command, options.untrained);

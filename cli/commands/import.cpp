@@ -1,5 +1,8 @@
+#include <fmt/ranges.h>
+
 #include "cli/commands/training.h"
-#include "train/exchange.h"
+#include "train/exchange/exchange.h"
+#include "train/exchange/huggingface.h"
 
 namespace qkv::commands {
 namespace {
@@ -12,14 +15,23 @@ struct ImportOptions {
 };
 
 Document import_model(const ImportOptions& options) {
-  const Checkpoint checkpoint = imported(read_safetensors(options.file), options.file);
+  Document document;
+  ForeignModel model;
+  if (fs::is_directory(options.file))
+    model = read_huggingface(options.file);
+  else
+    model.checkpoint = imported(read_safetensors(options.file), options.file);
+  const Checkpoint& checkpoint = model.checkpoint;
   const Config config = config_of(checkpoint, options.file);
   const RunFolder folder(options.run.empty() ? fs::path("runs") / config.name
                                              : fs::path(options.run));
   const RunLock lock(folder.path());
   start_from(checkpoint, config, folder);
-  Document document;
   document.data = {{"run", folder.path().string()}, {"tensors", checkpoint.model.size()}};
+  if (!model.not_used.empty()) {
+    document.data["not_used"] = model.not_used;
+    document.add_note("not used: {}", fmt::join(model.not_used, ", "));
+  }
   note_written(document, folder.path());
   return document;
 }
@@ -28,14 +40,16 @@ Document import_model(const ImportOptions& options) {
 
 void add_import(CommandLine& program) {
   add_command<ImportOptions>(
-      program, "import", "Make a run of a file that qkv export --safetensors wrote",
+      program, "import",
+      "Make a run of a file that qkv export --safetensors wrote, or of a BERT or GPT-2",
       [](Command& command, ImportOptions& options) {
         command
             .add_option("FILE", options.file,
                         "safetensors file; its parameters may have been changed since, and "
-                        "qkv resume trains them from step 0")
+                        "qkv resume trains them from step 0. Or a folder with config.json, "
+                        "model.safetensors and the tokenizer's files as Hugging Face names them")
             .required();
-        command.add_option("--run", options.run, "Folder of the run [runs/NAME]");
+        command.add_option("--run FOLDER", options.run, "Folder of the run [runs/NAME]");
       },
       import_model);
 }

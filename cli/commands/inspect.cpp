@@ -199,7 +199,7 @@ void add_inspect(CommandLine& program) {
             "PARAMETER", options.parameter,
             "Path of a parameter or layer, or its end: w_q.weight, layers.0.attention, w_q");
         command.add_option(
-            "--diff", options.diff,
+            "--diff MODEL", options.diff,
             "An earlier model: list what changed since, largest relative change first");
         command.add_svg_option();
       },

@@ -59,7 +59,7 @@ void add_linear_probe(CommandLine& program) {
       "Measure at which layer a linear classifier reads the labels, beside a control task",
       [](Command& command, LinearProbeOptions& options) {
         add_model_argument(command, options.model);
-        command.add_option("--train", options.train,
+        command.add_option("--train FILE", options.train,
                            "File in the task's format to fit on [the config's training split]");
         add_evaluation_data_option(command, options.data);
         command.add_svg_option();

@@ -84,7 +84,7 @@ Document patch(const PatchOptions& options) {
     document.data["tokens"] = {{"clean", pairs[0].clean.words},
                                {"corrupt", pairs[0].corrupt.words}};
     const Sentence both[] = {pairs[0].clean, pairs[0].corrupt};
-    note_unknown_words(document, both);
+    note_unknown_words(document, *trained.task, both);
   }
   document.data["logit_difference"] = {{"clean", found.clean}, {"corrupt", found.corrupt}};
   document.data["residual"] = rows_json(found.residual);
@@ -117,9 +117,9 @@ void add_patch(CommandLine& program) {
         command.add_option("CORRUPT", options.corrupt,
                            "A text with as many tokens and another answer, which runs with one "
                            "activation of the clean text at a time");
-        command.add_option("--data", options.data,
+        command.add_option("--data FILE", options.data,
                            "Average over the lines clean<TAB>corrupt of a file, all of one length");
-        command.add_option("--word", options.word,
+        command.add_option("--word WORD", options.word,
                            "The word that is asked about [the one the model was trained on]");
         command.add_svg_option();
       },

@@ -122,7 +122,7 @@ Document predict(PredictOptions options) {
       document.add_note("{}:{}: {}", options.file, *asked.line, error.what());
       document.exit_code = wrong_data;
     }
-  note_unknown_words(document, answers.sentences);
+  note_unknown_words(document, *models.front().task, answers.sentences);
   document.data = {{"predictions", answers.json}};
   document.add_table(answers.rows);
   return document;
@@ -138,7 +138,7 @@ void add_predict(CommandLine& program) {
         command.add_option("TEXT", options.texts,
                            "Sentences; files and folders before them are further models, with "
                            "which probabilities are averaged");
-        command.add_option("--file", options.file,
+        command.add_option("--file FILE", options.file,
                            "File with a sentence a line; a line without an answer is named, and "
                            "the exit code is 2");
       },

@@ -39,9 +39,9 @@ void add_report(CommandLine& program) {
       program, "report", "Make one HTML page of what a run or a comparison learned",
       [](Command& command, ReportOptions& options) {
         command.add_option("RUN", options.run, "Folder of a run, or of `qkv compare`").required();
-        command.add_option("-o,--output", options.output, "File to write [RUN/report.html]");
+        command.add_option("-o,--output FILE", options.output, "File to write [RUN/report.html]");
         command
-            .add_option("--sentence", options.sentences,
+            .add_option("--sentence SENTENCE", options.sentences,
                         "Show the attention of this sentence instead of some from the data; may be "
                         "given several times")
             .repeated();

@@ -39,7 +39,8 @@ Document continue_run(const ResumeOptions& options) {
     const auto lock = locked(folder, *ranks);
     const bool restores = folder.holds_checkpoints();
     Run run = (restores ? restore : restart)(options, folder, *progress);
-    const Outcome outcome = (restores ? resume : start)(run, folder, *progress, *ranks);
+    TensorBoard logged(run.config, folder, *progress);
+    const Outcome outcome = (restores ? resume : start)(run, folder, logged, *ranks);
     return ranks->rank() == 0 ? conclude(run, folder, outcome, options.check) : Document();
   });
 }
@@ -51,7 +52,8 @@ void add_resume(CommandLine& program) {
       program, "resume", "Continue from the newest valid checkpoint of a run",
       [](Command& command, ResumeOptions& options) {
         command.add_option("RUN", options.run, "Folder of the run, such as runs/bank").required();
-        command.add_option("--set", options.set, "Change an option: --set train.steps=1000")
+        command
+            .add_option("--set KEY=VALUE", options.set, "Change an option: --set train.steps=1000")
             .repeated();
         add_threads_option(command);
         add_check_flag(command, options.check);

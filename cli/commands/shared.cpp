@@ -89,7 +89,7 @@ void require_data(const Config& config, const std::string& model, std::string_vi
 }
 
 void add_evaluation_data_option(Command& command, std::string& data) {
-  command.add_option("--data", data, "File in the task's format [the config's test split]");
+  command.add_option("--data FILE", data, "File in the task's format [the config's test split]");
 }
 
 EvaluationData evaluation_data(const LoadedModel& trained, const std::string& model,
@@ -229,11 +229,11 @@ void note_written(Document& document, const std::filesystem::path& file) {
   document.add_note("wrote {}", file.string());
 }
 
-void note_unknown_words(Document& document, std::span<const Sentence> sentences) {
+void note_unknown_words(Document& document, const Task& task, std::span<const Sentence> sentences) {
   std::vector<std::string> unknown;
   for (const Sentence& sentence : sentences)
     for (std::size_t i = 0; i < sentence.ids.size(); ++i)
-      if (sentence.ids[i] == Vocabulary::unknown && sentence.words[i] != mask_text &&
+      if (task.vocabulary().is_unknown(sentence.ids[i]) && sentence.words[i] != mask_text &&
           std::ranges::find(unknown, sentence.words[i]) == unknown.end())
         unknown.push_back(sentence.words[i]);
   if (!unknown.empty())

@@ -88,7 +88,7 @@ std::vector<std::string> marked(const Sentence& sentence, std::span<const Index>
 void note_written(Document& document, const std::filesystem::path& file);
 
 /// Notes unknown words, each once.
-void note_unknown_words(Document& document, std::span<const Sentence> sentences);
+void note_unknown_words(Document& document, const Task& task, std::span<const Sentence> sentences);
 
 /// The position of `word` in a sentence, or without one of the task's first target word. Throws
 /// UserError when it is not there.

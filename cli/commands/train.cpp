@@ -33,7 +33,8 @@ Document train_from_config(const TrainCommandOptions& options) {
     Run run = start_run(config, *progress);
     check_probes(run);  // an untrained model answers, too: what cannot be asked is found now
     const auto lock = locked(folder, *ranks);
-    const Outcome outcome = start(run, folder, *progress, *ranks);
+    TensorBoard logged(config, folder, *progress);
+    const Outcome outcome = start(run, folder, logged, *ranks);
     return ranks->rank() == 0 ? conclude(run, folder, outcome, options.check) : Document();
   });
 }
@@ -46,9 +47,10 @@ void add_train(CommandLine& program) {
       [](Command& command, TrainCommandOptions& options) {
         command.add_option("CONFIG", options.config, "TOML file, such as configs/bank.toml")
             .required();
-        command.add_option("--set", options.set, "Change an option: --set train.steps=100")
+        command
+            .add_option("--set KEY=VALUE", options.set, "Change an option: --set train.steps=100")
             .repeated();
-        command.add_option("--run", options.run, "Folder of the run [runs/NAME]");
+        command.add_option("--run FOLDER", options.run, "Folder of the run [runs/NAME]");
         add_threads_option(command);
         add_check_flag(command, options.check);
         command.footer(footer);

@@ -5,6 +5,7 @@
 
 #include "cli/commands/shared.h"
 #include "cli/progress.h"
+#include "inspect/tensorboard.h"
 #include "train/communicator.h"
 #include "train/session.h"
 

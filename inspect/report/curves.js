@@ -6,7 +6,7 @@ let metric = "loss";
 
 const known = { loss: "Loss", accuracy: "Accuracy", macro_f1: "Macro F1", bits_per_token: "Bits per token", perplexity: "Perplexity", chrf: "chrF" };
 const metricName = key => known[key] || key.replace(/_/g, " ").replace(/^./, first => first.toUpperCase());
-const notMetrics = ["step", "split", "seconds", "tokens_per_second"];
+const notMetrics = ["step", "split", "seconds", "tokens_per_second", "learning_rate", "gradient_norm"];
 
 function metricsOf(events) {
   const keys = new Set();

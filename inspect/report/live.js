@@ -108,7 +108,9 @@ function typedVectors(r) {
 // What must be said about a run's answer.
 function notesOf(r) {
   const live = liveOf(r), { stops } = data.runs[r], checkpoint = checkpointOf(r);
-  if (!live) return ["The weights of this model are too large for the page: it shows only what the program recorded of the sentences in the menu."];
+  if (!live)
+    return [(data.runs[r].model.reads_texts ? "The weights of this model are too large for the page" : "The page cannot cut a text into the tokens of an imported model") +
+      ": it shows only what the program recorded of the sentences in the menu."];
   if (live.error) return [live.error];
   const notes = [], unknownWords = live.sentence.words.filter((_, i) => live.task.isUnknown(live.sentence, i));
   const refusal = live.task.refusal(live.sentence);

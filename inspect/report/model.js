@@ -45,18 +45,36 @@ function softmax(scores) {
   return weights;
 }
 
-function layerNorm(x, weight, bias) {
+function layerNorm(x, weight, bias, epsilon) {
   return eachRow(x, (y, row) => {
     let mean = 0, variance = 0;
     for (let i = 0; i < row.length; ++i) mean += row[i] / row.length;
     for (let i = 0; i < row.length; ++i) variance += (row[i] - mean) * (row[i] - mean) / row.length;
-    const scale = 1 / Math.sqrt(variance + 1e-5), gain = weight.values, shift = bias && bias.values;
+    const scale = 1 / Math.sqrt(variance + epsilon), gain = weight.values, shift = bias && bias.values;
     for (let i = 0; i < row.length; ++i) y[i] = (row[i] - mean) * scale * gain[i] + (shift ? shift[i] : 0);
   });
 }
 
 const gelu = x => eachRow(x, (y, row) => {
   for (let i = 0; i < y.length; ++i) y[i] = 0.5 * row[i] * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (row[i] + 0.044715 * row[i] * row[i] * row[i])));
+});
+// erf by its Taylor series, or near 1 by the continued fraction of erfc.
+function erf(x) {
+  const a = Math.abs(x);
+  let y;
+  if (a < 2.5) {
+    y = 0;
+    for (let n = 0, term = a; n < 60; ++n, term *= -a * a / n) y += term / (2 * n + 1);
+    y *= 2 / Math.sqrt(Math.PI);
+  } else {
+    let tail = 0;
+    for (let n = 40; n > 0; --n) tail = n / 2 / (a + tail);
+    y = 1 - Math.exp(-a * a) / Math.sqrt(Math.PI) / (a + tail);
+  }
+  return x < 0 ? -y : y;
+}
+const exactGelu = x => eachRow(x, (y, row) => {
+  for (let i = 0; i < y.length; ++i) y[i] = 0.5 * row[i] * (1 + erf(row[i] / Math.SQRT2));
 });
 const sigmoid = v => 1 / (1 + Math.exp(-v));
 
@@ -113,7 +131,7 @@ class Model {
   projected(path, x) { return this.parameter(`${path}.weight`) ? this.linear(path, x) : x; }
   norm(path, x) {
     const weight = this.parameter(`${path}.weight`);
-    return weight ? layerNorm(x, weight, this.parameter(`${path}.bias`)) : x;
+    return weight ? layerNorm(x, weight, this.parameter(`${path}.bias`), this.options.norm_epsilon) : x;
   }
   // The decoder of an encoder-decoder is learned where its encoder is parameter-free.
   isFree(stack) { return this.options.attention === "parameter-free" && this.options.kind.startsWith(stack); }
@@ -123,8 +141,14 @@ class Model {
     return values.subarray(i * width, (i + 1) * width);
   }
   embedded(ids) { return ids.map(id => this.row("embedding.weight", id)); }
-  // Positional encodings are added from position `first` on (Vaswani et al. 2017, 3.5).
+  activated(x) { return this.options.activation === "gelu" ? exactGelu(x) : gelu(x); }
+  // The input of the first layer: token types, positions and norm.
   positioned(x, first = 0) {
+    const types = this.parameter("token_types.weight");
+    return this.norm("input_norm", this.withPositions(types ? plus(x, x.map(() => this.row("token_types.weight", 0))) : x, first));
+  }
+  // Positional encodings are added from position `first` on (Vaswani et al. 2017, 3.5).
+  withPositions(x, first) {
     const { position, kind } = this.options;
     if (this.changes.withoutPositions || !kind.endsWith("coder")) return x;
     if (position === "learned") return plus(x, x.map((_, t) => this.row("positions.weight", first + t)));
@@ -158,10 +182,15 @@ class Model {
     const { kind, bidirectional } = this.options, last = x[x.length - 1];
     if (kind === "convolution") return last.map((_, i) => x.reduce((most, row) => Math.max(most, row[i]), -Infinity));
     if (kind === "recurrent") return bidirectional ? last.map((v, i) => i < last.length / 2 ? v : x[0][i]) : last;
+    if (this.parameter("pooler.weight")) return this.linear("pooler", [x[0]])[0].map(Math.tanh);
     return last.map((_, i) => x.reduce((sum, row) => sum + row[i], 0) / x.length);
   }
   logits(row) {
-    return this.parameter("head.weight") ? this.linear("head", [row])[0] : linear([row], this.parameter("embedding.weight"))[0];
+    let y = [row];
+    if (this.parameter("output_transform.linear.weight"))
+      y = this.norm("output_transform.norm", this.activated(this.linear("output_transform.linear", y)));
+    if (this.parameter("head.weight")) return this.linear("head", y)[0];
+    return linear(y, this.parameter("embedding.weight"), this.parameter("output_bias"))[0];
   }
 
   transformer(stack, x, inputs) {
@@ -179,7 +208,7 @@ class Model {
   withResidual(x, norm, sublayer) {
     return this.options.norm === "post" ? this.norm(norm, plus(x, sublayer(x))) : plus(x, sublayer(this.norm(norm, x)));
   }
-  feedForward(path, x) { return this.linear(`${path}.w_2`, gelu(this.linear(`${path}.w_1`, x))); }
+  feedForward(path, x) { return this.linear(`${path}.w_2`, this.activated(this.linear(`${path}.w_1`, x))); }
 
   // softmax(q k^T / sqrt(d_k)) v by head, between projections that the kind of attention has or has not. Notes q, k, scale,
   // scores and weights of each head; their rows have the keys that a query may see.

@@ -40,6 +40,11 @@ std::string encoded_parameters(const LoadedModel& model) {
   return encoded_floats(values);
 }
 
+/// Whether the page cuts texts as the model does; else it shows recorded attention alone.
+bool reads_texts(const Config& config) {
+  return !is_imported(cutting_of(config).kind);
+}
+
 }  // namespace
 
 Json model_data(const LoadedModel& model) {
@@ -48,6 +53,7 @@ Json model_data(const LoadedModel& model) {
       {"options", options_json(model.config)},
       {"cutting",
        {{"kind", row_of(tokenizer_kinds, cutting.kind).name}, {"lower_case", cutting.lower_case}}},
+      {"reads_texts", reads_texts(model.config)},
       {"vocabulary", model.task->vocabularies()},
       {"parameters", Json::array()}};
   for (const auto& [path, parameter] : parameters(*model.network)) {
@@ -61,7 +67,7 @@ Json model_data(const LoadedModel& model) {
 void ModelWeights::add(const std::vector<RunCheckpoint>& checkpoints, std::size_t chosen) {
   for (std::size_t i = 0; i < checkpoints.size(); ++i) {
     const LoadedModel& model = checkpoints[i].model;
-    if (characters(parameter_count(*model.network)) <= most_characters)
+    if (reads_texts(model.config) && characters(parameter_count(*model.network)) <= most_characters)
       all_.push_back({runs_, i, i == chosen, encoded_parameters(model)});
   }
   ++runs_;

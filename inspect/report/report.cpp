@@ -150,7 +150,7 @@ Json outcome_view(const fs::path& run, const LoadedModel& model) {
   return view;
 }
 
-/// The first of a variant's runs, and the outcomes of the others, which have other seeds.
+/// The first of a variant's runs, and the outcomes of the others, which have other seeds or folds.
 Json variant_view(const report::Variant& variant, std::span<const std::string> sentences,
                   std::size_t variants, report::ModelWeights& weights) {
   const fs::path& run = variant.front();

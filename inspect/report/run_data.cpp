@@ -43,9 +43,10 @@ Json sizes_of(const LoadedModel& model) {
   return sizes;
 }
 
-bool differ_in_seed(const Config& a, Config b) {
-  if (a.seed == b.seed) return false;
+bool differ_in_seed_or_fold(const Config& a, Config b) {
+  if (a.seed == b.seed && a.task.fold == b.task.fold) return false;
   b.seed = a.seed;
+  b.task.fold = a.task.fold;
   return differing_options(a, b).empty();
 }
 
@@ -72,7 +73,7 @@ std::vector<Variant> variants_of(const fs::path& folder) {
     Config config = load_model(run).config;
     config.name.clear();
     const auto same = std::ranges::find_if(
-        configs, [&](const Config& other) { return differ_in_seed(other, config); });
+        configs, [&](const Config& other) { return differ_in_seed_or_fold(other, config); });
     if (same != configs.end()) {
       variants[static_cast<std::size_t>(same - configs.begin())].push_back(run);
       continue;

@@ -17,7 +17,7 @@ struct RunCheckpoint {
   LoadedModel model;
 };
 
-/// Runs whose configs differ in name and seed only.
+/// Runs whose configs differ in name and in seed or fold only.
 using Variant = std::vector<std::filesystem::path>;
 
 /// The runs that a page shows: of the folder of one run that one, of a folder of runs all, in the

@@ -163,6 +163,26 @@ class Compare(ProgramTest):
         alone = self.json("train", "two.toml", "--set", "seed=3", "--set", "model.heads=1", "--run", "alone")
         self.assertEqual(result["variants"][1]["seeds"][2]["test"], alone["test"])
 
+    def test_folds_are_tested_on_the_training_examples_alone(self):
+        sentences = self.folder / "train.tsv"
+        result = self.json("compare", "two.toml", "--only", "b, 1 head", "--folds", 3)
+        folds = result["variants"][0]["folds"]
+        self.assertEqual([run["fold"] for run in folds], [1, 2, 3])
+        self.assertEqual({run["seed"] for run in folds}, {1})
+        self.assertEqual(sum(run["test"]["count"] for run in folds), len(sentences.read_text().splitlines()))
+        accuracies = [run["test"]["accuracy"] for run in folds]
+        self.assertAlmostEqual(result["variants"][0]["std"]["accuracy"], statistics.stdev(accuracies))
+        alone = self.json("train", "two.toml", "--set", "model.heads=1", "--set", "task.folds=3", "--set", "task.fold=2", "--run", "alone")
+        self.assertEqual(alone["test"], folds[1]["test"])
+
+    def test_folds_that_cannot_be_are_refused(self):
+        self.assert_refused(["compare", "two.toml", "--folds", 3, "--seeds", 2], "--folds and --seeds exclude each other")
+        self.assert_refused(["compare", "two.toml", "--folds", 3, "--set", "task.kind=coreference"],
+                            "task.folds has no effect here", "one label an example")
+        train = ["train", "two.toml", "--set", "task.folds=3"]
+        self.assert_refused([*train, "--set", "task.fold=4"], "task.fold must be at most task.folds (3), got 4")
+        self.assert_refused(["train", "two.toml", "--set", "task.folds=1"], "task.folds must be 0 or at least 2, got 1")
+
     def test_runs_side_by_side_give_the_bits_of_runs_one_by_one(self):
         self.run_qkv("compare", "two.toml", "--threads", 4)
         side_by_side = {path: path.read_bytes() for path in self.runs.rglob("last.h5")}

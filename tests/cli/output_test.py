@@ -18,12 +18,65 @@ sentences = ["money bank grows", "river bank flows"]
 word = "bank"
 expect = 'contextual_cosine > 1'
 """
+SENTENCE = "money bank grows"
+TABLES = [  # every command that prints tables, in each of its ways
+    ["ablate", "runs/tiny"],
+    ["ablate", "runs/tiny", "--together", "0.0,0.1"],
+    ["attend", "runs/tiny", "--data", "test.tsv"],
+    ["bench", "tiny.toml"],
+    ["compare", "variants.toml"],
+    ["embed", "runs/tiny", SENTENCE, "river bank flows", "--data", "test.tsv"],
+    ["eval", "runs/tiny"],
+    ["explain", "runs/tiny", SENTENCE],
+    ["gradcheck", "tiny.toml"],
+    ["gradients", "runs/tiny", SENTENCE],
+    ["gradients", "runs/tiny", "--data", "test.tsv"],
+    ["inspect", "runs/tiny"],
+    ["inspect", "runs/tiny", "w_q"],
+    ["inspect", "runs/tiny", "--diff", "runs/tiny/last.h5"],
+    ["linear-probe", "runs/tiny"],
+    ["predict", "runs/tiny", SENTENCE],
+    ["probe", "probed"],
+    ["resume", "probed"],
+    ["train", "variants.toml", "--run"],
+    ["verify-resume", "tiny.toml", "--steps", "10", "--kills", "1"],
+]
+NO_TABLES = {"activations", "export", "generate", "import", "patch", "report", "verify"}
 ESCAPE = re.compile(r"\x1b\[([0-9;]*)m")
 
 
 class Formats(ProgramTest):
+    def commands(self):
+        return re.findall(r"^  ([a-z-]+) +[A-Z]", self.run_qkv("--help").stdout.split("Subcommands:")[1], re.M)
+
+    def test_every_table_that_a_command_prints_is_csv_markdown_and_latex(self):
+        self.assertEqual({arguments[0] for arguments in TABLES} | NO_TABLES, set(self.commands()))
+        (self.folder / "variants.toml").write_text(CONFIG + FAILS + '[[variant]]\nname = "a"\n')
+        self.run_qkv("train", "variants.toml", "--run", "probed", "--set", "train.steps=1")
+        for arguments in TABLES:
+            run = 0
+
+            def printed(*flags):
+                nonlocal run
+                run += 1
+                folder = [f"new-{run}"] if arguments[-1] == "--run" else []
+                return self.run_qkv(*arguments, *folder, *flags, code=None).stdout
+
+            with self.subTest(arguments):
+                lines = printed().splitlines()
+                heads = [lines[i - 1].split() for i, line in enumerate(lines) if re.fullmatch("[─ ]+", line) and "─" in line]
+                tables = [list(csv.reader(io.StringIO(part))) for part in printed("--csv").split("\n\n")]
+                self.assertGreater(len(heads), 0)
+                given = [" ".join(rows[0]).split() for rows in tables]
+                self.assertEqual([head for head in given if head in heads], heads)
+                for rows in tables:
+                    self.assertGreater(len(rows), 1)
+                    self.assertEqual({len(row) for row in rows}, {len(rows[0])})
+                self.assertEqual(len(re.findall(r"^\|(?:---:?\|)+$", printed("--markdown"), re.M)), len(tables))
+                self.assertEqual(printed("--latex").count(r"\begin{tabular}{"), len(tables))
+
     def test_every_command_has_the_flags(self):
-        commands = re.findall(r"^  ([a-z-]+) +[A-Z]", self.run_qkv("--help").stdout.split("Subcommands:")[1], re.M)
+        commands = self.commands()
         self.assertLessEqual({"generate", "verify-resume"}, set(commands))
         for command in commands:
             text = self.run_qkv(command, "--help").stdout

@@ -401,7 +401,8 @@ class BadInput(ProgramTest):
             self.assert_refused(["resume", "runs/tiny", "--set", change], change.split("=")[0] + " = ",
                                 "it may change optimizer.lr, ")
         for change in ("train.steps=41", "optimizer.lr=0.1", "schedule.warmup=1", "train.clip=2", "train.eval_every=3",
-                       "train.checkpoint_every=3", "train.keep=5", "train.detect_anomaly=true", "train.on_divergence=skip"):
+                       "train.checkpoint_every=3", "train.keep=5", "train.detect_anomaly=true", "train.on_divergence=skip",
+                       "train.tensorboard=true"):
             self.run_qkv("resume", "runs/tiny", "--set", change)
         shutil.copy(self.folder / "train.tsv", self.folder / "moved.tsv")
         self.run_qkv("resume", "runs/tiny", "--set", "task.train=moved.tsv")

@@ -136,6 +136,7 @@ TEST_CASE("the ids of any part of a text are those of the whole, whether they ar
   const TempDir dir;
   const std::string text = mixed_text();
   for (const auto& row : tokenizer_kinds) {
+    if (is_imported(row.value)) continue;  // their tokens are not learned
     CAPTURE(row.name);
     const Cutting cutting{row.value, false};
     PieceCounter counter(cutting);
@@ -162,7 +163,7 @@ TEST_CASE("the ids of any part of a text are those of the whole, whether they ar
     }
     if (row.value != TokenizerKind::word) {
       std::vector<std::int32_t> ids = all;
-      CHECK(Tokenizer(cutting, encoded.tokenizer().vocabulary()).decode(ids) == text);
+      CHECK(Tokenizer(cutting, encoded.tokenizer().vocabulary().tokens()).decode(ids) == text);
     }
   }
 }

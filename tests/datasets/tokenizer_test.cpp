@@ -149,21 +149,23 @@ TEST_CASE("words decode to words between spaces") {
 
 TEST_CASE("a tokenizer made of its own vocabulary encodes alike") {
   for (const auto& row : tokenizer_kinds) {
+    if (is_imported(row.value)) continue;  // their tokens are not learned
     CAPTURE(row.name);
     const Tokenizer tokenizer = learned("low low lower é lot lot", {row.value, true});
-    const Tokenizer again({row.value, true}, Vocabulary(tokenizer.vocabulary().tokens()));
+    const Tokenizer again({row.value, true}, tokenizer.vocabulary().tokens());
     CHECK(encoded(again, "a lower é Lot") == encoded(tokenizer, "a lower é Lot"));
   }
 }
 
 TEST_CASE("a vocabulary without bytes is no vocabulary of byte pairs") {
   CHECK(error_of<FileError>([] {
-          Tokenizer(byte_pairs, Vocabulary({"<pad>", "<unk>", "a"}));
+          Tokenizer(byte_pairs, {"<pad>", "<unk>", "a"});
         }).find("has no <0x00> at 2") != std::string::npos);
 }
 
 TEST_CASE("a corpus encodes its texts as the tokenizer does, and finds their pieces") {
   for (const auto& row : tokenizer_kinds) {
+    if (is_imported(row.value)) continue;  // their tokens are not learned
     CAPTURE(row.name);
     const Cutting cutting{row.value, true};
     Corpus corpus;

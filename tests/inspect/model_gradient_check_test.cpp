@@ -35,6 +35,7 @@ class WrongGradient final : public Task {
   void for_each_training_ids(const IdsSink& sink) const override {
     task_->for_each_training_ids(sink);
   }
+  LabelledText example(Split split, Index i) const override { return task_->example(split, i); }
   Index tokens(Index example) const override { return task_->tokens(example); }
   BatchLoss loss(const Network& network, std::span<const Index> examples,
                  Context& context) const override {

@@ -1,4 +1,5 @@
-"""A program of its own builds against qkv, by find_package, by pkg-config and by add_subdirectory, and learns XOR.
+"""A program of its own builds against qkv, by find_package, by pkg-config, by add_subdirectory and by FetchContent, and learns
+XOR; the installed program trains with the installed configs.
 
 Usage: install_test.py BUILD GENERATOR COMPILER    (the build folder of qkv, and what CMake built it with)
 """
@@ -37,6 +38,12 @@ with tempfile.TemporaryDirectory() as folder:
     assert run(programs / "softsign") == "gradient right\n"
     assert run(programs / "resume", cwd=folder) == "resumed exactly\n"
 
+    # A config in the installed tree finds its data there; the run goes to the working folder.
+    share = prefix / "share/qkv"
+    installed = sorted(share.rglob("*"))
+    run(prefix / "bin/qkv", "train", share / "configs/bank.toml", "--set", "train.steps=2", cwd=folder)
+    assert (folder / "runs/bank/last.h5").exists() and sorted(share.rglob("*")) == installed
+
     package, = prefix.glob("**/pkgconfig")
     for program, name in ("xor", "qkv"), ("resume", "qkv-storage"):
         flags = run("pkg-config", "--cflags", "--libs", name, env={**os.environ, "PKG_CONFIG_PATH": str(package)}).split()
@@ -47,9 +54,10 @@ with tempfile.TemporaryDirectory() as folder:
     # building it all again would not show more.
     without = [f"-DCMAKE_DISABLE_FIND_PACKAGE_{name}=ON" for name in ("HDF5", "tomlplusplus", "CLI11", "doctest", "BLAS",
                                                                     "xtensor-blas")]
-    run("cmake", "-G", generator, "-S", source, "-B", folder / "subdirectory", f"-DCMAKE_CXX_COMPILER={compiler}",
-        f"-DQKV_SUBDIRECTORY={project}", *without)
-    rules = run("cmake", "--build", folder / "subdirectory", "--target", "help")
-    assert "qkv_layers" in rules and "qkv_train" not in rules, rules
+    for way in "SUBDIRECTORY", "FETCHED":
+        run("cmake", "-G", generator, "-S", source, "-B", folder / way, f"-DCMAKE_CXX_COMPILER={compiler}",
+            f"-DQKV_{way}={project}", *without)
+        rules = run("cmake", "--build", folder / way, "--target", "help")
+        assert "qkv_layers" in rules and "qkv_train" not in rules, rules
     if generator == "Ninja":
-        run("cmake", "--build", folder / "subdirectory", "--target", "CMakeFiles/xor.dir/xor.cpp.o")
+        run("cmake", "--build", folder / "FETCHED", "--target", "CMakeFiles/xor.dir/xor.cpp.o")

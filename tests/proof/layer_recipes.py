@@ -113,6 +113,9 @@ RECIPES = {
     "FeedForward: sequences":
         lambda p, x: F.linear(F.gelu(F.linear(x, p["w_1.weight"], p["w_1.bias"]), approximate="tanh"),
                               p["w_2.weight"], p["w_2.bias"]),
+    "FeedForward: exact GELU":
+        lambda p, x: F.linear(F.gelu(F.linear(x, p["w_1.weight"], p["w_1.bias"])), p["w_2.weight"], p["w_2.bias"]),
+    "LayerNorm: another epsilon": lambda p, x: functional_call(nn.LayerNorm(6, 1e-3), p, (x,)),
     "MultiHeadAttention: self, padding": lambda p, x: attention(p, x, x, key_padding_mask=PADDING),
     "MultiHeadAttention: self, causal": lambda p, x: attention(p, x, x, attn_mask=CAUSAL),
     "MultiHeadAttention: self, padding and a bias": lambda p, x, bias: attention(

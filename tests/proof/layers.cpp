@@ -34,6 +34,12 @@ void prove_small_layers(Proof& proof, Random& random) {
   FeedForward feed_forward(4, 9, random);
   prove(proof, "FeedForward: sequences", feed_forward, {{2, 5, 4}},
         [&](const In& x, Context&) { return feed_forward(x[0]); });
+  FeedForward exact(4, 9, random, true, ActivationKind::gelu);
+  prove(proof, "FeedForward: exact GELU", exact, {{2, 5, 4}},
+        [&](const In& x, Context&) { return exact(x[0]); });
+  LayerNorm other(6, true, 1e-3);
+  prove(proof, "LayerNorm: another epsilon", other, {{2, 5, 6}},
+        [&](const In& x, Context&) { return other(x[0]); });
 }
 
 void prove_attention(Proof& proof, Random& random) {

@@ -123,6 +123,7 @@ TEST_CASE("an encoder learns masked tokens of plain and labelled files, and resu
 
 TEST_CASE("a decoder learns a text by every tokenizer, and resumes within an epoch bit for bit") {
   for (const auto& row : tokenizer_kinds) {
+    if (is_imported(row.value)) continue;  // their tokens are not learned
     CAPTURE(row.name);
     Config config = config_of(ModelKind::decoder, TaskKind::language_model, "pronoun/valid.tsv");
     config.task.tokenizer = row.value;

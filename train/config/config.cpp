@@ -190,7 +190,7 @@ Config without_ineffective_options(const Config& config) {
 
 /// The options that a run may change when it resumes: how long and how fast it trains, and what it
 /// writes. Others would make what is restored another model's, another optimizer's or other data's.
-constexpr std::array<std::string_view, 15> resumable_options = {
+constexpr std::array<std::string_view, 16> resumable_options = {
     "optimizer.lr",
     "optimizer.require_gradients",
     "schedule.kind",
@@ -206,6 +206,7 @@ constexpr std::array<std::string_view, 15> resumable_options = {
     "train.keep",
     "train.on_divergence",
     "train.detect_anomaly",
+    "train.tensorboard",
 };
 /// Of these, the file may have moved; what the training data hold is compared by `restore_run`.
 constexpr std::array<std::string_view, 4> data_files = {"task.train", "task.valid", "task.test",

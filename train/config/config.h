@@ -48,11 +48,12 @@ inline constexpr auto class_weights_kinds = std::to_array<Kind<ClassWeights>>({
 });
 static_assert(lists_every_kind(class_weights_kinds));
 
-enum class DataFormat { files, coarsewsd, generated };
+enum class DataFormat { files, coarsewsd, generated, none };
 inline constexpr auto data_formats = std::to_array<Kind<DataFormat>>({
     {DataFormat::files, "files", "task.train or task.data"},
     {DataFormat::coarsewsd, "coarsewsd", "folder of one word of CoarseWSD-20"},
     {DataFormat::generated, "generated", "random characters"},
+    {DataFormat::none, "none", "no data: a model that was imported without"},
 });
 static_assert(lists_every_kind(data_formats));
 
@@ -68,10 +69,12 @@ static_assert(lists_every_kind(unknown_label_policies));
 struct TaskOptions {
   TaskKind kind = TaskKind::word_sense;
   DataFormat format = DataFormat::files;
-  std::string train, valid, test;               ///< files
-  std::string data;                             ///< one file to split; for coarsewsd a folder
-  double valid_share = 0.1;                     ///< fraction of data, where valid is empty
-  double test_share = 0;                        ///< fraction of data, where test is empty
+  std::string train, valid, test;  ///< files
+  std::string data;                ///< one file to split; for coarsewsd a folder
+  double valid_share = 0.1;        ///< fraction of data, where valid is empty
+  double test_share = 0;           ///< fraction of data, where test is empty
+  Index folds = 0;  ///< parts of the training examples, one of which is the test data; 0: none
+  Index fold = 1;   ///< which of them
   std::optional<TokenizerKind> tokenizer = {};  ///< none: what suits the task, see `cutting_of`
   std::optional<bool> lower_case = {};          ///< likewise
   Index merges = 1000;                          ///< byte-pair merges to learn at most
@@ -117,6 +120,7 @@ struct TrainOptions {
   std::string select = {};  ///< metric that selects the best checkpoint; empty: the task's own
   OnDivergence on_divergence = OnDivergence::stop;
   bool detect_anomaly = false;  ///< name the op that produces a NaN or infinity
+  bool tensorboard = false;     ///< write event files (inspect/tensorboard.h)
 
   friend bool operator==(const TrainOptions&, const TrainOptions&) = default;
 };

@@ -38,7 +38,9 @@ bool learns_vectors(const Config& config) {
 }
 
 bool is_split(const Config& config) {
-  return config.task.format != DataFormat::files || !config.task.data.empty();
+  const DataFormat format = config.task.format;
+  return format == DataFormat::coarsewsd || format == DataFormat::generated ||
+         !config.task.data.empty();
 }
 
 bool is_recurrent(const Config& config) {
@@ -67,6 +69,8 @@ constexpr Condition static_task = {"task.kind \"static-embedding\"", learns_vect
 constexpr Condition one_label = {"a task with one label an example", [](const Config& c) {
                                    return row_of(task_kinds(), c.task.kind).traits.has_one_label;
                                  }};
+constexpr Condition folds = {
+    "task.folds", [](const Config& c) { return one_label.holds(c) && c.task.folds > 0; }};
 constexpr Condition negatives = {
     "task.kind \"static-embedding\" with task.objective \"skip-gram\" or \"cbow\"",
     [](const Config& c) { return learns_vectors(c) && c.task.objective != Objective::glove; }};
@@ -193,6 +197,12 @@ Options task_options(TaskOptions& task) {
       only_with(cut_test,
                 option("task.test_share", task.test_share, between(0, 0.5),
                        "fraction of task.data for testing, where task.test names no file")),
+      only_with(one_label,
+                option("task.folds", task.folds, between(0, 1000),
+                       "cross-validation: parts into which the training examples are divided, each "
+                       "with its share of every label; one is the test data")),
+      only_with(folds, option("task.fold", task.fold, at_least(1),
+                              "the part of task.folds that is the test data, from 1")),
       kind_option("task.tokenizer", task.tokenizer, tokenizer_kinds,
                   "what a token is; auto: char of a language model, else word"),
       option("task.lower_case", task.lower_case,
@@ -252,7 +262,19 @@ Options model_options(ModelOptions& model) {
                                  "distance in tokens from which on relative positions are equal")),
       only_with(hidden, option("model.feed_forward", model.feed_forward, between(0, 65536),
                                "hidden dimension of the feed-forward sub-layer; 0: none")),
+      only_with(hidden, kind_option("model.activation", model.activation, activation_kinds,
+                                    "activation of the feed-forward sub-layer")),
       only_with(heads, kind_option("model.norm", model.norm, norm_kinds, "layer normalization")),
+      only_with(attention, option("model.norm_epsilon", model.norm_epsilon, above(0),
+                                  "epsilon added to the variance in layer normalization")),
+      only_with(attention, option("model.embedding_norm", model.embedding_norm,
+                                  "layer normalization of the first layer's input")),
+      only_with(attention, option("model.token_types", model.token_types, between(0, 64),
+                                  "rows of a table of token types, of which the first is added to "
+                                  "the embeddings; 0: none")),
+      only_with(attention,
+                kind_option("model.pooling", model.pooling, pooling_kinds, "vector of a text")),
+      kind_option("model.output", model.output, output_kinds, "output layer"),
       option("model.bias", model.bias, "biases of linear layers and norms"),
       option("model.tied", model.tied,
              "weight tying: the embedding table as the output layer's weight"),
@@ -341,6 +363,8 @@ Options train_options(TrainOptions& train) {
                   "what to do when the loss explodes, or it or a gradient is not finite"),
       option("train.detect_anomaly", train.detect_anomaly,
              "error that names the first op to produce a NaN or infinity; slow"),
+      option("train.tensorboard", train.tensorboard,
+             "write TensorBoard files into the run's folder tensorboard (docs/metrics.md)"),
       option("train.keep", train.keep, at_least(1), "number of newest checkpoints to keep"),
   };
 }
@@ -363,6 +387,17 @@ std::optional<Conflict> task_conflict(const Config& config) {
     return Conflict{{"model.kind", "task.kind"},
                     fmt::format("task.kind {} and model.kind \"encoder-decoder\" need each other",
                                 tasks_with(&TaskTraits::has_source_and_target))};
+  const TokenizerKind tokenizer = cutting_of(config).kind;
+  const bool learns_tokens =
+      task.traits.has_source_and_target || config.task.kind == TaskKind::static_embedding;
+  const bool has_mask = config.task.kind == TaskKind::masked_language_model;
+  if ((is_imported(tokenizer) && learns_tokens) ||
+      (tokenizer == TokenizerKind::byte_level && (has_mask || config.task.word_dropout > 0)))
+    return Conflict{{"task.tokenizer", "task.kind", "task.word_dropout"},
+                    fmt::format("task.tokenizer \"{}\" has no {}, which task.kind \"{}\" needs{}",
+                                row_of(tokenizer_kinds, tokenizer).name,
+                                learns_tokens ? "tokens of its own data" : "unknown token",
+                                task.name, has_mask || learns_tokens ? "" : " for word dropout")};
   if (config.model.tied && !task.traits.predicts_words)
     return Conflict{{"model.tied", "task.kind"},
                     fmt::format("model.tied needs a task whose outputs are words: {}",
@@ -437,6 +472,11 @@ std::optional<Conflict> find_conflict(const Config& config) {
         fmt::format("task.stride must be at most model.max_length ({}), so that training "
                     "windows leave no token out, got {}",
                     model.max_length, task.stride)};
+  if (task.folds == 1) return Conflict{{"task.folds"}, "task.folds must be 0 or at least 2, got 1"};
+  if (folds.holds(config) && task.fold > task.folds)
+    return Conflict{
+        {"task.fold", "task.folds"},
+        fmt::format("task.fold must be at most task.folds ({}), got {}", task.folds, task.fold)};
   if (auto conflict = init_conflict(config)) return conflict;
   if (auto conflict = naive_bayes_conflict(config)) return conflict;
   if (config.optimizer.nesterov && config.optimizer.momentum == 0)

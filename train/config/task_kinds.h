@@ -32,7 +32,8 @@ struct TaskRow {
 
   TaskKind value;
   std::string_view name, help;
-  std::unique_ptr<Task> (*make)(const Config& config, const Tokens& known, ReadCallback& callback);
+  std::unique_ptr<Task> (*make)(const Config& config, const Vocabularies& known,
+                                ReadCallback& callback);
   std::unique_ptr<Task> (*restore)(const Config& config, const Vocabularies& vocabularies);
   TaskTraits traits;
   /// Options that the task cannot work with, apart from what follows from its traits.

@@ -188,8 +188,12 @@ void write_durably(const fs::path& path, std::string_view text) {
   write_durably(path, std::as_bytes(std::span(text)));
 }
 
+void append(const fs::path& path, std::string_view bytes) {
+  write_to(path, O_CREAT | O_APPEND, bytes);
+}
+
 void append_line(const fs::path& path, std::string_view line) {
-  write_to(path, O_CREAT | O_APPEND, std::string(line) + "\n");
+  append(path, std::string(line) + "\n");
 }
 
 void link_durably(const fs::path& existing, const fs::path& name) {

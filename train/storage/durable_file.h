@@ -20,8 +20,10 @@ namespace qkv {
 void write_durably(const std::filesystem::path& path, std::span<const std::byte> bytes);
 void write_durably(const std::filesystem::path& path, std::string_view text);
 
-/// Adds a line to the end of a file, which is created where there is none. Throws FileError naming
-/// the path and the failure; a part of the line may then be there.
+/// Adds bytes to the end of a file, which is created where there is none. Throws FileError naming
+/// the path and the failure; a part of them may then be there.
+void append(const std::filesystem::path& path, std::string_view bytes);
+/// The same of a line and its end.
 void append_line(const std::filesystem::path& path, std::string_view line);
 
 /// Makes `name` another name of the file `existing`, with the same promise. Where the file system

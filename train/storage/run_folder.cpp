@@ -143,10 +143,15 @@ void RunFolder::create() const {
 void RunFolder::clear() const {
   for (const fs::path& file : checkpoints()) remove_file(file);
   for (const fs::path& file : {config(), metrics(), best(), last(), report()}) remove_file(file);
+  for (const fs::path& file : {events(), projector_config(), tensors(), metadata()})
+    if (is_there(file)) remove_file(file);
 }
 
 void RunFolder::remove_leftovers() const {
-  for (const fs::path& folder : {root_, root_ / "checkpoints"})
+  std::vector<fs::path> folders = {root_, root_ / "checkpoints"};
+  std::error_code unknown;
+  if (fs::is_directory(tensorboard(), unknown)) folders.push_back(tensorboard());
+  for (const fs::path& folder : folders)
     for (const fs::path& file : entries_of(folder))
       if (is_leftover(file)) remove_file(file);
 }

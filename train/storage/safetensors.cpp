@@ -2,15 +2,17 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
-#include <set>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "core/input_file.h"
 #include "core/memory_limit.h"
+#include "train/storage/strict_json.h"
 
 namespace qkv {
 namespace {
@@ -24,11 +26,46 @@ constexpr std::uint64_t longest_header = 100'000'000;  // as the reference imple
 const std::string metadata_name = "__metadata__", dtype_name = "dtype", shape_name = "shape",
                   offsets_name = "data_offsets";
 
-constexpr std::pair<DType, std::string_view> dtypes[] = {{DType::float32, "F32"},
-                                                         {DType::float64, "F64"}};
+/// A type of elements as files have it.
+struct StoredType {
+  std::string_view name;
+  std::size_t width;                          ///< in bytes
+  std::optional<DType> dtype;                 ///< that it becomes; none: the tensor is not read
+  float (*widened)(std::uint16_t) = nullptr;  ///< of what is half as wide as float32
+};
 
+/// An IEEE 754 number of 16 bits.
+float from_half(std::uint16_t bits) {
+  const std::uint32_t sign = (bits & 0x8000u) << 16, exponent = bits >> 10 & 0x1Fu,
+                      fraction = bits & 0x3FFu;
+  if (exponent == 0)
+    return std::ldexp(static_cast<float>(fraction), -24) * (sign == 0 ? 1.0F : -1.0F);
+  const std::uint32_t wide = exponent == 0x1F ? 0xFF : exponent + 127 - 15;
+  return std::bit_cast<float>(sign | wide << 23 | fraction << 13);
+}
+
+/// The upper half of a float32.
+float from_bfloat(std::uint16_t bits) {
+  return std::bit_cast<float>(std::uint32_t{bits} << 16);
+}
+
+constexpr StoredType stored_types[] = {{"F32", 4, DType::float32},
+                                       {"F64", 8, DType::float64},
+                                       {"F16", 2, DType::float32, from_half},
+                                       {"BF16", 2, DType::float32, from_bfloat},
+                                       {"BOOL", 1, {}},
+                                       {"I8", 1, {}},
+                                       {"U8", 1, {}},
+                                       {"I16", 2, {}},
+                                       {"U16", 2, {}},
+                                       {"I32", 4, {}},
+                                       {"U32", 4, {}},
+                                       {"I64", 8, {}},
+                                       {"U64", 8, {}}};
+
+/// As which a tensor is written.
 std::string_view name_of(DType dtype) {
-  return std::ranges::find(dtypes, dtype, [](const auto& row) { return row.first; })->second;
+  return std::ranges::find(stored_types, dtype, &StoredType::dtype)->name;
 }
 
 std::uint64_t bytes_in(const Tensor& tensor) {
@@ -46,31 +83,19 @@ std::string_view bytes_of(const Tensor& tensor) {
 /// A tensor as the header describes it; its elements are the bytes [begin, end) behind the header.
 struct Entry {
   std::string name;
-  DType dtype;
+  const StoredType* type;
   Shape shape;
   std::uint64_t begin, end;
 };
 
-/// Parses JSON of an unknown author. Deeper nesting than the format has and names that occur twice
-/// are refused while it is read.
+/// The header as JSON. Throws SafetensorsError as `strict_json`.
 Json parsed(std::string_view header) {
-  constexpr int deepest = 2;  // the list in an entry in the header
-  std::vector<std::set<std::string>> names;
-  const auto check = [&](int depth, Json::parse_event_t event, Json& value) {
-    using Event = Json::parse_event_t;
-    if (event == Event::object_start || event == Event::array_start)
-      require<SafetensorsError>(depth <= deepest, "the header is nested deeper than {} levels",
-                                deepest + 1);
-    if (event == Event::object_start) names.emplace_back();
-    if (event == Event::object_end) names.pop_back();
-    if (event == Event::key)
-      require<SafetensorsError>(names.back().insert(value.get<std::string>()).second,
-                                "the header names \"{}\" twice", value.get<std::string>());
-    return true;
-  };
-  Json json = Json::parse(header, check, false);
-  require<SafetensorsError>(json.is_object(), "the header is not a JSON object");
-  return json;
+  constexpr int deepest = 3;  // the header, an entry, its lists
+  try {
+    return strict_json(header, deepest);
+  } catch (const FileError& error) {
+    throw SafetensorsError(fmt::format("the header {}", error.what()));
+  }
 }
 
 std::map<std::string, std::string> metadata_of(const Json& json) {
@@ -98,16 +123,16 @@ std::vector<Index> integers(const Json& entry, const std::string& key) {
   return values;
 }
 
-DType dtype_of_entry(const Json& entry) {
+const StoredType& type_of_entry(const Json& entry) {
   const auto found = entry.find(dtype_name);
   require<SafetensorsError>(found != entry.end() && found->is_string(), "{} must be a text",
                             dtype_name);
   const auto row =
-      std::ranges::find(dtypes, found->get<std::string>(), [](const auto& r) { return r.second; });
-  require<SafetensorsError>(row != std::end(dtypes),
+      std::ranges::find(stored_types, found->get_ref<const std::string&>(), &StoredType::name);
+  require<SafetensorsError>(row != std::end(stored_types),
                             "dtype {} cannot be read; convert it to F32 or F64",
                             found->get<std::string>());
-  return row->first;
+  return *row;
 }
 
 Shape shape_of_entry(const Json& entry) {
@@ -127,12 +152,12 @@ Entry entry_of(const std::string& name, const Json& json) {
   const auto offsets = integers(json, offsets_name);
   require<SafetensorsError>(offsets.size() == 2 && offsets[0] <= offsets[1],
                             "{} must be [begin, end]", offsets_name);
-  const Entry entry{name, dtype_of_entry(json), shape_of_entry(json),
+  const Entry entry{name, &type_of_entry(json), shape_of_entry(json),
                     static_cast<std::uint64_t>(offsets[0]), static_cast<std::uint64_t>(offsets[1])};
-  const std::uint64_t bytes = entry.end - entry.begin, width = size_of(entry.dtype);
+  const std::uint64_t bytes = entry.end - entry.begin, width = entry.type->width;
   require<SafetensorsError>(
       bytes % width == 0 && bytes / width == static_cast<std::uint64_t>(entry.shape.size()),
-      "shape {} of {} does not take the {} bytes from {} to {}", entry.shape, name_of(entry.dtype),
+      "shape {} of {} does not take the {} bytes from {} to {}", entry.shape, entry.type->name,
       bytes, entry.begin, entry.end);
   return entry;
 }
@@ -171,7 +196,7 @@ std::uint64_t header_length(const InputFile& file) {
   require<SafetensorsError>(length <= file.size() - length_size,
                             "its header of {} bytes does not fit the file of {}", length,
                             file.size());
-  constexpr std::uint64_t copies = 2;  // the bytes of a tensor beside all tensors
+  constexpr std::uint64_t copies = 3;  // widened to float32, and the bytes of one tensor
   require<SafetensorsError>(file.size() <= memory_limit() / copies,
                             "holds {}; reading it takes {}, and the process can have {} of memory",
                             memory_size(static_cast<double>(file.size())),
@@ -182,8 +207,17 @@ std::uint64_t header_length(const InputFile& file) {
 
 Tensor read_tensor(const InputFile& file, std::uint64_t data_begin, const Entry& entry) {
   const auto bytes = file.read(data_begin + entry.begin, entry.end - entry.begin);
-  Tensor tensor = Tensor::empty(entry.shape, entry.dtype);
-  dispatch(entry.dtype, [&]<class T>() {
+  Tensor tensor = Tensor::empty(entry.shape, *entry.type->dtype);
+  if (entry.type->widened) {
+    for (std::size_t i = 0; float& element : tensor.mutable_data<float>()) {
+      std::uint16_t bits = 0;
+      std::memcpy(&bits, &bytes[i], sizeof bits);
+      element = entry.type->widened(bits);
+      i += sizeof bits;
+    }
+    return tensor;
+  }
+  dispatch(tensor.dtype(), [&]<class T>() {
     std::ranges::copy(bytes, std::as_writable_bytes(tensor.mutable_data<T>()).begin());
   });
   return tensor;
@@ -208,8 +242,12 @@ Safetensors read(const InputFile& file) {
   }
   const std::uint64_t data_begin = length_size + length;
   check_layout(entries, file.size() - data_begin);
-  for (const Entry& entry : entries)
-    contents.tensors.emplace(entry.name, read_tensor(file, data_begin, entry));
+  for (const Entry& entry : entries) {
+    if (entry.type->dtype)
+      contents.tensors.emplace(entry.name, read_tensor(file, data_begin, entry));
+    else
+      contents.integers.push_back(entry.name);
+  }
   return contents;
 }
 

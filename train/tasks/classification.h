@@ -8,7 +8,7 @@ namespace qkv {
 /// layer.
 class Classification final : public SentenceTask {
  public:
-  Classification(const Config& config, const Tokens& known, ReadCallback& callback)
+  Classification(const Config& config, const Vocabularies& known, ReadCallback& callback)
       : SentenceTask(config, question, known, callback) {}
   Classification(const Config& config, const Vocabularies& vocabularies)
       : SentenceTask(config, vocabularies, question) {}

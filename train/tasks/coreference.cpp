@@ -25,7 +25,7 @@ const SentenceTask::Question Coreference::question = {.columns = coreference_col
                                                       .about_a_word = true,
                                                       .formula = "y_j . (W y_i + b) / sqrt(D)"};
 
-Coreference::Coreference(const Config& config, const Tokens& known, ReadCallback& callback)
+Coreference::Coreference(const Config& config, const Vocabularies& known, ReadCallback& callback)
     : SentenceTask(config, question, known, callback), width_(config.model.width) {}
 
 Coreference::Coreference(const Config& config, const Vocabularies& vocabularies)

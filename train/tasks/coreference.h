@@ -9,7 +9,7 @@ namespace qkv {
 /// network (Vinyals et al. 2015), with a dot product instead of additive attention.
 class Coreference final : public SentenceTask {
  public:
-  Coreference(const Config& config, const Tokens& known, ReadCallback& callback);
+  Coreference(const Config& config, const Vocabularies& known, ReadCallback& callback);
   Coreference(const Config& config, const Vocabularies& vocabularies);
 
   /// The output layer maps vectors to vectors.

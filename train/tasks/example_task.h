@@ -23,6 +23,7 @@ class ExampleTask : public Task {
   void for_each_training_ids(const IdsSink& sink) const final {
     for_each_ids(examples(Split::train), sink);
   }
+  LabelledText example(Split split, Index i) const final { return example_of(examples(split), i); }
   BatchLoss loss(const Network& network, std::span<const Index> chosen,
                  Context& context) const final {
     return batch_loss(network, examples(Split::train), chosen, context, nullptr);
@@ -55,6 +56,8 @@ class ExampleTask : public Task {
   /// Reads a file in the task's format. Throws UserError naming file and line.
   virtual Examples read_examples(const std::filesystem::path& file,
                                  ReadCallback& callback) const = 0;
+  /// As `Task::example`.
+  virtual LabelledText example_of(const Examples& examples, Index i) const = 0;
   /// Mean loss of the chosen examples, over their targets; adds them to `metrics` unless null,
   /// which it is in training.
   virtual BatchLoss batch_loss(const Network& network, const Examples& examples,

@@ -9,7 +9,7 @@
 namespace qkv {
 
 std::int32_t sample(std::span<const double> logits, const Sampling& sampling, std::uint64_t index) {
-  constexpr std::size_t reserved = Vocabulary::unknown + 1;
+  const auto reserved = static_cast<std::size_t>(sampling.reserved);
   require<ValueError>(logits.size() > reserved, "[sample] there is no token to draw");
   std::vector<std::size_t> tokens(logits.size() - reserved);
   std::iota(tokens.begin(), tokens.end(), reserved);

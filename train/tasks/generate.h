@@ -3,6 +3,7 @@
 #include <functional>
 #include <span>
 
+#include "datasets/vocabulary.h"
 #include "train/tasks/network.h"
 
 namespace qkv {
@@ -15,9 +16,10 @@ struct Sampling {
                            ///< probability (Holtzman et al. 2020, "The Curious Case of Neural Text
                            ///< Degeneration")
   std::uint64_t seed = 1;
+  std::int32_t reserved = Vocabulary::unknown + 1;  ///< ids below are not drawn
 };
 
-/// Draw `index` of the seed's random stream; never padding or the unknown token. Throws ValueError
+/// Draw `index` of the seed's random stream; never a reserved id. Throws ValueError
 /// when there is no other.
 std::int32_t sample(std::span<const double> logits, const Sampling& sampling, std::uint64_t index);
 

@@ -20,10 +20,11 @@ inline std::vector<std::string> label_list(const std::set<std::string>& labels,
   return {labels.begin(), labels.end()};
 }
 
-/// The index of a label in such a list; -1 when it is unknown.
+/// The index of a label; -1 when it is unknown. Those of an imported model have the order that it
+/// gave them.
 inline Index label_id(const std::vector<std::string>& labels, std::string_view label) {
-  const auto found = std::ranges::lower_bound(labels, label);
-  return found == labels.end() || *found != label ? -1 : found - labels.begin();
+  const auto found = std::ranges::find(labels, label);
+  return found == labels.end() ? -1 : found - labels.begin();
 }
 
 }  // namespace qkv

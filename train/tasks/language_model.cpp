@@ -92,7 +92,8 @@ void LanguageModelMetrics::report(Evaluation& evaluation) const {
   evaluation.score = -evaluation.loss;
 }
 
-LanguageModel::LanguageModel(const Config& config, const Tokens& known, ReadCallback& callback)
+LanguageModel::LanguageModel(const Config& config, const Vocabularies& known,
+                             ReadCallback& callback)
     : ExampleTask(config, windows_at_once(config.model.max_length)) {
   auto texts = splits_of(config, callback);
   learn_tokens(counts_of(texts[0], cutting(), callback), known);
@@ -124,6 +125,12 @@ Windows LanguageModel::windows(BlockedText text, Index stride, ReadCallback& cal
 Windows LanguageModel::read_examples(const std::filesystem::path& file,
                                      ReadCallback& callback) const {
   return windows(BlockedText(file, callback), max_length(), callback);
+}
+
+LabelledText LanguageModel::example_of(const Windows& windows, Index i) const {
+  std::vector<std::int32_t> ids = windows[i];
+  ids.pop_back();  // the token after the window
+  return text_of_ids(std::move(ids));
 }
 
 BatchLoss LanguageModel::batch_loss(const Network& network, const Windows& windows,

@@ -41,7 +41,7 @@ class LanguageModelMetrics {
 /// token, the others lie side by side.
 class LanguageModel final : public ExampleTask<Windows, LanguageModelMetrics> {
  public:
-  LanguageModel(const Config& config, const Tokens& known, ReadCallback& callback);
+  LanguageModel(const Config& config, const Vocabularies& known, ReadCallback& callback);
   LanguageModel(const Config& config, const Vocabularies& vocabularies);
 
   static std::optional<Conflict> conflict(const Config& config);
@@ -56,6 +56,7 @@ class LanguageModel final : public ExampleTask<Windows, LanguageModelMetrics> {
  private:
   Windows windows(BlockedText text, Index stride, ReadCallback& callback) const;
   Windows read_examples(const std::filesystem::path& file, ReadCallback& callback) const override;
+  LabelledText example_of(const Windows& windows, Index i) const override;
   BatchLoss batch_loss(const Network& network, const Windows& windows,
                        std::span<const Index> chosen, Context& context,
                        LanguageModelMetrics* metrics) const override;

@@ -67,7 +67,7 @@ void MaskedTokenMetrics::report(Evaluation& evaluation) const {
   evaluation.score = -evaluation.loss;
 }
 
-MaskedLanguageModel::MaskedLanguageModel(const Config& config, const Tokens& known,
+MaskedLanguageModel::MaskedLanguageModel(const Config& config, const Vocabularies& known,
                                          ReadCallback& callback)
     : ExampleTask(config), mask_probability_(config.task.mask_probability) {
   Corpus corpus;
@@ -88,15 +88,20 @@ MaskedLanguageModel::MaskedLanguageModel(const Config& config, const Vocabularie
 
 IdLists MaskedLanguageModel::encoded(const Corpus& corpus, std::span<const Index> texts) const {
   const CorpusEncoder encoder(corpus, tokenizer());
-  const auto longest = static_cast<std::size_t>(max_length());
+  const Index longest = max_length() - 2 * tokenizer().special_tokens();
   IdLists lists;
   for (const Index text : texts) {
     const std::vector<std::int32_t> ids = encoder.ids(text);
-    for (std::span<const std::int32_t> rest = ids; !rest.empty();) {
-      const auto part = rest.first(std::min(rest.size(), longest));
-      rest = rest.subspan(part.size());
-      const auto unknown = std::ranges::count(part, Vocabulary::unknown);
-      if (unknown < std::ssize(part)) lists.add(part);
+    if (ids.empty()) continue;
+    const auto begin = ids.begin() + tokenizer().special_tokens(),
+               end = ids.end() - tokenizer().special_tokens();
+    std::vector<std::int32_t> part;
+    for (auto at = begin; at < end; at += std::min(longest, end - at)) {
+      part.assign(ids.begin(), begin);
+      part.insert(part.end(), at, at + std::min(longest, end - at));
+      part.insert(part.end(), end, ids.end());
+      const auto is_text = [&](std::int32_t id) { return tokenizer().is_text(id); };
+      if (std::ranges::any_of(part, is_text)) lists.add(part);
     }
   }
   return lists;
@@ -109,6 +114,11 @@ IdLists MaskedLanguageModel::read_examples(const std::filesystem::path& file,
   return encoded(corpus, index_range(0, texts));
 }
 
+std::int32_t MaskedLanguageModel::mask_id() const {
+  return cutting().kind == TokenizerKind::word_piece ? vocabulary().id(mask_text)
+                                                     : Vocabulary::unknown;
+}
+
 Index MaskedLanguageModel::tokens(Index example) const {
   return examples(Split::train).length(example);
 }
@@ -117,7 +127,7 @@ MaskedLanguageModel::Masked MaskedLanguageModel::masked(std::span<const std::int
                                                         const Random& random) const {
   std::vector<Index> known;
   for (Index i = 0; i < std::ssize(ids); ++i)
-    if (ids[static_cast<std::size_t>(i)] != Vocabulary::unknown) known.push_back(i);
+    if (tokenizer().is_text(ids[static_cast<std::size_t>(i)])) known.push_back(i);
   const Index count = std::clamp<Index>(
       std::lround(mask_probability_ * static_cast<double>(ids.size())), 1, std::ssize(known));
   Masked result{{ids.begin(), ids.end()}, {}};
@@ -132,7 +142,7 @@ MaskedLanguageModel::Masked MaskedLanguageModel::masked(std::span<const std::int
     const auto token = static_cast<Index>(random.bits(next++));
     constexpr Index first = Vocabulary::unknown + 1;
     if (kind < masked_fraction)
-      id = Vocabulary::unknown;
+      id = mask_id();
     else if (kind < masked_fraction + replaced_fraction)
       id = static_cast<std::int32_t>(first + token % (vocabulary().size() - first));
   }
@@ -174,7 +184,7 @@ BatchLoss MaskedLanguageModel::batch_loss(const Network& network, const IdLists&
 
 Sentence MaskedLanguageModel::read(std::string_view text) const {
   const auto pieces = cut_sentence(text, cutting()).pieces,
-             mask = cut_sentence(mask_text, cutting()).pieces;
+             mask = cut_phrase(mask_text, cutting()).pieces;
   Sentence sentence;
   for (auto at = pieces.begin();;) {
     const auto found = std::search(at, pieces.end(), mask.begin(), mask.end(), same_piece);
@@ -184,7 +194,7 @@ Sentence MaskedLanguageModel::read(std::string_view text) const {
     if (found == pieces.end()) break;
     sentence.targets.push_back(std::ssize(sentence.ids));
     sentence.words.emplace_back(mask_text);
-    sentence.ids.push_back(Vocabulary::unknown);
+    sentence.ids.push_back(mask_id());
     at = found + std::ssize(mask);
   }
   return fitted(std::move(sentence));
@@ -195,7 +205,7 @@ LabelledText MaskedLanguageModel::read_line(const TsvRow& row) const {
   if (row.fields.size() > 1) line.label = row.fields.front();
   if (line.index >= 0) {
     const std::int32_t id = line.sentence.ids[static_cast<std::size_t>(line.index)];
-    if (id != Vocabulary::unknown) line.answer = id;
+    if (id != mask_id() && !vocabulary().is_unknown(id)) line.answer = id;
   }
   return line;
 }

@@ -28,13 +28,14 @@ class MaskedTokenMetrics {
 /// chosen.
 ///
 /// The mask token is <unk>: a word that fine-tuning or a user brings, and that the model does not
-/// know, has the vector of a word that is to be guessed from its context.
+/// know, has the vector of a word that is to be guessed from its context. An imported BERT has a
+/// mask token of its own, "[MASK]".
 ///
 /// A line of a file is a sentence, of a line with tabs its last column; longer ones are divided
 /// into parts of model.max_length.
 class MaskedLanguageModel final : public ExampleTask<IdLists, MaskedTokenMetrics> {
  public:
-  MaskedLanguageModel(const Config& config, const Tokens& known, ReadCallback& callback);
+  MaskedLanguageModel(const Config& config, const Vocabularies& known, ReadCallback& callback);
   MaskedLanguageModel(const Config& config, const Vocabularies& vocabularies);
 
   Index tokens(Index example) const override;
@@ -55,8 +56,12 @@ class MaskedLanguageModel final : public ExampleTask<IdLists, MaskedTokenMetrics
     std::vector<Index> positions;  ///< of the tokens to predict
   };
 
+  std::int32_t mask_id() const;
   IdLists encoded(const Corpus& corpus, std::span<const Index> texts) const;
   IdLists read_examples(const std::filesystem::path& file, ReadCallback& callback) const override;
+  LabelledText example_of(const IdLists& texts, Index i) const override {
+    return text_of_ids(texts[i]);
+  }
   Masked masked(std::span<const std::int32_t> ids, const Random& random) const;
   BatchLoss batch_loss(const Network& network, const IdLists& texts, std::span<const Index> chosen,
                        Context& context, MaskedTokenMetrics* metrics) const override;

@@ -2,10 +2,31 @@
 
 #include <memory>
 
+#include "layers/layer_norm.h"
 #include "layers/linear.h"
 #include "layers/model.h"
 
 namespace qkv {
+
+/// A linear layer, activation and norm before the output layer (Devlin et al. 2019, of masked
+/// language models).
+struct OutputTransform : Module {
+  OutputTransform(const ModelOptions& options, Random& random)
+      : linear(options.width, options.width, random, options.bias),
+        norm(options.width, options.bias, options.norm_epsilon),
+        activation(options.activation) {}
+
+  /// x [..., D] -> the same shape
+  Tensor operator()(const Tensor& x) const {
+    const Tensor h = linear(x);
+    return norm(activation == ActivationKind::gelu ? gelu_exact(h) : gelu(h));
+  }
+  void visit(ModuleVisitor& visit) override { visit("linear", linear)("norm", norm); }
+
+  Linear linear;
+  LayerNorm norm;
+  ActivationKind activation;
+};
 
 /// A model and the task's output layer on top of it.
 struct Network : Module {
@@ -14,19 +35,29 @@ struct Network : Module {
           std::span<const std::string> tokens = {})
       : model(make_model(options, vocabulary, random, tokens)) {
     if (!options.tied) head.emplace(options.width, outputs, random, options.bias, Role::head);
+    if (options.output == OutputKind::linear) return;
+    transform.emplace(options, random);
+    if (options.tied && options.bias) tied_bias.emplace(Tensor::zeros({outputs}), Role::bias);
   }
 
   /// x [..., D] -> [..., classes]
   Tensor logits(const Tensor& x) const {
-    return head ? (*head)(x) : linear(x, model->embedding_table());
+    const Tensor y = transform ? (*transform)(x) : x;
+    const Tensor bias = tied_bias ? tied_bias->value() : Tensor();
+    if (!head) return linear(y, model->embedding_table(), bias);
+    return bias ? (*head)(y) + bias : (*head)(y);
   }
   void visit(ModuleVisitor& visit) override {
     model->visit(visit);
+    if (transform) visit("output_transform", *transform);
     if (head) visit("head", *head);
+    if (tied_bias) visit("output_bias", *tied_bias);
   }
 
   std::unique_ptr<Model> model;
   std::optional<Linear> head;  ///< none: tied to the embedding table (Press & Wolf 2017)
+  std::optional<OutputTransform> transform;
+  std::optional<Parameter> tied_bias;  ///< of a transformed output without head
 };
 
 }  // namespace qkv

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "datasets/batch.h"
@@ -37,7 +38,7 @@ struct SentenceTask::Rows {
 struct SentenceTask::Encoded {
   std::vector<std::int32_t> ids;
   Index length;         ///< of the whole sentence
-  Index begin;          ///< of the ids in it
+  Index begin;          ///< how many tokens are left out before the ids
   Index index, answer;  ///< -1: none
 };
 
@@ -95,13 +96,14 @@ void ChoiceMetrics::report_labels(Evaluation& evaluation) const {
   evaluation.answers = answers_;
 }
 
-SentenceTask::SentenceTask(const Config& config, Question question, const Tokens& known,
+SentenceTask::SentenceTask(const Config& config, Question question, const Vocabularies& known,
                            ReadCallback& callback)
     : ExampleTask(config),
       question_(std::move(question)),
       unknown_labels_(config.task.unknown_labels) {
   Rows rows;
-  const SplitRows splits = read_splits_of(config, rows, callback);
+  SplitRows splits = read_splits_of(config, rows, callback);
+  if (config.task.folds > 0) hold_out_fold(config, rows, splits);
   learn_tokens(rows.corpus.counts(splits[0]), known);
   if (question_.has_labels) {
     std::set<std::string> labels;
@@ -155,6 +157,31 @@ SplitRows SentenceTask::read_splits_of(const Config& config, Rows& rows,
   return splits;
 }
 
+/// The training examples of each label, in an order drawn by the seed, are dealt to the folds in
+/// turn; those of `task.fold` take the place of the test examples, the others train, as the only
+/// example of a label always does. Throws UserError where a fold would be empty.
+void SentenceTask::hold_out_fold(const Config& config, const Rows& rows, SplitRows& splits) {
+  const auto [folds, fold] = std::pair(config.task.folds, config.task.fold);
+  const Index count = std::ssize(splits[0]);
+  require<UserError>(folds <= count,
+                     "{}: task.folds = {} needs as many training examples; there are {}",
+                     source_of(config), folds, count);
+  std::map<std::int32_t, std::vector<Index>> of_label;
+  for (const Index i : Random(config.seed, Purpose::shuffling).permutation(count)) {
+    const Index row = splits[0][static_cast<std::size_t>(i)];
+    of_label[rows.rows[static_cast<std::size_t>(row)].label].push_back(row);
+  }
+  splits[0].clear();
+  splits[2].clear();
+  Index dealt = 0;
+  for (const auto& [label, examples] : of_label)
+    for (const Index row : examples) {
+      const bool held_out = examples.size() > 1 && dealt++ % folds == fold - 1;
+      splits[held_out ? 2 : 0].push_back(row);
+    }
+  for (const std::size_t split : {0, 2}) std::ranges::sort(splits[split]);
+}
+
 /// Moves the examples whose label no training example has to the training split, as those of a
 /// label that occurs once.
 void SentenceTask::keep_labels_in_training(const Rows& rows, SplitRows& splits) {
@@ -202,17 +229,19 @@ SentenceTask::Encoded SentenceTask::encoded(const Rows& rows, const CorpusEncode
   example.length = std::ssize(example.ids);
   if (index >= 0) example.index = encoder.position(row, index);
   if (truncates() && example.length > max_length()) {
-    example.begin = crop_begin(example.length, example.index, max_length());
-    example.ids.erase(example.ids.begin(), example.ids.begin() + example.begin);
-    example.ids.resize(static_cast<std::size_t>(max_length()));
+    example.begin = crop_begin(example.length, example.index);
+    crop(example.ids, example.begin);
     if (index >= 0) example.index -= example.begin;
   }
   if (question_.has_labels)
     example.answer = label_id(labels_, rows.labels.text(label));
   else if (antecedent >= 0)
     example.answer = encoder.position(row, antecedent) - example.begin;
-  const bool is_beyond = !question_.has_labels && example.answer >= std::ssize(example.ids);
-  if (is_beyond || example.answer < 0) example.answer = -1;
+  const Index ends = tokenizer().special_tokens();
+  const bool is_left_out =
+      !question_.has_labels &&
+      (example.answer < ends || example.answer >= std::ssize(example.ids) - ends);
+  if (is_left_out || example.answer < 0) example.answer = -1;
   return example;
 }
 
@@ -244,6 +273,20 @@ SentenceTask::Examples SentenceTask::read_examples(const std::filesystem::path& 
   Rows rows;
   add_file(file, rows, callback);
   return encoded(rows, index_range(0, rows.corpus.size()), callback);
+}
+
+LabelledText SentenceTask::example_of(const Examples& examples, Index i) const {
+  const auto [index, answer] = examples.questions[static_cast<std::size_t>(i)];
+  LabelledText text = text_of_ids(examples.sentences[i]);
+  text.answer = answer;
+  if (question_.has_labels)
+    text.label = labels_[static_cast<std::size_t>(answer)];
+  else
+    text.antecedent = answer;
+  if (!question_.about_a_word) return text;
+  text.index = index;
+  text.sentence.targets = {index};
+  return text;
 }
 
 SentenceTask::Batch SentenceTask::collated(const Examples& examples,
@@ -337,9 +380,8 @@ LabelledText SentenceTask::read_line(const TsvRow& row) const {
                     .answer = example.answer,
                     .antecedent = question_.has_labels ? -1 : example.answer};
   if (example.length > std::ssize(example.ids)) {
-    const Sentence whole = sentence_of(rows.corpus.pieces_of(0));
-    const auto first = whole.words.begin() + example.begin;
-    line.sentence = {{first, first + max_length()}, example.ids, {}};
+    line.sentence = {sentence_of(rows.corpus.pieces_of(0)).words, example.ids, {}};
+    crop(line.sentence.words, example.begin);
     line.text = tokenizer().joined(line.sentence.words);
     add_targets(line.sentence);
   } else {

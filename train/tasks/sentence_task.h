@@ -74,7 +74,7 @@ class SentenceTask : public ExampleTask<EncodedSentences, ChoiceMetrics> {
   };
 
   /// Reads the data; its training split gives the vocabulary, labels and target words.
-  SentenceTask(const Config& config, Question question, const Tokens& known,
+  SentenceTask(const Config& config, Question question, const Vocabularies& known,
                ReadCallback& callback);
   SentenceTask(const Config& config, const Vocabularies& vocabularies, Question question);
 
@@ -95,6 +95,7 @@ class SentenceTask : public ExampleTask<EncodedSentences, ChoiceMetrics> {
   /// The ids of a batch with some words replaced by <unk>, but not those that are asked about.
   Indices with_word_dropout(const Batch& batch, const Random& random) const;
   SplitRows read_splits_of(const Config& config, Rows& rows, ReadCallback& callback) const;
+  static void hold_out_fold(const Config& config, const Rows& rows, SplitRows& splits);
   static void keep_labels_in_training(const Rows& rows, SplitRows& splits);
   void add_row(const TsvRow& row, Rows& rows) const;
   void add_file(const std::filesystem::path& file, Rows& rows, ReadCallback& callback) const;
@@ -105,6 +106,7 @@ class SentenceTask : public ExampleTask<EncodedSentences, ChoiceMetrics> {
   static Batch collated(const Examples& examples, std::span<const Index> chosen);
 
   Examples read_examples(const std::filesystem::path& file, ReadCallback& callback) const final;
+  LabelledText example_of(const Examples& examples, Index i) const final;
   BatchLoss batch_loss(const Network& network, const Examples& examples,
                        std::span<const Index> chosen, Context& context,
                        ChoiceMetrics* metrics) const final;

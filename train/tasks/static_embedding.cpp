@@ -47,7 +47,8 @@ void EmbeddingMetrics::report(Evaluation& evaluation) const {
   evaluation.score = -evaluation.loss;
 }
 
-StaticEmbedding::StaticEmbedding(const Config& config, const Tokens& known, ReadCallback& callback)
+StaticEmbedding::StaticEmbedding(const Config& config, const Vocabularies& known,
+                                 ReadCallback& callback)
     : ExampleTask(config, words_at_once), options_(config.task) {
   Corpus corpus;
   const SplitRows splits = read_splits(config, [&](const std::string& file) {
@@ -145,6 +146,17 @@ std::vector<WordContexts::Pair> StaticEmbedding::co_occurrences(
 std::int32_t StaticEmbedding::negative(const Random& random, std::uint64_t index) const {
   const auto found = std::ranges::upper_bound(cumulative_, random.uniform(index));
   return static_cast<std::int32_t>(std::min(found, cumulative_.end() - 1) - cumulative_.begin());
+}
+
+/// The line of a word; of a pair its word alone.
+LabelledText StaticEmbedding::example_of(const WordContexts& contexts, Index i) const {
+  if (i >= contexts.words)
+    return text_of_ids({contexts.pairs[static_cast<std::size_t>(i - contexts.words)].word});
+  const auto [number, position] = contexts.lines.locate(i);
+  const auto line = contexts.lines[number];
+  LabelledText text = text_of_ids({line.begin(), line.end()});
+  text.index = position;
+  return text;
 }
 
 void StaticEmbedding::add_samples(Samples& samples, std::span<const std::int32_t> line,

@@ -54,7 +54,7 @@ class EmbeddingMetrics {
 ///                     and contexts share b, the output layer's bias
 class StaticEmbedding final : public ExampleTask<WordContexts, EmbeddingMetrics> {
  public:
-  StaticEmbedding(const Config& config, const Tokens& known, ReadCallback& callback);
+  StaticEmbedding(const Config& config, const Vocabularies& known, ReadCallback& callback);
   StaticEmbedding(const Config& config, const Vocabularies& vocabularies);
 
   static std::optional<Conflict> conflict(const Config& config);
@@ -74,6 +74,7 @@ class StaticEmbedding final : public ExampleTask<WordContexts, EmbeddingMetrics>
 
   WordContexts read_examples(const std::filesystem::path& file,
                              ReadCallback& callback) const override;
+  LabelledText example_of(const WordContexts& contexts, Index i) const override;
   BatchLoss batch_loss(const Network& network, const WordContexts& contexts,
                        std::span<const Index> chosen, Context& context,
                        EmbeddingMetrics* metrics) const override;

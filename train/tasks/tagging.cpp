@@ -93,7 +93,7 @@ void TaggingMetrics::report(Evaluation& evaluation) const {
   evaluation.metrics.emplace_back("span_f1", evaluation.score);
 }
 
-Tagging::Tagging(const Config& config, const Tokens& known, ReadCallback& callback)
+Tagging::Tagging(const Config& config, const Vocabularies& known, ReadCallback& callback)
     : ExampleTask(config), unknown_labels_(config.task.unknown_labels) {
   Rows rows;
   const SplitRows splits = read_splits(config, [&](const std::string& file) {
@@ -117,8 +117,9 @@ Tagging::Tagging(const Config& config, const Vocabularies& vocabularies)
 
 std::optional<Conflict> Tagging::conflict(const Config& config) {
   if (cutting_of(config).kind != TokenizerKind::character) return std::nullopt;
-  return Conflict{{"task.tokenizer", "task.kind"},
-                  "task.kind \"tagging\" labels words: task.tokenizer must be \"word\" or \"bpe\""};
+  return Conflict{
+      {"task.tokenizer", "task.kind"},
+      "task.kind \"tagging\" labels words: task.tokenizer must be another than \"char\""};
 }
 
 Task::Vocabularies Tagging::vocabularies() const {
@@ -172,8 +173,8 @@ Tagging::Examples Tagging::encoded(const Rows& rows, std::span<const Index> chos
       continue;
     }
     if (report.is_cut(row, std::ssize(ids), truncates())) {
-      ids.resize(static_cast<std::size_t>(max_length()));
-      tags.resize(ids.size());
+      crop(ids);
+      crop(tags);
     }
     examples.sentences.add(ids);
     examples.tags.add(tags);
@@ -187,6 +188,10 @@ Tagging::Examples Tagging::read_examples(const std::filesystem::path& file,
   Rows rows;
   add_file(file, rows, callback);
   return encoded(rows, index_range(0, rows.corpus.size()), callback);
+}
+
+LabelledText Tagging::example_of(const Examples& examples, Index i) const {
+  return text_of_ids(examples.sentences[i]);
 }
 
 BatchLoss Tagging::batch_loss(const Network& network, const Examples& examples,
@@ -209,9 +214,10 @@ BatchLoss Tagging::batch_loss(const Network& network, const Examples& examples,
 
 Sentence Tagging::read(std::string_view text) const {
   Sentence sentence = Task::read(text);
+  const Index begin = tokenizer().special_tokens(), end = std::ssize(sentence.words) - begin;
   Index position = 0;
   for (const std::string& piece : cut_sentence(text, cutting()).pieces) {
-    if (position < std::ssize(sentence.words)) sentence.targets.push_back(position);
+    if (position >= begin && position < end) sentence.targets.push_back(position);
     position += std::ssize(tokenizer().tokens_of(piece));
   }
   return sentence;
@@ -233,7 +239,8 @@ LabelledText Tagging::read_line(const TsvRow& row) const {
   const std::span pieces(cut.pieces);
   const Index index =
       std::ssize(sentence_of(pieces.first(static_cast<std::size_t>(cut.positions[word]))).words);
-  if (index >= std::ssize(line.sentence.words)) return line;  // it was cut off
+  if (index >= std::ssize(line.sentence.words) - tokenizer().special_tokens())
+    return line;  // it was cut off
   line.index = index;
   line.label = labels[word];
   line.answer = label_id(labels_, labels[word]);

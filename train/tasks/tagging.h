@@ -39,7 +39,7 @@ class TaggingMetrics {
 /// CoNLL columns (`for_each_conll_sentence`).
 class Tagging final : public ExampleTask<EncodedTags, TaggingMetrics> {
  public:
-  Tagging(const Config& config, const Tokens& known, ReadCallback& callback);
+  Tagging(const Config& config, const Vocabularies& known, ReadCallback& callback);
   Tagging(const Config& config, const Vocabularies& vocabularies);
 
   static std::optional<Conflict> conflict(const Config& config);
@@ -63,6 +63,7 @@ class Tagging final : public ExampleTask<EncodedTags, TaggingMetrics> {
   void add_file(const std::filesystem::path& file, Rows& rows, ReadCallback& callback) const;
   Examples encoded(const Rows& rows, std::span<const Index> chosen, ReadCallback& callback) const;
   Examples read_examples(const std::filesystem::path& file, ReadCallback& callback) const override;
+  LabelledText example_of(const Examples& examples, Index i) const override;
   BatchLoss batch_loss(const Network& network, const Examples& examples,
                        std::span<const Index> chosen, Context& context,
                        TaggingMetrics* metrics) const override;

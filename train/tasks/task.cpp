@@ -5,6 +5,7 @@
 #include <set>
 
 #include "datasets/batch.h"
+#include "datasets/sentences.h"
 #include "datasets/text.h"
 #include "train/config/task_kinds.h"
 #include "train/tasks/classification.h"
@@ -57,21 +58,50 @@ Task::Task(const Config& config)
       truncates_(config.task.truncate || config.task.format == DataFormat::coarsewsd),
       cutting_(cutting_of(config)) {}
 
-void Task::learn_tokens(Vocabulary::Counts pieces, const Tokens& known) {
-  set_tokenizer(Tokenizer::learn(cutting_, std::move(pieces), min_count_, merges_, known));
+void Task::learn_tokens(Vocabulary::Counts pieces, const Vocabularies& known) {
+  if (is_imported(cutting_.kind)) {
+    require<UserError>(!known.empty(),
+                       "task.tokenizer \"{}\" has the tokens of an imported model; name its run "
+                       "with train.init",
+                       row_of(tokenizer_kinds, cutting_.kind).name);
+    return restore_tokens(known);
+  }
+  set_tokenizer(Tokenizer::learn(cutting_, std::move(pieces), min_count_, merges_,
+                                 known.empty() ? Tokens() : token_list(known, "tokens")));
 }
 
 void Task::restore_tokens(const Vocabularies& vocabularies) {
-  set_tokenizer({cutting_, Vocabulary(token_list(vocabularies, "tokens"))});
+  const bool merges = cutting_.kind == TokenizerKind::byte_level;
+  set_tokenizer({cutting_, token_list(vocabularies, "tokens"),
+                 merges ? token_list(vocabularies, "merges") : Tokens()});
+}
+
+Task::Vocabularies Task::vocabularies() const {
+  Vocabularies lists = {{"tokens", vocabulary().tokens()}};
+  if (const ByteMerges* merges = tokenizer().merges()) lists["merges"] = merges->texts();
+  return lists;
 }
 
 void Task::set_tokenizer(Tokenizer tokenizer) {
+  const Index ends = 2 * tokenizer.special_tokens();
+  require<UserError>(max_length_ > ends,
+                     "model.max_length = {} must be more than the {} tokens that begin and end a "
+                     "sentence",
+                     max_length_, ends);
   tokenizer_ = std::make_shared<const Tokenizer>(std::move(tokenizer));
 }
 
 Evaluation Task::evaluate(const Network& network, const std::filesystem::path& file) const {
   ReadCallback silent;
   return evaluate(network, file, silent, {});
+}
+
+LabelledText Task::text_of_ids(std::vector<std::int32_t> ids) const {
+  LabelledText text;
+  for (const std::int32_t id : ids) text.sentence.words.push_back(vocabulary().token(id));
+  text.text = tokenizer().joined(text.sentence.words);
+  text.sentence.ids = std::move(ids);
+  return text;
 }
 
 Sentence Task::sentence_of(std::span<const std::string> pieces) const {
@@ -88,6 +118,11 @@ Sentence Task::read(std::string_view text) const {
   return fitted(sentence_of(cut_sentence(text, cutting_).pieces));
 }
 
+Index Task::crop_begin(Index length, Index index) const {
+  const Index begin = tokenizer().special_tokens();
+  return qkv::crop_begin(length - 2 * begin, index - begin, max_length() - 2 * begin);
+}
+
 Sentence Task::fitted(Sentence sentence) const {
   require<UserError>(!sentence.words.empty(), "the sentence is empty; give at least one word");
   const Index length = std::ssize(sentence.words);
@@ -96,8 +131,8 @@ Sentence Task::fitted(Sentence sentence) const {
                      length, cutting_.kind == TokenizerKind::word ? "words" : "tokens",
                      max_length());
   if (length > max_length()) {
-    sentence.words.resize(static_cast<std::size_t>(max_length()));
-    sentence.ids.resize(static_cast<std::size_t>(max_length()));
+    crop(sentence.words);
+    crop(sentence.ids);
   }
   return sentence;
 }
@@ -110,7 +145,8 @@ void Task::for_each_line(const std::filesystem::path& file, ReadCallback& callba
 std::vector<Index> Task::occurrences(const Sentence& sentence, const std::string& word) const {
   std::vector<std::string> wanted = {word};
   if (std::ranges::find(sentence.words, word) == sentence.words.end()) {
-    const auto [pieces, positions] = cut_sentence(word, cutting_);
+    const auto [pieces, positions] = cut_phrase(word, cutting_);
+    if (pieces.empty()) return {};
     if (positions.empty()) return {};
     const auto first = pieces.begin() + positions.front();
     const auto is_punctuation = [](const std::string& p) { return p.size() == 1 && is_mark(p[0]); };
@@ -216,7 +252,7 @@ constexpr TaskRow row(TaskKind kind, std::string_view name, std::string_view hel
       kind,
       name,
       help,
-      [](const Config& config, const Task::Tokens& known, ReadCallback& callback)
+      [](const Config& config, const Task::Vocabularies& known, ReadCallback& callback)
           -> std::unique_ptr<Task> { return std::make_unique<T>(config, known, callback); },
       [](const Config& config, const Task::Vocabularies& vocabularies) -> std::unique_ptr<Task> {
         return std::make_unique<T>(config, vocabularies);
@@ -253,8 +289,11 @@ std::span<const TaskRow> task_kinds() {
   return rows;
 }
 
-std::unique_ptr<Task> make_task(const Config& config, const Task::Tokens& known,
+std::unique_ptr<Task> make_task(const Config& config, const Task::Vocabularies& known,
                                 ReadCallback& callback) {
+  require<UserError>(config.task.format != DataFormat::none,
+                     "task.format \"none\": the model was imported without data; name a file with "
+                     "--data where the command has it, or train another run from it (train.init)");
   return row_of(rows, config.task.kind).make(config, known, callback);
 }
 

@@ -123,8 +123,8 @@ class Task {
   /// Width of the output layer; by default a logit for each token.
   virtual Index outputs() const { return vocabulary().size(); }
   /// The token lists that a checkpoint needs besides the parameters; `restore_task` takes them
-  /// back. By default the vocabulary's "tokens".
-  virtual Vocabularies vocabularies() const { return {{"tokens", vocabulary().tokens()}}; }
+  /// back. By default the vocabulary's "tokens", and the "merges" of byte-level tokens.
+  virtual Vocabularies vocabularies() const;
 
   /// Number of examples; 0 when the task was restored without data.
   virtual Index size(Split split) const = 0;
@@ -135,6 +135,8 @@ class Task {
   /// Calls `sink` with all that the training examples consist of: equal vocabularies and equal ids
   /// are equal data.
   virtual void for_each_training_ids(const IdsSink& sink) const = 0;
+  /// Example `i` of a split as the model reads it: a token that is not in the vocabulary is <unk>.
+  virtual LabelledText example(Split split, Index i) const = 0;
   /// Number of tokens of a training example that the model reads, without padding.
   virtual Index tokens(Index example) const = 0;
   /// Mean loss of some training examples, over their targets.
@@ -184,14 +186,28 @@ class Task {
   bool truncates() const { return truncates_; }
   const Cutting& cutting() const { return cutting_; }
   /// Constructors call one of these: learns tokens from the pieces of the training data, in
-  /// addition to those that are known before, or takes a checkpoint's.
-  void learn_tokens(Vocabulary::Counts pieces, const Tokens& known);
+  /// addition to those of the lists `known`, or takes a checkpoint's. Those of an imported model
+  /// are not learned: throws UserError where they are not known.
+  void learn_tokens(Vocabulary::Counts pieces, const Vocabularies& known);
   void restore_tokens(const Vocabularies& vocabularies);
   void set_tokenizer(Tokenizer tokenizer);
   std::shared_ptr<const Tokenizer> shared_tokenizer() const { return tokenizer_; }
 
+  /// Ids as a text, about no word.
+  LabelledText text_of_ids(std::vector<std::int32_t> ids) const;
   /// Pieces as a sentence of any length without targets.
   Sentence sentence_of(std::span<const std::string> pieces) const;
+  /// Of a text of too many tokens: how many to leave out behind those that begin a sentence, so
+  /// that token `index` stays (-1: none).
+  Index crop_begin(Index length, Index index) const;
+  /// Leaves `max_length` tokens: those that begin and end a sentence, and of the others the ones
+  /// behind the first `begin`.
+  template <class T>
+  void crop(std::vector<T>& tokens, Index begin = 0) const {
+    const Index ends = tokenizer().special_tokens();
+    tokens.erase(tokens.begin() + ends, tokens.begin() + ends + begin);
+    tokens.erase(tokens.begin() + max_length() - ends, tokens.end() - ends);
+  }
   /// A sentence that the model can read, cut where the options say so. Throws UserError as `read`.
   Sentence fitted(Sentence sentence) const;
   /// The logits of `choices`, which the output layer gives for the contextual vector of one token.
@@ -220,9 +236,9 @@ const std::vector<std::string>& token_list(const Task::Vocabularies& vocabularie
 const std::vector<std::string>& distinct_list(const Task::Vocabularies& vocabularies,
                                               const std::string& name);
 
-/// Reads the data and builds the vocabulary: the tokens `known`, unless there are none, then those
-/// of the training split. Throws UserError.
-std::unique_ptr<Task> make_task(const Config& config, const Task::Tokens& known,
+/// Reads the data and builds the vocabulary: the tokens of the lists `known`, unless there are
+/// none, then those of the training split. Throws UserError.
+std::unique_ptr<Task> make_task(const Config& config, const Task::Vocabularies& known,
                                 ReadCallback& callback);
 std::unique_ptr<Task> make_task(const Config& config, ReadCallback& callback);
 std::unique_ptr<Task> make_task(const Config& config);

@@ -53,7 +53,7 @@ void TranslationMetrics::report(Evaluation& evaluation) const {
   evaluation.metrics = {{"exact_match", evaluation.score}, {"chrf", chrf_.value()}};
 }
 
-Translation::Translation(const Config& config, const Tokens& known, ReadCallback& callback)
+Translation::Translation(const Config& config, const Vocabularies& known, ReadCallback& callback)
     : ExampleTask(config) {
   Pairs pairs;
   const SplitRows splits = read_splits(config, [&](const std::string& file) {
@@ -74,7 +74,7 @@ Translation::Translation(const Config& config, const Vocabularies& vocabularies)
 }
 
 void Translation::learn_tokens_of(const Pairs& pairs, std::span<const Index> rows, Index min_count,
-                                  const Tokens& known) {
+                                  const Vocabularies& known) {
   std::vector<Index> texts;
   for (const Index row : rows) texts.insert(texts.end(), {2 * row, 2 * row + 1});
   Vocabulary::Counts counts = pairs.corpus.counts(texts);
@@ -87,7 +87,7 @@ void Translation::learn_tokens_of(const Pairs& pairs, std::span<const Index> row
   std::vector<std::string> tokens = vocabulary().tokens();
   for (const std::string& token : {begin_token, end_token})
     if (vocabulary().id(token) == Vocabulary::unknown) tokens.push_back(token);
-  set_tokenizer({cutting(), Vocabulary(std::move(tokens))});
+  set_tokenizer({cutting(), std::move(tokens)});
 }
 
 void Translation::add_pairs(const std::filesystem::path& file, Pairs& pairs,
@@ -126,6 +126,12 @@ Translation::Examples Translation::read_examples(const std::filesystem::path& fi
   Pairs pairs;
   add_pairs(file, pairs, callback);
   return encoded(pairs, index_range(0, pairs.size()), callback);
+}
+
+LabelledText Translation::example_of(const Examples& examples, Index i) const {
+  LabelledText text = text_of_ids(examples.sources[i]);
+  text.sentence.written = written(examples.targets[i]);
+  return text;
 }
 
 BatchLoss Translation::batch_loss(const Network& network, const Examples& examples,
@@ -220,7 +226,11 @@ std::optional<WrittenText> Translation::write(const Network& network, const Sent
   const Ids sources[] = {source.ids};
   Ids ids = target.empty() ? decoded(network, sources, Context())[0].ids : read(target).ids;
   ids.resize(std::min(ids.size(), static_cast<std::size_t>(max_length() - 1)));  // 1: the end
-  WrittenText text{{}, {}, ids, ids};
+  return written(std::move(ids));
+}
+
+WrittenText Translation::written(Ids ids) const {
+  WrittenText text{{}, {}, ids, std::move(ids)};
   text.input_ids.insert(text.input_ids.begin(), vocabulary().id(begin_token));
   text.output_ids.push_back(vocabulary().id(end_token));
   for (const auto id : text.input_ids) text.inputs.push_back(vocabulary().token(id));

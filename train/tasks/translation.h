@@ -33,7 +33,7 @@ class TranslationMetrics {
 /// prediction decode greedily.
 class Translation final : public ExampleTask<EncodedPairs, TranslationMetrics> {
  public:
-  Translation(const Config& config, const Tokens& known, ReadCallback& callback);
+  Translation(const Config& config, const Vocabularies& known, ReadCallback& callback);
   Translation(const Config& config, const Vocabularies& vocabularies);
 
   Index tokens(Index example) const override;
@@ -56,17 +56,20 @@ class Translation final : public ExampleTask<EncodedPairs, TranslationMetrics> {
   };
 
   Examples read_examples(const std::filesystem::path& file, ReadCallback& callback) const override;
+  LabelledText example_of(const Examples& examples, Index i) const override;
   BatchLoss batch_loss(const Network& network, const Examples& examples,
                        std::span<const Index> chosen, Context& context,
                        TranslationMetrics* metrics) const override;
   TranslationMetrics metrics() const override { return {}; }
   void learn_tokens_of(const Pairs& pairs, std::span<const Index> rows, Index min_count,
-                       const Tokens& known);
+                       const Vocabularies& known);
   void add_pairs(const std::filesystem::path& file, Pairs& pairs, ReadCallback& callback) const;
   Examples encoded(const Pairs& pairs, std::span<const Index> rows, ReadCallback& callback) const;
   /// Greedy decoding.
   std::vector<Output> decoded(const Network& network, std::span<const Ids> sources,
                               const Context& context) const;
+  /// What the decoder reads and writes for these tokens.
+  WrittenText written(Ids ids) const;
   /// Tokens as one text, which begins with no space.
   std::string text_of(std::span<const std::string> tokens) const;
   std::string text_of(const Ids& ids) const;

@@ -8,7 +8,7 @@ namespace qkv {
 /// output layer.
 class WordSense final : public SentenceTask {
  public:
-  WordSense(const Config& config, const Tokens& known, ReadCallback& callback)
+  WordSense(const Config& config, const Vocabularies& known, ReadCallback& callback)
       : SentenceTask(config, question, known, callback) {}
   WordSense(const Config& config, const Vocabularies& vocabularies)
       : SentenceTask(config, vocabularies, question) {}

@@ -35,6 +35,9 @@ void check(const Tokenizer& tokenizer, std::string_view text) {
     case TokenizerKind::bpe:
       demand(is_known && decoded == expected);
       break;
+    case TokenizerKind::word_piece:  // see huggingface.cpp
+    case TokenizerKind::byte_level:
+      break;
   }
 
   const CutSentence sentence = cut_sentence(text, cutting);
@@ -48,7 +51,8 @@ void check(const Tokenizer& tokenizer, std::string_view text) {
 void read(std::span<const std::byte> input) {
   const auto parts = parts_of(input, 4);
   const auto how = parts[0].empty() ? 0 : std::to_integer<unsigned>(parts[0][0]);
-  const Cutting cutting{.kind = tokenizer_kinds[how % tokenizer_kinds.size()].value,
+  constexpr std::size_t learned_kinds = 3;  // before those of imported models
+  const Cutting cutting{.kind = tokenizer_kinds[how % learned_kinds].value,
                         .lower_case = how / 4 % 2 == 0};
   const std::string_view text = text_of(parts[3]);
   PieceCounter counter(cutting);
@@ -64,7 +68,7 @@ void read(std::span<const std::byte> input) {
     else
       further.back() += c;
   tokens.insert(tokens.end(), further.begin(), further.end());
-  check(Tokenizer(cutting, Vocabulary(tokens)), text);
+  check(Tokenizer(cutting, tokens), text);
 }
 
 }  // namespace qkv::fuzz

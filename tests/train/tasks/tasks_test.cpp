@@ -155,6 +155,38 @@ TEST_CASE("one file is divided among the splits, each example once") {
   CHECK(task->tokens(0) == 1);
 }
 
+TEST_CASE("folds test each training example once, with equal shares of every label") {
+  const TempDir dir;
+  std::string text = "rare\tonly\n";
+  for (int i = 0; i < 23; ++i) text += fmt::format("{}\tw{}\n", i % 3 ? "many" : "few", i);
+  Config config = config_of(TaskKind::classify, dir.write("f.tsv", text));
+  config.task.test = dir.write("test.tsv", "unseen\tnever read as an example\n").string();
+  config.task.folds = 4;
+  std::map<std::string, int> tested;
+  for (config.task.fold = 1; config.task.fold <= 4; ++config.task.fold) {
+    const auto task = make_task(config);
+    const Index count = task->size(Split::test);
+    CHECK((count == 5 || count == 6));
+    CHECK(task->size(Split::train) == 24 - count);
+    CHECK(task->vocabularies().at("labels") == std::vector<std::string>{"few", "many", "rare"});
+    const auto& tokens = task->vocabulary().tokens();
+    for (int i = 0; i < 23; ++i)
+      if (const auto word = fmt::format("w{}", i); std::ranges::find(tokens, word) == tokens.end())
+        ++tested[word];
+  }
+  CHECK(tested.size() == 23);
+  CHECK(std::ranges::all_of(tested, [](const auto& entry) { return entry.second == 1; }));
+}
+
+TEST_CASE("more folds than training examples are refused") {
+  const TempDir dir;
+  Config config = config_of(TaskKind::classify, dir.write("f.tsv", "a\tx\nb\ty\na\tz\n"));
+  config.task.folds = 4;
+  const std::string error = error_of<UserError>([&] { make_task(config); });
+  CHECK(error ==
+        config.task.train + ": task.folds = 4 needs as many training examples; there are 3");
+}
+
 TEST_CASE("which examples each split has depends on the seed, whatever the task") {
   const TempDir dir;
   // A line that every task can read where its columns are in place.

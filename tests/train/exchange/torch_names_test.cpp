@@ -1,4 +1,4 @@
-#include "train/torch_names.h"
+#include "train/exchange/torch_names.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "train/torch_names.h"
+#include "train/exchange/torch_names.h"
 
 #include <array>
 #include <string_view>
@@ -65,6 +65,10 @@ void require_representable(const ModelOptions& model) {
   refuse(!model.scale, "model.scale = false");
   refuse(model.norm == NormKind::none, "model.norm = \"none\"");
   refuse(model.feed_forward == 0, "model.feed_forward = 0");
+  refuse(model.embedding_norm, "model.embedding_norm");
+  refuse(model.token_types > 0, "model.token_types");
+  refuse(model.pooling == PoolingKind::first, "model.pooling = \"first\"");
+  refuse(model.output == OutputKind::transformed, "model.output = \"transformed\"");
 }
 
 bool is_transformer(ModelKind kind) {

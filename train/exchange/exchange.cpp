@@ -1,10 +1,10 @@
-#include "train/exchange.h"
+#include "train/exchange/exchange.h"
 
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "train/exchange/torch_names.h"
 #include "train/run.h"
-#include "train/torch_names.h"
 
 namespace qkv {
 namespace {
@@ -63,13 +63,7 @@ bool begins_as_export(std::string_view beginning) {
   return beginning.size() > length_size && beginning.substr(length_size).starts_with(start);
 }
 
-Checkpoint imported(const Safetensors& contents, const std::filesystem::path& file) {
-  Checkpoint checkpoint;
-  checkpoint.config = metadata(contents, config_key, file);
-  const bool torch =
-      metadata(contents, names_key, file) == row_of(export_names, ExportNames::torch).name;
-  checkpoint.model = torch ? from_torch_names(contents.tensors) : contents.tensors;
-  checkpoint.vocabulary = parse_vocabulary(metadata(contents, vocabulary_key, file), file);
+void begin_run(Checkpoint& checkpoint, const std::filesystem::path& file) {
   const std::string tensor = non_finite_tensor(checkpoint);
   require<CheckpointError>(tensor.empty(), "{}: {} holds a value that is not finite", file.string(),
                            tensor);
@@ -79,6 +73,18 @@ Checkpoint imported(const Safetensors& contents, const std::filesystem::path& fi
                          {"best_score", std::numeric_limits<double>::lowest()},
                          {"best_loss", 0},
                          {"best_step", 0}};
+}
+
+Checkpoint imported(const Safetensors& contents, const std::filesystem::path& file) {
+  require<UserError>(contents.integers.empty(), "{}: {} holds integers, which no parameter does",
+                     file.string(), contents.integers.front());
+  Checkpoint checkpoint;
+  checkpoint.config = metadata(contents, config_key, file);
+  const bool torch =
+      metadata(contents, names_key, file) == row_of(export_names, ExportNames::torch).name;
+  checkpoint.model = torch ? from_torch_names(contents.tensors) : contents.tensors;
+  checkpoint.vocabulary = parse_vocabulary(metadata(contents, vocabulary_key, file), file);
+  begin_run(checkpoint, file);
   return checkpoint;
 }
 

@@ -36,6 +36,10 @@ Safetensors exported(const Checkpoint& checkpoint, const std::filesystem::path& 
 /// Whether a file begins as the bytes of what `exported` gave.
 bool begins_as_export(std::string_view beginning);
 
+/// Makes an imported model, which was read from `file`, one of a run at step 0. Throws
+/// CheckpointError when the parameters are not those of the config's model or are not finite.
+void begin_run(Checkpoint& checkpoint, const std::filesystem::path& file);
+
 /// The checkpoint of a run at step 0 that starts from the parameters in `contents`, which were read
 /// from `file`; as in there, relative paths lead from the file's folder. Throws UserError when the
 /// metadata lack what using a model needs, CheckpointError when the parameters are not those of the

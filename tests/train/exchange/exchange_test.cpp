@@ -1,4 +1,4 @@
-#include "train/exchange.h"
+#include "train/exchange/exchange.h"
 
 #include <doctest/doctest.h>
 

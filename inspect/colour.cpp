@@ -1,4 +1,4 @@
-#include "cli/colour.h"
+#include "inspect/colour.h"
 
 #include <algorithm>
 

@@ -1,0 +1,159 @@
+#include "datasets/byte_level.h"
+
+#include <algorithm>
+#include <array>
+#include <queue>
+#include <tuple>
+#include <unordered_set>
+#include <utility>
+
+#include "core/error.h"
+#include "datasets/text.h"
+#include "datasets/unicode.h"
+
+namespace qkv {
+namespace {
+
+constexpr int bytes = 256;
+constexpr char32_t first_substitute = 0x100;
+
+bool stands_for_itself(int byte) {
+  return (byte >= '!' && byte <= '~') || (byte >= 0xA1 && byte <= 0xFF && byte != 0xAD);
+}
+
+const std::array<char32_t, bytes>& printable() {
+  static const std::array<char32_t, bytes> table = [] {
+    std::array<char32_t, bytes> codes = {};
+    char32_t substitute = first_substitute;
+    for (int byte = 0; byte < bytes; ++byte)
+      codes[static_cast<std::size_t>(byte)] =
+          stands_for_itself(byte) ? static_cast<char32_t>(byte) : substitute++;
+    return codes;
+  }();
+  return table;
+}
+
+enum class Class { letter, number, space, other };
+
+Class class_of(std::string_view character) {
+  const auto [length, code] = first_code_point(character);
+  if (length == 0) return Class::other;
+  return is_letter(code)   ? Class::letter
+         : is_number(code) ? Class::number
+         : is_space(code)  ? Class::space
+                           : Class::other;
+}
+
+/// The characters of one class that a text begins with: their bytes, and the bytes of the last.
+struct Run {
+  std::size_t length = 0, last = 0;
+};
+
+Run run_of(std::string_view text, Class kind) {
+  Run run;
+  while (run.length < text.size()) {
+    const std::string_view character = first_character(text.substr(run.length));
+    if (class_of(character) != kind) break;
+    run = {run.length + character.size(), character.size()};
+  }
+  return run;
+}
+
+}  // namespace
+
+std::size_t byte_level_piece(std::string_view text) {
+  for (const std::string_view contraction : {"'s", "'t", "'re", "'ve", "'m", "'ll", "'d"})
+    if (text.starts_with(contraction)) return contraction.size();
+  const std::size_t begin = text.starts_with(' ') ? 1 : 0;
+  const std::string_view rest = text.substr(begin);
+  const Class kind = rest.empty() ? Class::space : class_of(rest);
+  if (kind != Class::space) return begin + run_of(rest, kind).length;
+  // White space but for its last character, which belongs to what follows.
+  const Run run = run_of(text, Class::space);
+  return run.length == text.size() || run.length == run.last ? run.length : run.length - run.last;
+}
+
+std::string printable_bytes(std::string_view text) {
+  std::string result;
+  for (const char c : text) result += utf8(printable()[static_cast<unsigned char>(c)]);
+  return result;
+}
+
+std::string bytes_of_printable(std::string_view text) {
+  std::string result;
+  for_each_character(text, [&](std::string_view character) {
+    const auto found = std::ranges::find(printable(), first_code_point(character).code);
+    if (found == printable().end())
+      result += character;
+    else
+      result += static_cast<char>(found - printable().begin());
+  });
+  return result;
+}
+
+ByteMerges::ByteMerges(std::vector<std::string> merges, const Vocabulary& vocabulary)
+    : texts_(std::move(merges)) {
+  const auto id_of = [&](std::string_view token) {
+    const auto id = vocabulary.find(token);
+    require<FileError>(id.has_value(), "the vocabulary has no token \"{}\"", token);
+    return *id;
+  };
+  std::unordered_set<std::int32_t> made;
+  for (const char32_t code : printable()) {
+    byte_ids_.push_back(id_of(utf8(code)));
+    made.insert(byte_ids_.back());
+  }
+  for (const std::string& text : texts_) {
+    const auto space = text.find(' ');
+    require<FileError>(space != text.npos && text.find(' ', space + 1) == text.npos,
+                       "the merge \"{}\" must be two tokens with a space between them", text);
+    const std::string first = text.substr(0, space), second = text.substr(space + 1);
+    const std::int32_t a = id_of(first), b = id_of(second), both = id_of(first + second);
+    require<FileError>(made.contains(a) && made.contains(b),
+                       "the merge \"{}\" comes before those that make its parts", text);
+    require<FileError>(made.insert(both).second,
+                       "the merge \"{}\" makes a token that an earlier one makes", text);
+    merges_.emplace(static_cast<Pair>(a) << 32 | static_cast<Pair>(b),
+                    Merge{static_cast<std::int32_t>(merges_.size()), both});
+  }
+}
+
+const ByteMerges::Merge* ByteMerges::find(std::int32_t first, std::int32_t second) const {
+  const auto found = merges_.find(static_cast<Pair>(first) << 32 | static_cast<Pair>(second));
+  return found == merges_.end() ? nullptr : &found->second;
+}
+
+void ByteMerges::encode(std::string_view piece, std::vector<std::int32_t>& ids) const {
+  constexpr std::int32_t merged = -1;
+  struct Symbol {
+    std::int32_t id;
+    std::size_t before, after;  // neighbours
+  };
+  const std::size_t size = piece.size();
+  std::vector<Symbol> symbols;
+  for (std::size_t i = 0; i < size; ++i)
+    symbols.push_back({byte_ids_[static_cast<unsigned char>(piece[i])], i - 1, i + 1});
+  using Candidate = std::tuple<std::int32_t, std::size_t, std::int32_t, std::int32_t>;
+  std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>> candidates;
+  const auto propose = [&](std::size_t i) {
+    if (i >= size || symbols[i].after >= size) return;
+    const std::int32_t first = symbols[i].id, second = symbols[symbols[i].after].id;
+    if (const Merge* merge = find(first, second)) candidates.emplace(merge->rank, i, first, second);
+  };
+  for (std::size_t i = 0; i < size; ++i) propose(i);
+  while (!candidates.empty()) {
+    const auto [rank, i, first, second] = candidates.top();
+    candidates.pop();
+    const std::size_t next = symbols[i].after;
+    if (symbols[i].id != first || next >= size || symbols[next].id != second) continue;
+    symbols[i] = {find(first, second)->id, symbols[i].before, symbols[next].after};
+    symbols[next].id = merged;
+    if (symbols[i].after < size) symbols[symbols[i].after].before = i;
+    propose(symbols[i].before);
+    propose(i);
+  }
+  for (const Symbol& symbol : symbols)
+    if (symbol.id != merged) ids.push_back(symbol.id);
+}
+
+}  // namespace qkv

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "datasets/vocabulary.h"
+
+/// Byte-level byte-pair encoding as GPT-2 has it (Radford et al. 2019, 2.2).
+namespace qkv {
+
+/// The number of bytes of the first piece of a text, which is not empty, by the pattern
+/// 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
+std::size_t byte_level_piece(std::string_view text);
+
+/// The bytes as printable characters: those of Latin-1 that are no spaces or controls stand for
+/// themselves, the others are U+0100 and the following codes in order.
+std::string printable_bytes(std::string_view bytes);
+/// The inverse; a character that stands for no byte stays as it is.
+std::string bytes_of_printable(std::string_view text);
+
+/// Merges of pairs of tokens, the first ones first.
+class ByteMerges {
+ public:
+  /// `merges` are two tokens each, with a space between them. Throws FileError unless the
+  /// vocabulary has every byte and merged token, each part is a byte or comes from an earlier
+  /// merge, and no two merges give the same token; then the order of merging is unambiguous.
+  ByteMerges(std::vector<std::string> merges, const Vocabulary& vocabulary);
+
+  const std::vector<std::string>& texts() const noexcept { return texts_; }
+  /// Adds the ids of a piece: of its bytes, of which the adjacent pair that is the first of the
+  /// merges is merged, from left to right, until there is none. Takes time n log n.
+  void encode(std::string_view piece, std::vector<std::int32_t>& ids) const;
+
+ private:
+  using Pair = std::uint64_t;  ///< both ids, the first above the second
+  struct Merge {
+    std::int32_t rank, id;
+  };
+  const Merge* find(std::int32_t first, std::int32_t second) const;
+
+  std::vector<std::string> texts_;
+  std::vector<std::int32_t> byte_ids_;
+  std::unordered_map<Pair, Merge> merges_;
+};
+
+}  // namespace qkv

@@ -1,0 +1,96 @@
+#include "datasets/unicode.h"
+
+#include <utf8proc.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <memory>
+#include <utility>
+
+#include "core/error.h"
+#include "datasets/text.h"
+
+namespace qkv {
+namespace {
+
+using Range = std::pair<char32_t, char32_t>;  // both ends belong to it
+
+constexpr auto spaces = std::to_array<Range>({{0x09, 0x0D},
+                                              {0x20, 0x20},
+                                              {0x85, 0x85},
+                                              {0xA0, 0xA0},
+                                              {0x1680, 0x1680},
+                                              {0x2000, 0x200A},
+                                              {0x2028, 0x2029},
+                                              {0x202F, 0x202F},
+                                              {0x205F, 0x205F},
+                                              {0x3000, 0x3000}});
+/// The CJK Unified Ideographs with their extensions A to E and the compatibility ideographs.
+constexpr auto ideographs = std::to_array<Range>({{0x3400, 0x4DBF},
+                                                  {0x4E00, 0x9FFF},
+                                                  {0xF900, 0xFAFF},
+                                                  {0x20000, 0x2A6DF},
+                                                  {0x2A700, 0x2CEAF},
+                                                  {0x2F800, 0x2FA1F}});
+
+template <class Ranges>
+bool is_in(const Ranges& ranges, char32_t code) {
+  return std::ranges::any_of(
+      ranges, [=](const Range& range) { return range.first <= code && code <= range.second; });
+}
+
+utf8proc_category_t category(char32_t code) {
+  return utf8proc_category(static_cast<utf8proc_int32_t>(code));
+}
+
+}  // namespace
+
+bool is_letter(char32_t code) {
+  const auto c = category(code);
+  return c >= UTF8PROC_CATEGORY_LU && c <= UTF8PROC_CATEGORY_LO;
+}
+
+bool is_number(char32_t code) {
+  const auto c = category(code);
+  return c >= UTF8PROC_CATEGORY_ND && c <= UTF8PROC_CATEGORY_NO;
+}
+
+bool is_space(char32_t code) {
+  return is_in(spaces, code);
+}
+
+bool is_control(char32_t code) {
+  const auto c = category(code);
+  return c == UTF8PROC_CATEGORY_CN || c >= UTF8PROC_CATEGORY_CC;
+}
+
+bool is_punctuation(char32_t code) {
+  const auto c = category(code);
+  if (c >= UTF8PROC_CATEGORY_PC && c <= UTF8PROC_CATEGORY_PO) return true;
+  return code > ' ' && code < 0x7F && !is_letter(code) && !is_number(code);
+}
+
+bool is_ideograph(char32_t code) {
+  return is_in(ideographs, code);
+}
+
+std::string lower_without_accents(std::string_view text) {
+  utf8proc_uint8_t* mapped = nullptr;
+  const auto length =
+      utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
+                   static_cast<utf8proc_ssize_t>(text.size()), &mapped, UTF8PROC_DECOMPOSE);
+  const std::unique_ptr<utf8proc_uint8_t, decltype(&std::free)> owner(mapped, &std::free);
+  require<ValueError>(length >= 0, "[unicode] {}", utf8proc_errmsg(length));
+  const std::string_view decomposed(reinterpret_cast<const char*>(mapped),
+                                    static_cast<std::size_t>(length));
+  std::string result;
+  for_each_character(decomposed, [&](std::string_view character) {
+    const char32_t code = first_code_point(character).code;
+    if (category(code) != UTF8PROC_CATEGORY_MN)
+      result += utf8(static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(code))));
+  });
+  return result;
+}
+
+}  // namespace qkv

@@ -1,0 +1,414 @@
+"""Models in Hugging Face's folders, of random weights: qkv import against PyTorch, and every command on the result.
+
+Usage: foreign_model_test.py PROGRAM [TRIES]
+
+TRIES hostile files are imported, 60 unless told.
+"""
+import json
+import os
+import pathlib
+import random
+import re
+import struct
+import sys
+import tempfile
+import unittest
+
+import h5py
+import numpy
+import torch
+from torch.nn import functional as F
+
+from program_test import qkv
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+import tokenizers
+
+TRIES = int(sys.argv.pop(1)) if sys.argv[1:] and sys.argv[1].isdigit() else 60
+WIDTH, HEADS, LAYERS, HIDDEN, LONGEST = 12, 3, 2, 20, 32
+TOLERANCE = 1e-4
+TEXT = "the bank of the river"
+LABELS = ["river", "money"]
+
+
+def write_safetensors(file, tensors):
+    header, data = {}, b""
+    for name, value in tensors.items():
+        values = value.numpy().astype("<f4")
+        header[name] = {"dtype": "F32", "shape": list(values.shape), "data_offsets": [len(data), len(data) + values.nbytes]}
+        data += values.tobytes()
+    text = json.dumps(header).encode()
+    file.write_bytes(struct.pack("<Q", len(text)) + text + data)
+
+
+def drawn(shapes, seed=1):
+    """Parameters around 0, of norms around 1, large enough that each matters to the outputs."""
+    generator = torch.Generator().manual_seed(seed)
+    is_gain = lambda name: re.search(r"(LayerNorm|ln_\w)\.weight$", name)
+    return {name: torch.randn(shape, generator=generator) * 0.4 + (1 if is_gain(name) else 0) for name, shape in shapes.items()}
+
+
+def bert_shapes(rows, labels=0, masked=False):
+    shapes = {"embeddings.word_embeddings.weight": (rows, WIDTH), "embeddings.position_embeddings.weight": (LONGEST, WIDTH),
+              "embeddings.token_type_embeddings.weight": (2, WIDTH), "embeddings.LayerNorm.weight": (WIDTH,),
+              "embeddings.LayerNorm.bias": (WIDTH,), "pooler.dense.weight": (WIDTH, WIDTH), "pooler.dense.bias": (WIDTH,)}
+    for i in range(LAYERS):
+        for name, out, inputs in (("attention.self.query", WIDTH, WIDTH), ("attention.self.key", WIDTH, WIDTH),
+                                  ("attention.self.value", WIDTH, WIDTH), ("attention.output.dense", WIDTH, WIDTH),
+                                  ("intermediate.dense", HIDDEN, WIDTH), ("output.dense", WIDTH, HIDDEN)):
+            shapes |= {f"encoder.layer.{i}.{name}.weight": (out, inputs), f"encoder.layer.{i}.{name}.bias": (out,)}
+        for name in ("attention.output.LayerNorm", "output.LayerNorm"):
+            shapes |= {f"encoder.layer.{i}.{name}.{part}": (WIDTH,) for part in ("weight", "bias")}
+    shapes = {"bert." + name: shape for name, shape in shapes.items()}
+    if labels:
+        shapes |= {"classifier.weight": (labels, WIDTH), "classifier.bias": (labels,)}
+    if masked:
+        shapes |= {"cls.predictions.bias": (rows,), "cls.predictions.transform.dense.weight": (WIDTH, WIDTH),
+                   **{f"cls.predictions.transform.{name}": (WIDTH,) for name in ("dense.bias", "LayerNorm.weight", "LayerNorm.bias")}}
+    return shapes
+
+
+def gpt2_shapes(rows):
+    shapes = {"wte.weight": (rows, WIDTH), "wpe.weight": (LONGEST, WIDTH), "ln_f.weight": (WIDTH,), "ln_f.bias": (WIDTH,)}
+    for i in range(LAYERS):
+        for name, inputs, out in (("attn.c_attn", WIDTH, 3 * WIDTH), ("attn.c_proj", WIDTH, WIDTH),
+                                  ("mlp.c_fc", WIDTH, HIDDEN), ("mlp.c_proj", HIDDEN, WIDTH)):
+            shapes |= {f"h.{i}.{name}.weight": (inputs, out), f"h.{i}.{name}.bias": (out,)}
+        shapes |= {f"h.{i}.{name}.{part}": (WIDTH,) for name in ("ln_1", "ln_2") for part in ("weight", "bias")}
+    return {"transformer." + name: shape for name, shape in shapes.items()}
+
+
+def attention(q, k, v, visible):
+    split = lambda x: x.unflatten(-1, (HEADS, -1)).transpose(0, 1)
+    weights = (split(q) @ split(k).transpose(1, 2) / (WIDTH // HEADS)**0.5).masked_fill(~visible, -torch.inf).softmax(-1)
+    return (weights @ split(v)).transpose(0, 1).flatten(1), weights
+
+
+def norm(p, name, x, epsilon):
+    return F.layer_norm(x, (WIDTH,), p[name + ".weight"], p[name + ".bias"], epsilon)
+
+
+def bert(p, ids):
+    """The vectors [time, width] and attentions of one sequence (Devlin et al. 2019)."""
+    p = {name.removeprefix("bert."): value for name, value in p.items()}
+    dense = lambda name, x: F.linear(x, p[name + ".weight"], p[name + ".bias"])
+    x = p["embeddings.word_embeddings.weight"][ids] + p["embeddings.position_embeddings.weight"][:len(ids)]
+    x = norm(p, "embeddings.LayerNorm", x + p["embeddings.token_type_embeddings.weight"][0], 1e-12)
+    found = []
+    for i in range(LAYERS):
+        at = f"encoder.layer.{i}."
+        parts = [dense(f"{at}attention.self.{name}", x) for name in ("query", "key", "value")]
+        mixed, weights = attention(*parts, torch.ones(len(ids), len(ids), dtype=torch.bool))
+        found.append(weights)
+        x = norm(p, at + "attention.output.LayerNorm", x + dense(at + "attention.output.dense", mixed), 1e-12)
+        x = norm(p, at + "output.LayerNorm", x + dense(at + "output.dense", F.gelu(dense(at + "intermediate.dense", x))), 1e-12)
+    return x, found
+
+
+def classified(p, ids):
+    x, found = bert(p, ids)
+    pooled = F.linear(x[0], p["bert.pooler.dense.weight"], p["bert.pooler.dense.bias"]).tanh()
+    return F.linear(pooled, p["classifier.weight"], p["classifier.bias"]), found
+
+
+def masked_logits(p, ids):
+    x, found = bert(p, ids)
+    name = "cls.predictions."
+    x = F.gelu(F.linear(x, p[name + "transform.dense.weight"], p[name + "transform.dense.bias"]))
+    x = norm(p, name + "transform.LayerNorm", x, 1e-12)
+    return F.linear(x, p["bert.embeddings.word_embeddings.weight"], p[name + "bias"]), found
+
+
+def gpt2(p, ids):
+    """The logits [time, token] and attentions of one sequence (Radford et al. 2019)."""
+    p = {name.removeprefix("transformer."): value for name, value in p.items()}
+    dense = lambda name, x: x @ p[name + ".weight"] + p[name + ".bias"]
+    x, found = p["wte.weight"][ids] + p["wpe.weight"][:len(ids)], []
+    for i in range(LAYERS):
+        at = f"h.{i}."
+        q, k, v = dense(at + "attn.c_attn", norm(p, at + "ln_1", x, 1e-5)).chunk(3, -1)
+        mixed, weights = attention(q, k, v, torch.ones(len(ids), len(ids)).tril().bool())
+        found.append(weights)
+        x = x + dense(at + "attn.c_proj", mixed)
+        h = F.gelu(dense(at + "mlp.c_fc", norm(p, at + "ln_2", x, 1e-5)), approximate="tanh")
+        x = x + dense(at + "mlp.c_proj", h)
+    return F.linear(norm(p, "ln_f", x, 1e-5), p["wte.weight"]), found
+
+
+BERT_CONFIG = {"model_type": "bert", "hidden_size": WIDTH, "num_hidden_layers": LAYERS, "num_attention_heads": HEADS,
+               "intermediate_size": HIDDEN, "max_position_embeddings": LONGEST, "type_vocab_size": 2, "hidden_act": "gelu",
+               "layer_norm_eps": 1e-12, "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+GPT2_CONFIG = {"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"], "n_embd": WIDTH, "n_layer": LAYERS, "n_head": HEADS,
+               "n_inner": HIDDEN, "n_positions": LONGEST, "activation_function": "gelu_new", "layer_norm_epsilon": 1e-5,
+               "resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0}
+
+
+class ForeignModels(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.template = tempfile.TemporaryDirectory()
+        cls.folder = pathlib.Path(cls.template.name)
+        cls.vocabulary = tokenizers.bert_vocabulary()
+        cls.merges = tokenizers.learned_merges(60)
+        cls.bytes = [*tokenizers.byte_alphabet().values(), *("".join(pair) for pair in cls.merges), "<|endoftext|>"]
+        rows = len(cls.vocabulary)
+        cls.classifier = cls.write_bert("classifier", "BertForSequenceClassification", bert_shapes(rows, labels=2),
+                                        id2label=dict(enumerate(LABELS)))
+        cls.masked = cls.write_bert("masked", "BertForMaskedLM", bert_shapes(rows, masked=True))
+        cls.gpt2 = drawn(gpt2_shapes(len(cls.bytes)))
+        folder = cls.folder / "gpt2"
+        folder.mkdir()
+        write_safetensors(folder / "model.safetensors", cls.gpt2)
+        (folder / "config.json").write_text(json.dumps(GPT2_CONFIG))
+        (folder / "vocab.json").write_text(json.dumps({token: i for i, token in enumerate(cls.bytes)}))
+        (folder / "merges.txt").write_text("#version: 0.2\n" + "".join(" ".join(pair) + "\n" for pair in cls.merges))
+        for name in ("classifier", "masked", "gpt2"):
+            done = qkv("import", name, "--run", f"runs/{name}", cwd=cls.folder)
+            assert done.returncode == 0, done.stderr
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.template.cleanup()
+
+    @classmethod
+    def write_bert(cls, name, architecture, shapes, **options):
+        folder = cls.folder / name
+        folder.mkdir()
+        parameters = drawn(shapes)
+        write_safetensors(folder / "model.safetensors", parameters)
+        (folder / "config.json").write_text(json.dumps({**BERT_CONFIG, "architectures": [architecture], **options}))
+        (folder / "vocab.txt").write_text("".join(token + "\n" for token in cls.vocabulary))
+        return parameters
+
+    def run_qkv(self, *arguments):
+        done = qkv(*arguments, cwd=self.folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done
+
+    def json(self, command, *arguments):
+        return json.loads(self.run_qkv(command, "--json", *arguments).stdout)
+
+    def assert_refused(self, arguments, *texts):
+        done = qkv(*arguments, cwd=self.folder)
+        self.assertIn(done.returncode, (1, 2), done.stderr)
+        for text in texts:
+            self.assertIn(text, done.stderr)
+
+    def bert_ids(self, text):
+        tokens = ["[CLS]", *tokenizers.word_pieces(text, set(self.vocabulary)), "[SEP]"]
+        return torch.tensor([self.vocabulary.index(token) for token in tokens])
+
+    def gpt2_ids(self, text):
+        return torch.tensor([self.bytes.index(token) for token in tokenizers.byte_pairs(text, self.merges)])
+
+    def assert_attends(self, run, text, expected):
+        layers = self.json("attend", run, text)["layers"]
+        self.assertEqual(len(layers), LAYERS)
+        for layer, weights in zip(layers, expected):
+            numpy.testing.assert_allclose(numpy.array(layer["heads"]), weights.numpy(), atol=TOLERANCE)
+
+    def assert_logits(self, prediction, expected, names):
+        """`names`: of the choices in the order of the expected logits."""
+        for choice, logit in zip(prediction["probabilities"], prediction["logits"], strict=True):
+            self.assertAlmostEqual(logit, expected[names.index(choice)].item(), delta=TOLERANCE)
+
+    def test_a_classifier_has_pytorchs_logits_and_attentions(self):
+        logits, weights = classified(self.classifier, self.bert_ids(TEXT))
+        prediction, = self.json("predict", "runs/classifier", TEXT)["predictions"]
+        self.assert_logits(prediction, logits, LABELS)
+        self.assert_attends("runs/classifier", TEXT, weights)
+
+    def test_a_masked_language_model_has_pytorchs_logits_and_attentions(self):
+        ids = self.bert_ids("the bank of the river")
+        ids[2] = self.vocabulary.index("[MASK]")
+        logits, weights = masked_logits(self.masked, ids)
+        prediction, = self.json("predict", "runs/masked", "the [MASK] of the river")["predictions"]
+        ours = {"[PAD]": "<pad>", "[UNK]": "<unk>"}
+        self.assert_logits(prediction, logits[2], [ours.get(token, token) for token in self.vocabulary])
+        self.assert_attends("runs/masked", "the [MASK] of the river", weights)
+
+    def test_a_gpt2_has_pytorchs_logits_and_attentions_and_continues_a_text_as_it_does(self):
+        ids = self.gpt2_ids(TEXT)
+        logits, weights = gpt2(self.gpt2, ids)
+        self.assert_attends("runs/gpt2", TEXT, weights)
+        prediction, = self.json("predict", "runs/gpt2", TEXT)["predictions"]
+        self.assert_logits(prediction, logits[-1], self.bytes)
+        written = self.json("generate", "runs/gpt2", "--prompt", TEXT, "--tokens", 6, "--temperature", 0)["text"]
+        expected = ids.tolist()
+        for _ in range(6):
+            expected.append(gpt2(self.gpt2, torch.tensor(expected))[0][-1].argmax().item())
+        byte_of = {c: byte for byte, c in tokenizers.byte_alphabet().items()}
+        data = bytes(byte_of[c] for i in expected[len(ids):] for c in self.bytes[i])
+        self.assertEqual(written, data.decode(errors="replace"))
+
+    def gradients(self, init, task, data, run):
+        """The gradients of one SGD step with a learning rate of 1."""
+        (self.folder / "step.txt").write_text(data)
+        config = (self.folder / f"runs/{init}/config.toml").read_text()
+        model = config[config.index("[model]"):config.index("[optimizer]")]
+        (self.folder / "step.toml").write_text(
+            f'name = "step"\n[task]\ntrain = "step.txt"\n{task}\n{model}\n[optimizer]\nkind = "sgd"\nlr = 1\nmomentum = 0\n'
+            f'[schedule]\nkind = "constant"\nwarmup = 0\n[train]\ninit = "runs/{init}"\nsteps = 1\nbatch = 1\nclip = 0\n')
+        self.run_qkv("train", "step.toml", "--run", run)
+        before, after = self.parameters(f"runs/{init}"), self.parameters(run)
+        return {name: before[name] - after[name] for name in before}
+
+    def parameters(self, run):
+        """By path; the rows of the output layer in the order of LABELS, which the data of a run can change."""
+        found = {}
+        with h5py.File(self.folder / run / "last.h5") as file:
+            file["model"].visititems(lambda name, item: found.update({name.replace("/", "."): item[()]})
+                                     if isinstance(item, h5py.Dataset) else None)
+            if "labels" in file["vocabulary"]:
+                labels = file["vocabulary/labels"].asstr()[()].tolist()
+                found |= {name: found[name][[labels.index(label) for label in LABELS]] for name in ("head.weight", "head.bias")}
+        return found
+
+    def worst_difference(self, found, expected):
+        self.assertEqual(found.keys(), expected.keys())
+        return max(abs(found[name] - gradient.numpy()).max() for name, gradient in expected.items())
+
+    def rows(self):
+        """The lines of BERT's vocabulary in the order of the run's: the padding and the unknown token come first."""
+        first = [self.vocabulary.index(token) for token in ("[PAD]", "[UNK]")]
+        return first + [i for i in range(len(self.vocabulary)) if i not in first]
+
+    def bert_gradients(self, ids, label):
+        p = {name: value.clone().requires_grad_() for name, value in self.classifier.items()}
+        F.cross_entropy(classified(p, ids)[0][None], torch.tensor([label])).backward()
+        g = {name.removeprefix("bert."): value.grad for name, value in p.items()}
+        expected = {"embedding.weight": g["embeddings.word_embeddings.weight"][self.rows()],
+                    "positions.weight": g["embeddings.position_embeddings.weight"],
+                    "token_types.weight": g["embeddings.token_type_embeddings.weight"]}
+        layers = {"input_norm": "embeddings.LayerNorm", "pooler": "pooler.dense", "head": "classifier"}
+        for i in range(LAYERS):
+            parts = {"attention.w_q": "attention.self.query", "attention.w_k": "attention.self.key", "attention.w_v": "attention.self.value",
+                     "attention.w_o": "attention.output.dense", "norm_1": "attention.output.LayerNorm",
+                     "feed_forward.w_1": "intermediate.dense", "feed_forward.w_2": "output.dense", "norm_2": "output.LayerNorm"}
+            layers |= {f"encoder.layers.{i}.{ours}": f"encoder.layer.{i}.{theirs}" for ours, theirs in parts.items()}
+        return expected | {f"{ours}.{part}": g[f"{theirs}.{part}"] for ours, theirs in layers.items() for part in ("weight", "bias")}
+
+    def assert_bert_step(self, ids, text, run, task=""):
+        found = self.gradients("classifier", f'kind = "classify"\ntokenizer = "wordpiece"\n{task}', f"river\t{text}\nmoney\t{text}\n", run)
+        # The batch of one example is either; its label decides which gradients.
+        self.assertLessEqual(min(self.worst_difference(found, self.bert_gradients(ids, label)) for label in (0, 1)), TOLERANCE)
+
+    def test_a_fine_tuning_step_of_a_bert_has_pytorchs_gradients(self):
+        self.assert_bert_step(self.bert_ids(TEXT), TEXT, "runs/step")
+
+    def gpt2_gradients(self, ids):
+        p = {name: value.clone().requires_grad_() for name, value in self.gpt2.items()}
+        F.cross_entropy(gpt2(p, ids[:-1])[0], ids[1:]).backward()
+        g = {name.removeprefix("transformer."): value.grad for name, value in p.items()}
+        expected = {"embedding.weight": g["wte.weight"], "positions.weight": g["wpe.weight"],
+                    "decoder.norm.weight": g["ln_f.weight"], "decoder.norm.bias": g["ln_f.bias"]}
+        for i in range(LAYERS):
+            ours, theirs = f"decoder.layers.{i}.", f"h.{i}."
+            for part in ("weight", "bias"):
+                for name, gradient in zip("qkv", g[f"{theirs}attn.c_attn.{part}"].chunk(3, -1)):
+                    expected[f"{ours}attention.w_{name}.{part}"] = gradient.T if part == "weight" else gradient
+                for a, b in (("attention.w_o", "attn.c_proj"), ("feed_forward.w_1", "mlp.c_fc"), ("feed_forward.w_2", "mlp.c_proj")):
+                    gradient = g[f"{theirs}{b}.{part}"]
+                    expected[f"{ours}{a}.{part}"] = gradient.T if part == "weight" else gradient
+                expected |= {f"{ours}norm_{k}.{part}": g[f"{theirs}ln_{k}.{part}"] for k in (1, 2)}
+        return expected
+
+    def test_a_fine_tuning_step_of_a_gpt2_has_pytorchs_gradients(self):
+        # The text is one window of the longest inputs and what follows each of them.
+        text = next(text for n in range(400) if len(self.gpt2_ids(text := ("the bank of the river " * 20)[:n])) == LONGEST + 1)
+        found = self.gradients("gpt2", 'kind = "language-model"\ntokenizer = "byte-level"\nlower_case = false', text, "runs/gpt2-step")
+        self.assertLessEqual(self.worst_difference(found, self.gpt2_gradients(self.gpt2_ids(text))), TOLERANCE)
+
+    def assert_tokens(self, run, texts, expected):
+        """`expected`: the ids of a text. Texts that are files would be models."""
+        texts = [text for text in texts if expected(text) and len(expected(text)) <= LONGEST and not os.path.exists(text)]
+        self.assertGreaterEqual(len(texts), 200)
+        predictions = self.json("predict", run, "--", *texts)["predictions"]
+        for text, prediction in zip(texts, predictions, strict=True):
+            self.assertEqual(prediction["ids"], expected(text), ascii(text))
+
+    def test_tokens_of_a_bert_are_those_of_the_published_algorithm(self):
+        order = [self.vocabulary[i] for i in self.rows()]
+        # A text without words is none to classify.
+        self.assert_tokens("runs/classifier", [text for text in tokenizers.texts(400) if len(self.bert_ids(text)) > 2],
+                           lambda text: [order.index(self.vocabulary[i]) for i in self.bert_ids(text)])
+
+    def test_tokens_of_a_gpt2_are_those_of_the_published_algorithm(self):
+        self.assert_tokens("runs/gpt2", tokenizers.texts(400), lambda text: self.gpt2_ids(text).tolist())
+
+    def test_a_text_that_is_too_long_keeps_its_ends(self):
+        text = " ".join(["the bank of the river"] * 9)
+        ids = self.bert_ids(text)
+        cut = torch.cat([ids[:LONGEST - 1], ids[-1:]])
+        done = qkv("predict", "runs/classifier", text, cwd=self.folder)
+        self.assertIn("model.max_length = 32", done.stderr)
+        self.assert_bert_step(cut, text, "runs/truncated", "truncate = true")
+
+    def test_every_command_works(self):
+        (self.folder / "data.tsv").write_text(f"river\t{TEXT}\nmoney\tbank\n")
+        for name in ("classifier", "masked"):
+            self.run_qkv("embed", f"runs/{name}", TEXT, "--word", "bank")
+            self.run_qkv("explain", f"runs/{name}", TEXT, "--word", "bank")
+        self.run_qkv("ablate", "runs/classifier", "--data", "data.tsv")
+        self.run_qkv("patch", "runs/classifier", "the the", "don the")
+        self.run_qkv("eval", "runs/classifier", "--data", "data.tsv")
+        for name in ("classifier", "masked", "gpt2"):
+            self.run_qkv("verify", f"runs/{name}")
+            self.run_qkv("report", f"runs/{name}")
+        self.run_qkv("explain", "runs/gpt2", TEXT)
+
+    def broken(self, name, **options):
+        """A copy of the classifier's folder whose config.json has other options."""
+        folder = self.folder / name
+        folder.mkdir()
+        for file in (self.folder / "classifier").iterdir():
+            (folder / file.name).write_bytes(file.read_bytes())
+        config = json.loads((folder / "config.json").read_text())
+        (folder / "config.json").write_text(json.dumps({**config, **options}))
+        return ["import", name, "--run", f"runs/{name}"]
+
+    def test_what_is_not_supported_is_named(self):
+        self.assert_refused(self.broken("relative", position_embedding_type="relative_key"), "position_embedding_type", "absolute")
+        self.assert_refused(self.broken("decodes", is_decoder=True), "is_decoder must be false")
+        self.assert_refused(self.broken("relu", hidden_act="relu"), "hidden_act", "gelu")
+        self.assert_refused(self.broken("other", architectures=["BertForQuestionAnswering"]), "architectures", "BertModel")
+        self.assert_refused(self.broken("wide", hidden_size=16), "has the shape", "config.json describes")
+        self.assert_refused(self.broken("deep", num_hidden_layers=3), "has no tensor encoder.layer.2.")
+        self.assert_refused(self.broken("huge", hidden_size=2**63), "hidden_size must be an integer")
+        self.assert_refused(self.broken("few", id2label={"0": "a"}), "id2label")
+
+    def test_hostile_safetensors_are_refused_with_a_clear_error(self):
+        folder = self.folder / "hostile"
+        folder.mkdir()
+        for name in ("config.json", "vocab.txt"):
+            (folder / name).write_bytes((self.folder / "classifier" / name).read_bytes())
+        whole = (self.folder / "classifier/model.safetensors").read_bytes()
+        length, = struct.unpack("<Q", whole[:8])
+        header, data, draw = json.loads(whole[8:8 + length]), whole[8 + length:], random.Random(1)
+        for attempt in range(TRIES):
+            changed = {name: dict(entry) for name, entry in header.items()}
+            name = draw.choice(list(changed))
+            begin, end = changed[name]["data_offsets"]
+            kind = attempt % 6
+            if kind == 0:
+                changed[name]["data_offsets"] = [begin - 4, end - 4] if begin else [begin + 4, end + 4]
+            elif kind == 1:
+                changed[name]["data_offsets"] = [begin, len(data) + draw.randrange(4, 2**40, 4)]
+            elif kind == 2:
+                changed[name]["shape"] = [draw.choice([2**63, 2**63 - 1, 2**62, -1])] + changed[name]["shape"]
+            text = json.dumps(changed)
+            if kind == 3:
+                text = text[:-1] + ', "deep": ' + "[" * draw.randrange(4, 5000) + "}"
+            elif kind == 4:
+                text = text[:-1] + f', "{name}": {json.dumps(header[name])}}}'
+            elif kind == 5:
+                text = text[:draw.randrange(1, len(text))]
+            (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(text)) + text.encode() + data)
+            done = qkv("import", "hostile", "--run", "runs/hostile", cwd=self.folder)
+            self.assertIn(done.returncode, (1, 2), (kind, done.stderr))
+            self.assertIn("model.safetensors", done.stderr)
+        self.assertFalse((self.folder / "runs/hostile").exists())
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,333 @@
+"""TensorBoard's files, read as TensorBoard reads them: TFRecords, events, pictures and the projector's tables.
+
+Nothing here comes from the program but its output: the checksum, the wire format and the colours are written again.
+
+Usage: tensorboard_test.py PROGRAM
+"""
+import collections
+import json
+import pathlib
+import re
+import shutil
+import struct
+import subprocess
+import time
+import unittest
+import zlib
+
+from program_test import PROGRAM, PROJECT, ProgramTest, qkv
+
+EVENTS = "tensorboard/events.out.tfevents.qkv"
+VIRIDIS = [(68, 1, 84), (71, 45, 123), (59, 82, 139), (44, 114, 142), (33, 144, 140), (39, 173, 129), (93, 200, 99),
+           (170, 220, 50), (253, 231, 37)]
+VECTORS = """
+name = "vectors"
+[task]
+kind = "static-embedding"
+objective = "glove"
+train = "train.tsv"
+valid = "valid.tsv"
+[model]
+kind = "static"
+width = 8
+[train]
+steps = 40
+eval_every = 10
+"""
+TASKS = {  # a run of each kind of metrics: its config and options
+    "senses": ["tiny.toml"],
+    "tags": ["tiny.toml", "--set", "task.kind=tagging", "--set", f"task.train={PROJECT}/datasets/tagging/train.conll",
+             "--set", f"task.valid={PROJECT}/datasets/tagging/valid.conll", "--set", "task.test="],
+    "copies": ["tiny.toml", "--set", "task.kind=translate", "--set", "model.kind=encoder-decoder",
+               "--set", f"task.train={PROJECT}/datasets/sequences/copy/train.tsv",
+               "--set", f"task.valid={PROJECT}/datasets/sequences/copy/valid.tsv", "--set", "task.test="],
+    "text": ["tiny.toml", "--set", "task.kind=language-model", "--set", "model.kind=decoder", "--set", "task.train=",
+             "--set", "task.valid=", "--set", "task.test=", "--set", "task.data=train.tsv"],
+    "vectors": ["vectors.toml"],
+}
+
+
+def crc32c(data):
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    return crc ^ 0xFFFFFFFF
+
+
+def masked(data):
+    crc = crc32c(data)
+    return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
+
+
+def records(data):
+    """The records of a file, which must all be complete."""
+    while data:
+        length, check = struct.unpack("<QI", data[:12])
+        assert check == masked(data[:8])
+        event, rest = data[12:12 + length], data[12 + length:]
+        assert struct.unpack("<I", rest[:4])[0] == masked(event)
+        yield event
+        data = rest[4:]
+
+
+def varint(data, at):
+    value = shift = 0
+    while True:
+        byte = data[at]
+        value |= (byte & 127) << shift
+        at, shift = at + 1, shift + 7
+        if byte < 128:
+            return value, at
+
+
+def message(data):
+    """The fields of a message of Protocol Buffers by number: each a list of integers or bytes."""
+    fields, at = collections.defaultdict(list), 0
+    while at < len(data):
+        key, at = varint(data, at)
+        if key & 7 == 0:
+            value, at = varint(data, at)
+        else:
+            size = {1: 8, 5: 4}.get(key & 7)
+            if size is None:
+                assert key & 7 == 2, key
+                size, at = varint(data, at)
+            value, at = data[at:at + size], at + size
+            assert len(value) == size
+        fields[key >> 3].append(value)
+    return fields
+
+
+def events(file):
+    """(time, step, tag, float or image message) of each value."""
+    found = []
+    for number, data in enumerate(records(file.read_bytes())):
+        event = message(data)
+        (seconds,) = struct.unpack("<d", event[1][0])
+        if number == 0:
+            assert event[3] == [b"brain.Event:2"], event
+            continue
+        for value in message(event[5][0])[1]:
+            fields = message(value)
+            content = struct.unpack("<f", fields[2][0])[0] if fields[2] else message(fields[4][0])
+            found.append((seconds, event[2][0], fields[1][0].decode(), content))
+    return found
+
+
+def scalars(file):
+    return [(step, tag, value) for _, step, tag, value in events(file) if isinstance(value, float)]
+
+
+def lines(file):
+    return [json.loads(line) for line in file.read_text().splitlines()]
+
+
+def scalars_of(metrics):
+    """What metrics.jsonl says, in float32."""
+    return [(line["step"], f"{name}/{line['split']}", struct.unpack("<f", struct.pack("<f", value))[0])
+            for line in metrics for name, value in line.items() if name not in ("step", "split", "seconds")]
+
+
+def pixels(png):
+    """Rows of (red, green, blue) of an 8-bit picture without filters."""
+    assert png[:8] == b"\x89PNG\r\n\x1a\n"
+    at, chunks = 8, {}
+    while at < len(png):
+        (length,) = struct.unpack(">I", png[at:at + 4])
+        name, data = png[at + 4:at + 8], png[at + 8:at + 8 + length]
+        assert struct.unpack(">I", png[at + 8 + length:at + 12 + length])[0] == zlib.crc32(name + data)
+        chunks[name], at = data, at + 12 + length
+    assert list(chunks) == [b"IHDR", b"IDAT", b"IEND"]
+    width, height, *kind = struct.unpack(">IIBBBBB", chunks[b"IHDR"])
+    assert kind == [8, 2, 0, 0, 0]
+    data, stride, rows = zlib.decompress(chunks[b"IDAT"]), 1 + 3 * width, []
+    assert len(data) == stride * height
+    for begin in range(0, len(data), stride):
+        assert data[begin] == 0
+        rows.append([tuple(data[i:i + 3]) for i in range(begin + 1, begin + stride, 3)])
+    return rows
+
+
+def viridis(weight):
+    position = min(max(weight, 0), 1) * (len(VIRIDIS) - 1)
+    i = min(int(position), len(VIRIDIS) - 2)
+    return [a + (position - i) * (b - a) for a, b in zip(VIRIDIS[i], VIRIDIS[i + 1])]
+
+
+class Files(ProgramTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        (pathlib.Path(cls.template.name) / "vectors.toml").write_text(VECTORS)
+        for name, options in TASKS.items():
+            done = qkv("train", *options, "--run", name, "--set", "train.tensorboard=true", cwd=cls.template.name)
+            assert done.returncode == 0, done.stderr
+
+    def test_the_scalars_are_those_of_metrics_jsonl_in_float32_at_its_times(self):
+        for name in TASKS:
+            metrics = lines(self.folder / name / "metrics.jsonl")
+            self.assertEqual(scalars(self.folder / name / EVENTS), scalars_of(metrics))
+        points = {(step, tag): seconds for seconds, step, tag, _ in events(self.folder / "senses" / EVENTS)}
+        metrics = lines(self.folder / "senses/metrics.jsonl")
+        starts = [points[line["step"], f"loss/{line['split']}"] - line["seconds"] for line in metrics]
+        self.assertLess(max(starts) - min(starts), 1e-3)
+        self.assertLess(abs(time.time() - starts[0]), 3600)
+
+    def test_a_run_without_the_option_has_no_such_files_and_the_same_bits(self):
+        self.assertFalse((self.folder / "runs/tiny/tensorboard").exists())
+        for line, other in zip(lines(self.folder / "runs/tiny/metrics.jsonl"), lines(self.folder / "senses/metrics.jsonl"),
+                               strict=True):
+            for timed in ("seconds", "tokens_per_second"):
+                self.assertEqual(line.pop(timed, None) is None, other.pop(timed, None) is None)
+            self.assertEqual(line, other)
+        done = subprocess.run(["h5diff", "runs/tiny/last.h5", "senses/last.h5", "/model"], cwd=self.folder, capture_output=True)
+        self.assertEqual((done.returncode, done.stdout), (0, b""))
+
+    def images(self, run, step):
+        return {tag: content for _, at, tag, content in events(self.folder / run / EVENTS)
+                if at == step and not isinstance(content, float)}
+
+    def assert_shows(self, image, layers):
+        """Every pixel of a mosaic is white, or has the colour of its weight."""
+        rows = pixels(image[4][0])
+        self.assertEqual((image[1], image[2], image[3]), ([len(rows)], [len(rows[0])], [3]))
+        queries, keys = len(layers[0]["heads"][0]), len(layers[0]["heads"][0][0])
+        cell = max(1, min(24, 240 // max(queries, keys)))
+        heads = len(layers[0]["heads"])
+        self.assertEqual(len(rows), 4 + len(layers) * (queries * cell + 4))
+        self.assertEqual(len(rows[0]), 4 + heads * (keys * cell + 4))
+        expected = [[(255, 255, 255)] * len(rows[0]) for _ in rows]
+        for l, layer in enumerate(layers):
+            for h, head in enumerate(layer["heads"]):
+                for q, weights in enumerate(head):
+                    for k, weight in enumerate(weights):
+                        x, y = 4 + h * (keys * cell + 4) + k * cell, 4 + l * (queries * cell + 4) + q * cell
+                        for row in expected[y:y + cell]:
+                            row[x:x + cell] = [viridis(weight)] * cell
+        worst = max(abs(a - b) for row, other in zip(rows, expected) for pixel, colour in zip(row, other)
+                    for a, b in zip(pixel, colour))
+        self.assertLessEqual(worst, 0.51)
+
+    def test_images_show_the_attention_that_attend_prints(self):
+        for step in (10, 20, 30, 40):
+            self.assertEqual(len(self.images("senses", step)), 4)
+        compared = 0
+        for tag, image in self.images("senses", 40).items():
+            number, sentence = re.fullmatch(r"attention/(\d): (.+)", tag).groups()
+            if "<unk>" in sentence:
+                continue
+            self.assert_shows(image, self.json("attend", "senses/last.h5", sentence)["layers"])
+            compared += 1
+        self.assertGreater(compared, 0)
+
+    def test_an_encoder_decoder_has_images_of_its_three_kinds_of_attention(self):
+        images = self.images("copies", 40)
+        self.assertEqual(collections.Counter(tag.split("/")[0] for tag in images),
+                         {"encoder attention": 4, "decoder attention": 4, "cross-attention": 4})
+        tag = next(tag for tag in images if tag.startswith("cross-attention/0: "))
+        source, target = tag.split(": ", 1)[1].split(" → ")
+        found = self.json("attend", "copies/last.h5", source, "--target", target.removesuffix(" <eos>"))
+        self.assert_shows(images[tag], found["cross"])
+        self.assert_shows(images[tag.replace("cross-", "decoder ")], found["decoder"])
+        self.assert_shows(images[tag.replace("cross-", "encoder ")], found["layers"])
+
+    def test_models_without_attention_have_no_images_and_long_texts_are_cut(self):
+        self.assertEqual(self.images("vectors", 40), {})
+        for image in self.images("text", 40).values():
+            self.assertLessEqual(image[2][0], 8 + 2 * (64 * 10 + 4))
+
+    def test_the_projector_has_the_vectors_that_embed_writes(self):
+        for name in TASKS:
+            folder = self.folder / name / "tensorboard"
+            config = (folder / "projector_config.pbtxt").read_text()
+            self.assertEqual(re.findall(r'(\w+): "(.*)"', config), [
+                ("tensor_name", "words"), ("tensor_path", "tensors.tsv"), ("metadata_path", "metadata.tsv")])
+            metadata = (folder / "metadata.tsv").read_text().splitlines()
+            tensors = (folder / "tensors.tsv").read_text().splitlines()
+            self.assertEqual(metadata[0], "word\tvector\tlabel\tsentence")
+            self.assertEqual(len(tensors), len(metadata) - 1)
+            self.assertEqual({line.count("\t") for line in metadata}, {3})
+            self.assertEqual({line.count("\t") for line in tensors}, {7})
+        self.run_qkv("embed", "senses", "--data", "valid.tsv", "--tsv", "v.tsv")
+        folder = self.folder / "senses/tensorboard"
+        self.assertEqual((folder / "tensors.tsv").read_text(), (self.folder / "v.tsv").read_text())
+        ours, theirs = ((path.read_text().splitlines()) for path in (folder / "metadata.tsv", self.folder / "v.metadata.tsv"))
+        for line, other in zip(ours, theirs, strict=True):
+            self.assertEqual(line.split("\t")[:3], other.split("\t")[:3])
+            if "<unk>" not in line:
+                self.assertEqual(line, other)
+
+    def test_a_killed_run_resumes_without_a_point_twice(self):
+        run = self.folder / "killed"
+        long = ["--set", "train.tensorboard=true", "--set", "train.steps=100000", "--set", "train.checkpoint_every=15"]
+        training = subprocess.Popen([PROGRAM, "train", "tiny.toml", "--run", "killed", *long], cwd=self.folder,
+                                    stderr=subprocess.PIPE, text=True)
+        evaluations = 0
+        for line in training.stderr:
+            evaluations += line.startswith("step")
+            if evaluations == 5:
+                break
+        training.kill()
+        training.communicate()
+        with open(run / EVENTS, "ab") as file:
+            file.write(b"\x18\0\0\0\0\0\0\0torn")  # as a kill between two bytes leaves it
+        step = max(int(path.stem.removeprefix("step-")) for path in (run / "checkpoints").glob("step-*.h5"))
+        self.run_qkv("resume", "killed", "--set", f"train.steps={step + 25}")
+        found = events(run / EVENTS)  # the whole file is valid
+        points = collections.Counter((at, tag) for _, at, tag, _ in found)
+        self.assertEqual(set(points.values()), {1})
+        self.assertEqual(sorted(scalars(run / EVENTS)), sorted(scalars_of(lines(run / "metrics.jsonl"))))
+        steps = {line["step"] for line in lines(run / "metrics.jsonl") if line["split"] == "valid"}
+        self.assertEqual({at for _, at, tag, _ in found if tag.startswith("attention/")}, steps)
+        self.run_qkv("resume", "killed")  # a finished run has its test once, too
+        self.assertEqual(sorted(scalars(run / EVENTS)), sorted(scalars_of(lines(run / "metrics.jsonl"))))
+
+    def test_a_run_that_had_none_has_all_lines_once_it_resumes_with_the_option(self):
+        self.run_qkv("resume", "runs/tiny", "--set", "train.tensorboard=true", "--set", "train.steps=60")
+        run = self.folder / "runs/tiny"
+        self.assertEqual(sorted(scalars(run / EVENTS)), sorted(scalars_of(lines(run / "metrics.jsonl"))))
+
+    def test_files_that_cannot_be_written_are_said_once_and_stop_nothing(self):
+        (self.folder / "blocked").mkdir()
+        (self.folder / "blocked/tensorboard").write_text("")
+        done = self.run_qkv("train", "tiny.toml", "--run", "blocked", "--set", "train.tensorboard=true")
+        self.assertEqual(done.stderr.count("training continues without TensorBoard files"), 1, done.stderr)
+        self.assert_same_model("blocked")
+
+    def assert_same_model(self, run):
+        done = subprocess.run(["h5diff", f"{run}/last.h5", "runs/tiny/last.h5", "/model"], cwd=self.folder, capture_output=True)
+        self.assertEqual((done.returncode, done.stdout), (0, b""))
+
+    def test_files_that_cannot_be_written_from_some_step_on_stop_nothing(self):
+        training = subprocess.Popen([PROGRAM, "train", "tiny.toml", "--run", "lost", "--set", "train.tensorboard=true",
+                                     "--set", "train.steps=3000"], cwd=self.folder, stderr=subprocess.PIPE, text=True)
+        text = ""
+        for line in training.stderr:
+            text += line
+            if line.startswith("step") and "tensorboard" not in text:
+                shutil.move(self.folder / "lost/tensorboard", self.folder / "elsewhere")
+                (self.folder / "lost/tensorboard").write_text("")
+                text += "moved tensorboard\n"
+        self.assertEqual(training.wait(), 0, text)
+        training.stderr.close()
+        self.assertEqual(text.count("training continues without TensorBoard files"), 1, text)
+        self.assertGreater(len(events(self.folder / "elsewhere" / pathlib.Path(EVENTS).name)), 0)
+
+    def test_training_lines_have_the_learning_rate_and_the_gradient_norm_of_their_step(self):
+        self.run_qkv("train", "tiny.toml", "--run", "warm", "--set", "schedule.warmup=40", "--set", "optimizer.lr=0.5",
+                     "--set", "train.clip=1e-3", "--set", "train.steps=20")
+        train = [line for line in lines(self.folder / "warm/metrics.jsonl") if line["split"] == "train"]
+        self.assertEqual([(line["step"], line["learning_rate"]) for line in train], [(10, 0.5 * 10 / 40), (20, 0.5 * 20 / 40)])
+        for line in train:
+            self.assertGreater(line["gradient_norm"], 1e-3)  # before it is clipped
+
+    def test_the_page_on_metrics_names_every_field_that_runs_write_and_no_other(self):
+        fields = {name for run in TASKS for line in lines(self.folder / run / "metrics.jsonl") for name in line}
+        page = (PROJECT / "docs/metrics.md").read_text()
+        self.assertEqual(set(re.findall(r"^\| `(\w+)` \|", page, re.M)), fields)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,173 @@
+#include <algorithm>
+#include <array>
+#include <set>
+#include <utility>
+
+#include "core/autograd.h"
+#include "core/ops.h"
+#include "train/exchange/foreign_model.h"
+
+// BERT (Devlin et al. 2019) under the names of Hugging Face's transformers.
+namespace qkv {
+namespace {
+
+namespace fs = std::filesystem;
+using Tokens = std::vector<std::string>;
+
+/// What a BERT's vocabulary becomes: its tokens and the line of each.
+struct Reordered {
+  Tokens tokens;
+  std::vector<std::int32_t> lines;
+};
+
+/// [PAD] and [UNK] first, as "<pad>" and "<unk>".
+Reordered reordered(const Tokens& tokens, const fs::path& file) {
+  constexpr std::array<std::pair<const char*, const char*>, 2> reserved = {
+      {{"[PAD]", "<pad>"}, {"[UNK]", "<unk>"}}};
+  Reordered result;
+  std::set<std::int32_t> used;
+  for (const auto& [theirs, ours] : reserved) {
+    const auto found = std::ranges::find(tokens, theirs);
+    require<UserError>(found != tokens.end(), "{}: has no token {}", file.string(), theirs);
+    require<UserError>(std::ranges::find(tokens, ours) == tokens.end(),
+                       "{}: has a token {}, which is reserved", file.string(), ours);
+    result.lines.push_back(static_cast<std::int32_t>(found - tokens.begin()));
+    result.tokens.emplace_back(ours);
+    used.insert(result.lines.back());
+  }
+  for (std::int32_t line = 0; line < std::ssize(tokens); ++line) {
+    if (used.contains(line)) continue;
+    result.lines.push_back(line);
+    result.tokens.push_back(tokens[static_cast<std::size_t>(line)]);
+  }
+  return result;
+}
+
+/// Rows of a table [V, D] or elements of a vector [V].
+Tensor chosen_rows(const Tensor& table, const std::vector<std::int32_t>& rows) {
+  const Tensor matrix = table.rank() == 1 ? reshape(table, {-1, 1}) : table;
+  const NoGrad no_grad;
+  return reshape(embedding(matrix, Indices(rows, {std::ssize(rows)})), table.shape()).detach();
+}
+
+/// The labels of a classifier in the order of their outputs.
+Tokens labels_of(const JsonOptions& options) {
+  const nlohmann::json& names = options.find("id2label");
+  options.demand(names.is_object() && names.size() >= 2, "id2label",
+                 "must be {\"0\": LABEL, \"1\": LABEL, ...}");
+  Tokens labels;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const auto label = names.find(std::to_string(i));
+    options.demand(
+        label != names.end() && label->is_string() && !label->get_ref<const std::string&>().empty(),
+        "id2label", fmt::format("must have a text for {}", i));
+    labels.push_back(label->get<std::string>());
+  }
+  options.demand(std::set<std::string>(labels.begin(), labels.end()).size() == labels.size(),
+                 "id2label", "must not have a label twice");
+  return labels;
+}
+
+void set_bert_options(Import& import) {
+  const JsonOptions& options = import.options;
+  ModelOptions& model = import.config.model;
+  options.require_flag("is_decoder", false);
+  options.require_flag("add_cross_attention", false);
+  options.choice("position_embedding_type", std::array<std::string_view, 1>{"absolute"});
+  model.kind = ModelKind::encoder;
+  model.width = options.integer("hidden_size", 1, 4096);
+  model.layers = options.integer("num_hidden_layers", 1, 64);
+  model.heads = options.integer("num_attention_heads", 1, 256);
+  model.feed_forward = options.integer("intermediate_size", 1, 65536);
+  model.max_length = options.integer("max_position_embeddings", 1, 65536);
+  model.token_types = options.integer("type_vocab_size", 1, 64, 2);
+  model.norm = NormKind::post;
+  model.norm_epsilon = options.number("layer_norm_eps", 1e-30, 1, 1e-12);
+  model.embedding_norm = true;
+  model.activation = activation_of(options, "hidden_act", ActivationKind::gelu);
+  model.dropout = dropout_of(options, "hidden_dropout_prob", {"attention_probs_dropout_prob"});
+  const bool classifies = import.architecture == Architecture::classifier;
+  import.config.task.kind = classifies ? TaskKind::classify : TaskKind::masked_language_model;
+  model.tied = !classifies;
+  if (import.architecture == Architecture::masked ||
+      import.architecture == Architecture::pretraining) {
+    model.output = OutputKind::transformed;
+    options.require_flag("tie_word_embeddings", true);
+  }
+}
+
+/// Lower case as `tokenizer_config.json` has it.
+bool lower_case_of(const fs::path& folder) {
+  const fs::path file = folder / "tokenizer_config.json";
+  if (!fs::exists(file)) return true;
+  const JsonOptions options(file);
+  const bool lower = options.flag("do_lower_case", true);
+  options.require_flag("strip_accents", lower);
+  options.require_flag("tokenize_chinese_chars", true);
+  return lower;
+}
+
+void take_bert_layer(Import& import, TensorSource& source, Index layer) {
+  const Index width = import.config.model.width, hidden = import.config.model.feed_forward;
+  const std::string block = fmt::format("encoder.layers.{}.", layer),
+                    theirs = fmt::format("encoder.layer.{}.", layer);
+  for (const auto& [path, name] : {std::pair("attention.w_q", "attention.self.query"),
+                                   std::pair("attention.w_k", "attention.self.key"),
+                                   std::pair("attention.w_v", "attention.self.value"),
+                                   std::pair("attention.w_o", "attention.output.dense")})
+    take_linear(import, source, block + path, theirs + name, {width, width});
+  take_norm(import, source, block + "norm_1", theirs + "attention.output.LayerNorm");
+  take_linear(import, source, block + "feed_forward.w_1", theirs + "intermediate.dense",
+              {hidden, width});
+  take_linear(import, source, block + "feed_forward.w_2", theirs + "output.dense", {width, hidden});
+  take_norm(import, source, block + "norm_2", theirs + "output.LayerNorm");
+}
+
+bool is_unused_of_bert(std::string_view name) {
+  return name.starts_with("cls.seq_relationship.") || name == "embeddings.position_ids";
+}
+
+}  // namespace
+
+Tokens read_bert(Import& import) {
+  set_bert_options(import);
+  ModelOptions& model = import.config.model;
+  const fs::path vocab = import.folder / "vocab.txt";
+  const Reordered vocabulary = reordered(read_vocab_txt(vocab), vocab);
+  const Index width = model.width, rows = std::ssize(vocabulary.tokens);
+  import.config.task.tokenizer = TokenizerKind::word_piece;
+  import.config.task.lower_case = lower_case_of(import.folder);
+  import.checkpoint.vocabulary["tokens"] = vocabulary.tokens;
+
+  TensorSource source(import.folder / "model.safetensors", "bert.");
+  const Tensor table = source.take("embeddings.word_embeddings.weight", {rows, width});
+  import.parameter("embedding.weight") = chosen_rows(table, vocabulary.lines);
+  import.parameter("positions.weight") =
+      source.take("embeddings.position_embeddings.weight", {model.max_length, width});
+  import.parameter("token_types.weight") =
+      source.take("embeddings.token_type_embeddings.weight", {model.token_types, width});
+  take_norm(import, source, "input_norm", "embeddings.LayerNorm");
+  for (Index layer = 0; layer < model.layers; ++layer) take_bert_layer(import, source, layer);
+  if (source.has("pooler.dense.weight") || import.architecture == Architecture::classifier) {
+    model.pooling = PoolingKind::first;
+    take_linear(import, source, "pooler", "pooler.dense", {width, width});
+  }
+  if (import.architecture == Architecture::classifier) {
+    import.checkpoint.vocabulary["labels"] = labels_of(import.options);
+    take_linear(import, source, "head", "classifier",
+                {std::ssize(import.checkpoint.vocabulary["labels"]), width});
+  }
+  if (model.output == OutputKind::transformed) {
+    const std::string name = "cls.predictions.";
+    take_linear(import, source, "output_transform.linear", name + "transform.dense",
+                {width, width});
+    take_norm(import, source, "output_transform.norm", name + "transform.LayerNorm");
+    const Tensor bias = source.take(name + "bias", {rows});
+    import.parameter("output_bias") = chosen_rows(bias, vocabulary.lines);
+    source.take_copy(name + "decoder.weight", table);
+    source.take_copy(name + "decoder.bias", bias);
+  }
+  return source.left(is_unused_of_bert);
+}
+
+}  // namespace qkv

@@ -1,0 +1,214 @@
+#include "train/exchange/foreign_files.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <functional>
+#include <set>
+#include <utility>
+
+#include "datasets/text.h"
+#include "train/storage/durable_file.h"
+#include "train/storage/safetensors.h"
+#include "train/storage/strict_json.h"
+
+namespace qkv {
+namespace {
+
+namespace fs = std::filesystem;
+using Tokens = std::vector<std::string>;
+
+constexpr std::uint64_t longest_config = std::uint64_t{1} << 20,
+                        longest_vocabulary = std::uint64_t{1} << 26;
+constexpr std::size_t most_tokens = std::size_t{1} << 22;
+
+std::string text_of(const fs::path& file, std::uint64_t longest) {
+  const auto bytes = read_file(file, longest);
+  std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  require<UserError>(is_utf8(text), "{}: is not UTF-8", file.string());
+  return text;
+}
+
+nlohmann::json json_of(const fs::path& file, std::uint64_t longest) {
+  constexpr int deepest = 16;
+  const std::string text = text_of(file, longest);
+  try {
+    return strict_json(text, deepest);
+  } catch (const FileError& error) {
+    throw UserError(fmt::format("{}: {}", file.string(), error.what()));
+  }
+}
+
+/// Calls `use` with each line of a file and its number from 1, without its end.
+void for_each_line(const fs::path& file,
+                   const std::function<void(std::string_view, std::size_t)>& use) {
+  const std::string text = text_of(file, longest_vocabulary);
+  std::size_t number = 0;
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    std::string_view line = rest.substr(0, end);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    use(line, ++number);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+}
+
+std::string shown(const nlohmann::json& value) {
+  constexpr std::size_t most = 80;
+  const std::string text = value.dump(-1, ' ', true);
+  return value.is_null() ? "none" : text.size() > most ? text.substr(0, most) + "..." : text;
+}
+
+/// A name without `prefix`, and as it is now called where the file was converted from TensorFlow.
+std::string plain_name(std::string_view name, std::string_view prefix) {
+  std::string plain(name.starts_with(prefix) ? name.substr(prefix.size()) : name);
+  for (const auto& [old_end, end] : {std::pair(".gamma", ".weight"), std::pair(".beta", ".bias")})
+    if (plain.ends_with(old_end))
+      plain.replace(plain.size() - std::string_view(old_end).size(), plain.npos, end);
+  return plain;
+}
+
+}  // namespace
+
+Tokens read_vocab_txt(const fs::path& file) {
+  Tokens tokens;
+  std::set<std::string> known;
+  for_each_line(file, [&](std::string_view line, std::size_t number) {
+    require<UserError>(!line.empty() && line.find('\0') == line.npos,
+                       "{}:{}: must be a token, got {}", file.string(), number,
+                       line.empty() ? "an empty line" : "a zero byte");
+    require<UserError>(known.emplace(line).second, "{}:{}: \"{}\" occurs twice", file.string(),
+                       number, line);
+    tokens.emplace_back(line);
+  });
+  require<UserError>(tokens.size() <= most_tokens, "{}: has {} tokens, more than {}", file.string(),
+                     tokens.size(), most_tokens);
+  return tokens;
+}
+
+Tokens read_vocab_json(const fs::path& file) {
+  const nlohmann::json json = json_of(file, longest_vocabulary);
+  require<UserError>(json.size() <= most_tokens, "{}: has {} tokens, more than {}", file.string(),
+                     json.size(), most_tokens);
+  Tokens tokens(json.size());
+  for (const auto& [token, id] : json.items()) {
+    require<UserError>(!token.empty() && token.find('\0') == token.npos,
+                       "{}: a token is empty or has a zero byte", file.string());
+    require<UserError>(id.is_number_unsigned() && id.get<std::uint64_t>() < tokens.size(),
+                       "{}: the id of \"{}\" must be from 0 to {}, since there are {} tokens",
+                       file.string(), token, std::ssize(tokens) - 1, tokens.size());
+    std::string& place = tokens[id.get<std::size_t>()];
+    require<UserError>(place.empty(), "{}: \"{}\" and \"{}\" have the same id", file.string(),
+                       place, token);
+    place = token;
+  }
+  return tokens;
+}
+
+Tokens read_merges(const fs::path& file) {
+  Tokens merges;
+  for_each_line(file, [&](std::string_view line, std::size_t number) {
+    if ((number == 1 && line.starts_with("#version")) || line.empty()) return;
+    const auto space = line.find(' ');
+    const bool two = space != line.npos && space > 0 && space + 1 < line.size() &&
+                     line.find(' ', space + 1) == line.npos && line.find('\0') == line.npos;
+    require<UserError>(two, "{}:{}: must be two tokens with a space between them", file.string(),
+                       number);
+    merges.emplace_back(line);
+  });
+  require<UserError>(!merges.empty(), "{}: has no merges", file.string());
+  return merges;
+}
+
+JsonOptions::JsonOptions(fs::path file)
+    : file_(std::move(file)), json_(json_of(file_, longest_config)) {}
+
+const nlohmann::json& JsonOptions::find(const std::string& key) const {
+  static const nlohmann::json null;
+  const auto found = json_.find(key);
+  return found == json_.end() ? null : *found;
+}
+
+Index JsonOptions::integer(const std::string& key, Index low, Index high,
+                           std::optional<Index> usual) const {
+  const nlohmann::json& value = find(key);
+  if (value.is_null() && usual) return *usual;
+  const bool fits = value.is_number_unsigned() &&
+                    value.get<std::uint64_t>() <= static_cast<std::uint64_t>(high) &&
+                    value.get<Index>() >= low;
+  demand(fits, key, fmt::format("must be an integer from {} to {}", low, high));
+  return value.get<Index>();
+}
+
+double JsonOptions::number(const std::string& key, double low, double below, double usual) const {
+  const nlohmann::json& value = find(key);
+  if (value.is_null()) return usual;
+  demand(value.is_number() && value.get<double>() >= low && value.get<double>() < below, key,
+         fmt::format("must be a number from {} to below {}", low, below));
+  return value.get<double>();
+}
+
+bool JsonOptions::flag(const std::string& key, bool usual) const {
+  const nlohmann::json& value = find(key);
+  demand(value.is_null() || value.is_boolean(), key, "must be true or false");
+  return value.is_null() ? usual : value.get<bool>();
+}
+
+void JsonOptions::require_flag(const std::string& key, bool supported) const {
+  demand(flag(key, supported) == supported, key, fmt::format("must be {} here", supported));
+}
+
+std::size_t JsonOptions::choice(const std::string& key,
+                                std::span<const std::string_view> names) const {
+  const nlohmann::json& value = find(key);
+  if (value.is_null()) return 0;
+  const auto found = value.is_string()
+                         ? std::ranges::find(names, value.get_ref<const std::string&>())
+                         : names.end();
+  demand(found != names.end(), key, fmt::format("must be one of {}", fmt::join(names, ", ")));
+  return static_cast<std::size_t>(found - names.begin());
+}
+
+void JsonOptions::demand(bool holds, const std::string& key, const std::string& what) const {
+  require<UserError>(holds, "{}: {} {}, got {}", file_.string(), key, what, shown(find(key)));
+}
+
+TensorSource::TensorSource(fs::path file, std::string_view prefix) : file_(std::move(file)) {
+  Safetensors contents = read_safetensors(file_);
+  integers_ = std::move(contents.integers);
+  for (auto& [name, tensor] : contents.tensors) {
+    const std::string plain = plain_name(name, prefix);
+    require<UserError>(tensors_.emplace(plain, tensor).second, "{}: has {} under two names",
+                       file_.string(), plain);
+  }
+  for (std::string& name : integers_) name = plain_name(name, prefix);
+}
+
+Tensor TensorSource::take(const std::string& name, const Shape& shape) {
+  const auto found = tensors_.extract(name);
+  require<UserError>(!found.empty(), "{}: has no tensor {} {}, which config.json describes",
+                     file_.string(), name, shape);
+  require<UserError>(found.mapped().shape() == shape,
+                     "{}: {} has the shape {}; config.json describes {}", file_.string(), name,
+                     found.mapped().shape(), shape);
+  return found.mapped().to(DType::float32);
+}
+
+void TensorSource::take_copy(const std::string& name, const Tensor& of) {
+  if (!has(name)) return;
+  require<UserError>(take(name, of.shape()).values() == of.values(),
+                     "{}: {} differs from the weights that it is tied to; such a model is not "
+                     "supported",
+                     file_.string(), name);
+}
+
+Tokens TensorSource::left(bool (*may_be)(std::string_view)) const {
+  Tokens names = integers_;
+  for (const auto& [name, tensor] : tensors_) names.push_back(name);
+  for (const std::string& name : names)
+    require<UserError>(may_be(name), "{}: {} is no tensor of this architecture", file_.string(),
+                       name);
+  return names;
+}
+
+}  // namespace qkv

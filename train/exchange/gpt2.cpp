@@ -1,0 +1,92 @@
+#include "core/autograd.h"
+#include "core/ops.h"
+#include "train/exchange/foreign_model.h"
+
+// GPT-2 (Radford et al. 2019) under the names of Hugging Face's transformers.
+namespace qkv {
+namespace {
+
+namespace fs = std::filesystem;
+using Tokens = std::vector<std::string>;
+
+Tensor transposed(const Tensor& x) {
+  return permute(x, {1, 0}).detach();
+}
+
+void set_gpt2_options(Import& import) {
+  const JsonOptions& options = import.options;
+  ModelOptions& model = import.config.model;
+  options.require_flag("add_cross_attention", false);
+  options.require_flag("scale_attn_by_inverse_layer_idx", false);
+  options.require_flag("tie_word_embeddings", true);
+  model.kind = ModelKind::decoder;
+  model.width = options.integer("n_embd", 1, 4096);
+  model.layers = options.integer("n_layer", 1, 64);
+  model.heads = options.integer("n_head", 1, 256);
+  model.feed_forward = options.integer("n_inner", 1, 65536, 4 * model.width);
+  model.max_length = options.integer("n_positions", 1, 65536);
+  model.scale = options.flag("scale_attn_weights", true);
+  model.norm_epsilon = options.number("layer_norm_epsilon", 1e-30, 1, 1e-5);
+  model.activation = activation_of(options, "activation_function", ActivationKind::gelu_tanh);
+  model.dropout = dropout_of(options, "resid_pdrop", {"embd_pdrop", "attn_pdrop"});
+  model.tied = true;
+  import.config.task.kind = TaskKind::language_model;
+}
+
+/// Convolutions of one position, whose weights are [in, out].
+void take_conv1d(Import& import, TensorSource& source, const std::string& path,
+                 const std::string& name, Index in, Index out) {
+  import.parameter(path + ".weight") = transposed(source.take(name + ".weight", {in, out}));
+  import.parameter(path + ".bias") = source.take(name + ".bias", {out});
+}
+
+void take_gpt2_layer(Import& import, TensorSource& source, Index layer) {
+  const Index width = import.config.model.width, hidden = import.config.model.feed_forward;
+  const std::string block = fmt::format("decoder.layers.{}.", layer),
+                    theirs = fmt::format("h.{}.", layer);
+  take_norm(import, source, block + "norm_1", theirs + "ln_1");
+  const auto weights =
+      split(transposed(source.take(theirs + "attn.c_attn.weight", {width, 3 * width})), 0, 3);
+  const auto biases = split(source.take(theirs + "attn.c_attn.bias", {3 * width}), 0, 3);
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    const std::string path = fmt::format("{}attention.w_{}", block, "qkv"[i]);
+    import.parameter(path + ".weight") = weights[i].detach();
+    import.parameter(path + ".bias") = biases[i].detach();
+  }
+  take_conv1d(import, source, block + "attention.w_o", theirs + "attn.c_proj", width, width);
+  take_norm(import, source, block + "norm_2", theirs + "ln_2");
+  take_conv1d(import, source, block + "feed_forward.w_1", theirs + "mlp.c_fc", width, hidden);
+  take_conv1d(import, source, block + "feed_forward.w_2", theirs + "mlp.c_proj", hidden, width);
+}
+
+/// The masks of old files.
+bool is_unused_of_gpt2(std::string_view name) {
+  return name.starts_with("h.") &&
+         (name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias"));
+}
+
+}  // namespace
+
+Tokens read_gpt2(Import& import) {
+  set_gpt2_options(import);
+  const ModelOptions& model = import.config.model;
+  const Tokens tokens = read_vocab_json(import.folder / "vocab.json");
+  import.config.task.tokenizer = TokenizerKind::byte_level;
+  import.config.task.lower_case = false;
+  import.checkpoint.vocabulary = {{"tokens", tokens},
+                                  { "merges",
+                                    read_merges(import.folder / "merges.txt") }};
+  if (const fs::path file = import.folder / "tokenizer_config.json"; fs::exists(file))
+    JsonOptions(file).require_flag("add_prefix_space", false);
+
+  TensorSource source(import.folder / "model.safetensors", "transformer.");
+  const Tensor table = source.take("wte.weight", {std::ssize(tokens), model.width});
+  import.parameter("embedding.weight") = table;
+  import.parameter("positions.weight") = source.take("wpe.weight", {model.max_length, model.width});
+  for (Index layer = 0; layer < model.layers; ++layer) take_gpt2_layer(import, source, layer);
+  take_norm(import, source, "decoder.norm", "ln_f");
+  source.take_copy("lm_head.weight", table);
+  return source.left(is_unused_of_gpt2);
+}
+
+}  // namespace qkv
