@@ -1,4 +1,5 @@
-"""How far the logits of PyTorch and of ONNX Runtime are from qkv's own, for every kind of model in configs/.
+"""How far the logits of PyTorch and of ONNX Runtime are from qkv's own, for every kind of model
+in configs/ and in tests/support/other_kinds.toml.
 
 Usage: agreement.py PROGRAM [CONFIG...]
 
@@ -31,7 +32,7 @@ except ImportError as error:
 PROJECT = pathlib.Path(__file__).parents[2]
 sys.path[:0] = [str(PROJECT / "python"), str(PROJECT / "tests/support")]
 import qkv
-from kinds_of_model import texts_of, variants
+from kinds_of_model import CONFIGS, texts_of, variants
 from stand_ins import GIVEN, write_stand_ins
 
 TOLERANCE = 1e-5
@@ -165,7 +166,7 @@ def checked(*command):
 def trained(config, names):
     """The folders of short trainings of some variants, without evaluation where the config's base names its data."""
     splits = [f"task.{split}=" for split in ("valid", "test") if split in tomllib.loads(config.read_text())["task"]]
-    options = [f"configs/{config.name}", *GIVEN.get(config.stem, []),
+    options = [config.relative_to(PROJECT), *GIVEN.get(config.stem, []),
                *(word for option in (f"train.steps={STEPS}", *splits) for word in ("--set", option))]
     if names == [""]:
         checked("train", *options)
@@ -184,21 +185,21 @@ def exchanged(path):
 
 def main(program, *configs):
     os.environ["QKV"] = os.path.abspath(program)
-    configs = [pathlib.Path(config) for config in configs] or sorted((PROJECT / "configs").glob("*.toml"))
+    configs = [pathlib.Path(config) for config in configs] or CONFIGS
     known, failed = set(), []
     with tempfile.TemporaryDirectory() as folder, torch.no_grad():
         os.chdir(folder)
-        for name in ("configs", "datasets"):
+        for name in ("configs", "datasets", "tests"):
             pathlib.Path(name).symlink_to(PROJECT / name)
         write_stand_ins(pathlib.Path(folder))
-        print(f"{'config and variant':<46}{'task':<18}{'model':<17}{'PyTorch':>9}{'ONNX':>9}")
+        print(f"{'config and variant':<46}{'task':<23}{'model':<17}{'PyTorch':>9}{'ONNX':>9}")
         for config in configs:
             new = {kind: name for name, kind in variants(config) if kind not in known}
             known.update(new)
             for name, path in zip(new.values(), trained(config, list(new.values())) if new else []):
                 label, run = f"{config.stem}: {name}" if name else config.stem, exchanged(path)
                 differences = [worst(run, run.torch()), worst_onnx(run, "model.onnx")]
-                print(f"{label:<46}{run.config['task']['kind']:<18}{run.config['model']['kind']:<17}"
+                print(f"{label:<46}{run.config['task']['kind']:<23}{run.config['model']['kind']:<17}"
                       + "".join(f"{'-' if d is None else format(d, '.1e'):>9}" for d in differences), flush=True)
                 if not all(d is None or d <= TOLERANCE for d in differences):
                     failed.append(label)

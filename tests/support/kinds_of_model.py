@@ -1,10 +1,13 @@
-"""The kinds of model in configs/, and texts for them."""
+"""The kinds of model in configs/ and in other_kinds.toml, and texts for them."""
 import pathlib
 import tomllib
 
 SENTENCES = 6
 # What makes a difference to the computation; sizes and data do not.
-OPTIONS = ["kind", "attention", "position", "norm", "scale", "tied", "bias", "cell", "bidirectional", "embedding"]
+OPTIONS = ["kind", "attention", "position", "norm", "scale", "tied", "bias", "cell", "bidirectional", "embedding", "kv_heads",
+           "activation", "embedding_norm", "token_types", "pooling", "output"]
+PROJECT = pathlib.Path(__file__).parents[2]
+CONFIGS = [*sorted((PROJECT / "configs").glob("*.toml")), PROJECT / "tests/support/other_kinds.toml"]
 
 
 def variants(config):
