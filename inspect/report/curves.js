@@ -64,6 +64,7 @@ function drawCurves(svg, width) {
 
 function startCurves() {
   const all = [...new Set(data.runs.flatMap(run => metricsOf(run.metrics)))];
+  showSection("training", all.length);  // an imported model was not trained here
   const validates = data.runs.some(run => run.metrics.some(event => event.split === "valid"));
   const seeds = d3.max(data.runs, run => seedsOf(run).length);
   $("training-lead").textContent = (validates ? "Solid: on data held back for validation. " : "") + "Dashed: on the training data itself." +

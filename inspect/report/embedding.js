@@ -55,7 +55,7 @@ function startEmbedding() {
     figure($(which), drawPoints(which, i ? "After: contextual vectors" : "Before: static vectors")));
   return () => {
     const view = run().embedding;
-    $("embeddings").hidden = !view;
+    showSection("embeddings", view);
     if (!view) return;
     const { points } = run(), labels = labelsOf(points), words = [...new Set(points.map(p => p.tokens[p.index] || ""))];
     const what = words.length > 1 ? "a word in" : words[0] ? `“${words[0]}” in` : "the mean vector of";

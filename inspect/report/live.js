@@ -17,6 +17,8 @@ function checkpointOf(r) {
   const { stops, model } = data.runs[r], chosen = stops[stopOf(r)].step, distance = i => Math.abs(stops[i].step - chosen);
   return Object.keys(model.weights || {}).map(Number).sort((a, b) => distance(a) - distance(b))[0];
 }
+// Whether the model of a run is in the page; of no other run beside it, no.
+const isInPage = r => r !== null && checkpointOf(r) !== undefined;
 const isBroken = () => Object.values(state.changes).some(Boolean);
 const taskOf = r => memo(tasks, r, () => new Task(data.runs[r].model));
 
@@ -211,7 +213,7 @@ function makePane(suffix, runOf) {
 
 // The switches of the interventions, those that change something in one of the models.
 function breakControls() {
-  const runs = [state.run, state.beside].filter(r => r !== null && checkpointOf(r) !== undefined).map(r => data.runs[r].model);
+  const runs = [state.run, state.beside].filter(isInPage).map(r => data.runs[r].model);
   const some = has => runs.some(({ options, parameters }) => has(options.model, parameters.map(p => p.path)));
   const attends = some((model, paths) => paths.some(path => path.endsWith(".w_v.weight")) || model.attention === "parameter-free" && model.kind.endsWith("coder"));
   const change = (key, value) => choose({ changes: { ...state.changes, [key]: value } });
@@ -244,6 +246,7 @@ function showControls() {
     sentences.findIndex(s => s.text === state.text), i => i >= 0 && choose({ text: sentences[i].text, word: Math.max(sentences[i].index, 0) }), true)] : [])));
   if ($("sentence")) $("sentence").selectedIndex = own ? sentences.length : sentences.findIndex(s => s.text === state.text);
   if ($("text").value !== state.text) $("text").value = state.text;
+  $("type").hidden = $("type-lead").hidden = ![state.run, state.beside].some(isInPage);
   const maps = mapsOf(state.run), map = mapOf(state.run);
   remake("maps", maps.map(m => m.key), () => $("map-controls").replaceChildren(
     ...(maps.length > 1 ? [segments("map", "Map", maps.map(m => [m.key, m.title]), map.key, key => choose({ map: key }))] : [])));
@@ -291,6 +294,7 @@ function showLive() {
 }
 
 function startLive() {
+  showSection("attention", data.runs.some((run, i) => run.sentences.length || isInPage(i)));
   panes = [makePane("", () => state.run), makePane("-beside", () => state.beside)];
   $("panes").replaceChildren(...panes.map(({ pane }) => pane));
   redrawArithmetic = figure($("arithmetic-figure"), drawArithmetic);

@@ -11,7 +11,7 @@ function showFacts() {
   const steps = d3.max(data.runs.flatMap(seedsOf).flatMap(seed => seed.metrics), event => event.step);
   $("summary").textContent = models > 1
     ? `${models} models, the same data, and what each of them learned.`
-    : "What the model learned, from its first step to its best one.";
+    : steps ? "What the model learned, from its first step to its best one." : "What the model has learned.";
   const facts = [];
   if (sizes.train !== undefined) facts.push(["Training examples", count(sizes.train)], ["Valid and test", `${count(sizes.valid)} + ${count(sizes.test)}`]);
   facts.push(["Vocabulary", count(sizes.vocabulary)]);
@@ -96,7 +96,7 @@ function choose(change) {
     state.stop = stopLike(state.run, data.runs[before.run].stops[before.stop]);
     if (state.beside === state.run) state.beside = before.run;
     if ($("beside")) $("beside").selectedIndex = state.beside === null ? 0 : state.beside + 1;
-    if (checkpointOf(state.run) === undefined && !storedMap(state.run)) state.text = run().sentences.length ? run().sentences[0].text : "";
+    if (!isInPage(state.run) && !storedMap(state.run)) state.text = run().sentences.length ? run().sentences[0].text : "";
     timeControl();
     showWeights();
     showConfig();

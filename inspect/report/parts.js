@@ -5,6 +5,11 @@ const data = JSON.parse(document.getElementById("data").textContent);
 for (const run of data.runs) if (!Array.isArray(run.points)) run.points = data.runs[run.points].points;
 const $ = id => document.getElementById(id);
 
+// A section and the link to it.
+function showSection(id, shown) {
+  for (const element of [$(id), document.querySelector(`nav a[href="#${id}"]`)]) element.hidden = !shown;
+}
+
 // What is chosen; `choose` changes it and redraws what depends on it. `word` and `key`: tokens that attend and are attended to;
 // `beside`: a second run; `changes`: interventions, as of `Model`.
 const state = { run: 0, beside: null, text: "", map: "self", layer: 0, head: "mean", stop: 0, word: 0, key: 0,

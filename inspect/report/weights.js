@@ -51,7 +51,7 @@ function drawWeights(svg, width) {
 function startWeights() {
   const redraw = figure($("weights-map"), drawWeights);
   return () => {
-    $("weights").hidden = !run().weights.length;
+    showSection("weights", run().weights.length);
     if (!run().weights.length) return;
     const paths = run().weights.map(view => view.path);
     if (!paths.includes(weightState.path)) weightState.path = paths.find(path => path.endsWith("w_q.weight")) || paths[0];

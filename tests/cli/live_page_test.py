@@ -324,6 +324,7 @@ broken_by = {json.dumps(list(names.values()))}
         self.open("large")
         self.assertLess(self.page.stat().st_size, 3e6)
         self.assertIn("too large", self.browser.run("document.querySelector('#note').textContent"))
+        self.assertEqual(self.browser.run("document.querySelector('#text').offsetParent"), None)  # not shown
         self.assertGreater(self.browser.run("document.querySelectorAll('#attention-map .cells rect').length"), 0)
 
     def test_a_checkpoint_without_weights_says_which_ones_answer(self):

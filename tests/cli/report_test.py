@@ -222,6 +222,15 @@ class Page(PageTest):
         self.assertNotIn("Test accuracy", text)
         self.assertNotIn("held back", self.browser.run("document.querySelector('#training').textContent"))
 
+    def test_the_page_of_an_imported_model_shows_no_training(self):
+        self.run_qkv("export", "runs/tiny", "--safetensors", "tiny.safetensors")
+        self.run_qkv("import", "tiny.safetensors", "--run", "imported")
+        self.open("imported")
+        shown = "[...document.querySelectorAll('nav a')].filter(a => a.offsetParent).map(a => a.hash)"
+        self.assertEqual(self.browser.run(shown), ["#results", "#attention", "#embeddings", "#weights", "#config"])
+        self.assertEqual(self.browser.run("document.querySelector('#training').offsetParent"), None)
+        self.assert_quiet()
+
     def test_the_map_shows_the_model_s_own_weights(self):
         self.open("runs/tiny", "--sentence", "money bank grows")
         self.click("[name=head][value='1']")
