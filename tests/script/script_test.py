@@ -4,6 +4,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import tomllib
 import unittest
@@ -146,6 +147,42 @@ class Demo(ScriptTest):
         self.assertTrue(suggested)
         for command in suggested:
             self.assertTrue(command.startswith(str(self.bin / "qkv ")), command)
+
+
+class RealTextTest(ScriptTest):
+    def setUp(self):
+        super().setUp()
+        self.program("qkv", """if [[ $1 == train ]]; then echo '{"seconds": 1.5, "test": {"confusion": [[2, 0], [1, 1]]}}'
+                            else echo '{"variants": [{"name": "learned attention", "seeds": [
+                            {"test": {"confusion": [[3, 1], [0, 4]]}}, {"test": {"confusion": [[4, 0], [0, 4]]}}]}]}'; fi""")
+
+    def real_text(self, *arguments):
+        done = subprocess.run([sys.executable, self.folder / "script/real-text", *arguments], cwd=self.folder, text=True,
+                              env={"PATH": str(self.bin), "QKV": str(self.bin / "qkv")}, capture_output=True, timeout=30)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout.splitlines()
+
+    def test_tabulates_words_beside_naive_bayes_over_the_seeds(self):
+        word = self.folder / "bank"
+        word.mkdir()
+        sentences = ["1\tmoney bank grows", "0\tbank of money", "1\triver bank floods", "0\tbank of rivers"]
+        for split, repeats in (("train", 5), ("test", 2)):
+            (word / f"{split}.data.txt").write_text("\n".join(sentences * repeats))
+            (word / f"{split}.gold.txt").write_text("\n".join("0011" * repeats))
+        self.assertEqual(self.real_text("--words", "bank", "--seeds", "2"), [
+            "| word (training sentences, senses) | naive Bayes | learned attention |",
+            "|---|---:|---:|",
+            "| bank (20, 2) | 100.0 / 100.0 | 93.8 ± 8.8 / 93.7 ± 9.0 |",
+            "| mean macro F1 | 100.0 | 93.7 ± 9.0 |",
+            "| pooled accuracy | 100.0 | 93.8 ± 8.8 |"])
+        [call] = self.called()
+        self.assertRegex(call, r"^qkv compare .*/configs/coarsewsd.toml --json --seeds 2 --set task.data=.*/bank$")
+
+    def test_tabulates_sentences_with_the_seconds_of_a_run(self):
+        (self.folder / "train.tsv").write_text("good\ta warm film\nbad\ta dull film\n" * 5)
+        (self.folder / "test.tsv").write_text("good\ta warm warm film\nbad\tdull\n")
+        self.assertEqual(self.real_text("--sentences", "train.tsv", "test.tsv", "test.tsv", "--seeds", "1")[2:],
+                         ["| train.tsv (10, 2) | 100.0 / 100.0 | 75.0 / 73.3 | 1.5 |"])
 
 
 class MutantsTest(unittest.TestCase):
