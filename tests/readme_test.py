@@ -23,7 +23,7 @@ from stand_ins import write_stand_ins
 
 README = (PROJECT / "README.md").read_text()
 LAST_DIGITS = 0.005
-COMMAND = r"(?:qkv|script/\w+|python3|tail|cmake) "
+COMMAND = r"(?:qkv|script/[\w-]+|python3|tail|cmake) "
 
 # What makes a command quick, which README shows as a user would give it.
 QUICKER = {
@@ -112,10 +112,10 @@ class Readme(unittest.TestCase):
                     self.outputs[command] = self.run_command(command)
 
     def test_commands_in_the_text_exist(self):
-        for name in re.findall(r"`qkv (\w+)[^`]*`", README):
+        for name in re.findall(r"`qkv ([\w-]+)[^`]*`", README):
             if name.islower():
                 self.run_command(f"qkv {name} --help")
-        for script in re.findall(r"`(script/\w+)", README):
+        for script in re.findall(r"`(script/[\w-]+)", README):
             self.assertTrue(os.access(PROJECT / script, os.X_OK), script)
 
     def test_the_comparison_s_table_is_what_is_printed(self):
