@@ -6,6 +6,7 @@
 #include <chrono>
 #include <xtensor-blas/xblas.hpp>
 
+#include "core/kernels/vector.h"
 #include "core/parallel.h"
 #include "optim/clip.h"
 #include "train/step.h"
@@ -49,6 +50,39 @@ double sgemm_gflops() {
     best = std::max(best, 2e-6 * size * size * size / milliseconds(Clock::now() - start));
   }
   openblas_set_num_threads(1);  // as the library's products need it
+  return best;
+}
+
+/// Sums that wait for no other, more than a processor can begin to add to until the first is added.
+constexpr int chains = 12;
+
+/// Multiply-adds in registers, `chains` vectors of them a round.
+float multiply_add(Index rounds) {
+  const auto factor = kernels::broadcast(0.999F), term = kernels::broadcast(1e-3F);
+  kernels::Vector<float> sums[chains];
+  for (int i = 0; i < chains; ++i) sums[i] = kernels::broadcast(static_cast<float>(i));
+  for (Index round = 0; round < rounds; ++round)
+    for (auto& sum : sums) sum = sum * factor + term;
+  kernels::Vector<float> all{};
+  for (const auto& sum : sums) all += sum;
+  return all[0];
+}
+
+/// The best of several runs of multiply-adds in registers on all threads.
+double peak_gflops() {
+  constexpr Index rounds = 200'000, operations = 2 * chains * kernels::width<float>;
+  std::vector<float> results(static_cast<std::size_t>(threads()));
+  double best = 0;
+  for (int i = 0; i < 12; ++i) {
+    const auto start = Clock::now();
+    parallel_for(threads(), [&](Index thread) {
+      results[static_cast<std::size_t>(thread)] = multiply_add(rounds);
+    });
+    best = std::max(best, 1e-6 * static_cast<double>(rounds * operations * threads()) /
+                              milliseconds(Clock::now() - start));
+  }
+  // Written to where the compiler cannot see it unused.
+  [[maybe_unused]] volatile float used = results.front();
   return best;
 }
 
@@ -109,6 +143,7 @@ Benchmark benchmark(Run& run, double seconds, const Communicator& ranks) {
           .tokens_per_second = 1000 * tokens_a_step / step,
           .gflops = 1e-6 * step_operations(run, sequences, time) / step,
           .sgemm_gflops = sgemm_gflops(),
+          .peak_gflops = peak_gflops(),
           .peak_memory_mib = memory,
           .parameters = parameter_count(*run.network),
           .threads = threads(),

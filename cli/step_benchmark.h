@@ -11,6 +11,7 @@ struct Benchmark {
   double tokens_per_second;
   double gflops;  ///< 10^9 floating-point operations a second, as `step_operations` counts them
   double sgemm_gflops;  ///< of a large float32 matrix product on the same threads
+  double peak_gflops;   ///< of float32 multiply-adds in registers on the same threads
   double peak_memory_mib;
   Index parameters;
   int threads;  ///< of each rank
