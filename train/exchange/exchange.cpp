@@ -77,7 +77,7 @@ void begin_run(Checkpoint& checkpoint, const std::filesystem::path& file) {
 
 Checkpoint imported(const Safetensors& contents, const std::filesystem::path& file) {
   require<UserError>(contents.integers.empty(), "{}: {} holds integers, which no parameter does",
-                     file.string(), contents.integers.front());
+                     file.string(), contents.integers.empty() ? "" : contents.integers.front());
   Checkpoint checkpoint;
   checkpoint.config = metadata(contents, config_key, file);
   const bool torch =
