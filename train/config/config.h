@@ -41,10 +41,10 @@ inline constexpr auto objectives = std::to_array<Kind<Objective>>({
 static_assert(lists_every_kind(objectives));
 
 /// The weights of labels in the training loss.
-enum class ClassWeights { none, inverse_sqrt };
+enum class ClassWeights { none, balanced };
 inline constexpr auto class_weights_kinds = std::to_array<Kind<ClassWeights>>({
     {ClassWeights::none, "none", "1"},
-    {ClassWeights::inverse_sqrt, "inverse-sqrt", "inverse square root of the label's frequency"},
+    {ClassWeights::balanced, "balanced", "inverse of the label's frequency"},
 });
 static_assert(lists_every_kind(class_weights_kinds));
 

@@ -1,22 +1,42 @@
 #include "train/tasks/naive_bayes.h"
 
+#include <array>
 #include <cmath>
+#include <limits>
+#include <numeric>
 #include <set>
+#include <string_view>
+#include <unordered_map>
 
+#include "datasets/text.h"
 #include "layers/attention.h"
 
 namespace qkv {
 namespace {
 
-constexpr double smoothing = 0.1;
+constexpr double smoothing = 0.05;
+/// Words are not independent, and naive Bayes is too sure: training starts from logits this much
+/// smaller, so that examples it has right still have gradients.
+constexpr double confidence = 0.2;
 /// Of scores inside a window: at 30 words outside, 10 inside get 99 % of the weight.
 constexpr double window_bias = 6;
+constexpr int stem_length = 5;
 
-/// What naive Bayes knows of the words that a head attends to.
-struct Counts {
-  std::vector<double> ratios;  ///< log-count ratios [V, C]
-  double words = 0;            ///< attended to, mean over the examples
+/// The distances at which a head attends, from the word that is asked about.
+struct Window {
+  Index first = std::numeric_limits<Index>::min(), last = std::numeric_limits<Index>::max();
+
+  bool has(Index distance) const { return first <= distance && distance <= last; }
+  bool operator==(const Window&) const = default;
 };
+
+/// Heads take turns.
+Window window_of(Index head, Index max_distance) {
+  const Index far = max_distance - 1, near = far / 2;
+  const std::array<Window, 8> windows = {
+      {{}, {-far, far}, {-near, near}, {-2, 2}, {-1, -1}, {1, 1}, {-2, -2}, {2, 2}}};
+  return windows[static_cast<std::size_t>(head) % windows.size()];
+}
 
 std::vector<double> examples_by_label(const EncodedSentences& examples, Index labels) {
   std::vector<double> counts(static_cast<std::size_t>(labels));
@@ -25,46 +45,73 @@ std::vector<double> examples_by_label(const EncodedSentences& examples, Index la
   return counts;
 }
 
-/// The words of a sentence within `distance` of the one that is asked about, or all if `asked` is
+/// The words of a sentence in a window around the one that is asked about, or all if `asked` is
 /// negative; without that word itself.
-std::multiset<std::int32_t> window(std::span<const std::int32_t> ids, Index asked, Index distance) {
-  std::multiset<std::int32_t> words;
+std::vector<std::int32_t> words_in(Window window, std::span<const std::int32_t> ids, Index asked) {
+  std::vector<std::int32_t> words;
   for (Index i = 0; i < std::ssize(ids); ++i)
-    if (asked < 0 || (i != asked && std::abs(i - asked) <= distance))
-      words.insert(ids[static_cast<std::size_t>(i)]);
+    if (asked < 0 || (i != asked && window.has(i - asked)))
+      words.push_back(ids[static_cast<std::size_t>(i)]);
   return words;
 }
 
-Counts count(const EncodedSentences& examples, Index vocabulary, Index labels, Index distance) {
+/// Of words in a window, the mean over the examples.
+double mean_words_in(Window window, const EncodedSentences& examples) {
+  double words = 0;
+  for (Index i = 0; i < examples.size(); ++i)
+    words += static_cast<double>(words_in(window, examples.sentences[i],
+                                          examples.questions[static_cast<std::size_t>(i)].index)
+                                     .size());
+  return words / static_cast<double>(examples.size());
+}
+
+/// For each word the first in the vocabulary with the same stem.
+std::vector<std::int32_t> stems(const Vocabulary& vocabulary) {
+  std::vector<std::int32_t> result(static_cast<std::size_t>(vocabulary.size()));
+  std::unordered_map<std::string_view, std::int32_t> first;
+  for (std::int32_t id = 0; id < vocabulary.size(); ++id) {
+    const std::string_view word = vocabulary.token(id);
+    std::size_t size = 0;
+    for (int i = 0; i < stem_length && size < word.size(); ++i)
+      size += first_code_point(word.substr(size)).length;
+    const bool reserved = id < vocabulary.reserved();
+    result[static_cast<std::size_t>(id)] =
+        reserved ? id : first.emplace(word.substr(0, size), id).first->second;
+  }
+  return result;
+}
+
+/// Adds to `ratios`, [V, C], how much oftener than on average each word's group was in the window
+/// of examples with a label, as a logarithm.
+void add_log_count_ratios(std::vector<double>& ratios, std::span<const std::int32_t> groups,
+                          const EncodedSentences& examples, Index labels, Window window) {
   const auto classes = static_cast<std::size_t>(labels);
-  Counts result{.ratios = std::vector<double>(static_cast<std::size_t>(vocabulary) * classes)};
-  std::vector<double> totals(classes, smoothing * static_cast<double>(vocabulary));
-  std::set<std::int32_t> asked = {Vocabulary::padding, Vocabulary::unknown};
+  std::vector<double> counts(ratios.size()), totals(classes);
+  std::set<std::int32_t> seen, left_out = {Vocabulary::padding, Vocabulary::unknown};
   for (Index i = 0; i < examples.size(); ++i) {
     const auto ids = examples.sentences[i];
     const auto [index, label] = examples.questions[static_cast<std::size_t>(i)];
-    const auto words = window(ids, index, distance);
     const auto answer = static_cast<std::size_t>(label);
-    for (const std::int32_t word : std::set(words.begin(), words.end())) {
-      ++result.ratios[static_cast<std::size_t>(word) * classes + answer];
-      ++totals[answer];
-    }
-    result.words += static_cast<double>(words.size()) / static_cast<double>(examples.size());
-    if (index >= 0) asked.insert(ids[static_cast<std::size_t>(index)]);
+    std::set<std::int32_t> present;
+    for (const std::int32_t word : words_in(window, ids, index))
+      present.insert(groups[static_cast<std::size_t>(word)]);
+    for (const std::int32_t group : present)
+      ++counts[static_cast<std::size_t>(group) * classes + answer];
+    totals[answer] += static_cast<double>(present.size());
+    seen.merge(present);
+    if (index >= 0)
+      left_out.insert(groups[static_cast<std::size_t>(ids[static_cast<std::size_t>(index)])]);
   }
-  for (Index word = 0; word < vocabulary; ++word) {
-    const auto row =
-        std::span(result.ratios).subspan(static_cast<std::size_t>(word) * classes, classes);
-    const bool known = std::ranges::any_of(row, [](double n) { return n > 0; }) &&
-                       !asked.contains(static_cast<std::int32_t>(word));
-    double mean = 0;
-    for (std::size_t c = 0; c < classes; ++c) {
-      row[c] = known ? std::log((row[c] + smoothing) / totals[c]) : 0;
-      mean += row[c] / static_cast<double>(classes);
-    }
-    for (double& ratio : row) ratio -= mean;
+  for (double& total : totals) total += smoothing * static_cast<double>(seen.size());
+  std::vector<double> logs(classes);
+  for (std::size_t word = 0; word < groups.size(); ++word) {
+    if (!seen.contains(groups[word]) || left_out.contains(groups[word])) continue;
+    const auto row = std::span(counts).subspan(static_cast<std::size_t>(groups[word]) * classes);
+    for (std::size_t c = 0; c < classes; ++c) logs[c] = std::log((row[c] + smoothing) / totals[c]);
+    const double mean =
+        std::accumulate(logs.begin(), logs.end(), 0.0) / static_cast<double>(classes);
+    for (std::size_t c = 0; c < classes; ++c) ratios[word * classes + c] += logs[c] - mean;
   }
-  return result;
 }
 
 void make_identity(Parameter& square) {
@@ -74,20 +121,24 @@ void make_identity(Parameter& square) {
   square.assign(Tensor::from(values, square.shape()));
 }
 
-/// Odd heads attend to what is nearer than the longest distance.
-void attend_to_windows(AttentionPositions& positions) {
+void attend_to_windows(AttentionPositions& positions, Index max_distance) {
   Parameter& bias = *parameters(positions).front().parameter;
-  const Index distances = bias.shape()[0], heads = bias.shape()[1];
+  const Index heads = bias.shape()[1];
   const auto values = bias.mutable_data<float>();
-  for (Index distance = 1; distance + 1 < distances; ++distance)
-    for (Index head = 1; head < heads; head += 2)
-      values[static_cast<std::size_t>(distance * heads + head)] = window_bias;
+  for (Index head = 0; head < heads; ++head) {
+    const Window window = window_of(head, max_distance);
+    if (window == Window()) continue;
+    for (Index distance = 1 - max_distance; distance < max_distance; ++distance)
+      if (window.has(distance))
+        values[static_cast<std::size_t>((distance + max_distance) * heads + head)] = window_bias;
+  }
 }
 
 }  // namespace
 
 void start_as_naive_bayes(Network& network, const ModelOptions& options,
-                          const EncodedSentences& examples, Index labels) {
+                          const Vocabulary& vocabulary, const EncodedSentences& examples,
+                          Index labels) {
   const auto attention = modules<MultiHeadAttention>(network);
   const bool attends = !attention.empty(), about_a_word = examples.questions.front().index >= 0;
   const Index heads = attends ? options.heads : 1, width = options.width / heads;
@@ -101,33 +152,39 @@ void start_as_naive_bayes(Network& network, const ModelOptions& options,
     if (layer.w_q) layer.w_q->weight.assign(Tensor::zeros(layer.w_q->weight.shape()));
     make_identity(layer.w_v->weight);
     make_identity(layer.w_o->weight);
-    if (windows) attend_to_windows(*layer.positions);
+    if (windows) attend_to_windows(*layer.positions, options.max_distance);
   }
-  Parameter& table = network.model->embedding.weight;
-  const Index vocabulary = table.shape()[0];
-  const auto vectors = table.mutable_data<float>();
+  const auto vectors = network.model->embedding.weight.mutable_data<float>();
   const auto weights = network.head->weight.mutable_data<float>();
+  std::vector<std::int32_t> words(static_cast<std::size_t>(vocabulary.size()));
+  std::iota(words.begin(), words.end(), 0);
+  const auto window = [&](Index head) {
+    return windows ? window_of(head, options.max_distance) : Window();
+  };
   for (Index head = 0; head < heads; ++head) {
-    const bool local = windows && head % 2 == 1;
-    const Counts counts =
-        count(examples, vocabulary, labels, local ? options.max_distance - 1 : options.max_length);
+    std::vector<double> ratios(static_cast<std::size_t>(vocabulary.size() * labels));
+    for (const auto& groups : {words, stems(vocabulary)})
+      add_log_count_ratios(ratios, groups, examples, labels, window(head));
+    Index equal = 0;
+    for (Index other = 0; other < heads; ++other) equal += window(other) == window(head);
     // A sentence's vector is the mean of its words' and of what attention adds to each.
-    const double paths = windows        ? static_cast<double>(local ? heads / 2 : (heads + 1) / 2)
-                         : about_a_word ? static_cast<double>(heads)
-                                        : static_cast<double>(attends ? 2 * heads : 1);
+    const Index paths = attends && !about_a_word ? 2 * equal : equal;
+    const double scale =
+        confidence * mean_words_in(window(head), examples) / static_cast<double>(paths);
     for (Index c = 0; c < labels; ++c) {
-      for (Index word = 0; word < vocabulary; ++word)
+      for (Index word = 0; word < vocabulary.size(); ++word)
         vectors[static_cast<std::size_t>(word * options.width + head * width + c)] =
-            static_cast<float>(counts.ratios[static_cast<std::size_t>(word * labels + c)]);
+            static_cast<float>(ratios[static_cast<std::size_t>(word * labels + c)]);
       for (Index other = 0; other < labels; ++other)
         weights[static_cast<std::size_t>(c * options.width + head * width + other)] =
-            c == other ? static_cast<float>(counts.words / paths) : 0;
+            c == other ? static_cast<float>(scale) : 0;
     }
   }
   const auto priors = network.head->bias->mutable_data<float>();
   const auto frequencies = examples_by_label(examples, labels);
   for (std::size_t c = 0; c < priors.size(); ++c)
-    priors[c] = static_cast<float>(std::log(frequencies[c] / static_cast<double>(examples.size())));
+    priors[c] = static_cast<float>(confidence *
+                                   std::log(frequencies[c] / static_cast<double>(examples.size())));
 }
 
 }  // namespace qkv

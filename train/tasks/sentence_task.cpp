@@ -320,11 +320,11 @@ SentenceTask::Noise SentenceTask::noise_of(const TaskOptions& options,
                                            const Examples& train) const {
   Noise noise;
   noise.loss.label_smoothing = options.label_smoothing;
-  if (options.class_weights == ClassWeights::inverse_sqrt) {
+  if (options.class_weights == ClassWeights::balanced) {
     std::vector<double> counts(labels_.size()), weights;
     for (const auto& question : train.questions)
       ++counts[static_cast<std::size_t>(question.answer)];
-    for (const double count : counts) weights.push_back(1 / std::sqrt(count));
+    for (const double count : counts) weights.push_back(1 / std::max(count, 1.0));
     noise.loss.class_weights = Tensor::from(weights, {std::ssize(labels_)});
   }
   if (options.word_dropout > 0) {
@@ -351,7 +351,7 @@ Indices SentenceTask::with_word_dropout(const Batch& batch, const Random& random
 
 void SentenceTask::initialise(Network& network, const ModelOptions& options) const {
   if (options.init == InitKind::naive_bayes)
-    start_as_naive_bayes(network, options, examples(Split::train), outputs());
+    start_as_naive_bayes(network, options, vocabulary(), examples(Split::train), outputs());
 }
 
 Index SentenceTask::tokens(Index example) const {

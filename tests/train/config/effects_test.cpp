@@ -56,7 +56,7 @@ void change(const Option& option) {
   for (const Value& value : std::vector<Value>{
            true, false, std::int64_t{1}, std::int64_t{2}, 0.25, std::string("gru"),
            std::string("uniform"), std::string("rotary"), std::string("post"), std::string("cbow"),
-           std::string("learned"), std::string("skip"), std::string("inverse-sqrt"),
+           std::string("learned"), std::string("skip"), std::string("balanced"),
            std::string("gelu"), std::string("first"), std::string("transformed")})
     if (!option.assign(value) && option.print() != before) return;
   FAIL("no other value known");

@@ -17,8 +17,8 @@ namespace {
 
 // Labels a (2 of 3 examples) and b; "x" is asked about.
 constexpr std::string_view sentences =
-    "a\t2\tp q x q r s\n"
-    "a\t1\tp x r t u v\n"
+    "a\t2\tp q x q rivers s\n"
+    "a\t1\tp x riverbank t u v\n"
     "b\t3\tw s t x t q\n";
 
 Config config_of(const std::filesystem::path& file) {
@@ -44,42 +44,59 @@ std::vector<double> logits_of(const LoadedModel& model, std::string_view text, I
 
 }  // namespace
 
-TEST_CASE("before its first step, a model of uniform attention is naive Bayes") {
+TEST_CASE(
+    "before its first step, a model of uniform attention is naive Bayes over words and stems") {
   const TempDir dir;
   const Run run = start_run(config_of(dir.write("f.tsv", sentences)));
-  // Of the words besides x: in how many examples of a and of b. A vocabulary has 2 reserved tokens.
-  const std::map<std::string, std::array<double, 2>> counts = {
-      {"p", {2, 0}}, {"q", {1, 1}}, {"r", {2, 0}}, {"s", {1, 1}},
-      {"t", {1, 1}}, {"u", {1, 0}}, {"v", {1, 0}}, {"w", {0, 1}}};
-  const double size = static_cast<double>(run.task->vocabulary().size());
-  const std::array<double, 2> totals = {9 + 0.1 * size, 4 + 0.1 * size};
-  double log_odds = 0;
-  for (const std::string word : {"p", "s", "w", "w"}) {
-    const auto& [a, b] = counts.at(word);
-    log_odds += std::log((a + 0.1) / totals[0]) - std::log((b + 0.1) / totals[1]);
-  }
+  // Of the words besides x, and of their stems: in how many examples of a and of b.
+  using Counts = std::map<std::string, std::array<double, 2>>;
+  const Counts words = {{"p", {2, 0}},         {"q", {1, 1}}, {"rivers", {1, 0}},
+                        {"riverbank", {1, 0}}, {"s", {1, 1}}, {"t", {1, 1}},
+                        {"u", {1, 0}},         {"v", {1, 0}}, {"w", {0, 1}}};
+  const Counts stems = {{"p", {2, 0}}, {"q", {1, 1}}, {"river", {2, 0}}, {"s", {1, 1}},
+                        {"t", {1, 1}}, {"u", {1, 0}}, {"v", {1, 0}},     {"w", {0, 1}}};
+  const auto log_odds = [](const Counts& counts, const std::vector<std::string>& sentence) {
+    const double smoothing = 0.05 * static_cast<double>(counts.size());
+    double sum = 0;
+    for (const std::string& word : sentence) {
+      const auto& [a, b] = counts.at(word);
+      sum += std::log((a + 0.05) / (9 + smoothing)) - std::log((b + 0.05) / (4 + smoothing));
+    }
+    return sum;
+  };
+  const double expected = std::log(2.0) + log_odds(words, {"p", "rivers", "w", "w"}) +
+                          log_odds(stems, {"p", "river", "w", "w"});
   // The mean over the 5 tokens, times the mean number of 5 words besides the one asked about.
-  const auto logits = logits_of(run, "p s x w w", 2);
-  CHECK(logits[0] - logits[1] == doctest::Approx(std::log(2.0) + log_odds).epsilon(1e-5));
+  const auto logits = logits_of(run, "p rivers x w w", 2);
+  CHECK(logits[0] - logits[1] == doctest::Approx(0.2 * expected).epsilon(1e-5));
 }
 
-TEST_CASE(
-    "with relative positions, the heads of a naive Bayes start attend to all or to neighbours") {
+TEST_CASE("with relative positions, the heads of a naive Bayes start attend each to its window") {
   const TempDir dir;
   Config config = config_of(dir.write("f.tsv", sentences));
+  config.model.width = 20;
+  config.model.heads = 10;
   config.model.attention = AttentionKind::learned;
   config.model.position = PositionKind::relative;
-  config.model.max_distance = 2;
+  config.model.max_distance = 7;
   const Run run = start_run(config);
   Recorder recorder(*run.network);
   Context context({.recorder = &recorder});
-  run.task->scores(*run.network, run.task->read("p q x q r s"), 2, context);
-  const auto weights = recorder.at("encoder.layers.0.attention.weights").values();  // [1, 2, 6, 6]
-  const auto of = [&](std::size_t head, std::size_t key) {
-    return weights[head * 36 + 2 * 6 + key];
-  };
-  for (std::size_t key = 0; key < 6; ++key) CHECK(of(0, key) == doctest::Approx(1 / 6.0));
-  CHECK(of(1, 1) + of(1, 2) + of(1, 3) > 0.99);
+  run.task->scores(*run.network, run.task->read("p q s t u v w p x q s t u v w p p"), 8, context);
+  constexpr int time = 17, asked = 8;
+  const auto weights = recorder.at("encoder.layers.0.attention.weights").values();  // [1, 10, T, T]
+  constexpr std::array<std::array<int, 2>, 10> windows = {
+      {{-8, 8}, {-6, 6}, {-3, 3}, {-2, 2}, {-1, -1}, {1, 1}, {-2, -2}, {2, 2}, {-8, 8}, {-6, 6}}};
+  for (std::size_t head = 0; head < windows.size(); ++head) {
+    CAPTURE(head);
+    const auto [first, last] = windows[head];
+    const double bias = std::exp(6.0), inside = last - first + 1;
+    for (int key = 0; key < time; ++key) {
+      const bool in = first <= key - asked && key - asked <= last;
+      CHECK(weights[(head * time + asked) * time + static_cast<std::size_t>(key)] ==
+            doctest::Approx((in ? bias : 1) / (inside * bias + time - inside)));
+    }
+  }
 }
 
 TEST_CASE("a naive Bayes start needs heads at least as wide as there are labels") {
@@ -125,7 +142,7 @@ TEST_CASE("class weights and label smoothing change the training loss alone") {
   };
   const auto plain = losses();
   CHECK(plain.first == doctest::Approx(plain.second));
-  config.task.class_weights = ClassWeights::inverse_sqrt;
+  config.task.class_weights = ClassWeights::balanced;
   const auto balanced = losses();
   config.task.label_smoothing = 0.2;
   const auto smoothed = losses();
