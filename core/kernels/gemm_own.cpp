@@ -70,15 +70,6 @@ struct Block {
   Index columns;
 };
 
-/// Calls f(0), ..., f(N - 1) with compile-time constants, so that indexed arrays stay in registers.
-template <int N, class F>
-void unrolled(F f) {
-  [&]<int... I>(std::integer_sequence<int, I...>) {
-    (f(std::integral_constant<int, I>()), ...);
-  }
-  (std::make_integer_sequence<int, N>());
-}
-
 /// A tile of `Rows` rows and `Vectors` vectors; the last vector may extend beyond the columns of C.
 template <class T, int Rows, int Vectors>
 [[gnu::flatten]] void tile(const Block<T>& block) {
@@ -146,23 +137,33 @@ void swap_blocks(Vector<T> (&rows)[width<T>], std::integer_sequence<int, Lane...
   }
 }
 
-/// Transposes k columns of n rows, each at most the width of a vector: x[j stride + i] to
-/// y[i panel_width + j], with zeros for the missing rows.
+/// Transposes a square of rows in registers.
 template <class T>
-void transpose_block(Index k, Index n, const T* x, Index stride, T* y) {
-  constexpr int most = width<T>;
-  Vector<T> rows[most];
-  for (int j = 0; j < most; ++j)
-    rows[j] = j >= n      ? Vector<T>{}
-              : k == most ? load(x + j * stride)
-                          : load_part(x + j * stride, k);
+void transpose_rows(Vector<T> (&rows)[width<T>]) {
   // Swaps the off-diagonal blocks of size 1, 2, 4, ...
   [&]<int... Stage>(std::integer_sequence<int, Stage...>) {
-    (swap_blocks<T, 1 << Stage>(rows, std::make_integer_sequence<int, most>()), ...);
+    (swap_blocks<T, 1 << Stage>(rows, std::make_integer_sequence<int, width<T>>()), ...);
   }
-  (std::make_integer_sequence<int, std::countr_zero(static_cast<unsigned>(most))>());
-  for (int i = 0; i < most; ++i)
-    if (i < k) store<T>(y + i * panel_width<T>, rows[i]);
+  (std::make_integer_sequence<int, std::countr_zero(static_cast<unsigned>(width<T>))>());
+}
+
+/// Transposes as many columns as rows of a whole vector: x[j stride + i] to y[i panel_width + j].
+template <class T>
+[[gnu::flatten]] void transpose_square(const T* x, Index stride, T* y) {
+  Vector<T> rows[width<T>];
+  unrolled<width<T>>([&](auto j) { rows[j] = load(x + j * stride); });
+  transpose_rows<T>(rows);
+  unrolled<width<T>>([&](auto i) { store<T>(y + i * panel_width<T>, rows[i]); });
+}
+
+/// The same of k columns of n rows, at most as many, with zeros for the missing rows.
+template <class T>
+void transpose_block(Index k, Index n, const T* x, Index stride, T* y) {
+  if (k == width<T> && n == width<T>) return transpose_square(x, stride, y);
+  Vector<T> rows[width<T>];
+  for (int j = 0; j < width<T>; ++j) rows[j] = j < n ? load_most(x + j * stride, k) : Vector<T>{};
+  transpose_rows<T>(rows);
+  for (int i = 0; i < k; ++i) store<T>(y + i * panel_width<T>, rows[i]);
 }
 
 /// Copies n elements of a row, padded with zeros to whole vectors.
@@ -325,9 +326,26 @@ void gemm(Index m, Index n, Index k, T alpha, Matrix<const T> a, Matrix<const T>
   });
 }
 
+/// `parallel_gemm` for few rows of A: threads take panels of B, each of which is multiplied while
+/// it is in the cache, rather than rows.
+template <class T>
+void few_rows(Index m, Index n, Index k, T alpha, Matrix<const T> a, Matrix<const T> b, T beta,
+              Matrix<T> c) {
+  constexpr Index wide = panel_width<T>;
+  const auto panel = [=](Index j) {
+    gemm(m, std::min(wide, n - j), k, alpha, a,
+         Matrix<const T>{strided(b).at(0, j), b.stride, b.transposed}, beta,
+         Matrix<T>{c.data + j, c.stride});
+  };
+  parallel_for(partition((n + wide - 1) / wide, wide * k), [&](Index begin, Index end) {
+    for (Index i = begin; i < end; ++i) panel(i * wide);
+  });
+}
+
 template <class T>
 void parallel_gemm(Index m, Index n, Index k, T alpha, Matrix<const T> a, Matrix<const T> b, T beta,
                    Matrix<T> c) {
+  if (m <= tile_rows && n > panel_width<T>) return few_rows(m, n, k, alpha, a, b, beta, c);
   for_each_block<T>(k, n, [&](Index k0, Index depth, Index j0, Index columns) {
     const Panels<T> panels(depth, columns, strided(b).from(k0, j0), b.transposed);
     parallel_for(partition(panels.chunks(), columns * depth / std::max<Index>(panels.chunks(), 1)),

@@ -43,6 +43,15 @@ Vector<T> broadcast(T value) {
   return Vector<T>{} + value;
 }
 
+/// Calls f(0), ..., f(N - 1) with compile-time constants, so that indexed arrays stay in registers.
+template <int N, class F>
+void unrolled(F f) {
+  [&]<int... I>(std::integer_sequence<int, I...>) {
+    (f(std::integral_constant<int, I>()), ...);
+  }
+  (std::make_integer_sequence<int, N>());
+}
+
 /// 1 / x for normal x, to 1 or 2 units in the last place.
 inline Vector<float> reciprocal(const Vector<float>& x) {
 #if defined(__AVX512F__)

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <filesystem>
@@ -79,6 +80,27 @@ std::vector<float> expected(const Problem& p) {
   return x.c;
 }
 
+/// Few rows of A, which threads multiply panel by panel: drawn around the sizes of tiles, vectors,
+/// panels and blocks.
+std::vector<Problem> problems_of_few_rows() {
+  const Random random(4, Purpose::testing);
+  std::uint64_t draws = 0;
+  const auto one_of = [&]<class T>(std::initializer_list<T> values) {
+    return values.begin()[random.bits(draws++) % values.size()];
+  };
+  std::vector<Problem> all;
+  while (all.size() < 60)
+    all.push_back({.m = one_of({1, 1, 2, 5, 6, 7, 8, 9}),
+                   .n = one_of({12, 13, 24, 25, 47, 48, 49, 63, 64, 65, 95, 96, 97, 300, 768}),
+                   .k = one_of({0, 1, 3, 4, 7, 8, 9, 15, 16, 17, 31, 33, 128, 448, 449, 900}),
+                   .transpose_a = one_of({false, true}),
+                   .transpose_b = one_of({false, true}),
+                   .alpha = one_of({1.0F, 1.0F, -0.5F}),
+                   .beta = one_of({0.0F, 1.0F, 0.25F}),
+                   .gap = one_of({0, 0, 1, 16, 70})});
+  return all;
+}
+
 /// Sizes around those of tiles, panels and blocks, and beyond the limits of what is read in place.
 std::vector<Problem> problems() {
   std::vector<Problem> all = {{0, 5, 3}, {5, 0, 3}, {5, 3, 0}, {5, 3, 0, false, false, 1, 0.5f}};
@@ -99,6 +121,7 @@ std::vector<Problem> problems() {
       all.push_back({20, 30, 40, a, b, 2, 1, 7});
       all.push_back({70, 90, 500, a, b, -0.5f, 0.25f, 3});
     }
+  std::ranges::copy(problems_of_few_rows(), std::back_inserter(all));
   return all;
 }
 
