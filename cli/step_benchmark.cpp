@@ -4,11 +4,16 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
+#include <numeric>
+#include <optional>
 #include <xtensor-blas/xblas.hpp>
 
+#include "core/kernels/vector.h"
 #include "core/parallel.h"
 #include "optim/clip.h"
 #include "train/step.h"
+#include "train/tasks/generate.h"
 
 /// Of OpenBLAS, which CMake finds without its header.
 extern "C" void openblas_set_num_threads(int count);
@@ -49,6 +54,76 @@ double sgemm_gflops() {
     best = std::max(best, 2e-6 * size * size * size / milliseconds(Clock::now() - start));
   }
   openblas_set_num_threads(1);  // as the library's products need it
+  return best;
+}
+
+/// The median duration of `repeat`, which runs for so many seconds and at least three times after
+/// the first.
+double median_ms(double seconds, const std::function<void()>& repeat) {
+  std::vector<double> times;
+  repeat();
+  const auto begin = Clock::now();
+  while (times.size() < 3 || milliseconds(Clock::now() - begin) < 1000 * seconds) {
+    const auto start = Clock::now();
+    repeat();
+    times.push_back(milliseconds(Clock::now() - start));
+  }
+  return median(std::move(times));
+}
+
+double evaluation_ms(const Run& run, double seconds) {
+  const NoGrad no_grad;
+  std::vector<Index> batch(
+      static_cast<std::size_t>(std::min(run.config.train.batch, run.task->size(Split::train))));
+  std::iota(batch.begin(), batch.end(), Index{0});
+  return median_ms(seconds, [&] {
+    Context context;
+    run.task->loss(*run.network, batch, context);
+  });
+}
+
+/// Until the window is full, from one token.
+std::optional<double> generated_tokens_per_second(const Run& run, double seconds) {
+  if (run.config.task.kind != TaskKind::language_model) return std::nullopt;
+  const Index count = run.config.model.max_length - 1;
+  const double ms = median_ms(seconds, [&] {
+    generate(*run.network, {Vocabulary::unknown + 1}, count, count + 1, {.temperature = 0},
+             [](std::int32_t) {});
+  });
+  return 1000 * static_cast<double>(count) / ms;
+}
+
+/// Sums that wait for no other, more than a processor can begin to add to until the first is added.
+constexpr int chains = 12;
+
+/// Multiply-adds in registers, `chains` vectors of them a round.
+[[gnu::flatten]] float multiply_add(Index rounds) {
+  using kernels::unrolled;
+  const auto factor = kernels::broadcast(0.999F), term = kernels::broadcast(1e-3F);
+  kernels::Vector<float> sums[chains];
+  unrolled<chains>([&](auto i) { sums[i] = kernels::broadcast(static_cast<float>(i)); });
+  for (Index round = 0; round < rounds; ++round)
+    unrolled<chains>([&](auto i) { sums[i] = sums[i] * factor + term; });
+  kernels::Vector<float> all{};
+  unrolled<chains>([&](auto i) { all += sums[i]; });
+  return all[0];
+}
+
+/// The best of several runs of multiply-adds in registers on all threads.
+double peak_gflops() {
+  constexpr Index rounds = 200'000, operations = 2 * chains * kernels::width<float>;
+  std::vector<float> results(static_cast<std::size_t>(threads()));
+  double best = 0;
+  for (int i = 0; i < 12; ++i) {
+    const auto start = Clock::now();
+    parallel_for(threads(), [&](Index thread) {
+      results[static_cast<std::size_t>(thread)] = multiply_add(rounds);
+    });
+    best = std::max(best, 1e-6 * static_cast<double>(rounds * operations * threads()) /
+                              milliseconds(Clock::now() - start));
+  }
+  // Written to where the compiler cannot see it unused.
+  [[maybe_unused]] volatile float used = results.front();
   return best;
 }
 
@@ -106,9 +181,12 @@ Benchmark benchmark(Run& run, double seconds, const Communicator& ranks) {
           .data_and_forward_ms = median(forward),
           .backward_ms = median(backward),
           .optimizer_ms = median(update),
+          .evaluation_ms = evaluation_ms(run, seconds / 3),
           .tokens_per_second = 1000 * tokens_a_step / step,
+          .generated_tokens_per_second = generated_tokens_per_second(run, seconds / 3),
           .gflops = 1e-6 * step_operations(run, sequences, time) / step,
           .sgemm_gflops = sgemm_gflops(),
+          .peak_gflops = peak_gflops(),
           .peak_memory_mib = memory,
           .parameters = parameter_count(*run.network),
           .threads = threads(),
