@@ -32,10 +32,14 @@ HashText hash_of_program() {
 
 /// Without the names of files, which may lie elsewhere on another machine: what they hold shows in
 /// the data and the parameters.
-HashText hash_of_config(Config config) {
-  config.task.train = config.task.valid = config.task.test = config.task.data = {};
-  config.model.embedding_file = {};
-  return hash_of(to_toml(config));
+HashText hash_of_configs(std::span<const Config> configs) {
+  std::string text;
+  for (Config config : configs) {
+    config.task.train = config.task.valid = config.task.test = config.task.data = {};
+    config.model.embedding_file = {};
+    text += to_toml(config);
+  }
+  return hash_of(text);
 }
 
 /// The training data and the counts of the other splits.
@@ -61,20 +65,27 @@ Index first_other_rank(const HashText& own, const Communicator& ranks) {
   return other == all.end() ? 0 : other - all.begin();
 }
 
+void require_equal(const HashText& own, std::string_view what, std::string_view fix,
+                   const Communicator& ranks) {
+  const Index other = first_other_rank(own, ranks);
+  require<UserError>(other == 0, "rank {} has {} than rank 0; {}", other, what, fix);
+}
+
 }  // namespace
+
+void require_equal_configs(std::span<const Config> configs, const Communicator& ranks) {
+  if (ranks.size() == 1) return;
+  require_equal(hash_of_program(), "another qkv", "start the same build on every machine", ranks);
+  require_equal(hash_of_configs(configs), "another config",
+                "give every rank the same file and the same options", ranks);
+}
 
 void require_equal_ranks(const Run& run, const Communicator& ranks) {
   if (ranks.size() == 1) return;
-  const auto require_equal = [&](const HashText& own, std::string_view what, std::string_view fix) {
-    const Index other = first_other_rank(own, ranks);
-    require<UserError>(other == 0, "rank {} has {} than rank 0; {}", other, what, fix);
-  };
-  require_equal(hash_of_program(), "another qkv", "start the same build on every machine");
-  require_equal(hash_of_config(run.config), "another config",
-                "give every rank the same file and the same --set");
-  require_equal(hash_of_data(run), "other data", "copy the same data to every machine");
+  require_equal_configs({&run.config, 1}, ranks);
+  require_equal(hash_of_data(run), "other data", "copy the same data to every machine", ranks);
   require_equal(hash_of_state(checkpoint_of(run)), "other parameters",
-                "resume every rank from the same checkpoint and use processors of one kind");
+                "resume every rank from the same checkpoint and use processors of one kind", ranks);
 }
 
 void require_equal_state(const Checkpoint& checkpoint, const Communicator& ranks) {

@@ -1,12 +1,17 @@
 #pragma once
 
+#include <span>
+
 #include "train/communicator.h"
 #include "train/run.h"
 
 namespace qkv {
 
 /// Throws UserError, the same on every rank, when one of them runs another program than rank 0 or
-/// has another config (apart from where files are), other data or other parameters.
+/// has other configs (apart from where files are).
+void require_equal_configs(std::span<const Config> configs, const Communicator& ranks);
+
+/// The same of the config of a run, its data and its parameters.
 void require_equal_ranks(const Run& run, const Communicator& ranks);
 
 /// Throws Error, the same on every rank, when parameters or optimizer state are not those of rank

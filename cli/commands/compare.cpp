@@ -2,12 +2,16 @@
 #include <chrono>
 #include <deque>
 #include <exception>
+#include <functional>
 #include <map>
+#include <numeric>
 #include <thread>
 
 #include "cli/commands/compare_results.h"
 #include "cli/commands/training.h"
+#include "cli/step_benchmark.h"
 #include "core/parallel.h"
+#include "train/equal_ranks.h"
 
 namespace qkv::commands {
 namespace {
@@ -125,15 +129,35 @@ std::optional<std::pair<Checkpoint, fs::path>> checkpoint_for(const Job& job, Ca
 }
 
 /// Finds all that can be wrong with a variant's data or with an earlier run, before hours of
-/// training. Throws UserError.
-void check(const std::vector<Job>& jobs, bool restart) {
+/// training. Returns the operations that each job takes; 0 for one that was begun. Throws
+/// UserError.
+std::vector<double> check(const std::vector<Job>& jobs, bool restart) {
   Callback silent;  // `carried_out` tells again what is damaged
-  std::string checked;
+  std::vector<double> operations;
+  std::map<std::string, double> of_variant;
   for (const Job& job : jobs) {
-    if (!restart && checkpoint_for(job, silent)) continue;
-    if (checked != job.variant) check_probes(start_run(job.config));
-    checked = job.variant;
+    if (!restart && checkpoint_for(job, silent)) {
+      operations.push_back(0);
+      continue;
+    }
+    if (!of_variant.contains(job.variant)) {
+      const Run run = start_run(job.config);
+      check_probes(run);
+      of_variant[job.variant] =
+          static_cast<double>(run.last_step) *
+          step_operations(run, run.config.train.batch, run.config.model.max_length);
+    }
+    operations.push_back(of_variant[job.variant]);
   }
+  return operations;
+}
+
+/// The jobs by their number, the longest first.
+std::vector<std::size_t> longest_first(const std::vector<double>& operations) {
+  std::vector<std::size_t> order(operations.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, std::greater(), [&](std::size_t i) { return operations[i]; });
+  return order;
 }
 
 /// Removes what was trained before. Throws UserError when one of the runs is being trained.
@@ -143,6 +167,22 @@ void clear(const std::vector<Job>& jobs) {
   for (const Job& job : jobs)
     if (fs::is_directory(job.folder.path(), missing)) locks.emplace_back(job.folder.path());
   for (const Job& job : jobs) job.folder.clear();
+}
+
+/// The numbers of the jobs, the longest first, on every rank the same; with `restart`, after
+/// nothing is left of what was trained before. Throws UserError.
+std::vector<std::size_t> order_of(const std::vector<Job>& jobs, bool restart,
+                                  const Communicator& ranks) {
+  std::vector<Config> configs;
+  for (const Job& job : jobs) configs.push_back(job.config);
+  require_equal_configs(configs, ranks);
+  std::vector<std::size_t> order(jobs.size());
+  if (ranks.rank() == 0) {
+    order = longest_first(check(jobs, restart));
+    if (restart) clear(jobs);
+  }
+  broadcast(ranks, std::span(order));
+  return order;
 }
 
 Outcome outcome_of(const Job& job, Run& run, bool is_new, Callback& callback) {
@@ -175,52 +215,88 @@ Done carried_out(const Job& job, Callback& callback) {
   return done;
 }
 
-/// Carries out the jobs in turn: as many side by side as there are threads, each on one of them,
-/// which small models use better than all of them one run. After a signal or an error no more is
-/// begun. Throws the error of the first job that failed.
+/// Carries out jobs in turn: as many side by side as there are threads, each on one of them, which
+/// small models use better than all of them one run. After a signal or an error no more is begun.
 class Workers {
  public:
-  Workers(const std::vector<Job>& jobs, StopSignal& stop)
-      : jobs_(jobs), stop_(stop), done_(jobs.size()), failures_(jobs.size()) {
-    const auto count = std::min<std::size_t>(static_cast<std::size_t>(threads()), jobs.size());
+  /// What shows the progress of a job, of which several run side by side or one alone.
+  using ProgressOf = std::function<std::unique_ptr<Callback>(const Job&, bool alone)>;
+
+  /// `order`: the numbers of the jobs to carry out. Throws the error of the first that failed.
+  Workers(const std::vector<Job>& jobs, std::vector<std::size_t> order, StopSignal& stop,
+          ProgressOf progress_of)
+      : jobs_(jobs),
+        order_(std::move(order)),
+        stop_(stop),
+        progress_of_(std::move(progress_of)),
+        done_(jobs.size()),
+        failures_(jobs.size()) {
+    const auto count = std::min<std::size_t>(static_cast<std::size_t>(threads()), order_.size());
     if (count > 1) set_threads(1);
     {
       std::vector<std::jthread> others;
       try {
-        while (others.size() + 1 < count) others.emplace_back([this, count] { work(count); });
+        while (others.size() + 1 < count) others.emplace_back([this] { work(false); });
       } catch (const std::system_error&) {  // no more threads: with fewer, then
       }
-      work(count);
+      work(count <= 1);
     }
     for (const auto& failure : failures_)
       if (failure) std::rethrow_exception(failure);
   }
 
-  /// In the order of the jobs; empty where a signal came before.
+  /// By the number of the job; empty where a signal came before.
   const std::vector<std::optional<Done>>& done() const { return done_; }
 
  private:
-  std::unique_ptr<Callback> progress_of(const Job& job, std::size_t side_by_side) const {
-    if (side_by_side > 1) return std::make_unique<SideProgress>(job.config.name, stop_);
-    return std::make_unique<Progress>(stop_);
-  }
-
-  void work(std::size_t side_by_side) {
-    for (std::size_t i = 0; !failed_ && !stop_.received() && (i = next_++) < jobs_.size();) try {
-        done_[i] = carried_out(jobs_[i], *progress_of(jobs_[i], side_by_side));
+  void work(bool alone) {
+    for (std::size_t i = 0; !failed_ && !stop_.received() && (i = next_++) < order_.size();) {
+      const std::size_t number = order_[i];
+      try {
+        done_[number] = carried_out(jobs_[number], *progress_of_(jobs_[number], alone));
       } catch (...) {
-        failures_[i] = std::current_exception();
+        failures_[number] = std::current_exception();
         failed_ = true;
       }
+    }
   }
 
   const std::vector<Job>& jobs_;
+  std::vector<std::size_t> order_;
   StopSignal& stop_;
+  ProgressOf progress_of_;
   std::vector<std::optional<Done>> done_;
   std::atomic<std::size_t> next_ = 0;
   std::atomic<bool> failed_ = false;
   std::vector<std::exception_ptr> failures_;
 };
+
+/// The signal that came to one of the ranks; 0: none did.
+int received_by_any(StopSignal& stop, const Communicator& ranks) {
+  return std::ranges::max(all_gather(ranks, stop.received()));
+}
+
+/// Carries out the jobs, each rank every so many of them in their order. Rank 0 returns what became
+/// of all, by their number, having read the runs of the others from their folders; another rank,
+/// and any after a signal, does so only of its own.
+std::vector<std::optional<Done>> all_carried_out(const std::vector<Job>& jobs,
+                                                 const std::vector<std::size_t>& order,
+                                                 StopSignal& stop, const Communicator& ranks) {
+  std::vector<std::size_t> own, others;
+  for (std::size_t i = 0; i < order.size(); ++i)
+    (static_cast<Index>(i) % ranks.size() == ranks.rank() ? own : others).push_back(order[i]);
+  auto done =
+      Workers(jobs, own, stop, [&](const Job& job, bool alone) -> std::unique_ptr<Callback> {
+        if (alone && ranks.size() == 1) return std::make_unique<Progress>(stop);
+        return std::make_unique<SideProgress>(job.config.name, stop);
+      }).done();
+  if (received_by_any(stop, ranks) || ranks.rank() > 0) return done;
+  const auto read = Workers(jobs, others, stop, [&](const Job&, bool) {
+                      return std::make_unique<SilentProgress>(stop);
+                    }).done();
+  for (const std::size_t i : others) done[i] = read[i];
+  return done;
+}
 
 /// The runs of each variant together.
 std::vector<VariantResult> results_of(const std::vector<Job>& jobs,
@@ -253,8 +329,8 @@ std::string continuation(const CompareOptions& options) {
   return command;
 }
 
-Document compare(const CompareOptions& options) {
-  StopSignal stop;
+Document compare_on_rank(const CompareOptions& options, StopSignal& stop,
+                         const Communicator& ranks) {
   require<UserError>(options.seeds == 1 || options.folds == 0,
                      "--folds and --seeds exclude each other; give one of them");
   std::vector<std::string> changes = options.set;
@@ -263,14 +339,14 @@ Document compare(const CompareOptions& options) {
   require<UserError>(!file.variants.empty(), "{} has no [[variant]] to compare", options.config);
   const fs::path parent = fs::path("runs") / (file.base.name + "-compare");
   const auto jobs = jobs_of(options, file, parent);
-  check(jobs, options.restart);
-  if (options.restart) clear(jobs);
-  const auto done = Workers(jobs, stop).done();
+  const auto order = order_of(jobs, options.restart, ranks);
+  const auto done = all_carried_out(jobs, order, stop, ranks);
   Document document;
-  if (const int signal = stop.received()) {
+  if (const int signal = received_by_any(stop, ranks)) {
     note_stopped(document, signal, continuation(options));
     return document;
   }
+  if (ranks.rank() > 0) return document;
   date(jobs);
   const auto results = results_of(jobs, done);
   document.data = to_json(results);
@@ -284,12 +360,19 @@ Document compare(const CompareOptions& options) {
   return document;
 }
 
+Document compare(const CompareOptions& options) {
+  StopSignal stop;
+  const auto ranks = connect();
+  return on_all_ranks(*ranks, [&] { return compare_on_rank(options, stop, *ranks); });
+}
+
 }  // namespace
 
 void add_compare(CommandLine& program) {
   add_command<CompareOptions>(
       program, "compare",
-      "Train every [[variant]] of a config and print one table; again, it continues",
+      "Train every [[variant]] of a config and print one table; again, it continues; under "
+      "mpirun, each rank trains some of the runs",
       [](Command& command, CompareOptions& options) {
         command.add_option("CONFIG", options.config, "TOML file with variants").required();
         command

@@ -1,10 +1,12 @@
-"""Training on several ranks, each a process of its own: equal bits, kills, signals, ranks that do not fit together.
+"""Training and comparing on several ranks, each a process of its own: equal bits, kills, signals, ranks that do not fit together.
 
 Usage: mpi_test.py PROGRAM [MPIRUN [KILLS]]; without MPIRUN the program was built without MPI.
 """
+import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -14,7 +16,8 @@ import unittest
 
 KILLS = int(sys.argv.pop(3)) if len(sys.argv) > 3 else 3
 MPIRUN = sys.argv.pop(2) if len(sys.argv) > 2 else ""
-from program_test import PROGRAM, ProgramTest, qkv  # noqa: E402, takes the program from the arguments
+from program_test import CONFIG, PROGRAM, ProgramTest, qkv  # noqa: E402, takes the program from the arguments
+from compare_test import VARIANTS, without_times  # noqa: E402
 
 # As root and with more ranks than cores, without the copies between processes that containers forbid.
 ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
@@ -164,6 +167,69 @@ class Ends(MpiTest):
         self.assert_same_bytes("whole", "stopped")
 
 
+class Comparing(MpiTest):
+    """Two variants with three seeds, whose runs the ranks share."""
+
+    LONG = ("--set", "train.steps=300", "--set", "train.keep=1")
+
+    def setUp(self):
+        super().setUp()
+        (self.folder / "two.toml").write_text(CONFIG + VARIANTS)
+        self.runs = self.folder / "runs/tiny-compare"
+        self.arguments = ("compare", "two.toml", "--seeds", 3, *self.LONG, "--json")
+        self.table = without_times(json.loads(self.run_qkv(*self.arguments).stdout))
+        self.checkpoints = self.checkpoints_now()
+        shutil.rmtree(self.runs)
+
+    def checkpoints_now(self):
+        return {path.relative_to(self.runs): path.read_bytes() for path in self.runs.rglob("last.h5")}
+
+    def assert_compared(self, stdout):
+        self.assertEqual(without_times(json.loads(stdout)), self.table)
+        self.assertEqual(self.checkpoints_now(), self.checkpoints)
+
+    def begun(self):
+        """A comparison on three ranks, each of which has begun to train."""
+        mpirun = self.start(command(3, *self.arguments))
+        training = set()
+        for said in mpirun.stderr:
+            if ": step " in said:
+                training.add(said.partition(": step ")[0])
+            if len(training) == 3:
+                break
+        return mpirun, ranks_of(mpirun)
+
+    def test_any_number_of_ranks_gives_the_table_and_checkpoints_of_one_process(self):
+        for ranks in (2, 3, 7):
+            stdout, stderr = self.mpirun(command(ranks, *self.arguments))
+            self.assert_compared(stdout)
+            self.assertEqual(len(re.findall(r"tiny - .*: step +300 ", stderr)), 6, stderr)
+            shutil.rmtree(self.runs)
+
+    def test_a_killed_rank_ends_the_others_and_the_same_command_continues(self):
+        mpirun, ranks = self.begun()
+        os.kill(ranks[1], signal.SIGKILL)
+        self.assertRegex(mpirun.communicate(timeout=60)[1], "rank 1 .*signal 9")
+        self.assertTrue(any(self.runs.rglob("*.h5")))
+        self.assert_compared(self.mpirun(command(2, *self.arguments))[0])
+
+    def test_a_signal_stops_all_runs_with_a_checkpoint_and_the_same_command_continues(self):
+        mpirun, ranks = self.begun()
+        for process in ranks.values():
+            os.kill(process, signal.SIGTERM)
+        stderr = mpirun.communicate(timeout=60)[1]
+        self.assertEqual(mpirun.returncode, 143, stderr)
+        self.assertEqual(stderr.count("continue with: qkv compare two.toml"), 1, stderr)
+        stdout, stderr = self.mpirun(command(3, *self.arguments))
+        self.assertIn("resuming at step", stderr)
+        self.assert_compared(stdout)
+
+    def test_ranks_with_other_runs_are_refused(self):
+        stderr = self.mpirun(command(1, "compare", "two.toml"), command(1, "compare", "two.toml", "--seeds", 2), code=2)[1]
+        self.assertIn("qkv: rank 1 has another config than rank 0", stderr)
+        self.assertFalse(self.runs.exists())
+
+
 class Refused(MpiTest):
     def assert_ranks_refused(self, commands, *parts, code=2):
         stderr = self.mpirun(*commands, code=code)[1]
@@ -211,7 +277,7 @@ class WithoutMpi(ProgramTest):
 
 if __name__ == "__main__":
     tests = unittest.TestLoader()
-    classes = (EqualBits, Ends, Refused) if MPIRUN else (WithoutMpi,)
+    classes = (EqualBits, Ends, Comparing, Refused) if MPIRUN else (WithoutMpi,)
     result = unittest.TextTestRunner().run(unittest.TestSuite(map(tests.loadTestsFromTestCase, classes)))
     if result.wasSuccessful() and not MPIRUN:
         print("skipped: built without MPI (-DQKV_MPI=ON)")
