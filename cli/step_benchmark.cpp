@@ -12,6 +12,7 @@
 #include "core/kernels/vector.h"
 #include "core/parallel.h"
 #include "optim/clip.h"
+#include "train/sharded_optimizer.h"
 #include "train/step.h"
 #include "train/tasks/generate.h"
 
@@ -152,6 +153,7 @@ Benchmark benchmark(Run& run, double seconds, const Communicator& ranks) {
   const MemoryPool::Use use(pool);
   const TrainOptions& train = run.config.train;
   Stepper stepper(run, ranks);
+  ShardedOptimizer optimizer(run, ranks);
   std::vector<double> forward, backward, update, whole;
   double tokens_a_step = 0;
   const auto begin = Clock::now();
@@ -164,7 +166,8 @@ Benchmark benchmark(Run& run, double seconds, const Communicator& ranks) {
     StepGradients now = stepper.gradients();
     const auto differentiated = Clock::now();
     clip_norm(now.gradients, train.clip);
-    run.optimizer->step(run.parameters, now.gradients, run.config.optimizer.lr, run.step++);
+    optimizer.step(now.gradients, run.config.optimizer.lr);
+    ++run.step;
     const auto end = Clock::now();
     if (i < warm_up) continue;
     const double forward_fraction = now.forward_ms / (now.forward_ms + now.backward_ms);

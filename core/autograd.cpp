@@ -51,7 +51,12 @@ class Walk {
       const Node& node = *nodes_[i];
       for (const auto& input : node.inputs) visit(input);
     }
-    std::ranges::sort(nodes_, std::ranges::greater(), [](const auto& node) { return node->rank; });
+    for (std::size_t i = 0; i < nodes_.size(); ++i) nodes_[i]->found = i;
+    // Equal ranks stay in the order of the graph, so that a part of it that is walked on its own
+    // adds gradients in the same order.
+    std::ranges::sort(nodes_, [](const auto& a, const auto& b) {
+      return a->rank != b->rank ? a->rank > b->rank : a->found < b->found;
+    });
   }
   /// Resets the nodes of an unfinished walk, so that a graph can be walked again after an
   /// exception.
@@ -116,6 +121,84 @@ void InputGradients::add(std::size_t i, Tensor dx) {
 
 Tensor InputGradients::donated_or_new(const Tensor& saved) const {
   return last_ && saved.unshared() ? saved : Tensor::empty(saved.shape(), saved.dtype());
+}
+
+void InputGradients::walk(Tensor y, const Tensor& dy) {
+  std::shared_ptr<Node> root = y.node();
+  y = {};
+  root->gradient = dy;
+  Walk(std::move(root)).run(gradients_);
+}
+
+namespace {
+
+template <class T, class... Arguments>
+std::shared_ptr<T> make_node(Arguments&&... arguments) {
+  return std::allocate_shared<T>(detail::BlockAllocator<T>(),
+                                 std::forward<Arguments>(arguments)...);
+}
+
+bool is_parameter(const Tensor& x) {
+  return x.node() && x.node()->inputs.empty();
+}
+
+/// An input of a function that is computed again, the end of its graph.
+struct RecomputedInput final : Node {
+  RecomputedInput() : Node("input") { inputs.push_back(nullptr); }
+  void backward(const Tensor& dy, InputGradients&) override { result = dy; }
+
+  Tensor result;
+};
+
+/// Parameters among the inputs of the function belong to the function.
+struct RecomputedNode final : Node {
+  RecomputedNode(std::vector<Tensor> values, detail::RecomputedFunction f)
+      : Node("recomputed"), values(std::move(values)), f(std::move(f)) {}
+
+  void backward(const Tensor& dy, InputGradients& gradients) override {
+    std::vector<std::shared_ptr<RecomputedInput>> ends(values.size());
+    std::vector<Tensor> copies = values;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (!gradients.needs(i)) continue;
+      ends[i] = make_node<RecomputedInput>();
+      // Continues the sum so far, as the function's ops themselves would.
+      ends[i]->gradient = gradients.take(i);
+      copies[i] = values[i].with_node(ends[i]);
+    }
+    const ExecutionScope scope(Execution::current().with_graph(true));
+    Tensor y = detail::RecomputedFunction(f)(copies);
+    copies.clear();
+    gradients.walk(std::move(y), dy);
+    for (std::size_t i = 0; i < values.size(); ++i)
+      if (const auto& end = ends[i]; end && (end->result || end->gradient))
+        gradients.add(i, std::move(end->result ? end->result : end->gradient));
+  }
+
+  std::vector<Tensor> values;  ///< of the inputs
+  detail::RecomputedFunction f;
+};
+
+}  // namespace
+
+Tensor detail::recomputed(std::vector<Tensor> inputs, const RecomputedFunction& first,
+                          RecomputedFunction again) {
+  if (!Execution::current().records_graph) return first(inputs);
+  std::vector<Tensor> values;
+  for (const Tensor& x : inputs) values.push_back(x && !is_parameter(x) ? x.detach() : x);
+  const auto node = make_node<RecomputedNode>(values, std::move(again));
+  int rank = 0;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const bool ends_graph = inputs[i].node() && !is_parameter(inputs[i]);
+    node->inputs.push_back(ends_graph ? inputs[i].node() : nullptr);
+    if (!ends_graph) continue;
+    rank = std::max(rank, inputs[i].node()->rank);
+    values[i] = values[i].with_node(make_node<RecomputedInput>());
+  }
+  // The function's graph tells whether the result depends on a parameter, and its rank.
+  const Tensor y = first(values);
+  if (!y.node() || is_parameter(y)) return y;
+  node->rank = rank + std::max(1, y.node()->rank);
+  return y.with_node(node);
 }
 
 Gradients gradients_of(Tensor loss, Gradients sum) {

@@ -4,6 +4,7 @@
 #include <concepts>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -40,11 +41,12 @@ struct Node {
   std::vector<std::shared_ptr<Node>, detail::BlockAllocator<std::shared_ptr<Node>>>
       inputs;  ///< null: a constant
 
-  /// 1 + the largest rank among the inputs: descending ranks are a topological order.
+  /// At least 1 + the largest rank among the inputs: descending ranks are a topological order.
   int rank = 0;
 
   // Used while the graph is walked; a graph is walked by one thread at a time.
   bool visited = false;
+  std::size_t found = 0;  ///< number in the order in which the walk found the nodes
   Tensor gradient, recomputed;
 };
 
@@ -135,6 +137,11 @@ class InputGradients {
     sum = accumulate(std::exchange(sum, {}));
     if (Execution::current().detects_anomaly) detail::require_finite_gradient(node_.op, i, sum);
   }
+  /// For an op that computes its value again: walks the graph of `y`, whose gradient is `dy`, and
+  /// adds to the gradients of the parameters there.
+  void walk(Tensor y, const Tensor& dy);
+  /// The gradient of input `i` so far, which is empty then.
+  Tensor take(std::size_t i) { return std::exchange(accumulated(i), {}); }
 
  private:
   Tensor& accumulated(std::size_t i);
@@ -148,6 +155,23 @@ class InputGradients {
 /// 1970; Griewank & Walther, "Evaluating Derivatives"), added to `sum`. Takes the loss by value:
 /// moved in, the graph is freed while it is walked. Throws ShapeError when `loss` is not a scalar.
 Gradients gradients_of(Tensor loss, Gradients sum = {});
+
+namespace detail {
+/// A function of `recomputed`, with its state.
+using RecomputedFunction = std::function<Tensor(std::span<const Tensor>)>;
+Tensor recomputed(std::vector<Tensor> inputs, const RecomputedFunction& first,
+                  RecomputedFunction again);
+}  // namespace detail
+
+/// f(inputs), of whose graph only the inputs stay in memory: backward computes it again (activation
+/// recomputation; Chen et al. 2016; torch.utils.checkpoint, jax.checkpoint). `f` maps a span of
+/// tensors to a tensor and may use parameters; where it changes its own state, such as a stream of
+/// random numbers, backward starts from a copy of it as it is now. Value and gradients have the
+/// bits of f(inputs).
+template <class F>
+Tensor recomputed(std::vector<Tensor> inputs, F& f) {
+  return detail::recomputed(std::move(inputs), std::ref(f), f);
+}
 
 /// While alive, ops on this thread record no graph.
 class NoGrad {

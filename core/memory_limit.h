@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 
 namespace qkv {
 
@@ -11,5 +13,7 @@ std::uint64_t memory_limit();
 
 /// "512 bytes", "1.5 MiB", "51.2 GiB"
 std::string memory_size(double bytes);
+/// The bytes of "4GB", "512 MB" or "1.5GiB"; none for what is no size > 0.
+std::optional<double> parse_memory_size(std::string_view text);
 
 }  // namespace qkv

@@ -76,6 +76,7 @@ struct ContextOptions {
   Recorder* recorder = nullptr;       ///< keeps what the layers compute
   KeyValueCache* cache = nullptr;     ///< a decoder continues after its tokens and appends to it
   const Hook* hook = nullptr;         ///< replaces activations
+  bool recompute = false;  ///< blocks keep their input alone and are recomputed in backward
 };
 
 /// What a forward pass needs besides its inputs. Explicit, so that no layer holds a mode, a seed or
@@ -86,7 +87,8 @@ class Context {
       : random_(options.random),
         recorder_(options.recorder),
         cache_(options.cache),
-        hook_(options.hook) {}
+        hook_(options.hook),
+        recomputes_(options.recompute) {}
 
   bool training() const { return random_.has_value(); }
   /// An independent stream for each call, in the order of calls.
@@ -96,6 +98,8 @@ class Context {
   Tensor dropped(const Tensor& x, double probability) {
     return dropout(x, dropout_probability(probability), next_random());
   }
+
+  bool recomputes() const { return recomputes_; }
 
   KeyValueCache* cache() const { return cache_; }
   /// The same with another cache.
@@ -134,6 +138,7 @@ class Context {
   Recorder* recorder_;
   KeyValueCache* cache_;
   const Hook* hook_;
+  bool recomputes_;
 };
 
 }  // namespace qkv

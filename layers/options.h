@@ -18,6 +18,10 @@ enum class ModelKind {
   fixed_length,
   static_embedding
 };
+constexpr bool is_transformer(ModelKind kind) {
+  return kind == ModelKind::encoder || kind == ModelKind::decoder ||
+         kind == ModelKind::encoder_decoder;
+}
 
 /// Where the attention weights come from: learned queries and keys, the inputs' own dot products
 /// (softmax(X X^T / sqrt(D)) X with `scale`, as tutorials build it first), or none, so that all

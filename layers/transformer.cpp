@@ -1,6 +1,8 @@
 #include "layers/transformer.h"
 
 #include <cmath>
+#include <span>
+#include <utility>
 
 #include "layers/initialise.h"
 #include "layers/positions.h"
@@ -200,6 +202,23 @@ void TransformerBlock::visit(ModuleVisitor& visit) {
   if (feed_forward) visit("feed_forward", *feed_forward);
 }
 
+namespace {
+
+/// A block as a function of its input and the encoder output, for `recomputed`.
+struct RecomputedBlock {
+  const TransformerBlock& block;
+  AttentionInputs inputs;
+  Context context;
+
+  Tensor operator()(std::span<const Tensor> x) {
+    AttentionInputs all = inputs;
+    all.encoded = x[1];
+    return block(x[0], all, context);
+  }
+};
+
+}  // namespace
+
 Transformer::Transformer(const ModelOptions& options, Random& random, bool cross) {
   for (Index i = 0; i < options.layers; ++i) layers.emplace_back(options, random, cross);
   if (options.attention != AttentionKind::parameter_free && options.norm == NormKind::pre)
@@ -210,7 +229,13 @@ Tensor Transformer::operator()(Tensor x, const AttentionInputs& inputs, Context&
   x = context.hooked(*this, "input", std::move(x), "x_i");
   for (std::size_t i = 0; i < layers.size(); ++i) {
     context.enter_layer(&layers[i], static_cast<Index>(i));
-    x = layers[i](std::move(x), inputs, context);
+    if (context.recomputes()) {
+      RecomputedBlock block{layers[i], inputs, context};
+      x = recomputed({std::move(x), std::exchange(block.inputs.encoded, {})}, block);
+      context = block.context;  // after the random numbers of the block
+    } else {
+      x = layers[i](std::move(x), inputs, context);
+    }
   }
   context.enter_layer(nullptr);
   if (norm) {

@@ -10,6 +10,9 @@
 
 namespace qkv {
 
+/// Elements that are exchanged at a time, so that buffers stay small beside the parameters.
+inline constexpr Index bucket_length = Index{1} << 20;
+
 /// The processes, called ranks, that train one model together. All of them call the same functions
 /// in the same order. This class is the group of a process that trains alone; `connect` returns
 /// that of MPI. Every function throws Error when another rank can no longer be reached.

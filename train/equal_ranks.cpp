@@ -30,13 +30,14 @@ HashText hash_of_program() {
   return hash_of(read_file("/proc/self/exe", std::numeric_limits<std::int64_t>::max()));
 }
 
-/// Without the names of files, which may lie elsewhere on another machine: what they hold shows in
-/// the data and the parameters.
+/// Without what differs between machines: the names of files, whose contents show in the data and
+/// the parameters, and the memory budget.
 HashText hash_of_configs(std::span<const Config> configs) {
   std::string text;
   for (Config config : configs) {
     config.task.train = config.task.valid = config.task.test = config.task.data = {};
     config.model.embedding_file = {};
+    config.train.memory = {};  // machines may have different amounts
     text += to_toml(config);
   }
   return hash_of(text);

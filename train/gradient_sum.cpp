@@ -6,9 +6,6 @@
 namespace qkv {
 namespace {
 
-/// Elements that are exchanged at a time, so that buffers stay small beside the gradients.
-constexpr Index bucket_length = Index{1} << 20;
-
 template <class T>
 void all_gather(const Communicator& ranks, std::vector<T>& values,
                 const std::vector<Index>& sizes) {

@@ -5,6 +5,7 @@
 #include "core/memory_limit.h"
 #include "layers/recurrent.h"
 #include "optim/optimizer.h"
+#include "train/config/task_kinds.h"
 
 namespace qkv {
 namespace {
@@ -106,17 +107,14 @@ double transform_parameters(const ModelOptions& m, double vocabulary) {
          (m.tied && m.bias ? vocabulary : 0);
 }
 
-/// Of the values that every kind keeps for the backward pass.
-double activation_bytes(const Config& config) {
-  const ModelOptions& m = config.model;
-  constexpr double chunk_tokens = 256;
+/// The tokens of a chunk, at least.
+double chunk_tokens(const Config& config) {
+  constexpr double most = 256;
   // Only of a language model the length of an example is known without the data.
-  const double length =
-      config.task.kind == TaskKind::language_model ? static_cast<double>(m.max_length) : 1;
-  const double tokens = std::max(
-      length, std::min(chunk_tokens, length * static_cast<double>(config.train.batch) / 2));
-  return bytes_per_value * tokens * static_cast<double>(m.layers) *
-         static_cast<double>(m.width + m.feed_forward);
+  const double length = config.task.kind == TaskKind::language_model
+                            ? static_cast<double>(config.model.max_length)
+                            : 1;
+  return std::max(length, std::min(most, length * static_cast<double>(config.train.batch) / 2));
 }
 
 /// The options that what takes most depends on.
@@ -127,6 +125,22 @@ std::string_view what_to_lower(const MemoryNeeds& needs) {
 }
 
 }  // namespace
+
+double activation_bytes(const Config& config, Index outputs, double tokens, bool recomputed) {
+  const ModelOptions& m = config.model;
+  const auto width = static_cast<double>(m.width), layers = static_cast<double>(m.layers);
+  const double of_layer =
+      (is_transformer(m.kind) ? 6 : 1) * width + static_cast<double>(m.feed_forward);
+  const double kept = layers * (recomputed && is_transformer(m.kind) ? width : of_layer);
+  // Logits and their gradient.
+  const bool every_token = row_of(task_kinds(), config.task.kind).traits.predicts_words;
+  const double of_output = every_token ? 2 * static_cast<double>(outputs) : 0;
+  return bytes_per_value * tokens * (kept + std::max(2 * of_layer, of_output));
+}
+
+std::optional<double> memory_budget(const TrainOptions& train) {
+  return train.memory.empty() ? std::nullopt : parse_memory_size(train.memory);
+}
 
 double parameter_count(const ModelOptions& options, Index vocabulary, Index outputs) {
   const auto width = static_cast<double>(options.width);
@@ -144,7 +158,7 @@ MemoryNeeds memory_needs(const Config& config, Index vocabulary, Index outputs) 
   needs.gradients = bytes_per_value * needs.parameters;
   needs.state = needs.gradients * (1 + slots + (config.train.ema > 0 ? 1 : 0));
   needs.checkpoint = 2 * needs.state;
-  needs.activations = activation_bytes(config);
+  needs.activations = activation_bytes(config, outputs, chunk_tokens(config), true);
   needs.order = static_cast<double>(sizeof(Index)) * static_cast<double>(config.train.batch) *
                 static_cast<double>(config.train.accumulate);
   return needs;
@@ -153,12 +167,15 @@ MemoryNeeds memory_needs(const Config& config, Index vocabulary, Index outputs) 
 void require_training_memory(const Config& config, Index vocabulary, Index outputs,
                              std::uint64_t limit) {
   const MemoryNeeds needs = memory_needs(config, vocabulary, outputs);
-  if (needs.total() <= static_cast<double>(limit)) return;
+  const auto available = static_cast<double>(limit);
+  const double budget = memory_budget(config.train).value_or(available);
+  if (needs.total() <= std::min(available, budget)) return;
   throw UserError(fmt::format(
-      "training takes at least {} of memory, and the process can have {}: {} for weights and "
-      "optimizer, {} for gradients, {} to write a checkpoint, {} for activations, {} for the order "
-      "of examples; lower {}",
-      memory_size(needs.total()), memory_size(static_cast<double>(limit)), memory_size(needs.state),
+      "training takes at least {} of memory, and {} {}: {} for weights and optimizer, {} for "
+      "gradients, {} to write a checkpoint, {} for activations, {} for the order of examples; "
+      "lower {}",
+      memory_size(needs.total()), budget < available ? "train.memory is" : "the process can have",
+      memory_size(std::min(available, budget)), memory_size(needs.state),
       memory_size(needs.gradients), memory_size(needs.checkpoint), memory_size(needs.activations),
       memory_size(needs.order), what_to_lower(needs)));
 }

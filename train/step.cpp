@@ -32,9 +32,9 @@ double operations_of(Index parameters, Index tokens) {
 
 /// Adds the *sum* of the losses and its gradients.
 void add_chunk(StepGradients& sum, const Run& run, std::span<const Index> examples,
-               const Random& random) {
+               const Random& random, bool recomputes) {
   const auto start = Clock::now();
-  Context context({.random = random});
+  Context context({.random = random, .recompute = recomputes});
   auto [mean, targets] = run.task->loss(*run.network, examples, context);
   Tensor loss = mean * static_cast<double>(targets);
   mean = {};
@@ -65,6 +65,8 @@ Stepper::Stepper(const Run& run, const Communicator& ranks)
     : run_(run),
       ranks_(ranks),
       parameters_(parameter_count(*run.network)),
+      needs_(memory_needs(run.config, run.task->vocabulary().size(), run.task->outputs())),
+      budget_(memory_budget(run.config.train)),
       sampler_(run.task->size(Split::train), run.config.train.batch, run.config.seed, run.order),
       sum_(run.parameters, ranks) {}
 
@@ -89,7 +91,10 @@ Stepper::Plan Stepper::plan(Index tokens) const {
   const Index chunks = operations < large_batch
                            ? 1
                            : std::clamp<Index>(tokens / (shards * chunk_tokens), 1, batch / shards);
-  return {{batch, shards * chunks}, {shards * chunks, shards}, operations};
+  return {{batch, shards * chunks},
+          {shards * chunks, shards},
+          operations,
+          static_cast<double>(tokens) / static_cast<double>(shards * chunks)};
 }
 
 Index Stepper::shards() {
@@ -97,10 +102,40 @@ Index Stepper::shards() {
   return plan(tokens_of(batches) / std::ssize(batches)).shards.count;
 }
 
-Index Stepper::lanes(const Plan& plan, Index own_shards) const {
-  const bool share_ops = threads() > own_shards && plan.operations >= short_batch;
+Stepper::Strategy Stepper::strategy() {
+  const Batches batches = this->batches();
+  return strategy(plan(tokens_of(batches) / std::ssize(batches)));
+}
+
+Index Stepper::own_shards(const Plan& plan) const {
+  const Chunks by_rank = sum_.shards_by_rank(plan.shards.count);
+  return by_rank.end(ranks_.rank()) - by_rank.begin(ranks_.rank());
+}
+
+/// As many as are fastest.
+Index Stepper::lanes(const Plan& plan) const {
+  const Index shards = own_shards(plan);
+  const bool share_ops = threads() > shards && plan.operations >= short_batch;
   if (share_ops || parameters_ > large_model) return 1;
-  return std::clamp<Index>(own_shards, 1, threads());
+  return std::clamp<Index>(shards, 1, threads());
+}
+
+/// Of the memory that the step takes.
+double Stepper::bytes(const Plan& plan, const Strategy& strategy) const {
+  const Index shards = std::max<Index>(own_shards(plan) / strategy.lanes, 1);
+  const auto gradients = static_cast<double>(std::bit_width(static_cast<std::size_t>(shards)));
+  const double activations =
+      activation_bytes(run_.config, run_.task->outputs(), plan.chunk_tokens, strategy.recomputes);
+  return needs_.state +
+         static_cast<double>(strategy.lanes) * (gradients * needs_.gradients + activations);
+}
+
+/// The fastest that keeps to the budget, or else the one that takes least.
+Stepper::Strategy Stepper::strategy(const Plan& plan) const {
+  const Strategy fastest{lanes(plan), false};
+  for (const Strategy& one : {fastest, Strategy{1, false}})
+    if (!budget_ || bytes(plan, one) <= *budget_) return one;
+  return {1, true};
 }
 
 StepGradients Stepper::gradients() {
@@ -118,7 +153,8 @@ StepGradients Stepper::gradients() {
 Stepper::PartialSums Stepper::own_sums(const Plan& plan, const Batches& batches) {
   const Chunks by_rank = sum_.shards_by_rank(plan.shards.count);
   const Index begin = by_rank.begin(ranks_.rank()), end = by_rank.end(ranks_.rank());
-  const Chunks by_lane{end - begin, lanes(plan, end - begin)};
+  const Strategy strategy = this->strategy(plan);
+  const Chunks by_lane{end - begin, strategy.lanes};
   const auto count = static_cast<std::size_t>(by_lane.count);
   while (pools_.size() < count) pools_.emplace_back();
 
@@ -129,7 +165,7 @@ Stepper::PartialSums Stepper::own_sums(const Plan& plan, const Batches& batches)
     const ExecutionScope scope(execution.with_memory(pools_[lane]));
     const auto leaf = [&](Subtree node) -> std::optional<StepGradients> {
       if (node.count > 1) return std::nullopt;
-      return shard_gradients(node.first, plan, batches);
+      return shard_gradients(node.first, plan, batches, strategy.recomputes);
     };
     try {
       for (const Subtree node : subtrees(begin + by_lane.begin(i), begin + by_lane.end(i)))
@@ -149,8 +185,8 @@ Stepper::PartialSums Stepper::own_sums(const Plan& plan, const Batches& batches)
   return own;
 }
 
-StepGradients Stepper::shard_gradients(Index shard, const Plan& plan,
-                                       const Batches& batches) const {
+StepGradients Stepper::shard_gradients(Index shard, const Plan& plan, const Batches& batches,
+                                       bool recomputes) const {
   StepGradients sum;
   for (std::size_t i = 0; i < batches.size(); ++i)
     for (Index chunk = plan.shards.begin(shard); chunk < plan.shards.end(shard); ++chunk) {
@@ -159,7 +195,8 @@ StepGradients Stepper::shard_gradients(Index shard, const Plan& plan,
       const auto end = static_cast<std::size_t>(plan.chunks.end(chunk));
       add_chunk(sum, run_, std::span(batches[i]).subspan(begin, end - begin),
                 Random(run_.config.seed, Purpose::dropout,
-                       static_cast<std::uint64_t>(number * plan.chunks.count + chunk)));
+                       static_cast<std::uint64_t>(number * plan.chunks.count + chunk)),
+                recomputes);
     }
   return sum;
 }

@@ -1,11 +1,13 @@
 #pragma once
 
 #include <deque>
+#include <optional>
 
 #include "core/parallel.h"
 #include "datasets/batch.h"
 #include "train/communicator.h"
 #include "train/gradient_sum.h"
+#include "train/memory_needs.h"
 #include "train/run.h"
 
 namespace qkv {
@@ -26,6 +28,7 @@ Index shard_count(Index parameters, Index examples, Index tokens);
 /// activations are in memory. Shards and chunks depend on the model and the examples alone, and
 /// the gradients of shards are added in a fixed tree (train/shard_tree.h), so that results do not
 /// depend on the number of threads or ranks. With S shards a lane holds up to 1 + log2 S gradients.
+/// To keep to `train.memory`, one lane computes at a time, and blocks are recomputed in backward.
 class Stepper {
  public:
   explicit Stepper(const Run& run, const Communicator& ranks = single_process);
@@ -34,6 +37,12 @@ class Stepper {
   StepGradients gradients();
   /// The number of shards of that step's batches.
   Index shards();
+  /// How this rank computes its shards.
+  struct Strategy {
+    Index lanes;
+    bool recomputes;  ///< activations, in backward
+  };
+  Strategy strategy();
 
   /// Tensor allocations of this rank's shards that no memory pool could serve.
   std::size_t system_allocations() const;
@@ -46,19 +55,26 @@ class Stepper {
     Chunks chunks;  ///< of the batch
     Chunks shards;  ///< of the chunks
     double operations;
+    double chunk_tokens;
   };
 
   Batches batches();
   Index tokens_of(const Batches& batches) const;
   /// `tokens`: of a batch.
   Plan plan(Index tokens) const;
-  Index lanes(const Plan& plan, Index own_shards) const;
+  Index own_shards(const Plan& plan) const;
+  Index lanes(const Plan& plan) const;
+  double bytes(const Plan& plan, const Strategy& strategy) const;
+  Strategy strategy(const Plan& plan) const;
   PartialSums own_sums(const Plan& plan, const Batches& batches);
-  StepGradients shard_gradients(Index shard, const Plan& plan, const Batches& batches) const;
+  StepGradients shard_gradients(Index shard, const Plan& plan, const Batches& batches,
+                                bool recomputes) const;
 
   const Run& run_;
   const Communicator& ranks_;
   Index parameters_;
+  MemoryNeeds needs_;
+  std::optional<double> budget_;  ///< bytes of train.memory
   BatchSampler sampler_;
   GradientSum sum_;
   std::deque<MemoryPool> pools_;  ///< of the lanes

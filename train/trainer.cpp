@@ -11,6 +11,7 @@
 #include "optim/schedule.h"
 #include "train/equal_ranks.h"
 #include "train/metrics.h"
+#include "train/sharded_optimizer.h"
 #include "train/spike_detector.h"
 #include "train/step.h"
 #include "train/storage/durable_file.h"
@@ -31,6 +32,7 @@ class Trainer {
         validates_(run.task->size(Split::valid) > 0),
         ranks_(ranks),
         stepper_(run, ranks),
+        optimizer_(run, ranks),
         callback_(callback) {}
 
   Outcome train() {
@@ -73,6 +75,9 @@ class Trainer {
     if (ranks_.size() > 1)
       callback_.on_message(
           fmt::format("{} ranks share {} shards of each batch", ranks_.size(), stepper_.shards()));
+    if (stepper_.strategy().recomputes)
+      callback_.on_message(
+          fmt::format("activations are recomputed in backward, to keep to {}", options_.memory));
     if (run_.step > 0) callback_.on_message(fmt::format("resuming at step {}", run_.step));
   }
 
@@ -124,7 +129,7 @@ class Trainer {
     if (const auto ratio = spikes_.add(update.norm))
       callback_.on_message(fmt::format("step {}: the gradient norm {:.4g} is {:.0f} times its mean",
                                        run_.step, update.norm, *ratio));
-    run_.optimizer->step(run_.parameters, now.gradients, rate_, run_.step);
+    optimizer_.step(now.gradients, rate_);
     if (run_.average) run_.average->update(run_.parameters);
     run_.interval_loss += now.loss;
     ++run_.interval_steps;
@@ -189,15 +194,23 @@ class Trainer {
   /// loss that is not.
   void save(bool at_once) {
     if (!validates_) run_.best_step = run_.step;
-    const Checkpoint checkpoint = checkpoint_of(run_, folder_.path());
+    Checkpoint checkpoint = checkpoint_of(run_, folder_.path());
+    require_equal_state(shared_by_ranks(checkpoint), ranks_);
+    optimizer_.gather(checkpoint.optimizer);
     if (const std::string path = non_finite_tensor(checkpoint); !path.empty())
       throw diverged(path + " is no longer finite", report_.loss);
-    require_equal_state(checkpoint, ranks_);
     if (!at_once) {
       next_ = compute();
       require_progress(*next_);
     }
     if (writes()) folder_.save(checkpoint, options_.keep);
+  }
+
+  /// What every rank has of a checkpoint.
+  Checkpoint shared_by_ranks(Checkpoint checkpoint) const {
+    if (optimizer_.sharded())
+      for (const auto& [name, value] : run_.optimizer->state()) checkpoint.optimizer.erase(name);
+    return checkpoint;
   }
 
   /// True when the valid split's score, or at equal scores its loss, is the best so far.
@@ -310,6 +323,7 @@ class Trainer {
   bool validates_;  ///< has a validation split
   const Communicator& ranks_;
   Stepper stepper_;
+  ShardedOptimizer optimizer_;
   Callback& callback_;
   bool logs_ = true;            ///< whether metrics.jsonl could be written so far
   std::optional<Update> next_;  ///< of the next step, computed before a checkpoint was written

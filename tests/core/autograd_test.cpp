@@ -2,10 +2,12 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <cmath>
 
 #include "core/ops.h"
 #include "core/parameter.h"
+#include "tests/support/randn.h"
 
 namespace qkv::tests {
 namespace {
@@ -126,6 +128,71 @@ TEST_CASE("a frozen parameter receives no gradient") {
   const Gradients gradients = gradients_of(a * b);
   CHECK_FALSE(gradients.has(a));
   CHECK(gradients.of(b).item() == 2);
+}
+
+TEST_CASE("a recomputed function has the bits of the function, and calls it again in backward") {
+  std::uint64_t stream = 0;
+  const auto normal_parameter = [&](const Shape& shape) {
+    return Parameter(randn(shape, DType::float32, stream++));
+  };
+  const Parameter start = normal_parameter({5, 7}), w_1 = normal_parameter({7, 7}),
+                  w_2 = normal_parameter({7, 7}), other = normal_parameter({5, 7});
+  int calls = 0;
+  // Both inputs are used twice, one parameter by every call.
+  const auto block = [&](std::span<const Tensor> x) {
+    ++calls;
+    return x[0] + tanh(linear(x[0], w_1, {})) * linear(x[1], w_2, {}) + x[1];
+  };
+  const auto of_three = [&](auto call) {
+    Tensor x = start * 0.5;
+    const Tensor y = other * 2.0;
+    for (int i = 0; i < 3; ++i) x = call(x, y);
+    return mean(x * x);
+  };
+  const Tensor plain = of_three([&](const Tensor& x, const Tensor& y) {
+    return block(std::array{x, y});
+  });
+  CHECK(calls == 3);
+  Tensor again = of_three([&](const Tensor& x, const Tensor& y) {
+    return recomputed({x, y}, block);
+  });
+  CHECK(calls == 6);
+  CHECK(again.item() == plain.item());
+  const Gradients expected = gradients_of(plain), found = gradients_of(again),
+                  twice = gradients_of(std::move(again));
+  CHECK(calls == 12);
+  for (const Gradients* gradients : {&found, &twice}) {
+    for (const Parameter* parameter : {&start, &w_1, &w_2, &other})
+      CHECK(gradients->of(*parameter).values() == expected.of(*parameter).values());
+    CHECK(gradients->norm() == expected.norm());  // the same order, too
+  }
+}
+
+TEST_CASE("a recomputed function continues with the state that it had") {
+  const Parameter a = number(3);
+  struct Counted {
+    int count = 0;
+    Tensor operator()(std::span<const Tensor> x) { return x[0] * static_cast<double>(++count); }
+  } counted;
+  const Tensor y = recomputed({recomputed({a * 1.0}, counted)}, counted);
+  CHECK(counted.count == 2);
+  CHECK(y.item() == 6);
+  CHECK(gradients_of(y).of(a).item() == 2);
+}
+
+TEST_CASE("recomputed functions of constants, of parameters and without an effect") {
+  const Parameter a = number(3), unused = number(4);
+  auto doubled = [](std::span<const Tensor> x) { return x[0] + x[0]; };
+  auto first = [](std::span<const Tensor> x) { return x[0]; };
+  CHECK_FALSE(recomputed({Tensor::scalar(2)}, doubled).node());
+  CHECK(gradients_of(recomputed({a.value()}, doubled)).of(a).item() == 2);
+  CHECK(gradients_of(recomputed({a.value()}, first)).of(a).item() == 1);
+  CHECK(gradients_of(recomputed({a * 2.0}, first)).of(a).item() == 2);
+  // What the result does not depend on has a gradient from elsewhere alone.
+  const Tensor other = unused * 5.0;
+  CHECK(gradients_of(recomputed({a * 2.0, other}, first) + other).of(unused).item() == 5);
+  const NoGrad no_grad;
+  CHECK_FALSE(recomputed({a * 2.0}, doubled).node());
 }
 
 }  // namespace qkv::tests

@@ -110,6 +110,45 @@ TEST_CASE("a training that cannot fit is refused with what to lower, one that fi
   CHECK_THROWS_AS(require_network_memory(config.model, vocabulary, outputs, 1000), UserError);
 }
 
+TEST_CASE("a training that does not fit into train.memory is refused") {
+  Config config;
+  config.model = options_of(ModelKind::encoder);
+  config.train.memory = "1KB";
+  CHECK(error_of<UserError>([&] {
+          require_training_memory(config, vocabulary, outputs, std::uint64_t{1} << 34);
+        }).find("and train.memory is 1000 bytes: ") != std::string::npos);
+  config.train.memory = "1TB";
+  require_training_memory(config, vocabulary, outputs, std::uint64_t{1} << 34);
+}
+
+TEST_CASE("a recomputed layer of a transformer keeps its input, another layer what it computed") {
+  Config config;
+  config.model = options_of(ModelKind::encoder);
+  const auto kept = [&](bool recomputed) {
+    const double all = activation_bytes(config, outputs, 100, recomputed);
+    config.model.layers += 1;
+    const double more = activation_bytes(config, outputs, 100, recomputed);
+    config.model.layers -= 1;
+    return more - all;
+  };
+  CHECK(kept(false) == 4 * 100 * (6 * 20 + 28));
+  CHECK(kept(true) == 4 * 100 * 20);
+  config.model.kind = ModelKind::recurrent;
+  CHECK(kept(true) == kept(false));
+}
+
+TEST_CASE("sizes of memory are read with decimal and binary units, and nothing else is") {
+  CHECK(parse_memory_size("4GB") == 4e9);
+  CHECK(parse_memory_size("512 MiB") == 536870912);
+  CHECK(parse_memory_size("1.5KiB") == 1536);
+  CHECK(parse_memory_size("7B") == 7);
+  for (const std::string_view wrong :
+       {"", "4", "GB", "-1GB", "0GB", "4gb", "4 GB ", "nanGB", "1e999GB", "4GBs"}) {
+    CAPTURE(wrong);
+    CHECK_FALSE(parse_memory_size(wrong));
+  }
+}
+
 TEST_CASE("sizes of memory have one decimal and the unit that suits") {
   CHECK(memory_size(0) == "0 bytes");
   CHECK(memory_size(1023) == "1023 bytes");

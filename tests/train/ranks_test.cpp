@@ -3,6 +3,7 @@
 #include <csignal>
 #include <limits>
 #include <mutex>
+#include <set>
 
 #include "core/ops.h"
 #include "optim/optimizer.h"
@@ -11,6 +12,7 @@
 #include "tests/support/temp_dir.h"
 #include "tests/support/thread_ranks.h"
 #include "train/session.h"
+#include "train/sharded_optimizer.h"
 #include "train/step.h"
 #include "train/storage/durable_file.h"
 
@@ -166,6 +168,58 @@ TEST_CASE("a run on several ranks writes the files of one process, with every op
     check_same_bytes(one, two);
     check_same_bytes(one, three);
   }
+}
+
+TEST_CASE("ranks that share the optimizer's state write the files of one process, and resume") {
+  for (const OptimizerRow& row : optimizer_kinds()) {
+    CAPTURE(row.name);
+    const TempDir dir;
+    Config config = two_shards(dir);
+    config.optimizer.kind = row.value;
+    config.optimizer.momentum = 0.9;
+    config.train.ema = row.value == OptimizerKind::muon ? 0.9 : 0;
+    config.train.shard_optimizer = true;
+    config.train.freeze = {"embedding"};
+    const RunFolder one(dir.path() / "1"), three(dir.path() / "3");
+    train_on(1, config, one);
+    Config half = config;
+    half.train.steps = 2;
+    train_on(3, half, three);
+    half.train.steps = 4;
+    resume_on(2, half, three);
+    resume_on(9, config, three);  // of which some have no parameter
+    check_same_bytes(one, three);
+  }
+}
+
+TEST_CASE("ranks that share the optimizer's state keep a part of it each, and rank 0 gathers all") {
+  const TempDir dir;
+  Config config = two_shards(dir);
+  config.optimizer.kind = OptimizerKind::adamw;
+  config.train.shard_optimizer = true;
+  std::mutex checks;
+  std::set<std::string> seen;
+  std::size_t kept = 0;
+  on_ranks(3, [&](const Communicator& ranks) {
+    Run run = start_run(config);
+    ShardedOptimizer optimizer(run, ranks);
+    optimizer.step(Stepper(run, ranks).gradients().gradients, 0.1);
+    auto state = run.optimizer->state();
+    const std::scoped_lock lock(checks);
+    kept += state.size();
+    for (const auto& [name, value] : state) seen.insert(name);
+    CHECK(!state.empty());
+  });
+  CHECK(kept == seen.size());
+  on_ranks(3, [&](const Communicator& ranks) {
+    Run run = start_run(config);
+    ShardedOptimizer optimizer(run, ranks);
+    optimizer.step(Stepper(run, ranks).gradients().gradients, 0.1);
+    auto state = run.optimizer->state();
+    optimizer.gather(state);
+    const std::scoped_lock lock(checks);
+    CHECK((state.size() == seen.size()) == (ranks.rank() == 0));
+  });
 }
 
 TEST_CASE("train.patience, which rank 0 alone can judge, ends all ranks after the same step") {

@@ -56,6 +56,21 @@ TEST_CASE("a batch of more chunks and as many shards takes no more tensor memory
   CHECK(blocks(96) == blocks(64));
 }
 
+TEST_CASE(
+    "within a budget of memory, blocks keep their input alone, and one lane computes at a time") {
+  const auto blocks = [](std::string_view memory) {
+    Run run = start_run(gpt(64, 8, 64, 32));
+    run.config.train.memory = memory;
+    Stepper stepper(run);
+    stepper.gradients();
+    return stepper.system_allocations();
+  };
+  const auto most = blocks(""), in_turn = blocks("35MB"), least = blocks("1MB");
+  CHECK(blocks("1GB") == most);
+  CHECK(3 * in_turn < 2 * most);
+  CHECK(3 * least < 2 * in_turn);
+}
+
 TEST_CASE("no training step takes tensor memory from the system after the third") {
   const auto blocks = blocks_of_steps(gpt(16, 2, 8, 4), 8);
   CHECK(blocks[0] > 0);

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "core/parallel.h"
+#include "layers/positions.h"
 #include "tests/support/errors.h"
 #include "tests/support/four_shards.h"
 #include "tests/support/temp_dir.h"
@@ -123,6 +124,39 @@ TEST_CASE("four shards have the same bits on any number of threads") {
     }
   }
   set_threads(before);
+}
+
+TEST_CASE("a step that recomputes activations has the same bits, of every kind of transformer") {
+  for (const ModelKind kind : {ModelKind::encoder, ModelKind::decoder, ModelKind::encoder_decoder})
+    for (const NormKind norm : {NormKind::pre, NormKind::post, NormKind::none})
+      for (const auto& position : position_kinds()) {
+        CAPTURE(static_cast<int>(kind));
+        CAPTURE(static_cast<int>(norm));
+        CAPTURE(position.name);
+        Config config = tiny_config(5, 2);
+        if (kind != ModelKind::encoder_decoder) {
+          config.task.kind = TaskKind::word_sense;
+          config.task.train = config.task.valid = QKV_SOURCE_DIR "/datasets/bank/valid.tsv";
+        }
+        config.model.kind = kind;
+        config.model.norm = norm;
+        config.model.position = position.value;
+        config.model.layers = 3;
+        config.model.dropout = 0.3;
+        Run run = start_run(config);
+        const StepGradients kept = Stepper(run).gradients();
+        run.config.train.memory = "1B";
+        Stepper stepper(run);
+        REQUIRE(stepper.strategy().recomputes);
+        const StepGradients recomputed = stepper.gradients();
+        CHECK(recomputed.loss == kept.loss);
+        CHECK(recomputed.gradients.norm() == kept.gradients.norm());
+        for (const auto& [path, parameter] : run.parameters) {
+          CAPTURE(path);
+          CHECK(recomputed.gradients.of(*parameter).values() ==
+                kept.gradients.of(*parameter).values());
+        }
+      }
 }
 
 TEST_CASE("a batch has as many shards as pay") {

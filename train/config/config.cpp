@@ -188,9 +188,10 @@ Config without_ineffective_options(const Config& config) {
   return result;
 }
 
-/// The options that a run may change when it resumes: how long and how fast it trains, and what it
-/// writes. Others would make what is restored another model's, another optimizer's or other data's.
-constexpr std::array<std::string_view, 16> resumable_options = {
+/// The options that a run may change when it resumes: how long, how fast and in which memory it
+/// trains, and what it writes. Others would make what is restored another model's, another
+/// optimizer's or other data's.
+constexpr std::array<std::string_view, 18> resumable_options = {
     "optimizer.lr",
     "optimizer.require_gradients",
     "schedule.kind",
@@ -205,6 +206,8 @@ constexpr std::array<std::string_view, 16> resumable_options = {
     "train.patience",
     "train.keep",
     "train.on_divergence",
+    "train.memory",
+    "train.shard_optimizer",
     "train.detect_anomaly",
     "train.tensorboard",
 };

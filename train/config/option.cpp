@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/memory_limit.h"
+
 namespace qkv {
 namespace {
 
@@ -142,6 +144,16 @@ Option path_option(std::string_view key, std::string& member, std::string_view h
   Option result = option(key, member, help);
   result.type = "path";
   result.path = &member;
+  return result;
+}
+
+Option memory_option(std::string_view key, std::string& member, std::string_view help) {
+  const auto error = [](std::string_view text) -> std::optional<std::string> {
+    if (text.empty() || parse_memory_size(text)) return std::nullopt;
+    return "must be a size of memory as \"4GB\" or \"512MiB\"";
+  };
+  Option result = text_option(key, member, error, help);
+  result.type = "size";
   return result;
 }
 

@@ -91,6 +91,8 @@ Option option(std::string_view key, std::int64_t& member, Bounds bounds, std::st
 Option option(std::string_view key, std::uint64_t& member, Bounds bounds, std::string_view help);
 /// The path of a file or folder.
 Option path_option(std::string_view key, std::string& member, std::string_view help);
+/// A size of memory, see `parse_memory_size` (core/memory_limit.h), or nothing.
+Option memory_option(std::string_view key, std::string& member, std::string_view help);
 /// Text that may name a folder, see `name_error`.
 Option name_option(std::string_view key, std::string& member, std::string_view help);
 

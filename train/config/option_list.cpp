@@ -22,9 +22,7 @@ struct Condition {
 };
 
 bool attends(const Config& config) {
-  const ModelKind kind = config.model.kind;
-  return kind == ModelKind::encoder || kind == ModelKind::decoder ||
-         kind == ModelKind::encoder_decoder;
+  return is_transformer(config.model.kind);
 }
 
 /// Of an encoder-decoder the decoder is learned where the encoder is parameter-free.
@@ -361,6 +359,14 @@ Options train_options(TrainOptions& train) {
              "eval prints; empty: the task's own"),
       kind_option("train.on_divergence", train.on_divergence, divergence_policies,
                   "what to do when the loss explodes, or it or a gradient is not finite"),
+      memory_option(
+          "train.memory", train.memory,
+          "memory budget as in \"4GB\": to keep to it, training recomputes activations in "
+          "backward and computes fewer shards at a time, which changes no bits; empty: "
+          "what is fastest"),
+      option(
+          "train.shard_optimizer", train.shard_optimizer,
+          "with mpirun, each rank keeps the optimizer state of a part of the parameters (ZeRO-1)"),
       option("train.detect_anomaly", train.detect_anomaly,
              "error that names the first op to produce a NaN or infinity; slow"),
       option("train.tensorboard", train.tensorboard,

@@ -71,11 +71,6 @@ void require_representable(const ModelOptions& model) {
   refuse(model.output == OutputKind::transformed, "model.output = \"transformed\"");
 }
 
-bool is_transformer(ModelKind kind) {
-  return kind == ModelKind::encoder || kind == ModelKind::decoder ||
-         kind == ModelKind::encoder_decoder;
-}
-
 }  // namespace
 
 Parameters to_torch_names(const Parameters& parameters, const ModelOptions& model) {
