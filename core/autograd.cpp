@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
+#include <cstdint>
+#include <numeric>
 
 #include "core/parallel.h"
 #include "core/parameter.h"
@@ -256,7 +259,7 @@ Gradients& Gradients::clamp(double limit) {
 }
 
 double Gradients::norm() const {
-  double squares = 0;
+  std::vector<double> squares;  // of each gradient
   for (const auto& entry : entries_)
     dispatch(entry.second.dtype(), [&]<class T>() {
       const auto elements = entry.second.data<T>();
@@ -270,9 +273,11 @@ double Gradients::norm() const {
         }
       for (std::size_t i = whole; i < elements.size(); ++i)
         sums[i - whole] += static_cast<double>(elements[i]) * static_cast<double>(elements[i]);
-      for (const double sum : sums) squares += sum;
+      squares.push_back(std::accumulate(sums.begin(), sums.end(), 0.0));
     });
-  return std::sqrt(squares);
+  // The smallest first; the bits of squares are ordered as their values, NaN included.
+  std::ranges::sort(squares, {}, [](double x) { return std::bit_cast<std::uint64_t>(x); });
+  return std::sqrt(std::accumulate(squares.begin(), squares.end(), 0.0));
 }
 
 }  // namespace qkv

@@ -94,8 +94,8 @@ class Gradients {
   Gradients& operator*=(double factor);
   /// Clamps every element to [-limit, limit].
   Gradients& clamp(double limit);
-  /// sqrt(sum of squares) over all gradients, summed in float64. The order is that of the walk, so
-  /// equal runs give equal bits.
+  /// sqrt(sum of squares) over all gradients, summed in float64; the same bits for equal gradients,
+  /// whatever their order.
   double norm() const;
 
  private:
@@ -166,8 +166,9 @@ Tensor recomputed(std::vector<Tensor> inputs, const RecomputedFunction& first,
 /// f(inputs), of whose graph only the inputs stay in memory: backward computes it again (activation
 /// recomputation; Chen et al. 2016; torch.utils.checkpoint, jax.checkpoint). `f` maps a span of
 /// tensors to a tensor and may use parameters; where it changes its own state, such as a stream of
-/// random numbers, backward starts from a copy of it as it is now. Value and gradients have the
-/// bits of f(inputs).
+/// random numbers, backward starts from a copy of it as it is now. The value has the bits
+/// of f(inputs), and so have the gradients, unless several such functions share an input and use it
+/// at different depths: its terms are then added function by function.
 template <class F>
 Tensor recomputed(std::vector<Tensor> inputs, F& f) {
   return detail::recomputed(std::move(inputs), std::ref(f), f);
