@@ -150,12 +150,13 @@ TEST_CASE("a recomputed function has the bits of the function, and calls it agai
     return Parameter(randn(shape, DType::float32, stream++));
   };
   const Parameter start = normal_parameter({5, 7}), w_1 = normal_parameter({7, 7}),
-                  w_2 = normal_parameter({7, 7}), other = normal_parameter({5, 7});
+                  w_2 = normal_parameter({7, 7}), w_3 = normal_parameter({7, 7}),
+                  other = normal_parameter({5, 7});
   int calls = 0;
-  // As blocks of a decoder: the first input is used twice, the second by all calls.
+  // As blocks of a decoder: both inputs are used twice, the second by all calls.
   const auto block = [&](std::span<const Tensor> x) {
     ++calls;
-    return x[0] + tanh(linear(x[0], w_1, {})) * linear(x[1], w_2, {});
+    return x[0] + tanh(linear(x[0], w_1, {})) * linear(x[1], w_2, {}) * linear(x[1], w_3, {});
   };
   const auto of_three = [&](auto call) {
     Tensor x = start * 0.5;
@@ -176,7 +177,7 @@ TEST_CASE("a recomputed function has the bits of the function, and calls it agai
                   twice = gradients_of(std::move(again));
   CHECK(calls == 12);
   for (const Gradients* gradients : {&found, &twice}) {
-    for (const Parameter* parameter : {&start, &w_1, &w_2, &other})
+    for (const Parameter* parameter : {&start, &w_1, &w_2, &w_3, &other})
       CHECK(gradients->of(*parameter).values() == expected.of(*parameter).values());
     CHECK(gradients->norm() == expected.norm());  // the same order, too
   }
