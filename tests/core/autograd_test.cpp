@@ -156,7 +156,7 @@ TEST_CASE("a recomputed function has the bits of the function, and calls it agai
   // As blocks of a decoder: both inputs are used twice, the second by all calls.
   const auto block = [&](std::span<const Tensor> x) {
     ++calls;
-    return x[0] + tanh(linear(x[0], w_1, {})) * linear(x[1], w_2, {}) * linear(x[1], w_3, {});
+    return x[0] + tanh(linear(x[0], w_1, {})) * (linear(x[1], w_2, {}) * linear(x[1], w_3, {}));
   };
   const auto of_three = [&](auto call) {
     Tensor x = start * 0.5;
