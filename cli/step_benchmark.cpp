@@ -112,7 +112,7 @@ constexpr int chains = 12;
 
 /// The best of several runs of multiply-adds in registers on all threads.
 double peak_gflops() {
-  constexpr Index rounds = 200'000, operations = 2 * chains * kernels::width<float>;
+  constexpr Index rounds = 200'000, operations = Index{2} * chains * kernels::width<float>;
   std::vector<float> results(static_cast<std::size_t>(threads()));
   double best = 0;
   for (int i = 0; i < 12; ++i) {

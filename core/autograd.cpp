@@ -187,6 +187,7 @@ Tensor detail::recomputed(std::vector<Tensor> inputs, const RecomputedFunction& 
                           RecomputedFunction again) {
   if (!Execution::current().records_graph) return first(inputs);
   std::vector<Tensor> values;
+  values.reserve(inputs.size());
   for (const Tensor& x : inputs) values.push_back(x && !is_parameter(x) ? x.detach() : x);
   const auto node = make_node<RecomputedNode>(values, std::move(again));
   int rank = 0;
