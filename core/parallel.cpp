@@ -21,6 +21,9 @@ using Call = void (*)(const void*, Index);
 void pause() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  // `yield` does nothing on most cores; a barrier waits about as long as x86's pause.
+  asm volatile("isb" ::: "memory");
 #endif
 }
 

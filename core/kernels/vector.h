@@ -78,8 +78,11 @@ Vector<T> load_part(const T* from, Index count) {
   else
     return _mm512_maskz_loadu_pd(static_cast<__mmask8>(first_lanes(count)), from);
 #else
+  // Unrolled, since GCC makes a loop a call of memcpy, around which all vectors are spilled.
   Vector<T> v = {};
-  for (Index i = 0; i < count; ++i) v[i] = from[i];
+  unrolled<width<T> - 1>([&](int i) {
+    if (i < count) v[i] = from[i];
+  });
   return v;
 #endif
 }
@@ -103,7 +106,9 @@ void store_part(T* to, const Vector<T>& v, Index count) {
   else
     _mm512_mask_storeu_pd(to, static_cast<__mmask8>(first_lanes(count)), v);
 #else
-  for (Index i = 0; i < count; ++i) to[i] = v[i];
+  unrolled<width<T> - 1>([&](int i) {
+    if (i < count) to[i] = v[i];
+  });
 #endif
 }
 

@@ -125,7 +125,7 @@ TEST_CASE("a map without room for values shows which are below 0, also in grey")
   CHECK(count(groups(drawn(map), "values"), ">−</text>") == 400);
 }
 
-TEST_CASE("maps of one scale have one legend, of 0, .3 and the largest; others each their own") {
+TEST_CASE("maps of one scale have one legend, of 0, .3 and the largest, others each their own") {
   const Picture one = {.title = "one", .content = map_of(2, 2)};
   HeatMap other = map_of(2, 2);
   other.largest = 4;

@@ -18,7 +18,7 @@ Parameter number(double value) {
 
 }  // namespace
 
-TEST_CASE("a value used twice receives both gradients: b = a + a; c = b + b") {
+TEST_CASE("a value used twice receives both gradients: b = a + a, c = b + b") {
   const Parameter a = number(3);
   const Tensor b = a + a;
   const Tensor c = b + b;

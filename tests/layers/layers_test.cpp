@@ -122,7 +122,7 @@ TEST_CASE("padding does not change the vectors of a sentence") {
   check_padding_of_model({.kind = ModelKind::static_embedding, .width = 3});
 }
 
-TEST_CASE("without positions an encoder cannot tell word orders apart; with them it can") {
+TEST_CASE("without positions an encoder cannot tell word orders apart, with them it can") {
   const auto outputs = [](PositionKind position) {
     Random random = fresh();
     ModelOptions options = small(AttentionKind::learned);

@@ -123,6 +123,17 @@ class Lint(ScriptTest):
         self.assertIn("'x.h' file not found", done.stdout)
 
 
+class Arm64(ScriptTest):
+    def test_without_a_compiler_or_qemu_it_is_skipped_and_says_what_to_install(self):
+        for tool in ("aarch64-linux-gnu-g++", "qemu-aarch64-static"):
+            with self.subTest(tool):
+                done = self.run_script("arm64")
+                self.assertEqual((done.returncode, done.stderr), (77, ""))
+                self.assertIn(f"no {tool}; on Debian: apt-get install g++-aarch64-linux-gnu qemu-user-static", done.stdout)
+            self.program(tool)
+        self.assertEqual(self.called(), [])
+
+
 class EveryScript(ScriptTest):
     def test_reads_nothing_from_its_caller(self):
         """Programs that read all of their input would wait forever for the end of ours."""

@@ -119,7 +119,7 @@ TEST_CASE("text without neighbours is refused") {
         file.string() + ": no line has two words that occur task.min_count = 1 times");
 }
 
-TEST_CASE("vectors are taken from GloVe and word2vec files; other words keep theirs") {
+TEST_CASE("vectors are taken from GloVe and word2vec files, other words keep theirs") {
   const TempDir dir;
   Config config = config_of(dir.write("text", "the cat saw the dog\n"));
   const auto random_row = row(start_run(config), "saw");

@@ -1,0 +1,18 @@
+# Cross-compiles for arm64 with Debian's compiler, against the libraries of script/arm64, and runs programs by qemu.
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR aarch64)
+set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
+set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
+cmake_path(GET CMAKE_CURRENT_LIST_DIR PARENT_PATH source)
+set(CMAKE_SYSROOT ${source}/build/arm64-root)
+if(NOT EXISTS ${CMAKE_SYSROOT}/packages)
+  message(FATAL_ERROR "There are no arm64 libraries in ${CMAKE_SYSROOT}; script/arm64 downloads them")
+endif()
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
+set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64-static -L ${CMAKE_SYSROOT})
+# FindHDF5 would take this machine's library from its h5cc.
+set(HDF5_C_COMPILER_EXECUTABLE "")
+set(HDF5_ROOT ${CMAKE_SYSROOT}/usr/lib/aarch64-linux-gnu/hdf5/serial)
