@@ -78,22 +78,25 @@ Vector<T> load_part(const T* from, Index count) {
   else
     return _mm512_maskz_loadu_pd(static_cast<__mmask8>(first_lanes(count)), from);
 #else
-  // Unrolled, since GCC makes a loop a call of memcpy, around which all vectors are spilled.
   Vector<T> v = {};
-  unrolled<width<T> - 1>([&](int i) {
-    if (i < count) v[i] = from[i];
-  });
+  for (Index i = 0; i < count; ++i) v[i] = from[i];
   return v;
 #endif
 }
 
-/// The same for a `count` up to the width.
+/// The same for a `count` up to the width, in an innermost loop.
 template <class T>
 Vector<T> load_most(const T* from, Index count) {
 #if defined(__AVX512F__)
   return load_part(from, count);
 #else
-  return count == width<T> ? load(from) : load_part(from, count);
+  if (count == width<T>) return load(from);
+  // Unrolled: GCC makes load_part's loop a call of memcpy, around which all vectors are spilled.
+  Vector<T> v = {};
+  unrolled<width<T> - 1>([&](int i) {
+    if (i < count) v[i] = from[i];
+  });
+  return v;
 #endif
 }
 
