@@ -196,6 +196,20 @@ class RealTextTest(ScriptTest):
                          ["| train.tsv (10, 2) | 100.0 / 100.0 | 75.0 / 73.3 | 1.5 |"])
 
 
+class AlternativesTest(unittest.TestCase):
+    """bench/alternatives."""
+
+    def test_what_every_patch_replaces_occurs_once(self):
+        for patch in (PROJECT / "bench/alternatives").glob("*.patch"):
+            for change in patch.read_text().split("\n--- a/")[1:]:
+                source = (PROJECT / change.split("\n", 1)[0]).read_text()
+                for hunk in re.split(r"^@@ .*\n", change, flags=re.MULTILINE)[1:]:
+                    lines = hunk.split("\ndiff --git ")[0].splitlines(keepends=True)
+                    before = "".join(line[1:] for line in lines if line[0] in " -")
+                    with self.subTest(patch.name):
+                        self.assertEqual(source.count(before), 1, before)
+
+
 class MutantsTest(unittest.TestCase):
     """What script/mutants reads; it builds and runs for minutes."""
 
