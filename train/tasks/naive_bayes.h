@@ -12,16 +12,16 @@ namespace qkv {
 ///                        r_h(x, c) = log p_h(x | c) - mean over labels c' of log p_h(x | c')
 ///     W_q                0, so that attention weights depend on positions alone
 ///     W_v, W_o           identity
-///     W[c, h d + c]      0.2 times the words that head h attends to on average, divided among
+///     W[c, h d + c]      0.1 times the words that head h attends to on average, divided among
 ///                        equal heads
-///     b                  0.2 log p(c)
+///     b                  0.1 log p(c)
 ///
 /// for labels c and heads h of width d. p_h(x | c) is the fraction of x, smoothed by 0.05, in what
 /// head h attends to in the training examples with label c, each word or stem counted once an
 /// example; a stem is five letters that words begin with. With relative positions, heads of a task
 /// about a word take turns: all words; those less than `max_distance` away from the word, half as
 /// far, or at most two away; the one before it, the one after it, the one two before and the one
-/// two after. Without, all heads attend to all words. The logits are a fifth of those of naive
+/// two after. Without, all heads attend to all words. The logits are a tenth of those of naive
 /// Bayes, since words are not independent and training could change little where it is sure; sums
 /// over words are means times the average number of words. A static model is one head.
 ///
@@ -29,5 +29,11 @@ namespace qkv {
 void start_as_naive_bayes(Network& network, const ModelOptions& options,
                           const Vocabulary& vocabulary, const EncodedSentences& examples,
                           Index labels);
+
+/// What each example's own counts, besides those of p(c), add to its logits at that start, [N, C]:
+/// these minus the leave-one-out logits. Training subtracts them, since naive Bayes has seen its
+/// training examples and is right about nearly all of them.
+std::vector<double> own_logits(const ModelOptions& options, const Vocabulary& vocabulary,
+                               const EncodedSentences& examples, Index labels);
 
 }  // namespace qkv

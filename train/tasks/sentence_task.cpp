@@ -115,7 +115,7 @@ SentenceTask::SentenceTask(const Config& config, Question question, const Vocabu
   std::array<Examples, 3> examples = {encoded(rows, splits[0], callback),
                                       encoded(rows, splits[1], callback),
                                       encoded(rows, splits[2], callback)};
-  noise_ = noise_of(config.task, examples[0]);
+  noise_ = noise_of(config, examples[0]);
   set_splits(std::move(examples));
 }
 
@@ -310,15 +310,18 @@ BatchLoss SentenceTask::batch_loss(const Network& network, const Examples& examp
   Batch batch = collated(examples, chosen);
   if (context.training() && !noise_.unknown.empty())
     batch.ids = with_word_dropout(batch, context.next_random());
-  const Tensor scores = logits(network, batch, context);
+  Tensor scores = logits(network, batch, context);
+  if (context.training() && !noise_.own_logits.empty()) scores = scores - own_logits_of(chosen);
   if (metrics) metrics->update(scores, batch.answers);
   const CrossEntropyOptions loss = context.training() ? noise_.loss : CrossEntropyOptions();
   return {cross_entropy(scores, batch.answers, loss), std::ssize(chosen)};
 }
 
-SentenceTask::Noise SentenceTask::noise_of(const TaskOptions& options,
-                                           const Examples& train) const {
+SentenceTask::Noise SentenceTask::noise_of(const Config& config, const Examples& train) const {
+  const TaskOptions& options = config.task;
   Noise noise;
+  if (config.model.init == InitKind::naive_bayes)
+    noise.own_logits = own_logits(config.model, vocabulary(), train, outputs());
   noise.loss.label_smoothing = options.label_smoothing;
   if (options.class_weights == ClassWeights::balanced) {
     std::vector<double> counts(labels_.size()), weights;
@@ -336,6 +339,17 @@ SentenceTask::Noise SentenceTask::noise_of(const TaskOptions& options,
     noise.unknown[Vocabulary::padding] = 0;
   }
   return noise;
+}
+
+Tensor SentenceTask::own_logits_of(std::span<const Index> chosen) const {
+  const auto labels = labels_.size();
+  std::vector<double> rows;
+  for (const Index i : chosen) {
+    const auto row =
+        std::span(noise_.own_logits).subspan(static_cast<std::size_t>(i) * labels, labels);
+    rows.insert(rows.end(), row.begin(), row.end());
+  }
+  return Tensor::from(rows, {std::ssize(chosen), std::ssize(labels_)});
 }
 
 Indices SentenceTask::with_word_dropout(const Batch& batch, const Random& random) const {

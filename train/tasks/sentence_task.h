@@ -87,11 +87,13 @@ class SentenceTask : public ExampleTask<EncodedSentences, ChoiceMetrics> {
   struct Noise {
     std::vector<double> unknown;  ///< probability that a token is read as <unk>, by id; empty: 0
     CrossEntropyOptions loss;
+    std::vector<double> own_logits;  ///< that an example does not train with, [N, C]; empty: 0
   };
   struct Rows;     ///< that were read before there is a vocabulary
   struct Encoded;  ///< one of them
 
-  Noise noise_of(const TaskOptions& options, const Examples& train) const;
+  Noise noise_of(const Config& config, const Examples& train) const;
+  Tensor own_logits_of(std::span<const Index> chosen) const;
   /// The ids of a batch with some words replaced by <unk>, but not those that are asked about.
   Indices with_word_dropout(const Batch& batch, const Random& random) const;
   SplitRows read_splits_of(const Config& config, Rows& rows, ReadCallback& callback) const;

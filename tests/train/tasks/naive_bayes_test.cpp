@@ -31,7 +31,7 @@ Config config_of(const std::filesystem::path& file) {
                   .position = PositionKind::none,
                   .feed_forward = 0,
                   .norm = NormKind::none,
-                  .embedding_std = 0,
+                  .embedding_std = 0.1,
                   .init = InitKind::naive_bayes};
   return config;
 }
@@ -68,7 +68,7 @@ TEST_CASE(
                           log_odds(stems, {"p", "river", "w", "w"});
   // The mean over the 5 tokens, times the mean number of 5 words besides the one asked about.
   const auto logits = logits_of(run, "p rivers x w w", 2);
-  CHECK(logits[0] - logits[1] == doctest::Approx(0.2 * expected).epsilon(1e-5));
+  CHECK(logits[0] - logits[1] == doctest::Approx(0.1 * expected).epsilon(1e-5));
 }
 
 TEST_CASE("with relative positions, the heads of a naive Bayes start attend each to its window") {
@@ -97,6 +97,24 @@ TEST_CASE("with relative positions, the heads of a naive Bayes start attend each
             doctest::Approx((in ? bias : 1) / (inside * bias + time - inside)));
     }
   }
+}
+
+TEST_CASE("training starts from the leave-one-out logits of naive Bayes") {
+  const TempDir dir;
+  const Run run = start_run(
+      config_of(dir.write("f.tsv", "a\t1\tp x q\na\t1\tq x s\nb\t1\tp x s\nb\t1\ts x r\n")));
+  const auto loss_of = [&](Index example) {
+    Context training({.random = Random(1, Purpose::dropout)});
+    return run.task->loss(*run.network, std::array{example}, training).value.item();
+  };
+  // The mean over 3 tokens of ratios of words and equal ones of stems, times 2 words.
+  const double scale = 0.1 * 2 / 3 * 2;
+  // Without example 0, p is in one of b and q in one of a; a has 2 words, b 4, of 4 different ones.
+  CHECK(loss_of(0) ==
+        doctest::Approx(std::log1p(std::exp(-scale * 2 * std::log(4.2 / 2.2)))).epsilon(1e-5));
+  // Without example 3, s is in one of each label, and r in none.
+  CHECK(loss_of(3) ==
+        doctest::Approx(std::log1p(std::exp(-scale * std::log(4.2 / 2.2)))).epsilon(1e-5));
 }
 
 TEST_CASE("a naive Bayes start needs heads at least as wide as there are labels") {
@@ -133,6 +151,8 @@ TEST_CASE("word dropout hides words in training alone, never the one that is ask
 TEST_CASE("class weights and label smoothing change the training loss alone") {
   const TempDir dir;
   Config config = config_of(dir.write("f.tsv", sentences));
+  config.model.init = InitKind::random;
+  config.model.embedding_std = 1;
   const auto losses = [&] {
     const Run run = start_run(config);
     const std::vector<Index> all = {0, 1, 2};
