@@ -14,6 +14,8 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LES
   # sanitizer and clang-tidy look for the real ones.
   target_compile_options(qkv_flags INTERFACE -Wno-restrict -Wno-stringop-overflow -Wno-array-bounds)
 endif()
+# CMake lists all that a static HDF5 could need.
+target_link_options(qkv_flags INTERFACE LINKER:--as-needed)
 if(QKV_WERROR)
   target_compile_options(qkv_flags INTERFACE -Werror)
 endif()

@@ -22,7 +22,7 @@ std::vector<std::size_t> begins_of_ranks(std::span<const NamedParameter> paramet
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const Index middle = before + size_of(parameters[i]) / 2;
     before += size_of(parameters[i]);
-    const auto owner = static_cast<std::size_t>(middle * ranks / all);
+    const auto owner = static_cast<std::size_t>(middle * ranks / std::max<Index>(all, 1));
     for (std::size_t rank = 1; rank <= owner; ++rank) begins[rank] = std::min(begins[rank], i);
   }
   return begins;
@@ -75,11 +75,6 @@ std::vector<std::string> all_texts(const Communicator& ranks, const std::string&
   return texts;
 }
 
-/// Of the parameter that an optimizer's state "slot.path" belongs to.
-std::string_view path_of(std::string_view name) {
-  return name.substr(name.find('.') + 1);
-}
-
 /// Splits off the first line of `text`.
 std::string next_line(std::string_view& text) {
   const std::size_t end = text.find('\n');
@@ -99,7 +94,8 @@ ShardedOptimizer::ShardedOptimizer(Run& run, const Communicator& ranks)
   const auto own = parameters_of(ranks.rank());
   auto state = run.optimizer->state();
   std::erase_if(state, [&](const auto& entry) {
-    return std::ranges::find(own, path_of(entry.first), &NamedParameter::path) == own.end();
+    return std::ranges::find(own, Optimizer::path_of(entry.first), &NamedParameter::path) ==
+           own.end();
   });
   run.optimizer->load_state(own, state);
 }
@@ -170,7 +166,8 @@ void ShardedOptimizer::gather(std::map<std::string, Tensor>& state) const {
   for (Index rank = 1; rank < ranks_.size(); ++rank)
     for (std::string_view text = all[static_cast<std::size_t>(rank)]; !text.empty();) {
       const std::string name = next_line(text);
-      const auto named = std::ranges::find(run_.parameters, path_of(name), &NamedParameter::path);
+      const auto named =
+          std::ranges::find(run_.parameters, Optimizer::path_of(name), &NamedParameter::path);
       Tensor value = rank == ranks_.rank()
                          ? copy_if_shared(own.at(name))
                          : Tensor::empty(named->parameter->shape(), DType::float32);

@@ -10,7 +10,7 @@
 
 #include "cli/document.h"
 #include "cli/standard_streams.h"
-#include "cli/svg.h"
+#include "cli/svg/svg.h"
 #include "core/error.h"
 #include "core/shape.h"
 #include "train/storage/durable_file.h"

@@ -65,8 +65,8 @@ void read_tensors(const Group& group, const std::string& prefix, Tensors& tensor
   }
 }
 
-std::vector<std::byte> encode(const Checkpoint& checkpoint) {
-  const hdf5::File file;
+hdf5::File encode(const Checkpoint& checkpoint) {
+  hdf5::File file;
   Group root = file.root();
   root.write_attribute("format", std::string(format));
   root.write_attribute("version", version);
@@ -92,9 +92,7 @@ std::vector<std::byte> encode(const Checkpoint& checkpoint) {
     check_name(name, name);
     progress.write_tensor(name, Tensor::scalar(value, DType::float64));
   }
-  std::vector<std::byte> bytes = file.image(seal_size);
-  seal(bytes);
-  return bytes;
+  return file;
 }
 
 /// Whether a file begins as HDF5, or is a prefix of such a beginning.
@@ -182,10 +180,9 @@ std::mutex& library_lock() {
   return lock;
 }
 
-/// Calls `f`, which uses HDF5, and adds the file to its errors.
+/// Calls `f` and adds the file to its errors.
 template <class F>
 auto naming(const std::filesystem::path& path, F f) {
-  const std::lock_guard one_thread(library_lock());
   try {
     return f();
   } catch (const UserError& error) {
@@ -198,11 +195,15 @@ auto naming(const std::filesystem::path& path, F f) {
 }  // namespace
 
 void write_checkpoint(const std::filesystem::path& path, const Checkpoint& checkpoint) {
-  write_durably(path, naming(path, [&] { return encode(checkpoint); }));
+  const std::lock_guard one_thread(library_lock());
+  const hdf5::File file = naming(path, [&] { return encode(checkpoint); });
+  const auto content = naming(path, [&] { return file.image(); });
+  write_durably(path, content, seal_of(content));
 }
 
 Checkpoint read_checkpoint(const std::filesystem::path& path) {
   const InputFile input(path);
+  const std::lock_guard one_thread(library_lock());
   return naming(path, [&] {
     check_ends(input);
     std::vector<std::byte> bytes = input.read(0, input.size());

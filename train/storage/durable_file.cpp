@@ -78,7 +78,7 @@ class Temporary {
   Temporary& operator=(const Temporary&) = delete;
 
   /// Writes the file and flushes it.
-  void write(std::span<const std::byte> bytes);
+  void write(std::span<const std::byte> bytes, std::string_view end);
   /// Makes the file a link to `existing`; false when that cannot be.
   bool link(const fs::path& existing);
   /// Renames the file to `target` and flushes the directory.
@@ -110,15 +110,17 @@ int Temporary::claim_name(Create create) {
   return -1;
 }
 
-void Temporary::write(std::span<const std::byte> bytes) {
+void Temporary::write(std::span<const std::byte> bytes, std::string_view end) {
+  const std::size_t size = bytes.size() + end.size();
   file_ = Descriptor(claim_name([](const char* name) {
     return ::open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   }));
   if (file_.get() < 0) fail("create a file beside it");
-  if (!write_all(file_.get(), bytes)) fail("write", bytes.size());
+  if (!write_all(file_.get(), bytes) || !write_all(file_.get(), std::as_bytes(std::span(end))))
+    fail("write", size);
   // A failed flush is final: the system may have dropped the data, so a retry proves nothing.
-  if (uninterrupted([&] { return ::fsync(file_.get()); }) < 0) fail("flush", bytes.size());
-  if (!file_.close()) fail("close", bytes.size());
+  if (uninterrupted([&] { return ::fsync(file_.get()); }) < 0) fail("flush", size);
+  if (!file_.close()) fail("close", size);
 }
 
 bool Temporary::link(const fs::path& existing) {
@@ -178,9 +180,9 @@ fs::path followed(fs::path path) {
 
 }  // namespace
 
-void write_durably(const fs::path& path, std::span<const std::byte> bytes) {
+void write_durably(const fs::path& path, std::span<const std::byte> bytes, std::string_view end) {
   Temporary temporary(path);
-  temporary.write(bytes);
+  temporary.write(bytes, end);
   temporary.publish();
 }
 

@@ -11,13 +11,14 @@
 
 namespace qkv {
 
-/// Replaces the contents of the file `path` by `bytes` atomically: whatever fails and whenever the
-/// machine stops, a reader finds the complete old file or the complete new one; once the call has
-/// returned, the new one is on the disk. The directory must exist. Throws FileError naming the path
-/// and the failure, and the bytes needed and free when the disk is full. A killed process may leave
-/// a file "<path>.tmp.<process>.<n>" behind, which is never read; `RunFolder` removes those of
-/// runs.
-void write_durably(const std::filesystem::path& path, std::span<const std::byte> bytes);
+/// Replaces the contents of the file `path` by `bytes` and `end` atomically: whatever fails and
+/// whenever the machine stops, a reader finds the complete old file or the complete new one; once
+/// the call has returned, the new one is on the disk. The directory must exist. Throws FileError
+/// naming the path and the failure, and the bytes needed and free when the disk is full. A killed
+/// process may leave a file "<path>.tmp.<process>.<n>" behind, which is never read; `RunFolder`
+/// removes those of runs.
+void write_durably(const std::filesystem::path& path, std::span<const std::byte> bytes,
+                   std::string_view end = {});
 void write_durably(const std::filesystem::path& path, std::string_view text);
 
 /// Adds bytes to the end of a file, which is created where there is none. Throws FileError naming

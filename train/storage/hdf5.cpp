@@ -285,15 +285,14 @@ void File::flush() const {
   checked(H5Fflush(file_.id(), H5F_SCOPE_GLOBAL), "flush", file_.id());
 }
 
-std::vector<std::byte> File::image(std::size_t spare) const {
+std::span<const std::byte> File::image() const {
   flush();
-  const auto size = static_cast<std::size_t>(
-      checked(H5Fget_file_image(file_.id(), nullptr, 0), "tell its size", file_.id()));
-  std::vector<std::byte> bytes;
-  bytes.reserve(size + spare);
-  bytes.resize(size);
-  checked(H5Fget_file_image(file_.id(), bytes.data(), size), "copy", file_.id());
-  return bytes;
+  void** bytes = nullptr;
+  checked(H5Fget_vfd_handle(file_.id(), H5P_DEFAULT, reinterpret_cast<void**>(&bytes)),
+          "find its bytes", file_.id());
+  const ssize_t size =
+      checked(H5Fget_file_image(file_.id(), nullptr, 0), "tell its size", file_.id());
+  return {static_cast<const std::byte*>(*bytes), static_cast<std::size_t>(size)};
 }
 
 Group Group::make_group(const std::string& name) {

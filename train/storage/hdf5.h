@@ -97,8 +97,8 @@ class File {
   Group root() const;
   /// Writes what is not on the disk yet; whether the file is complete is known only then.
   void flush() const;
-  /// The file's bytes, in a vector with room for `spare` more.
-  std::vector<std::byte> image(std::size_t spare) const;
+  /// The bytes of a file in memory, valid until it changes.
+  std::span<const std::byte> image() const;
 
  private:
   Handle file_;

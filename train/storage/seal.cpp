@@ -16,12 +16,6 @@ namespace {
 constexpr std::string_view opening = "qkv-seal bytes ";
 constexpr std::size_t digits = 20;
 
-std::string seal_of(std::span<const std::byte> content) {
-  const XXH128_hash_t hash = XXH3_128bits(content.data(), content.size());
-  return fmt::format("{}{:0{}} xxh3-128 {:016x}{:016x}\n", opening, content.size(), digits,
-                     hash.high64, hash.low64);
-}
-
 /// The end of a file where its seal belongs.
 std::string_view trailer_of(std::span<const std::byte> file) {
   const auto end = file.last(std::min(file.size(), seal_size));
@@ -30,10 +24,10 @@ std::string_view trailer_of(std::span<const std::byte> file) {
 
 }  // namespace
 
-void seal(std::vector<std::byte>& content) {
-  const std::string text = seal_of(content);
-  const auto bytes = std::as_bytes(std::span(text));
-  content.insert(content.end(), bytes.begin(), bytes.end());
+std::string seal_of(std::span<const std::byte> content) {
+  const XXH128_hash_t hash = XXH3_128bits(content.data(), content.size());
+  return fmt::format("{}{:0{}} xxh3-128 {:016x}{:016x}\n", opening, content.size(), digits,
+                     hash.high64, hash.low64);
 }
 
 bool has_seal(std::span<const std::byte> file) {

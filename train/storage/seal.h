@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
+#include <string>
 
 namespace qkv {
 
@@ -13,10 +13,9 @@ namespace qkv {
 ///
 /// It detects accidental damage, not tampering. The checksum is what `head -c 12345 FILE |
 /// xxh128sum` prints.
-constexpr std::size_t seal_size = 78;
+std::string seal_of(std::span<const std::byte> content);
 
-/// Appends the seal.
-void seal(std::vector<std::byte>& content);
+constexpr std::size_t seal_size = 78;
 
 /// Whether the file ends with a seal, right or wrong.
 bool has_seal(std::span<const std::byte> file);

@@ -37,7 +37,8 @@ void read(std::span<const std::byte> input) {
   const std::uint64_t length = bytes.size();
   if (length >= length_at + sizeof length)
     std::memcpy(bytes.data() + length_at, &length, sizeof length);
-  seal(bytes);
+  const std::string seal = seal_of(bytes);
+  std::ranges::copy(std::as_bytes(std::span(seal)), std::back_inserter(bytes));
   const auto file = file_of(bytes);
   const Checkpoint checkpoint = read_checkpoint(file);
   demand(checkpoint.step >= 0);
