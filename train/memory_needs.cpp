@@ -157,7 +157,7 @@ MemoryNeeds memory_needs(const Config& config, Index vocabulary, Index outputs) 
   const auto slots = static_cast<double>(make_optimizer(config.optimizer)->slots(weight));
   needs.gradients = bytes_per_value * needs.parameters;
   needs.state = needs.gradients * (1 + slots + (config.train.ema > 0 ? 1 : 0));
-  needs.checkpoint = 2 * needs.state;
+  needs.checkpoint = needs.state;
   needs.activations = activation_bytes(config, outputs, chunk_tokens(config), true);
   needs.order = static_cast<double>(sizeof(Index)) * static_cast<double>(config.train.batch) *
                 static_cast<double>(config.train.accumulate);

@@ -39,6 +39,18 @@ Index depth_of(Index k) {
 constexpr Index most_packed = Index{1} << 17;
 /// A matrix B of at most so many elements is read in place.
 constexpr Index in_cache = Index{1} << 16;
+#if !defined(__AVX512F__)
+/// Unless so many rows of A pay for packing one that is larger than the L1 cache: of its rows,
+/// which are often a power of two apart, only some can be there at a time.
+constexpr Index paying_rows = 128, in_first_cache = Index{1} << 13;
+#else
+constexpr Index paying_rows = 0, in_first_cache = in_cache;  // a panel has two lines of a row
+#endif
+
+/// Whether B[k x n], which is not transposed, is read in place to multiply m rows of A.
+constexpr bool reads_in_place(Index m, Index k, Index n) {
+  return k * n <= (m < paying_rows ? in_cache : in_first_cache);
+}
 /// Columns of A at most so many elements apart are read in place.
 constexpr Index near = 64;
 /// Rows of A that stay in the L2 cache while all of B is read.
@@ -191,12 +203,13 @@ void transpose_panel(Index k, Index n, const T* from, Index stride, T* to) {
 template <class T>
 class Panels {
  public:
-  Panels(Index k, Index n, const Strided<T>& b, bool transposed)
+  /// For m rows of A.
+  Panels(Index m, Index k, Index n, const Strided<T>& b, bool transposed)
       : k_(k),
         n_(n),
         b_(b),
         transposed_(transposed),
-        in_place_(!transposed && k * n <= in_cache),
+        in_place_(!transposed && reads_in_place(m, k, n)),
         data_(in_place_ ? 0 : std::max(most_packed, count() * panel_width<T> * k)) {}
 
   /// Chunks that threads may pack in parallel: panels of a transposed B, else runs of rows, so that
@@ -251,7 +264,10 @@ void pack_tiles(Index m, Index k, const Strided<T>& a, T* to) {
     const T* from = a.at(0, p);
     Index i = 0;
     for (; i + tile_rows <= m; i += tile_rows) std::copy_n(from + i, tile_rows, to + i * k);
-    if (i < m) std::copy_n(from + i, m - i, to + i * k);
+    // Unrolled: a call of memcpy for a few bytes would take as long as the other tiles together.
+    unrolled<tile_rows - 1>([&](int r) {
+      if (r < m - i) to[i * k + r] = from[i + r];
+    });
   }
 }
 
@@ -322,7 +338,7 @@ void gemm(Index m, Index n, Index k, T alpha, Matrix<const T> a, Matrix<const T>
   if (n > 0 && n <= panel_width<T> && k <= most_depth && (!a.transposed || a.stride <= near))
     return one_panel(m, n, k, alpha, strided(a), b, beta, c);
   for_each_block<T>(k, n, [&](Index k0, Index depth, Index j0, Index columns) {
-    const Panels<T> panels(depth, columns, strided(b).from(k0, j0), b.transposed);
+    const Panels<T> panels(m, depth, columns, strided(b).from(k0, j0), b.transposed);
     for (Index chunk = 0; chunk < panels.chunks(); ++chunk) panels.pack(chunk);
     multiply_panels(m, columns, depth, alpha, strided(a).from(0, k0), panels, k0 ? T{1} : beta,
                     Matrix<T>{c.data + j0, c.stride});
@@ -350,16 +366,18 @@ void parallel_gemm(Index m, Index n, Index k, T alpha, Matrix<const T> a, Matrix
                    Matrix<T> c) {
   if (m <= tile_rows && n > panel_width<T>) return few_rows(m, n, k, alpha, a, b, beta, c);
   for_each_block<T>(k, n, [&](Index k0, Index depth, Index j0, Index columns) {
-    const Panels<T> panels(depth, columns, strided(b).from(k0, j0), b.transposed);
+    const Panels<T> panels(m, depth, columns, strided(b).from(k0, j0), b.transposed);
     parallel_for(partition(panels.chunks(), columns * depth / std::max<Index>(panels.chunks(), 1)),
                  [&](Index begin, Index end) {
                    for (Index chunk = begin; chunk < end; ++chunk) panels.pack(chunk);
                  });
     // Fewer, taller pieces keep more of B in the cache.
     const Index most = std::max(m / 128, std::clamp<Index>(m / 32, 1, 8));
-    parallel_for(partition(m, columns * depth / 8, most), [&](Index begin, Index end) {
-      multiply_panels(end - begin, columns, depth, alpha, strided(a).from(begin, k0), panels,
-                      k0 ? T{1} : beta, Matrix<T>{c.data + begin * c.stride + j0, c.stride});
+    const Index tiles = (m + tile_rows - 1) / tile_rows;
+    parallel_for(partition(tiles, tile_rows * columns * depth / 8, most), [&](Index i, Index end) {
+      const Index first = i * tile_rows, rows = std::min(end * tile_rows, m) - first;
+      multiply_panels(rows, columns, depth, alpha, strided(a).from(first, k0), panels,
+                      k0 ? T{1} : beta, Matrix<T>{c.data + first * c.stride + j0, c.stride});
     });
   });
 }

@@ -80,7 +80,7 @@ TEST_CASE(
   const MemoryNeeds adam = memory_needs(config, vocabulary, outputs);
   CHECK(adam.state == 12 * adam.parameters);
   CHECK(adam.gradients == 4 * adam.parameters);
-  CHECK(adam.checkpoint == 24 * adam.parameters);
+  CHECK(adam.checkpoint == 12 * adam.parameters);
   config.train.ema = 0.9;
   config.optimizer.amsgrad = true;
   CHECK(memory_needs(config, vocabulary, outputs).state == 20 * adam.parameters);

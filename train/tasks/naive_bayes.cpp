@@ -175,7 +175,7 @@ void start_as_naive_bayes(Network& network, const ModelOptions& options,
       for (Index word = 0; word < vocabulary.size(); ++word)
         vectors[static_cast<std::size_t>(word * options.width + head * width + c)] =
             static_cast<float>(ratios[static_cast<std::size_t>(word * labels + c)]);
-      for (Index other = 0; other < labels; ++other)
+      for (Index other = 0; other < width; ++other)
         weights[static_cast<std::size_t>(c * options.width + head * width + other)] =
             c == other ? static_cast<float>(scale) : 0;
     }

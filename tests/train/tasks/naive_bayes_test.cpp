@@ -31,7 +31,7 @@ Config config_of(const std::filesystem::path& file) {
                   .position = PositionKind::none,
                   .feed_forward = 0,
                   .norm = NormKind::none,
-                  .embedding_std = 0,
+                  .embedding_std = 0.1,
                   .init = InitKind::naive_bayes};
   return config;
 }
