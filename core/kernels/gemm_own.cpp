@@ -85,6 +85,33 @@ struct Block {
   Index columns;
 };
 
+/// C = alpha sums + beta C
+template <class T, int Rows, int Vectors>
+void put(Vector<T> (&sums)[Rows][Vectors], const Block<T>& block) {
+  // Elements in the last vector of a row.
+  const Index last = block.columns - (Vectors - 1) * width<T>;
+  if (block.alpha != 1)
+    unrolled<Rows>([&, alpha = block.alpha](auto r) {
+      unrolled<Vectors>([&](auto v) { sums[r][v] *= alpha; });
+    });
+  // Stores f(sum, old) to C, where `old()` loads the previous elements.
+  const auto store_all = [&, first = block.c, step = block.c_row](auto f) {
+    unrolled<Rows>([&](auto r) {
+      unrolled<Vectors>([&](auto v) {
+        T* c = first + r * step + v * width<T>;
+        if (v < Vectors - 1 || last == width<T>)
+          store<T>(c, f(sums[r][v], [=] { return load(c); }));
+        else
+          store_part<T>(c, f(sums[r][v], [=] { return load_part(c, last); }), last);
+      });
+    });
+  };
+  if (block.beta == 0)
+    store_all([](const Vector<T>& sum, auto) { return sum; });
+  else
+    store_all([beta = block.beta](const Vector<T>& sum, auto old) { return sum + beta * old(); });
+}
+
 /// A tile of `Rows` rows and `Vectors` vectors; the last vector may extend beyond the columns of C.
 template <class T, int Rows, int Vectors>
 [[gnu::flatten]] void tile(const Block<T>& block) {
@@ -103,26 +130,7 @@ template <class T, int Rows, int Vectors>
       unrolled<Vectors>([&](auto v) { sums[r][v] += factor * row[v]; });
     });
   }
-  if (block.alpha != 1)
-    unrolled<Rows>([&, alpha = block.alpha](auto r) {
-      unrolled<Vectors>([&](auto v) { sums[r][v] *= alpha; });
-    });
-  // Stores f(sum, old) to C, where `old()` loads the previous elements.
-  const auto put = [&, first = block.c, step = block.c_row](auto f) {
-    unrolled<Rows>([&](auto r) {
-      unrolled<Vectors>([&](auto v) {
-        T* c = first + r * step + v * width<T>;
-        if (v < Vectors - 1 || last == width<T>)
-          store<T>(c, f(sums[r][v], [=] { return load(c); }));
-        else
-          store_part<T>(c, f(sums[r][v], [=] { return load_part(c, last); }), last);
-      });
-    });
-  };
-  if (block.beta == 0)
-    put([](const Vector<T>& sum, auto) { return sum; });
-  else
-    put([beta = block.beta](const Vector<T>& sum, auto old) { return sum + beta * old(); });
+  put<T, Rows, Vectors>(sums, block);
 }
 
 template <class T>
@@ -161,6 +169,51 @@ void transpose_rows(Vector<T> (&rows)[width<T>]) {
   }
   (std::make_integer_sequence<int, std::countr_zero(static_cast<unsigned>(width<T>))>());
 }
+
+/// Loads rows x[j stride], n of them and k elements of each, and zeros beyond.
+template <class T>
+void load_rows(Index k, Index n, const T* x, Index stride, Vector<T> (&rows)[width<T>]) {
+  if (k == width<T> && n == width<T>)
+    unrolled<width<T>>([&](auto j) { rows[j] = load(x + j * stride); });
+  else
+    unrolled<width<T>>(
+        [&](auto j) { rows[j] = j < n ? load_most(x + j * stride, k) : Vector<T>{}; });
+}
+
+/// A vector of columns of a product with `Rows` rows and a transposed B, whose columns are
+/// contiguous and start `b_row` apart: squares of B are transposed in registers.
+template <class T, int Rows>
+[[gnu::flatten]] void transposed_tile(const Block<T>& block) {
+  Vector<T> sums[Rows][1];
+  unrolled<Rows>([&](auto r) { sums[r][0] = Vector<T>{}; });
+  for (Index k = 0; k < block.k; k += width<T>) {
+    const Index depth = std::min<Index>(width<T>, block.k - k);
+    const T* a = block.a + k * block.a_column;
+    Vector<T> rows[width<T>];
+    load_rows<T>(depth, block.columns, block.b + k, block.b_row, rows);
+    transpose_rows<T>(rows);
+    const auto add_row = [&](auto i) {
+      unrolled<Rows>([&](auto r) {
+        const T factor = a[r * block.a_row + i * block.a_column];
+        sums[r][0] += factor * rows[i];
+      });
+    };
+    if (depth == width<T>)
+      unrolled<width<T>>(add_row);
+    else
+      unrolled<width<T> - 1>([&](auto i) {
+        if (i < depth) add_row(i);
+      });
+  }
+  put<T, Rows, 1>(sums, block);
+}
+
+/// transposed_tiles[rows - 1]
+template <class T>
+constexpr auto transposed_tiles = []<int... R>(std::integer_sequence<int, R...>) {
+  return std::array<Tile<T>, tile_rows>{transposed_tile<T, R + 1>...};
+}
+(std::make_integer_sequence<int, tile_rows>());
 
 /// Transposes as many columns as rows of a whole vector: x[j stride + i] to y[i panel_width + j].
 template <class T>
@@ -345,11 +398,31 @@ void gemm(Index m, Index n, Index k, T alpha, Matrix<const T> a, Matrix<const T>
   });
 }
 
+/// `few_rows` for a transposed B, which is not packed.
+template <class T>
+void few_rows_transposed(Index m, Index n, Index k, T alpha, const Strided<T>& a,
+                         const Matrix<const T>& b, T beta, const Matrix<T>& c) {
+  const Tile<T> tile = transposed_tiles<T>[static_cast<std::size_t>(m) - 1];
+  const Index depth = depth_of(k);
+  const auto columns_from = [&](Index j) {
+    Index k0 = 0;
+    do {
+      tile({std::min(depth, k - k0), a.at(0, k0), a.row, a.column, b.data + j * b.stride + k0,
+            b.stride, alpha, k0 ? T{1} : beta, c.data + j, c.stride,
+            std::min<Index>(width<T>, n - j)});
+    } while ((k0 += depth) < k);
+  };
+  parallel_for(partition((n + width<T> - 1) / width<T>, width<T> * k), [&](Index begin, Index end) {
+    for (Index i = begin; i < end; ++i) columns_from(i * width<T>);
+  });
+}
+
 /// `parallel_gemm` for few rows of A: threads take panels of B, each of which is multiplied while
 /// it is in the cache, rather than rows.
 template <class T>
 void few_rows(Index m, Index n, Index k, T alpha, Matrix<const T> a, Matrix<const T> b, T beta,
               Matrix<T> c) {
+  if (b.transposed) return few_rows_transposed(m, n, k, alpha, strided(a), b, beta, c);
   constexpr Index wide = panel_width<T>;
   const auto panel = [=](Index j) {
     gemm(m, std::min(wide, n - j), k, alpha, a,
@@ -364,7 +437,7 @@ void few_rows(Index m, Index n, Index k, T alpha, Matrix<const T> a, Matrix<cons
 template <class T>
 void parallel_gemm(Index m, Index n, Index k, T alpha, Matrix<const T> a, Matrix<const T> b, T beta,
                    Matrix<T> c) {
-  if (m <= tile_rows && n > panel_width<T>) return few_rows(m, n, k, alpha, a, b, beta, c);
+  if (m > 0 && m <= tile_rows && n > panel_width<T>) return few_rows(m, n, k, alpha, a, b, beta, c);
   for_each_block<T>(k, n, [&](Index k0, Index depth, Index j0, Index columns) {
     const Panels<T> panels(m, depth, columns, strided(b).from(k0, j0), b.transposed);
     parallel_for(partition(panels.chunks(), columns * depth / std::max<Index>(panels.chunks(), 1)),
