@@ -26,7 +26,7 @@ struct Ours {
   static Vector load(const float* from) { return kernels::load(from); }
   static void store(float* to, Vector v) { kernels::store<float>(to, v); }
   static Vector broadcast(float value) { return kernels::broadcast(value); }
-  static Vector multiply_add(Vector a, Vector b, Vector sum) { return a * b + sum; }
+  static Vector multiply_add(float a, Vector b, Vector sum) { return a * b + sum; }
   static Vector add(Vector a, Vector b) { return a + b; }
   static Vector exp(Vector x) { return qkv::math::exp(x); }
   static float sum(Vector v) {
@@ -41,7 +41,9 @@ struct Highway {
   static Vector load(const float* from) { return hn::LoadU(tag, from); }
   static void store(float* to, Vector v) { hn::StoreU(v, tag, to); }
   static Vector broadcast(float value) { return hn::Set(tag, value); }
-  static Vector multiply_add(Vector a, Vector b, Vector sum) { return hn::MulAdd(a, b, sum); }
+  static Vector multiply_add(float a, Vector b, Vector sum) {
+    return hn::MulAdd(broadcast(a), b, sum);
+  }
   static Vector add(Vector a, Vector b) { return hn::Add(a, b); }
   static Vector exp(Vector x) { return hn::Exp(tag, x); }
   static float sum(Vector v) { return hn::GetLane(hn::SumOfLanes(tag, v)); }
@@ -53,7 +55,9 @@ struct Xsimd {
   static Vector load(const float* from) { return Vector::load_unaligned(from); }
   static void store(float* to, Vector v) { v.store_unaligned(to); }
   static Vector broadcast(float value) { return Vector(value); }
-  static Vector multiply_add(Vector a, Vector b, Vector sum) { return xsimd::fma(a, b, sum); }
+  static Vector multiply_add(float a, Vector b, Vector sum) {
+    return xsimd::fma(broadcast(a), b, sum);
+  }
   static Vector add(Vector a, Vector b) { return a + b; }
   static Vector exp(Vector x) { return xsimd::exp(x); }
   static float sum(Vector v) { return xsimd::hadd(v); }
@@ -95,7 +99,7 @@ template <class Simd>
     const std::size_t at = p * 2 * Simd::width % (length - 2 * Simd::width + 1);
     const auto left = Simd::load(&b[at]), right = Simd::load(&b[at + Simd::width]);
     kernels::unrolled<6>([&](auto row) {
-      const auto scale = Simd::broadcast(a[p * 6 + row]);
+      const float scale = a[p * 6 + row];
       sums[2 * row] = Simd::multiply_add(scale, left, sums[2 * row]);
       sums[2 * row + 1] = Simd::multiply_add(scale, right, sums[2 * row + 1]);
     });

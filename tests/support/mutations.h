@@ -51,9 +51,9 @@ class Mutations {
   void write_next(const std::filesystem::path& file) {
     std::vector<std::byte> bytes = content_;
     mutate(bytes, random_);
-    seal(bytes);
     std::ofstream(file, std::ios::binary)
-        .write(reinterpret_cast<const char*>(bytes.data()), std::ssize(bytes));
+            .write(reinterpret_cast<const char*>(bytes.data()), std::ssize(bytes))
+        << seal_of(bytes);
   }
   /// How many a test tries: 300, or what the environment variable QKV_MUTATIONS says.
   static int count() {
