@@ -292,7 +292,11 @@ std::span<const std::byte> File::image() const {
           "find its bytes", file_.id());
   const ssize_t size =
       checked(H5Fget_file_image(file_.id(), nullptr, 0), "tell its size", file_.id());
-  return {static_cast<const std::byte*>(*bytes), static_cast<std::size_t>(size)};
+  const std::span image(static_cast<std::byte*>(*bytes), static_cast<std::size_t>(size));
+  // As H5Fget_file_image has it: nothing says that somebody is writing.
+  constexpr std::size_t flags_at = 20, flags_size = 4;
+  std::ranges::fill(image.subspan(flags_at, flags_size), std::byte{});
+  return image;
 }
 
 Group Group::make_group(const std::string& name) {
