@@ -215,23 +215,16 @@ constexpr auto transposed_tiles = []<int... R>(std::integer_sequence<int, R...>)
 }
 (std::make_integer_sequence<int, tile_rows>());
 
-/// Transposes as many columns as rows of a whole vector: x[j stride + i] to y[i panel_width + j].
+/// Transposes k columns of n rows, both at most a vector's width: x[j stride + i] to
+/// y[i panel_width + j], with zeros for the missing rows.
 template <class T>
-[[gnu::flatten]] void transpose_square(const T* x, Index stride, T* y) {
+[[gnu::flatten]] void transpose_block(Index k, Index n, const T* x, Index stride, T* y) {
   Vector<T> rows[width<T>];
-  unrolled<width<T>>([&](auto j) { rows[j] = load(x + j * stride); });
+  load_rows<T>(k, n, x, stride, rows);
   transpose_rows<T>(rows);
-  unrolled<width<T>>([&](auto i) { store<T>(y + i * panel_width<T>, rows[i]); });
-}
-
-/// The same of k columns of n rows, at most as many, with zeros for the missing rows.
-template <class T>
-void transpose_block(Index k, Index n, const T* x, Index stride, T* y) {
-  if (k == width<T> && n == width<T>) return transpose_square(x, stride, y);
-  Vector<T> rows[width<T>];
-  for (int j = 0; j < width<T>; ++j) rows[j] = j < n ? load_most(x + j * stride, k) : Vector<T>{};
-  transpose_rows<T>(rows);
-  for (int i = 0; i < k; ++i) store<T>(y + i * panel_width<T>, rows[i]);
+  unrolled<width<T>>([&](auto i) {
+    if (i < k) store<T>(y + i * panel_width<T>, rows[i]);
+  });
 }
 
 /// Copies n elements of a row, padded with zeros to whole vectors.
