@@ -115,7 +115,7 @@ void check_ends(const InputFile& file) {
       "is truncated: it holds {} bytes, {} were written; take the previous checkpoint", size,
       length + seal_size);
   check_sealed_length(end, size);
-  constexpr std::uint64_t copies = 3;  // these bytes, and two of HDF5 while it opens them
+  constexpr std::uint64_t copies = 2;  // these bytes, and the tensors
   require<FileError>(size <= memory_limit() / copies,
                      "holds {}; reading it takes {}, and the process can have {} of memory",
                      memory_size(static_cast<double>(size)),
@@ -207,9 +207,8 @@ Checkpoint read_checkpoint(const std::filesystem::path& path) {
   return naming(path, [&] {
     check_ends(input);
     std::vector<std::byte> bytes = input.read(0, input.size());
-    const hdf5::File file(unseal(bytes));
-    bytes = {};  // HDF5 has its copy
-    return decode(file);
+    const std::size_t size = unseal(bytes).size();
+    return decode(hdf5::File(std::span(bytes).first(size)));
   });
 }
 

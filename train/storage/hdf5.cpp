@@ -259,12 +259,28 @@ Handle create_file(const std::filesystem::path& path) {
   return file;
 }
 
-Handle open_image(std::span<const std::byte> image) {
+/// What HDF5 calls to copy an image that it is given: it shares the one of `udata` instead.
+H5FD_file_image_callbacks_t sharing(std::byte* image) {
+  return {
+      .image_malloc = [](std::size_t, H5FD_file_image_op_t, void* udata) { return udata; },
+      .image_memcpy = [](void* to, const void*, std::size_t, H5FD_file_image_op_t,
+                         void*) { return to; },
+      .image_realloc = [](void*, std::size_t, H5FD_file_image_op_t, void*) -> void* {
+        return nullptr;  // of a file that grows
+      },
+      .image_free = [](void*, H5FD_file_image_op_t, void*) -> herr_t { return 0; },
+      .udata_copy = [](void* udata) { return udata; },
+      .udata_free = [](void*) -> herr_t { return 0; },
+      .udata = image,
+  };
+}
+
+Handle open_image(std::span<std::byte> image) {
   const Handle access = in_memory();
-  // The library copies the image; its interface merely lacks the const.
-  require<Hdf5Error>(
-      H5Pset_file_image(access.id(), const_cast<std::byte*>(image.data()), image.size()) >= 0,
-      "HDF5 cannot take {} bytes", image.size());
+  H5FD_file_image_callbacks_t callbacks = sharing(image.data());
+  require<Hdf5Error>(H5Pset_file_image_callbacks(access.id(), &callbacks) >= 0 &&
+                         H5Pset_file_image(access.id(), image.data(), image.size()) >= 0,
+                     "HDF5 cannot take {} bytes", image.size());
   Handle file(H5Fopen(unique_name(access).c_str(), H5F_ACC_RDONLY, access.id()), H5Fclose);
   require<Hdf5Error>(file.id() >= 0, "is not an HDF5 file");
   return file;
@@ -274,7 +290,7 @@ Handle open_image(std::span<const std::byte> image) {
 
 File::File() : file_(create_file()) {}
 File::File(const std::filesystem::path& path) : file_(create_file(path)) {}
-File::File(std::span<const std::byte> image) : file_((check_structure(image), open_image(image))) {}
+File::File(std::span<std::byte> image) : file_((check_structure(image), open_image(image))) {}
 
 Group File::root() const {
   return Group(

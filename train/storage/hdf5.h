@@ -90,9 +90,9 @@ class File {
   File();
   /// A new file on the disk. Throws Hdf5Error when it exists or cannot be created.
   explicit File(const std::filesystem::path& path);
-  /// The file whose bytes are `image`, to be read; keeps a copy. Throws Hdf5Error when it is not
-  /// built as this class builds files (`check_structure`).
-  explicit File(std::span<const std::byte> image);
+  /// The file whose bytes are `image`, which must outlive it, to be read. Throws Hdf5Error when it
+  /// is not built as this class builds files (`check_structure`).
+  explicit File(std::span<std::byte> image);
 
   Group root() const;
   /// Writes what is not on the disk yet; whether the file is complete is known only then.
