@@ -37,9 +37,7 @@ class Optimizer {
   /// what a checkpoint stores.
   std::map<std::string, Tensor> state() const;
   /// Of the parameter that an entry of `state` belongs to.
-  static std::string_view path_of(std::string_view name) {
-    return name.substr(name.find('.') + 1);
-  }
+  static std::string_view path_of(std::string_view name) { return name.substr(name.find('.') + 1); }
   /// Throws ValueError when a name, shape or dtype does not belong to these parameters.
   void load_state(std::span<const NamedParameter> parameters,
                   const std::map<std::string, Tensor>& state);
