@@ -24,8 +24,11 @@ if(QKV_PROGRAM)
   set(needed REQUIRED)
 endif()
 # The static library where there is one: the shared one loads curl, TLS and Kerberos, for 10 ms at each start of the program.
-set(HDF5_USE_STATIC_LIBRARIES ON)
-find_package(HDF5 QUIET COMPONENTS C)
+# What it needs in turn, only a program of its own tells, which for another processor cannot run.
+if(NOT CMAKE_CROSSCOMPILING)
+  set(HDF5_USE_STATIC_LIBRARIES ON)
+  find_package(HDF5 QUIET COMPONENTS C)
+endif()
 if(NOT HDF5_FOUND)
   set(HDF5_USE_STATIC_LIBRARIES OFF)
   find_package(HDF5 ${needed} COMPONENTS C)
