@@ -280,9 +280,11 @@ TEST_CASE("ranks with another config, other data or other parameters are refused
 TEST_CASE("the same data in another place are the same") {
   const TempDir dir;
   const RunFolder folder(dir.path() / "run");
+  const Config config = two_shards(dir);
+  Config elsewhere = config;
+  elsewhere.task.train = dir.write("copy.tsv", labelled()).string();
   on_ranks(2, [&](const Communicator& ranks) {
-    Config own = two_shards(dir);
-    if (ranks.rank() == 1) own.task.train = dir.write("copy.tsv", labelled()).string();
+    const Config& own = ranks.rank() == 1 ? elsewhere : config;
     Run run = start_run(own);
     Callback callback;
     start(run, folder, callback, ranks);
