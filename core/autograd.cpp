@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <numeric>
+#include <unordered_map>
 
 #include "core/parallel.h"
 #include "core/parameter.h"
@@ -71,19 +72,48 @@ class Walk {
   Walk& operator=(const Walk&) = delete;
 
   /// Runs backward from node to node and releases each as soon as it is done.
-  void run(Gradients& gradients) {
+  void run(Gradients& gradients, const GradientHook& hook = {}) {
+    ParameterUses uses = hook ? parameter_uses() : ParameterUses{};
     for (auto& node : nodes_) {
       const Tensor dy = std::exchange(node->gradient, {});
       InputGradients inputs(*node, gradients, node.use_count() == 1);
       if (dy) node->backward(dy, inputs);
+      if (!uses.empty()) pass_complete(*node, uses, gradients, hook);
       reset(*node);
       node.reset();
     }
   }
 
  private:
+  /// How often each parameter is an input of a node that is still to come.
+  using ParameterUses = std::unordered_map<const Node*, std::size_t>;
+
+  static bool is_parameter(const std::shared_ptr<Node>& node) {
+    return node && node->inputs.empty();
+  }
+
+  /// Empty where some node hides parameters.
+  ParameterUses parameter_uses() const {
+    ParameterUses uses;
+    for (const auto& node : nodes_) {
+      if (node->hides_parameters()) return {};
+      for (const auto& input : node->inputs)
+        if (is_parameter(input)) ++uses[input.get()];
+    }
+    return uses;
+  }
+
+  /// Passes the gradients of the parameters that `node` was the last to use to the hook.
+  static void pass_complete(const Node& node, ParameterUses& uses, Gradients& gradients,
+                            const GradientHook& hook) {
+    for (const auto& input : node.inputs) {
+      if (!is_parameter(input) || --uses[input.get()] > 0) continue;
+      if (Tensor gradient = gradients.release(input.get())) hook(input.get(), std::move(gradient));
+    }
+  }
+
   void visit(std::shared_ptr<Node> node) {
-    if (!node || node->inputs.empty() || std::exchange(node->visited, true)) return;
+    if (!node || is_parameter(node) || std::exchange(node->visited, true)) return;
     nodes_.push_back(std::move(node));
   }
 
@@ -158,6 +188,7 @@ struct RecomputedNode final : Node {
   RecomputedNode(std::vector<Tensor> values, detail::RecomputedFunction f)
       : Node("recomputed"), values(std::move(values)), f(std::move(f)) {}
 
+  bool hides_parameters() const override { return true; }
   void backward(const Tensor& dy, InputGradients& gradients) override {
     std::vector<std::shared_ptr<RecomputedInput>> ends(values.size());
     std::vector<Tensor> copies = values;
@@ -205,7 +236,7 @@ Tensor detail::recomputed(std::vector<Tensor> inputs, const RecomputedFunction& 
   return y.with_node(node);
 }
 
-Gradients gradients_of(Tensor loss, Gradients sum) {
+Gradients gradients_of(Tensor loss, Gradients sum, const GradientHook& hook) {
   require(loss.size() == 1,
           "[gradients_of] needs a scalar loss, got shape {}; reduce it with mean() or sum()",
           loss.shape());
@@ -217,7 +248,7 @@ Gradients gradients_of(Tensor loss, Gradients sum) {
   loss = {};
   consumer.inputs.clear();
   Walk walk(std::move(root));
-  walk.run(sum);
+  walk.run(sum, hook);
   return sum;
 }
 
@@ -232,6 +263,14 @@ const Tensor& Gradients::of(const Parameter& parameter) const {
       "[gradients] a parameter of shape {} received no gradient: the loss does not depend on it",
       parameter.value().shape());
   return found->second;
+}
+
+Tensor Gradients::release(const Node* parameter) {
+  const auto found = std::ranges::find(entries_, parameter, &Entry::first);
+  if (found == entries_.end()) return {};
+  Tensor gradient = std::move(found->second);
+  entries_.erase(found);
+  return gradient;
 }
 
 Tensor& Gradients::at(const Node* parameter) {

@@ -68,7 +68,9 @@ class MpiCommunicator final : public Communicator {
  public:
   MpiCommunicator() {
     int provided = 0;
-    require_success(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided));
+    require_success(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided));
+    require<Error>(provided >= MPI_THREAD_SERIALIZED,
+                   "MPI: this library serves one thread alone; use one built with threads");
     require_success(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
     require_success(MPI_Comm_rank(MPI_COMM_WORLD, &rank_));
     require_success(MPI_Comm_size(MPI_COMM_WORLD, &size_));

@@ -1,7 +1,9 @@
 #include "train/gradient_sum.h"
 
 #include <algorithm>
-#include <numeric>
+#include <array>
+#include <ranges>
+#include <utility>
 
 namespace qkv {
 namespace {
@@ -17,6 +19,10 @@ void add_elements(std::span<float> sum, std::span<const float> terms) {
     for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i)
       sum[i] += terms[i];
   });
+}
+
+bool contains(const std::vector<PartialSum<Gradients>>& terms, Subtree subtree) {
+  return std::ranges::find(terms, subtree, &PartialSum<Gradients>::subtree) != terms.end();
 }
 
 std::span<float> range(std::vector<float>& values, Index begin, Index length) {
@@ -42,35 +48,82 @@ StepGradients& StepGradients::operator+=(StepGradients other) {
 }
 
 GradientSum::GradientSum(std::span<const NamedParameter> parameters, const Communicator& ranks)
-    : parameters_(parameters), ranks_(ranks) {
-  for (const auto& [path, parameter] : parameters)
-    positions_[parameter->node()] = static_cast<std::int32_t>(positions_.size());
+    : ranks_(ranks) {
+  Index begin = 0;
+  for (const auto& [path, parameter] : std::views::reverse(parameters)) {
+    if (parameter->frozen()) continue;
+    positions_[parameter->node()] = entries_.size();
+    const Index end = begin + parameter->shape().size();
+    entries_.push_back({parameter, begin, end, {}, 0, {}, {}});
+    begin = end;
+  }
 }
 
-StepGradients GradientSum::operator()(std::vector<PartialSum<StepGradients>> own, Index shards) {
-  if (ranks_.size() == 1) return std::move(own.front().value);
-  list_partial_sums(shards);
-  StepGradients sum;
-  static_cast<StepStatistics&>(sum) = sum_of_statistics(own);
-  std::vector<Gradients::Entries> entries;
-  entries.reserve(own.size());
-  for (auto& partial : own) entries.push_back(partial.value.gradients.release());
-  sum.gradients = sum_of_gradients(std::move(entries));
-  return sum;
-}
-
-void GradientSum::list_partial_sums(Index shards) {
-  if (shards == shards_) return;
+void GradientSum::begin(Index shards) {
+  const Chunks by_rank = shards_by_rank(shards);
   shards_ = shards;
+  own_shards_ = by_rank.end(ranks_.rank()) - by_rank.begin(ranks_.rank());
   subtrees_.clear();
   counts_.clear();
-  const Chunks by_rank = shards_by_rank(shards);
   for (Index rank = 0; rank < ranks_.size(); ++rank) {
     if (rank == ranks_.rank()) first_own_ = subtrees_.size();
     const auto found = subtrees(by_rank.begin(rank), by_rank.end(rank));
     std::ranges::copy(found, std::back_inserter(subtrees_));
     counts_.push_back(std::ssize(found));
   }
+  statistics_.clear();
+  for (Entry& entry : entries_) {
+    entry.terms.clear();
+    entry.added_shards = 0;
+  }
+  error_ = nullptr;
+  thread_ = std::jthread([this](const std::stop_token& stop) {
+    try {
+      exchange(stop);
+    } catch (...) {
+      error_ = std::current_exception();
+    }
+  });
+}
+
+void GradientSum::add(PartialSum<StepGradients> sum) {
+  const std::scoped_lock lock(mutex_);
+  statistics_.push_back({sum.subtree, sum.value});
+  for (Entry& entry : entries_)
+    if (!complete(entry) && !contains(entry.terms, sum.subtree))
+      add(entry, sum.subtree, sum.value.gradients.release(entry.parameter->node()));
+}
+
+void GradientSum::add(Subtree shard, const Node* parameter, Tensor gradient) {
+  const std::scoped_lock lock(mutex_);
+  add(entries_[positions_.at(parameter)], shard, std::move(gradient));
+}
+
+void GradientSum::add(Entry& entry, Subtree subtree, Tensor gradient) {
+  Gradients::Entries one;
+  if (gradient) one.emplace_back(entry.parameter->node(), std::move(gradient));
+  entry.terms.push_back({subtree, Gradients(std::move(one))});
+  entry.added_shards += subtree.count;
+  if (complete(entry)) added_.notify_one();
+}
+
+StepGradients GradientSum::finish() {
+  thread_.join();
+  if (error_) std::rethrow_exception(error_);
+  StepGradients sum;
+  static_cast<StepStatistics&>(sum) = sum_of_statistics();
+  sum.gradients = sum_of_gradients();
+  return sum;
+}
+
+void GradientSum::cancel() {
+  thread_.request_stop();
+  thread_.join();
+}
+
+std::span<const Subtree> GradientSum::own_subtrees() const {
+  return std::span(subtrees_).subspan(
+      first_own_, static_cast<std::size_t>(counts_[static_cast<std::size_t>(ranks_.rank())]));
 }
 
 /// A rank's blocks in an exchange of so many bytes of each partial sum.
@@ -80,109 +133,100 @@ std::vector<Index> GradientSum::block_sizes(std::size_t bytes) const {
   return sizes;
 }
 
-StepStatistics GradientSum::sum_of_statistics(
-    const std::vector<PartialSum<StepGradients>>& own) const {
+StepStatistics GradientSum::sum_of_statistics() {
   std::vector<StepStatistics> all(subtrees_.size());
-  for (std::size_t i = 0; i < own.size(); ++i) all[first_own_ + i] = own[i].value;
+  std::ranges::copy(tree_sums(own_subtrees(), statistics_),
+                    all.begin() + static_cast<Index>(first_own_));
   all_gather(ranks_, all, block_sizes(sizeof(StepStatistics)));
   std::vector<PartialSum<StepStatistics>> sums;
   for (std::size_t i = 0; i < all.size(); ++i) sums.push_back({subtrees_[i], all[i]});
-  TakeInOrder take(sums);
-  return tree_sum({0, shards_}, take,
-                  [](StepStatistics& sum, const StepStatistics& term) { sum += term; });
+  return tree_sums(std::array{Subtree{0, shards_}}, sums).front();
 }
 
-/// As the sum of all partial sums in one process would have it: the order of the first, then what
-/// only later ones have.
-void GradientSum::agree_on_order(const std::vector<Gradients::Entries>& own) {
-  constexpr std::int32_t none = -1;
-  const std::size_t row = parameters_.size();
-  std::vector<std::int32_t> orders(subtrees_.size() * row, none);
-  for (std::size_t i = 0; i < own.size(); ++i)
-    std::ranges::transform(own[i], orders.begin() + static_cast<Index>((first_own_ + i) * row),
-                           [&](const auto& entry) { return positions_.at(entry.first); });
-  all_gather(ranks_, orders, block_sizes(row * sizeof(std::int32_t)));
-  order_.clear();
-  std::vector<bool> known(row);
-  for (const std::int32_t position : orders) {
-    if (position == none || known[static_cast<std::size_t>(position)]) continue;
-    known[static_cast<std::size_t>(position)] = true;
-    order_.push_back(position);
+/// Of the parameters that have a gradient on some rank.
+Gradients GradientSum::sum_of_gradients() {
+  const std::size_t row = entries_.size();
+  std::vector<char> present(subtrees_.size() * row);
+  for (std::size_t i = 0; i < own_subtrees().size(); ++i)
+    for (std::size_t j = 0; j < row; ++j)
+      present[(first_own_ + i) * row + j] = static_cast<bool>(entries_[j].partial_sums[i]);
+  all_gather(ranks_, present, block_sizes(row));
+  Gradients::Entries sums;
+  for (std::size_t j = 0; j < row; ++j) {
+    entries_[j].partial_sums.clear();
+    const Tensor sum = std::exchange(entries_[j].sum, {});
+    for (std::size_t i = 0; i < subtrees_.size(); ++i) {
+      if (!present[i * row + j]) continue;
+      sums.emplace_back(entries_[j].parameter->node(), sum);
+      break;
+    }
   }
-  begins_ = {0};
-  for (std::size_t i = 0; i < order_.size(); ++i)
-    begins_.push_back(begins_.back() + parameter(i).shape().size());
+  return Gradients(std::move(sums));
 }
 
-const Parameter& GradientSum::parameter(std::size_t i) const {
-  return *parameters_[static_cast<std::size_t>(order_[i])].parameter;
-}
-
-GradientSum::Parts GradientSum::parts_of(Gradients::Entries entries) const {
-  Parts parts(order_.size());
-  for (auto& [node, gradient] : entries) {
-    const auto found = std::ranges::find(order_, positions_.at(node));
-    parts[static_cast<std::size_t>(found - order_.begin())] = std::move(gradient);
+void GradientSum::exchange(const std::stop_token& stop) {
+  const Index all = entries_.empty() ? 0 : entries_.back().end;
+  auto next = entries_.begin();
+  for (Index begin = 0; begin < all; begin += bucket_length) {
+    const Index end = std::min(begin + bucket_length, all);
+    for (; next != entries_.end() && next->begin < end; ++next) {
+      std::unique_lock lock(mutex_);
+      if (!added_.wait(lock, stop, [&] { return complete(*next); })) return;
+      lock.unlock();
+      add_terms(*next);
+    }
+    exchange_bucket(begin, end);
   }
-  return parts;
 }
 
-Gradients GradientSum::sum_of_gradients(std::vector<Gradients::Entries> own) {
-  agree_on_order(own);
-  std::vector<Parts> parts;
-  parts.reserve(own.size());
-  for (auto& entries : own) parts.push_back(parts_of(std::move(entries)));
+/// Of a complete entry, to which nothing is added any more.
+void GradientSum::add_terms(Entry& entry) const {
+  entry.partial_sums.clear();
+  for (Gradients& sum : tree_sums(own_subtrees(), entry.terms))
+    entry.partial_sums.push_back(sum.release(entry.parameter->node()));
   // The sum may replace this rank's first partial sum: elements are read before they are written.
-  Parts sum;
-  for (std::size_t i = 0; i < order_.size(); ++i) {
-    const bool donates = !parts.empty() && parts.front()[i] && parts.front()[i].unshared();
-    sum.push_back(donates ? parts.front()[i] : Tensor::empty(parameter(i).shape(), DType::float32));
-  }
-  for (Index begin = 0; begin < begins_.back(); begin += bucket_length)
-    sum_bucket(parts, sum, begin, std::min(begin + bucket_length, begins_.back()));
-  Gradients::Entries entries;
-  for (std::size_t i = 0; i < sum.size(); ++i)
-    entries.emplace_back(parameter(i).node(), std::move(sum[i]));
-  return Gradients(std::move(entries));
+  const bool donates = !entry.partial_sums.empty() && entry.partial_sums.front() &&
+                       entry.partial_sums.front().unshared();
+  entry.sum = donates ? entry.partial_sums.front()
+                      : Tensor::empty(entry.parameter->shape(), DType::float32);
 }
 
-/// Calls `use(i, from, at, length)` for the gradients that have elements there: `length` elements
-/// of gradient i of `order_`, the first of which is its element `from` and element `at` of the
-/// range.
+/// Calls `use(entry, from, at, length)` for the entries that have elements there: `length`
+/// elements, the first of which is the entry's element `from` and element `at` of the range.
 template <class Use>
-void GradientSum::for_each_part(Index begin, Index end, const Use& use) const {
-  auto next = std::ranges::upper_bound(begins_, begin) - begins_.begin() - 1;
-  for (Index at = begin; at < end; ++next) {
-    const auto i = static_cast<std::size_t>(next);
-    const Index stop = std::min(end, begins_[i + 1]);
-    use(i, at - begins_[i], at - begin, stop - at);
+void GradientSum::for_each_part(Index begin, Index end, const Use& use) {
+  auto entry = std::ranges::upper_bound(entries_, begin, {}, &Entry::end);
+  for (Index at = begin; at < end; ++entry) {
+    const Index stop = std::min(end, entry->end);
+    use(*entry, at - entry->begin, at - begin, stop - at);
     at = stop;
   }
 }
 
-void GradientSum::sum_bucket(const std::vector<Parts>& own, Parts& sum, Index begin, Index end) {
+void GradientSum::exchange_bucket(Index begin, Index end) {
   const Chunks slices{end - begin, ranks_.size()};
   const auto length = [&](Index rank) { return slices.end(rank) - slices.begin(rank); };
   const Index own_length = length(ranks_.rank());
+  const std::size_t own_sums = own_subtrees().size();
   constexpr Index bytes = sizeof(float);
 
-  sent_.resize(own.size() * static_cast<std::size_t>(end - begin));
+  sent_.resize(own_sums * static_cast<std::size_t>(end - begin));
   std::vector<Index> sent_sizes, slice_sizes;
   Index sent = 0;
   for (Index rank = 0; rank < ranks_.size(); ++rank) {
-    for (const Parts& parts : own) {
+    for (std::size_t i = 0; i < own_sums; ++i) {
       for_each_part(begin + slices.begin(rank), begin + slices.end(rank),
-                    [&](std::size_t i, Index from, Index at, Index count) {
+                    [&](const Entry& entry, Index from, Index at, Index count) {
                       const auto to = range(sent_, sent + at, count);
-                      if (parts[i])
-                        std::ranges::copy_n(parts[i].data<float>().begin() + from, count,
+                      if (const Tensor& partial = entry.partial_sums[i])
+                        std::ranges::copy_n(partial.data<float>().begin() + from, count,
                                             to.begin());
                       else
                         std::ranges::fill(to, -0.0F);  // x + -0 is x, also for 0 and -0
                     });
       sent += length(rank);
     }
-    sent_sizes.push_back(std::ssize(own) * length(rank) * bytes);
+    sent_sizes.push_back(static_cast<Index>(own_sums) * length(rank) * bytes);
     slice_sizes.push_back(length(rank) * bytes);
   }
   received_.resize(subtrees_.size() * static_cast<std::size_t>(own_length));
@@ -200,9 +244,9 @@ void GradientSum::sum_bucket(const std::vector<Parts>& own, Parts& sum, Index be
   std::ranges::copy(total, range(bucket_, slices.begin(ranks_.rank()), own_length).begin());
   all_gather(ranks_, bucket_, slice_sizes);
 
-  for_each_part(begin, end, [&](std::size_t i, Index from, Index at, Index count) {
+  for_each_part(begin, end, [&](Entry& entry, Index from, Index at, Index count) {
     std::ranges::copy(range(bucket_, at, count),
-                      sum[i].shared_mutable_data<float>().begin() + from);
+                      entry.sum.shared_mutable_data<float>().begin() + from);
   });
 }
 

@@ -1,7 +1,11 @@
 #pragma once
 
-#include <cstdint>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
 #include <span>
+#include <stop_token>
+#include <thread>
 #include <unordered_map>
 #include <vector>
 
@@ -35,45 +39,70 @@ struct StepGradients : StepStatistics {
 /// (train/shard_tree.h): it receives that slice of every partial sum (reduce-scatter) and sends
 /// what it summed to the others (all-gather). So a rank sends and receives about two times the
 /// bytes of its gradients, however many ranks there are.
+///
+/// Backward completes the gradients of the last layers first. So they are laid in the reverse order
+/// of the parameters, and a thread exchanges them bucket by bucket, each as soon as this rank's
+/// gradients in it are complete, while backward computes the others (as PyTorch's
+/// DistributedDataParallel; Li et al. 2020).
 class GradientSum {
  public:
   GradientSum(std::span<const NamedParameter> parameters, const Communicator& ranks);
 
   /// Which of a step's shards each rank computes.
   Chunks shards_by_rank(Index shards) const { return {shards, ranks_.size()}; }
-  /// The sum over all shards, the same on every rank. `own` are the sums over this rank's
-  /// `subtrees`.
-  StepGradients operator()(std::vector<PartialSum<StepGradients>> own, Index shards);
+
+  /// Begins the sum over a step's shards. Until it has finished, nothing else may be exchanged.
+  void begin(Index shards);
+  /// Adds what this rank computed of some of its shards. Threads may add in any order.
+  void add(PartialSum<StepGradients> sum);
+  /// Adds the gradient of one parameter of a shard ahead of the rest.
+  void add(Subtree shard, const Node* parameter, Tensor gradient);
+  /// The sum over all shards, the same on every rank. Throws what the exchange threw.
+  StepGradients finish();
+  /// Ends the exchange where this rank cannot add all its shards.
+  void cancel();
 
  private:
-  /// The gradient of each parameter of `order_`; empty where a partial sum has none.
-  using Parts = std::vector<Tensor>;
+  /// What this rank has of a parameter.
+  struct Entry {
+    const Parameter* parameter;
+    Index begin, end;  ///< its elements, of all that are laid end to end
 
-  void list_partial_sums(Index shards);
-  StepStatistics sum_of_statistics(const std::vector<PartialSum<StepGradients>>& own) const;
-  void agree_on_order(const std::vector<Gradients::Entries>& own);
-  Parts parts_of(Gradients::Entries entries) const;
-  Gradients sum_of_gradients(std::vector<Gradients::Entries> own);
-  /// Of the elements [begin, end) of the gradients laid end to end.
-  void sum_bucket(const std::vector<Parts>& own, Parts& sum, Index begin, Index end);
+    // Of the current step.
+    std::vector<PartialSum<Gradients>> terms;  ///< that were added, each of one gradient or none
+    Index added_shards;                        ///< in `terms`
+    std::vector<Tensor> partial_sums;  ///< over this rank's `subtrees`; empty where there is none
+    Tensor sum;                        ///< over all ranks
+  };
+
+  std::span<const Subtree> own_subtrees() const;
+  bool complete(const Entry& entry) const { return entry.added_shards == own_shards_; }
+  void add(Entry& entry, Subtree subtree, Tensor gradient);
+  void exchange(const std::stop_token& stop);
+  void add_terms(Entry& entry) const;
+  void exchange_bucket(Index begin, Index end);
+  StepStatistics sum_of_statistics();
+  Gradients sum_of_gradients();
   std::vector<Index> block_sizes(std::size_t bytes) const;
-  /// That gradient i of `order_` belongs to.
-  const Parameter& parameter(std::size_t i) const;
   template <class Use>
-  void for_each_part(Index begin, Index end, const Use& use) const;
+  void for_each_part(Index begin, Index end, const Use& use);
 
-  std::span<const NamedParameter> parameters_;
   const Communicator& ranks_;
-  std::unordered_map<const Node*, std::int32_t> positions_;  ///< in `parameters_`
+  std::vector<Entry> entries_;  ///< of the parameters that are not frozen
+  std::unordered_map<const Node*, std::size_t> positions_;
 
   // Of the current step.
-  Index shards_ = 0;
-  std::vector<Subtree> subtrees_;    ///< of the partial sums of all ranks
-  std::vector<Index> counts_;        ///< of the partial sums of each rank
-  std::size_t first_own_ = 0;        ///< of `subtrees_`
-  std::vector<std::int32_t> order_;  ///< the parameters that received a gradient, as a walk did
-  std::vector<Index> begins_;        ///< of their gradients, laid end to end, and the end
+  Index shards_ = 0, own_shards_ = 0;
+  std::vector<Subtree> subtrees_;                       ///< of the partial sums of all ranks
+  std::vector<Index> counts_;                           ///< of the partial sums of each rank
+  std::size_t first_own_ = 0;                           ///< of `subtrees_`
+  std::vector<PartialSum<StepStatistics>> statistics_;  ///< of this rank
   std::vector<float> sent_, received_, bucket_;
+
+  std::mutex mutex_;  ///< of what is added
+  std::condition_variable_any added_;
+  std::exception_ptr error_;
+  std::jthread thread_;
 };
 
 }  // namespace qkv

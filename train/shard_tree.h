@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <optional>
+#include <span>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -70,5 +71,16 @@ class TakeInOrder {
  private:
   typename std::vector<PartialSum<T>>::iterator next_;
 };
+
+/// The sums over `nodes`, in order, of terms in any order that make them up; moves the terms.
+template <class T>
+std::vector<T> tree_sums(std::span<const Subtree> nodes, std::vector<PartialSum<T>>& terms) {
+  std::ranges::sort(terms, {}, [](const PartialSum<T>& term) { return term.subtree.first; });
+  TakeInOrder take(terms);
+  std::vector<T> sums;
+  for (const Subtree node : nodes)
+    sums.push_back(tree_sum(node, take, [](T& sum, T term) { sum += std::move(term); }));
+  return sums;
+}
 
 }  // namespace qkv

@@ -1,6 +1,7 @@
 #include "train/step.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <chrono>
 #include <exception>
@@ -30,9 +31,9 @@ double operations_of(Index parameters, Index tokens) {
   return 6 * static_cast<double>(tokens) * static_cast<double>(parameters);
 }
 
-/// Adds the *sum* of the losses and its gradients.
+/// Adds the *sum* of the losses and its gradients, but for those that the hook takes.
 void add_chunk(StepGradients& sum, const Run& run, std::span<const Index> examples,
-               const Random& random, bool recomputes) {
+               const Random& random, bool recomputes, const GradientHook& hook) {
   const auto start = Clock::now();
   Context context({.random = random, .recompute = recomputes});
   auto [mean, targets] = run.task->loss(*run.network, examples, context);
@@ -41,13 +42,9 @@ void add_chunk(StepGradients& sum, const Run& run, std::span<const Index> exampl
   sum.loss += loss.item();
   sum.targets += targets;
   const double forward_ms = milliseconds_since(start);
-  sum.gradients = gradients_of(std::move(loss), std::move(sum.gradients));
+  sum.gradients = gradients_of(std::move(loss), std::move(sum.gradients), hook);
   sum.forward_ms += forward_ms;
   sum.backward_ms += milliseconds_since(start) - forward_ms;
-}
-
-void add_gradients(StepGradients& sum, StepGradients term) {
-  sum += std::move(term);
 }
 
 }  // namespace
@@ -142,7 +139,8 @@ StepGradients Stepper::gradients() {
   const Batches batches = this->batches();
   const Index tokens = tokens_of(batches);
   const Plan plan = this->plan(tokens / std::ssize(batches));
-  StepGradients sum = sum_(own_sums(plan, batches), plan.shards.count);
+  StepGradients sum =
+      ranks_.size() == 1 ? sum_of_lanes(plan, batches) : sum_of_ranks(plan, batches);
   sum.tokens = tokens;
   const double per_target = 1 / static_cast<double>(std::max<Index>(sum.targets, 1));
   sum.loss *= per_target;
@@ -150,53 +148,86 @@ StepGradients Stepper::gradients() {
   return sum;
 }
 
-Stepper::PartialSums Stepper::own_sums(const Plan& plan, const Batches& batches) {
+/// Calls `compute(lane, begin, end)` for this rank's shards that are each lane's.
+template <class Compute>
+void Stepper::in_lanes(const Plan& plan, Index lanes, const Compute& compute) {
   const Chunks by_rank = sum_.shards_by_rank(plan.shards.count);
-  const Index begin = by_rank.begin(ranks_.rank()), end = by_rank.end(ranks_.rank());
-  const Strategy strategy = this->strategy(plan);
-  const Chunks by_lane{end - begin, strategy.lanes};
-  const auto count = static_cast<std::size_t>(by_lane.count);
+  const Index first = by_rank.begin(ranks_.rank());
+  const Chunks by_lane{own_shards(plan), lanes};
+  const auto count = static_cast<std::size_t>(lanes);
   while (pools_.size() < count) pools_.emplace_back();
-
-  std::vector<PartialSums> sums(count);
   std::vector<std::exception_ptr> errors(count);
-  parallel_for(by_lane.count, [&, execution = Execution::current()](Index i) {
+  parallel_for(lanes, [&, execution = Execution::current()](Index i) {
     const auto lane = static_cast<std::size_t>(i);
     const ExecutionScope scope(execution.with_memory(pools_[lane]));
-    const auto leaf = [&](Subtree node) -> std::optional<StepGradients> {
-      if (node.count > 1) return std::nullopt;
-      return shard_gradients(node.first, plan, batches, strategy.recomputes);
-    };
     try {
-      for (const Subtree node : subtrees(begin + by_lane.begin(i), begin + by_lane.end(i)))
-        sums[lane].push_back({node, tree_sum(node, leaf, add_gradients)});
+      compute(lane, first + by_lane.begin(i), first + by_lane.end(i));
     } catch (...) {
       errors[lane] = std::current_exception();
     }
   });
   for (const auto& error : errors)
     if (error) std::rethrow_exception(error);
-
-  PartialSums of_lanes, own;
-  for (PartialSums& lane : sums) std::ranges::move(lane, std::back_inserter(of_lanes));
-  TakeInOrder take(of_lanes);
-  for (const Subtree node : subtrees(begin, end))
-    own.push_back({node, tree_sum(node, take, add_gradients)});
-  return own;
 }
 
+StepGradients Stepper::sum_of_lanes(const Plan& plan, const Batches& batches) {
+  const Strategy strategy = this->strategy(plan);
+  std::vector<PartialSums> sums(static_cast<std::size_t>(strategy.lanes));
+  in_lanes(plan, strategy.lanes, [&](std::size_t lane, Index begin, Index end) {
+    for (const Subtree node : subtrees(begin, end))
+      sums[lane].push_back({node, subtree_gradients(node, plan, batches, strategy.recomputes)});
+  });
+  PartialSums all;
+  for (PartialSums& lane : sums) std::ranges::move(lane, std::back_inserter(all));
+  return std::move(tree_sums(std::array{Subtree{0, plan.shards.count}}, all).front());
+}
+
+/// Exchanges gradients while the last shard of each lane computes the others.
+StepGradients Stepper::sum_of_ranks(const Plan& plan, const Batches& batches) {
+  const Strategy strategy = this->strategy(plan);
+  sum_.begin(plan.shards.count);
+  try {
+    in_lanes(plan, strategy.lanes, [&](std::size_t, Index begin, Index end) {
+      if (begin == end) return;
+      const Subtree last{end - 1, 1};
+      for (const Subtree node : subtrees(begin, last.first))
+        sum_.add({node, subtree_gradients(node, plan, batches, strategy.recomputes)});
+      const auto hook = [&](const Node* parameter, Tensor gradient) {
+        sum_.add(last, parameter, std::move(gradient));
+      };
+      sum_.add({last, shard_gradients(last.first, plan, batches, strategy.recomputes, hook)});
+    });
+  } catch (...) {
+    sum_.cancel();
+    throw;
+  }
+  return sum_.finish();
+}
+
+StepGradients Stepper::subtree_gradients(Subtree node, const Plan& plan, const Batches& batches,
+                                         bool recomputes) const {
+  const auto shard = [&](Subtree part) -> std::optional<StepGradients> {
+    if (part.count > 1) return std::nullopt;
+    return shard_gradients(part.first, plan, batches, recomputes);
+  };
+  return tree_sum(node, shard,
+                  [](StepGradients& sum, StepGradients term) { sum += std::move(term); });
+}
+
+/// The hook takes gradients of the last chunk, in which they become those of the shard.
 StepGradients Stepper::shard_gradients(Index shard, const Plan& plan, const Batches& batches,
-                                       bool recomputes) const {
+                                       bool recomputes, const GradientHook& hook) const {
   StepGradients sum;
   for (std::size_t i = 0; i < batches.size(); ++i)
     for (Index chunk = plan.shards.begin(shard); chunk < plan.shards.end(shard); ++chunk) {
       const auto number = run_.step * std::ssize(batches) + static_cast<std::int64_t>(i);
       const auto begin = static_cast<std::size_t>(plan.chunks.begin(chunk));
       const auto end = static_cast<std::size_t>(plan.chunks.end(chunk));
+      const bool last = i + 1 == batches.size() && chunk + 1 == plan.shards.end(shard);
       add_chunk(sum, run_, std::span(batches[i]).subspan(begin, end - begin),
                 Random(run_.config.seed, Purpose::dropout,
                        static_cast<std::uint64_t>(number * plan.chunks.count + chunk)),
-                recomputes);
+                recomputes, last ? hook : GradientHook());
     }
   return sum;
 }

@@ -66,9 +66,14 @@ class Stepper {
   Index lanes(const Plan& plan) const;
   double bytes(const Plan& plan, const Strategy& strategy) const;
   Strategy strategy(const Plan& plan) const;
-  PartialSums own_sums(const Plan& plan, const Batches& batches);
+  template <class Compute>
+  void in_lanes(const Plan& plan, Index lanes, const Compute& compute);
+  StepGradients sum_of_lanes(const Plan& plan, const Batches& batches);
+  StepGradients sum_of_ranks(const Plan& plan, const Batches& batches);
+  StepGradients subtree_gradients(Subtree node, const Plan& plan, const Batches& batches,
+                                  bool recomputes) const;
   StepGradients shard_gradients(Index shard, const Plan& plan, const Batches& batches,
-                                bool recomputes) const;
+                                bool recomputes, const GradientHook& hook = {}) const;
 
   const Run& run_;
   const Communicator& ranks_;

@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include <csignal>
+#include <latch>
 #include <limits>
 #include <mutex>
 #include <set>
@@ -131,25 +132,80 @@ TEST_CASE(
     on_ranks(size, [&](const Communicator& ranks) {
       GradientSum sum(parameters, ranks);
       const Chunks by_rank = sum.shards_by_rank(4);
-      std::vector<PartialSum<StepGradients>> own;
+      sum.begin(4);
       for (const Subtree node : subtrees(by_rank.begin(ranks.rank()), by_rank.end(ranks.rank())))
-        own.push_back({node, of(node)});
-      StepGradients together = sum(std::move(own), 4);
-      const Gradients::Entries found = together.gradients.release();
+        sum.add({node, of(node)});
+      StepGradients together = sum.finish();
       const std::scoped_lock lock(checks);
       CHECK(together.loss == alone.loss);
       CHECK(together.targets == 4);
-      REQUIRE(found.size() == expected.size());
-      for (std::size_t i = 0; i < found.size(); ++i) {
-        CHECK(found[i].first == expected[i].first);
+      CHECK(together.gradients.size() == expected.size());
+      for (const auto& [parameter, gradient] : expected) {
         const auto bits = [](const Tensor& tensor) {
           const auto bytes = std::as_bytes(tensor.data<float>());
           return std::vector(bytes.begin(), bytes.end());
         };
-        CHECK(bits(found[i].second) == bits(expected[i].second));
+        CHECK(bits(together.gradients.release(parameter)) == bits(gradient));
       }
     });
   }
+}
+
+TEST_CASE("gradients that are complete are exchanged while threads compute the others") {
+  // Two buckets, of which backward completes b first.
+  Parameter a(Tensor::zeros({bucket_length})), b(Tensor::zeros({bucket_length}));
+  const std::vector<NamedParameter> parameters = {{"a", &a}, {"b", &b}};
+  const auto ones = [](double factor) { return Tensor::full({bucket_length}, factor); };
+  std::latch exchanged_b(2);
+  struct Counted : Communicator {
+    Counted(const Communicator& ranks, std::latch& exchanged)
+        : ranks(ranks), exchanged(exchanged) {}
+    Index rank() const override { return ranks.rank(); }
+    Index size() const override { return ranks.size(); }
+    void all_gather(std::span<std::byte> bytes, std::span<const Index> sizes) const override {
+      ranks.all_gather(bytes, sizes);
+    }
+    void all_to_all(std::span<const std::byte> sent, std::span<const Index> sent_sizes,
+                    std::span<std::byte> received,
+                    std::span<const Index> received_sizes) const override {
+      ranks.all_to_all(sent, sent_sizes, received, received_sizes);
+      if (calls++ == 0) exchanged.count_down();
+    }
+    const Communicator& ranks;
+    std::latch& exchanged;
+    mutable int calls = 0;
+  };
+  std::mutex checks;
+  on_ranks(2, [&](const Communicator& ranks) {
+    const Counted counted(ranks, exchanged_b);
+    GradientSum sum(parameters, counted);
+    sum.begin(2);
+    const Subtree shard{ranks.rank(), 1};
+    sum.add(shard, b.node(), ones(1));
+    exchanged_b.wait();  // for ever, if it waited for a
+    Gradients::Entries rest;
+    rest.emplace_back(a.node(), ones(2));
+    sum.add({shard, {{.targets = 1}, Gradients(std::move(rest))}});
+    const StepGradients both = sum.finish();
+    const std::scoped_lock lock(checks);
+    CHECK(both.targets == 2);
+    CHECK(both.gradients.of(a).values() == ones(4).values());
+    CHECK(both.gradients.of(b).values() == ones(2).values());
+  });
+}
+
+TEST_CASE("a rank that cannot compute its shards ends the exchange of all ranks") {
+  CHECK_THROWS_AS(on_ranks(2,
+                           [](const Communicator& ranks) {
+                             const Run run = start_run(four_shards());
+                             Parameter& weight = *run.parameters.front().parameter;
+                             if (ranks.rank() == 1)
+                               weight.assign(Tensor::full(weight.shape(),
+                                                          std::numeric_limits<double>::infinity()));
+                             const DetectAnomaly detect;
+                             Stepper(run, ranks).gradients();
+                           }),
+                  AnomalyError);
 }
 
 TEST_CASE("a run on several ranks writes the files of one process, with every optimizer") {
