@@ -80,8 +80,12 @@ function(qkv_compile_in_batches target)
   endif()
 endfunction()
 
-# For what runs once rather than at each step: little optimisation, too.
-function(qkv_compile_quickly target)
+# For what runs once rather than at each step.
+function(qkv_optimise_little target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+endfunction()
+
+function(qkv_compile_quickly target)
+  qkv_optimise_little(${target})
   qkv_compile_in_batches(${target})
 endfunction()

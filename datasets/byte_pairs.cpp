@@ -16,7 +16,7 @@
 namespace qkv {
 namespace {
 
-constexpr std::int32_t first_byte = Vocabulary::unknown + 1, bytes = 256;
+constexpr std::int32_t first_byte = Vocabulary::unknown + 1, byte_count = 256;
 constexpr std::int32_t none = -1;
 
 std::string byte_token(int byte) {
@@ -38,8 +38,8 @@ class Learner {
                          [&, n = count](std::string_view c) { characters[std::string(c)] += n; });
     tokens_ = Vocabulary::build(std::move(characters), min_count).tokens();
     std::vector<std::string> fallback;
-    fallback.reserve(bytes);
-    for (int byte = 0; byte < bytes; ++byte) fallback.push_back(byte_token(byte));
+    fallback.reserve(byte_count);
+    for (int byte = 0; byte < byte_count; ++byte) fallback.push_back(byte_token(byte));
     tokens_.insert(tokens_.begin() + first_byte, fallback.begin(), fallback.end());
     for (const std::string& token : tokens_)
       ids_.emplace(token, static_cast<std::int32_t>(ids_.size()));
@@ -116,7 +116,7 @@ class Learner {
         tokens_[static_cast<std::size_t>(a)] + tokens_[static_cast<std::size_t>(b)];
     const auto [known, is_new] = ids_.emplace(text, static_cast<std::int32_t>(tokens_.size()));
     const std::int32_t id = known->second;
-    if (id < first_byte + bytes) return;  // the text spells a token that is no text
+    if (id < first_byte + byte_count) return;  // the text spells a token that is no text
     if (is_new) tokens_.push_back(text);
     for (const std::uint32_t number : std::exchange(pairs_[pair].pieces, {})) {
       count_pairs(number, -1);
@@ -170,7 +170,7 @@ void encode_byte_pairs(std::string_view piece, const Vocabulary& vocabulary,
     if (symbols[i].is_byte || symbols[i + 1].is_byte) return no;
     const std::size_t begin = symbols[i].begin;
     const auto id = vocabulary.id(piece.substr(begin, symbols[i + 2].begin - begin));
-    return id >= first_byte + bytes ? id : no;
+    return id >= first_byte + byte_count ? id : no;
   };
   std::vector<std::int32_t> merges;
   for (std::size_t i = 0; i + 2 < symbols.size(); ++i) merges.push_back(merged(i));
@@ -197,7 +197,7 @@ std::optional<char> byte_of(std::string_view token) {
 }
 
 void require_byte_tokens(const Vocabulary& vocabulary) {
-  for (int byte = 0; byte < bytes; ++byte)
+  for (int byte = 0; byte < byte_count; ++byte)
     require<FileError>(first_byte + byte < vocabulary.size() &&
                            vocabulary.token(first_byte + byte) == byte_token(byte),
                        "the checkpoint's /vocabulary/tokens has no {} at {}; task.tokenizer "

@@ -56,7 +56,7 @@ std::unique_ptr<Model> make_static_model(const ModelOptions& options, Index voca
   return std::make_unique<StaticModel>(options, vocabulary, random);
 }
 
-constexpr auto rows = std::to_array<ModelRow>({
+constexpr auto model_rows = std::to_array<ModelRow>({
     {ModelKind::encoder, "encoder", "transformer that attends to all tokens",
      make_transformer_model},
     {ModelKind::decoder, "decoder", "transformer that attends to earlier tokens alone",
@@ -69,7 +69,7 @@ constexpr auto rows = std::to_array<ModelRow>({
      make_fixed_length_model},
     {ModelKind::static_embedding, "static", "embedding without context", make_static_model},
 });
-static_assert(lists_every_kind(rows));
+static_assert(lists_every_kind(model_rows));
 
 }  // namespace
 
@@ -97,12 +97,12 @@ Tensor Model::decode(const Indices&, const Tensor&, const Indices&, Context&) co
 }
 
 std::span<const ModelRow> model_kinds() {
-  return rows;
+  return model_rows;
 }
 
 std::unique_ptr<Model> make_model(const ModelOptions& options, Index vocabulary, Random& random,
                                   std::span<const std::string> tokens) {
-  std::unique_ptr<Model> model = row_of(rows, options.kind).make(options, vocabulary, random);
+  std::unique_ptr<Model> model = row_of(model_rows, options.kind).make(options, vocabulary, random);
   prepare_table(model->embedding.weight, options, tokens);
   return model;
 }

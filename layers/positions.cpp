@@ -81,7 +81,7 @@ std::unique_ptr<AttentionPositions> attention(const ModelOptions& options) {
   return std::make_unique<Kind>(options);
 }
 
-constexpr auto rows = std::to_array<PositionRow>({
+constexpr auto position_rows = std::to_array<PositionRow>({
     {PositionKind::sinusoidal, "sinusoidal", "sines and cosines added to the embeddings",
      input<SinusoidalPositions>, nullptr},
     {PositionKind::learned, "learned", "a trained table added to the embeddings",
@@ -92,21 +92,21 @@ constexpr auto rows = std::to_array<PositionRow>({
      attention<RelativePositions>},
     {PositionKind::none, "none", "order has no effect", nullptr, nullptr},
 });
-static_assert(lists_every_kind(rows));
+static_assert(lists_every_kind(position_rows));
 
 }  // namespace
 
 std::span<const PositionRow> position_kinds() {
-  return rows;
+  return position_rows;
 }
 
 std::unique_ptr<InputPositions> make_input_positions(const ModelOptions& options, Random& random) {
-  const auto make = row_of(rows, options.position).input;
+  const auto make = row_of(position_rows, options.position).input;
   return make ? make(options, random) : nullptr;
 }
 
 std::unique_ptr<AttentionPositions> make_attention_positions(const ModelOptions& options) {
-  const auto make = row_of(rows, options.position).attention;
+  const auto make = row_of(position_rows, options.position).attention;
   const bool acts =
       options.position != PositionKind::relative || options.attention == AttentionKind::learned;
   return make && acts ? make(options) : nullptr;

@@ -28,7 +28,7 @@ constexpr OptimizerRow row(OptimizerKind kind, std::string_view name, std::strin
           reads};
 }
 
-constexpr auto rows = std::to_array<OptimizerRow>({
+constexpr auto optimizer_rows = std::to_array<OptimizerRow>({
     row<Sgd>(OptimizerKind::sgd, "sgd", "gradient descent, with momentum",
              {.momentum = true, .nesterov = true}),
     row<Adam>(OptimizerKind::adam, "adam", "moments of the gradient, weight decay in it",
@@ -42,7 +42,7 @@ constexpr auto rows = std::to_array<OptimizerRow>({
               "orthogonalised momentum for hidden matrices, AdamW for the rest",
               {.beta1 = true, .beta2 = true, .amsgrad = true, .epsilon = true}),
 });
-static_assert(lists_every_kind(rows));
+static_assert(lists_every_kind(optimizer_rows));
 
 bool multiplies_input(Role role) {
   switch (role) {
@@ -150,11 +150,11 @@ void Optimizer::load_state(std::span<const NamedParameter> parameters,
 }
 
 std::span<const OptimizerRow> optimizer_kinds() {
-  return rows;
+  return optimizer_rows;
 }
 
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options) {
-  return row_of(rows, options.kind).make(options);
+  return row_of(optimizer_rows, options.kind).make(options);
 }
 
 bool decays(const Parameter& parameter) {

@@ -53,24 +53,24 @@ double one_cycle(const ScheduleOptions& schedule, std::int64_t step, std::int64_
                     : half_cosine(1, schedule.floor, ratio(step - top, steps - 1 - top));
 }
 
-constexpr auto rows = std::to_array<ScheduleRow>({
+constexpr auto schedule_rows = std::to_array<ScheduleRow>({
     {ScheduleKind::constant, "constant", "no decay", constant},
     {ScheduleKind::linear, "linear", "a line to the floor", linear, true},
     {ScheduleKind::cosine, "cosine", "half a cosine to the floor", cosine, true},
     {ScheduleKind::inverse_sqrt, "inverse-sqrt", "1 / sqrt(step)", inverse_sqrt},
     {ScheduleKind::one_cycle, "one-cycle", "half a cosine up, one down", one_cycle, true},
 });
-static_assert(lists_every_kind(rows));
+static_assert(lists_every_kind(schedule_rows));
 
 }  // namespace
 
 double learning_rate(const ScheduleOptions& schedule, double lr, std::int64_t step,
                      std::int64_t steps) {
-  return lr * row_of(rows, schedule.kind).fraction(schedule, step, steps);
+  return lr * row_of(schedule_rows, schedule.kind).fraction(schedule, step, steps);
 }
 
 std::span<const ScheduleRow> schedule_kinds() {
-  return rows;
+  return schedule_rows;
 }
 
 }  // namespace qkv

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <ranges>
 #include <utility>
 
 namespace qkv {
@@ -50,7 +49,8 @@ StepGradients& StepGradients::operator+=(StepGradients other) {
 GradientSum::GradientSum(std::span<const NamedParameter> parameters, const Communicator& ranks)
     : ranks_(ranks) {
   Index begin = 0;
-  for (const auto& [path, parameter] : std::views::reverse(parameters)) {
+  for (auto named = parameters.rbegin(); named != parameters.rend(); ++named) {
+    const Parameter* const parameter = named->parameter;
     if (parameter->frozen()) continue;
     positions_[parameter->node()] = entries_.size();
     const Index end = begin + parameter->shape().size();
