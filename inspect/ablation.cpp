@@ -48,6 +48,7 @@ Tensor Ablation::mean_of(const Activation& activation) const {
 
 Evaluation Ablation::without(const std::vector<Component>& ablated, AblationKind kind) const {
   std::vector<Replacement> replacements;
+  replacements.reserve(ablated.size());
   for (const Component& component : ablated)
     replacements.push_back(
         {component.activation, component.mask,

@@ -174,6 +174,7 @@ void clear(const std::vector<Job>& jobs) {
 std::vector<std::size_t> order_of(const std::vector<Job>& jobs, bool restart,
                                   const Communicator& ranks) {
   std::vector<Config> configs;
+  configs.reserve(jobs.size());
   for (const Job& job : jobs) configs.push_back(job.config);
   require_equal_configs(configs, ranks);
   std::vector<std::size_t> order(jobs.size());

@@ -70,6 +70,7 @@ std::vector<Prediction> predictions_of(std::span<const LoadedModel> models,
     for (std::size_t i = 0; i < predictions.size(); ++i) of_words[i].push_back(predictions[i]);
   }
   std::vector<Prediction> together;
+  together.reserve(of_words.size());
   for (const auto& predictions : of_words)
     together.push_back(models.size() == 1 ? predictions.front() : averaged(predictions));
   return together;

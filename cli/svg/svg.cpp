@@ -120,6 +120,7 @@ class Page {
 Drawing arranged(const std::vector<Picture>& pictures) {
   const auto common = common_scale(pictures);
   std::vector<Drawing> panels;
+  panels.reserve(pictures.size());
   for (const Picture& picture : pictures) panels.push_back(panel(picture, !common));
   Page page;
   for (std::size_t begin = 0, end = 0; begin < pictures.size(); begin = end) {
