@@ -20,7 +20,7 @@ constexpr double smoothing = 0.05;
 constexpr double confidence = 0.2;
 /// Of scores inside a window: at 30 words outside, 10 inside get 99 % of the weight.
 constexpr double window_bias = 6;
-constexpr int stem_length = 5;
+constexpr std::array stem_lengths = {4, 6};
 
 /// The distances at which a head attends, from the word that is asked about.
 struct Window {
@@ -32,9 +32,9 @@ struct Window {
 
 /// Heads take turns.
 Window window_of(Index head, Index max_distance) {
-  const Index far = max_distance - 1, near = far / 2;
+  const Index near = max_distance - 1;
   const std::array<Window, 8> windows = {
-      {{}, {-far, far}, {-near, near}, {-2, 2}, {-1, -1}, {1, 1}, {-2, -2}, {2, 2}}};
+      {{}, {-near, near}, {-2, -1}, {1, 2}, {-1, -1}, {1, 1}, {-2, -2}, {2, 2}}};
   return windows[static_cast<std::size_t>(head) % windows.size()];
 }
 
@@ -65,14 +65,14 @@ double mean_words_in(Window window, const EncodedSentences& examples) {
   return words / static_cast<double>(examples.size());
 }
 
-/// For each word the first in the vocabulary with the same stem.
-std::vector<std::int32_t> stems(const Vocabulary& vocabulary) {
+/// For each word the first in the vocabulary that begins with the same `length` letters.
+std::vector<std::int32_t> stems(const Vocabulary& vocabulary, int length) {
   std::vector<std::int32_t> result(static_cast<std::size_t>(vocabulary.size()));
   std::unordered_map<std::string_view, std::int32_t> first;
   for (std::int32_t id = 0; id < vocabulary.size(); ++id) {
     const std::string_view word = vocabulary.token(id);
     std::size_t size = 0;
-    for (int i = 0; i < stem_length && size < word.size(); ++i)
+    for (int i = 0; i < length && size < word.size(); ++i)
       size += first_code_point(word.substr(size)).length;
     const bool reserved = id < vocabulary.reserved();
     result[static_cast<std::size_t>(id)] =
@@ -156,14 +156,16 @@ void start_as_naive_bayes(Network& network, const ModelOptions& options,
   }
   const auto vectors = network.model->embedding.weight.mutable_data<float>();
   const auto weights = network.head->weight.mutable_data<float>();
-  std::vector<std::int32_t> words(static_cast<std::size_t>(vocabulary.size()));
-  std::iota(words.begin(), words.end(), 0);
+  std::vector<std::vector<std::int32_t>> groupings(1);
+  groupings[0].resize(static_cast<std::size_t>(vocabulary.size()));
+  std::iota(groupings[0].begin(), groupings[0].end(), 0);
+  for (const int length : stem_lengths) groupings.push_back(stems(vocabulary, length));
   const auto window = [&](Index head) {
     return windows ? window_of(head, options.max_distance) : Window();
   };
   for (Index head = 0; head < heads; ++head) {
     std::vector<double> ratios(static_cast<std::size_t>(vocabulary.size() * labels));
-    for (const auto& groups : {words, stems(vocabulary)})
+    for (const auto& groups : groupings)
       add_log_count_ratios(ratios, groups, examples, labels, window(head));
     Index equal = 0;
     for (Index other = 0; other < heads; ++other) equal += window(other) == window(head);
