@@ -213,6 +213,11 @@ class AlternativesTest(unittest.TestCase):
 class MutantsTest(unittest.TestCase):
     """What script/mutants reads; it builds and runs for minutes."""
 
+    def test_every_mutant_has_an_id_of_its_own(self):
+        tables = [tomllib.loads(table.read_text()) for table in (PROJECT / "tests/mutants").glob("*.toml")]
+        ids = [mutant["id"] for table in tables for mutant in table["mutant"]]
+        self.assertEqual(len(ids), len(set(ids)))
+
     def test_the_original_of_every_mutant_occurs_once(self):
         for table in sorted((PROJECT / "tests/mutants").glob("*.toml")):
             for mutant in tomllib.loads(table.read_text())["mutant"]:
