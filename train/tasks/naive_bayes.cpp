@@ -20,7 +20,8 @@ constexpr double smoothing = 0.05;
 constexpr double confidence = 0.2;
 /// Of scores inside a window: at 30 words outside, 10 inside get 99 % of the weight.
 constexpr double window_bias = 6;
-constexpr std::array stem_lengths = {4, 6};
+/// A word counts whole, and by the letters it begins with.
+constexpr std::array stem_lengths = {std::numeric_limits<int>::max(), 4, 6};
 
 /// The distances at which a head attends, from the word that is asked about.
 struct Window {
@@ -156,9 +157,7 @@ void start_as_naive_bayes(Network& network, const ModelOptions& options,
   }
   const auto vectors = network.model->embedding.weight.mutable_data<float>();
   const auto weights = network.head->weight.mutable_data<float>();
-  std::vector<std::vector<std::int32_t>> groupings(1);
-  groupings[0].resize(static_cast<std::size_t>(vocabulary.size()));
-  std::iota(groupings[0].begin(), groupings[0].end(), 0);
+  std::vector<std::vector<std::int32_t>> groupings;
   for (const int length : stem_lengths) groupings.push_back(stems(vocabulary, length));
   const auto window = [&](Index head) {
     return windows ? window_of(head, options.max_distance) : Window();
