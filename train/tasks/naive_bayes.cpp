@@ -1,5 +1,6 @@
 #include "train/tasks/naive_bayes.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -157,8 +158,9 @@ void start_as_naive_bayes(Network& network, const ModelOptions& options,
   }
   const auto vectors = network.model->embedding.weight.mutable_data<float>();
   const auto weights = network.head->weight.mutable_data<float>();
-  std::vector<std::vector<std::int32_t>> groupings;
-  for (const int length : stem_lengths) groupings.push_back(stems(vocabulary, length));
+  std::array<std::vector<std::int32_t>, stem_lengths.size()> groupings;
+  std::ranges::transform(stem_lengths, groupings.begin(),
+                         [&](int length) { return stems(vocabulary, length); });
   const auto window = [&](Index head) {
     return windows ? window_of(head, options.max_distance) : Window();
   };
