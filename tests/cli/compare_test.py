@@ -134,8 +134,10 @@ class Compare(ProgramTest):
             if line.startswith("tiny - a: step"):
                 break
         # Both variants are being trained; the one that is looked at first is named.
-        for command, variant in ((["compare", "two.toml", "--set", "train.steps=100000"], "(a|b-1-head)"),
-                                 (["compare", "two.toml", "--restart"], "(a|b-1-head)"), (["resume", "runs/tiny-compare/a"], "a")):
+        either = "(a|b-1-head)"
+        for command, variant in ((["compare", "two.toml", "--set", "train.steps=100000"], either),
+                                 (["compare", "two.toml", "--restart"], either),
+                                 (["resume", "runs/tiny-compare/a"], "a")):
             self.assertRegex(self.run_qkv(*command, code=2).stderr,
                              rf"^qkv: runs/tiny-compare/{variant} is being trained by process {first.pid}; "
                              r"wait for it or stop it\n$")

@@ -213,17 +213,17 @@ class AlternativesTest(unittest.TestCase):
 class MutantsTest(unittest.TestCase):
     """What script/mutants reads; it builds and runs for minutes."""
 
+    mutants = [mutant for table in sorted((PROJECT / "tests/mutants").glob("*.toml"))
+               for mutant in tomllib.loads(table.read_text())["mutant"]]
+
     def test_every_mutant_has_an_id_of_its_own(self):
-        tables = [tomllib.loads(table.read_text()) for table in (PROJECT / "tests/mutants").glob("*.toml")]
-        ids = [mutant["id"] for table in tables for mutant in table["mutant"]]
-        self.assertEqual(len(ids), len(set(ids)))
+        self.assertEqual(len(self.mutants), len({mutant["id"] for mutant in self.mutants}))
 
     def test_the_original_of_every_mutant_occurs_once(self):
-        for table in sorted((PROJECT / "tests/mutants").glob("*.toml")):
-            for mutant in tomllib.loads(table.read_text())["mutant"]:
-                with self.subTest(mutant["id"]):
-                    original = r"\s+".join(map(re.escape, mutant["original"].split()))
-                    self.assertEqual(len(re.findall(original, (PROJECT / mutant["file"]).read_text())), 1)
+        for mutant in self.mutants:
+            with self.subTest(mutant["id"]):
+                original = r"\s+".join(map(re.escape, mutant["original"].split()))
+                self.assertEqual(len(re.findall(original, (PROJECT / mutant["file"]).read_text())), 1)
 
 
 if __name__ == "__main__":
