@@ -1,5 +1,7 @@
 #include "core/memory.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -12,6 +14,9 @@ namespace {
 
 constexpr std::size_t alignment = 64;
 constexpr std::size_t size_classes = std::size_t{4} * 64;
+/// A request takes a free block of its own class or of one of the next, of less than twice its
+/// size.
+constexpr std::size_t wider = 4;
 
 /// Four classes to each power of two waste at most a fifth of a block.
 std::size_t size_class(std::size_t bytes) {
@@ -36,9 +41,10 @@ struct MemoryPool::State {
   std::size_t references = 1;  // the pool and every block in use
   std::array<std::byte*, size_classes>
       free{};  // free lists, linked through the blocks' first bytes
-  std::size_t system_allocations = 0;
+  std::size_t system_bytes = 0;
+  bool closed = false;  ///< released blocks go back to the system
 
-  ~State();
+  void trim();
 };
 
 namespace {
@@ -98,19 +104,30 @@ struct ControlAllocator {
 
 }  // namespace
 
-MemoryPool::State::~State() {
-  for (std::byte* block : free)
+void MemoryPool::State::trim() {
+  for (std::byte*& block : free)
     while (block) free_to_system(std::exchange(block, next(block)));
 }
 
 MemoryPool::MemoryPool() : state_(new State) {}
 MemoryPool::~MemoryPool() {
-  drop_reference(state_, [] {});
+  drop_reference(state_, [this] {
+    state_->closed = true;
+    state_->trim();
+  });
 }
 
-std::size_t MemoryPool::system_allocations() const {
+void MemoryPool::trim() {
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->trim();
+  }
+  malloc_trim(0);  // the C library keeps what is freed between blocks in use
+}
+
+std::size_t MemoryPool::system_bytes() const {
   const std::lock_guard lock(state_->mutex);
-  return state_->system_allocations;
+  return state_->system_bytes;
 }
 
 std::byte* detail::acquire_block(std::size_t bytes) {
@@ -120,15 +137,16 @@ std::byte* detail::acquire_block(std::size_t bytes) {
   const std::size_t index = size_class(bytes);
   {
     const std::lock_guard lock(pool->mutex);
-    if (std::byte*& list = pool->free[index]) {
-      ++pool->references;
-      return std::exchange(list, next(list));
-    }
+    for (std::size_t fits = index; fits < std::min(index + wider, size_classes); ++fits)
+      if (std::byte*& list = pool->free[fits]) {
+        ++pool->references;
+        return std::exchange(list, next(list));
+      }
   }
   std::byte* block = system_block(class_bytes(index), {pool, index, {}});
   const std::lock_guard lock(pool->mutex);
   ++pool->references;
-  ++pool->system_allocations;
+  pool->system_bytes += class_bytes(index);
   return block;
 }
 
@@ -136,7 +154,10 @@ void detail::release_block(std::byte* block) noexcept {
   const Header& header = header_of(block);
   MemoryPool::State* pool = header.pool;
   if (!pool) return free_to_system(block);
-  drop_reference(pool, [&] { next(block) = std::exchange(pool->free[header.size_class], block); });
+  drop_reference(pool, [&] {
+    if (pool->closed) return free_to_system(block);
+    next(block) = std::exchange(pool->free[header.size_class], block);
+  });
 }
 
 detail::Buffer detail::allocate_buffer(std::size_t bytes) {

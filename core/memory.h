@@ -12,7 +12,7 @@ std::byte* acquire_block(std::size_t bytes);
 
 /// Recycles the blocks of tensors and graph nodes. A training step needs the same blocks as the
 /// step before it, so that, once warm, it allocates none from the system. Blocks may be released on
-/// any thread and may outlive the pool.
+/// any thread and may outlive the pool, which gives all others back to the system at its end.
 class MemoryPool {
  public:
   struct State;
@@ -22,8 +22,10 @@ class MemoryPool {
   MemoryPool(const MemoryPool&) = delete;
   MemoryPool& operator=(const MemoryPool&) = delete;
 
-  /// How often a block was allocated from the system because none could be reused.
-  std::size_t system_allocations() const;
+  /// Of the blocks that were allocated from the system because none could be reused.
+  std::size_t system_bytes() const;
+  /// Gives the blocks that nobody uses back to the system.
+  void trim();
 
   /// While alive, this thread takes new blocks from `pool`; without one they come from the system.
   class Use {

@@ -7,8 +7,7 @@ namespace {
 
 /// average = decay average + (1 - decay) value, element by element.
 void approach(Tensor& average, const Tensor& value, double decay) {
-  if (!average.unshared())
-    average = Tensor::from(average.values(), average.shape(), average.dtype());
+  average = copy_if_shared(std::move(average));
   dispatch(value.dtype(), [&]<class T>() {
     T* to = average.mutable_data<T>().data();
     const T* from = value.data<T>().data();
@@ -33,7 +32,7 @@ void MovingAverage::update(std::span<const NamedParameter> parameters) {
     if (average)
       approach(average, value, decay_);
     else
-      average = Tensor::from(value.values(), value.shape(), value.dtype());
+      average = copy_if_shared(value);
   }
 }
 

@@ -274,7 +274,7 @@ std::unique_ptr<Task> task_with_data(const LoadedModel& model, ReadCallback& cal
 
 LoadedModel load_model(const std::filesystem::path& model) {
   const std::filesystem::path file = find_checkpoint(model);
-  return model_of(read_checkpoint(file), file);
+  return model_of(read_checkpoint(file, CheckpointPart::without_optimizer), file);
 }
 
 LoadedModel model_of(const Checkpoint& checkpoint, const std::filesystem::path& file) {
@@ -289,8 +289,10 @@ LoadedModel model_of(const Checkpoint& checkpoint, const std::filesystem::path& 
 }
 
 std::int64_t load_best(Run& run, const RunFolder& folder) {
+  run.optimizer = make_optimizer(run.config.optimizer);
+  run.average.reset();
   const std::filesystem::path file = find_checkpoint(folder.path());
-  const Checkpoint checkpoint = read_checkpoint(file);
+  const Checkpoint checkpoint = read_checkpoint(file, CheckpointPart::without_optimizer);
   load_parameters(*run.network, checkpoint, file);
   return checkpoint.step;
 }

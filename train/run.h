@@ -80,6 +80,7 @@ LoadedModel load_model(const std::filesystem::path& model);
 /// The same of a checkpoint that was read from `file`.
 LoadedModel model_of(const Checkpoint& checkpoint, const std::filesystem::path& file);
 /// Replaces the parameters of `run` by those of the folder's best checkpoint and returns its step.
+/// What only training needs, the state of the optimizer and the averages, is freed first.
 std::int64_t load_best(Run& run, const RunFolder& folder);
 /// The model before its first step.
 LoadedModel untrained(const LoadedModel& model);

@@ -232,10 +232,14 @@ StepGradients Stepper::shard_gradients(Index shard, const Plan& plan, const Batc
   return sum;
 }
 
-std::size_t Stepper::system_allocations() const {
-  std::size_t count = 0;
-  for (const MemoryPool& pool : pools_) count += pool.system_allocations();
-  return count;
+void Stepper::trim() {
+  for (MemoryPool& pool : pools_) pool.trim();
+}
+
+std::size_t Stepper::system_bytes() const {
+  std::size_t bytes = 0;
+  for (const MemoryPool& pool : pools_) bytes += pool.system_bytes();
+  return bytes;
 }
 
 }  // namespace qkv

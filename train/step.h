@@ -44,8 +44,10 @@ class Stepper {
   };
   Strategy strategy();
 
-  /// Tensor allocations of this rank's shards that no memory pool could serve.
-  std::size_t system_allocations() const;
+  /// Of the blocks that this rank's shards took from the system because no pool had one.
+  std::size_t system_bytes() const;
+  /// Frees what the next step would use again.
+  void trim();
 
  private:
   using Batches = std::vector<std::vector<Index>>;

@@ -31,11 +31,23 @@ class Trainer {
         options_(run.config.train),
         validates_(run.task->size(Split::valid) > 0),
         ranks_(ranks),
-        stepper_(run, ranks),
         optimizer_(run, ranks),
         callback_(callback) {}
 
   Outcome train() {
+    const int signal = take_steps();
+    return signal ? stopped(signal) : finish();
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  /// Trains to the end, or until the signal that is returned; 0: none. All memory that steps take
+  /// is free afterwards.
+  int take_steps() {
+    MemoryPool pool;
+    const MemoryPool::Use use(pool);
+    stepper_.emplace(run_, ranks_);
     introduce();
     if (writes()) callback_.on_start(run_.step, run_.last_step);
     std::optional<DetectAnomaly> detect;
@@ -49,13 +61,12 @@ class Trainer {
       finished = all_gather(ranks_, is_finished(run_) ? 1 : 0).front() == 1;
       if (finished || signal || improved || run_.step % options_.checkpoint_every == 0)
         save(signal != 0);
-      if (signal && !finished) return stopped(signal);
+      if (signal && !finished) return signal;
     }
-    return finish();
+    next_.reset();
+    stepper_.reset();
+    return 0;
   }
-
- private:
-  using Clock = std::chrono::steady_clock;
 
   /// Whether this rank evaluates and writes.
   bool writes() const { return ranks_.rank() == 0; }
@@ -74,8 +85,8 @@ class Trainer {
           "let task.valid_share take a fraction of task.data");
     if (ranks_.size() > 1)
       callback_.on_message(
-          fmt::format("{} ranks share {} shards of each batch", ranks_.size(), stepper_.shards()));
-    if (stepper_.strategy().recomputes)
+          fmt::format("{} ranks share {} shards of each batch", ranks_.size(), stepper_->shards()));
+    if (stepper_->strategy().recomputes)
       callback_.on_message(
           fmt::format("activations are recomputed in backward, to keep to {}", options_.memory));
     if (run_.step > 0) callback_.on_message(fmt::format("resuming at step {}", run_.step));
@@ -98,7 +109,7 @@ class Trainer {
 
   Update compute() {
     const double start = seconds();
-    StepGradients now = stepper_.gradients();
+    StepGradients now = stepper_->gradients();
     if (!first_loss_) first_loss_ = now.loss;
     clip_value(now.gradients, options_.clip_value);
     const double norm = clip_norm(now.gradients, options_.clip);
@@ -203,6 +214,7 @@ class Trainer {
       next_ = compute();
       require_progress(*next_);
     }
+    stepper_->trim();
     if (writes()) folder_.save(checkpoint, options_.keep);
   }
 
@@ -216,6 +228,7 @@ class Trainer {
   /// True when the valid split's score, or at equal scores its loss, is the best so far.
   bool evaluate() {
     token_rate_.restart();
+    stepper_->trim();
     require<Error>(run_.interval_steps > 0,
                    "step {}: every update since the last evaluation was left out, as none was "
                    "finite; lower optimizer.lr and resume from the last checkpoint",
@@ -322,7 +335,7 @@ class Trainer {
   const TrainOptions& options_;
   bool validates_;  ///< has a validation split
   const Communicator& ranks_;
-  Stepper stepper_;
+  std::optional<Stepper> stepper_;  ///< while steps are taken
   ShardedOptimizer optimizer_;
   Callback& callback_;
   bool logs_ = true;            ///< whether metrics.jsonl could be written so far
@@ -340,8 +353,6 @@ class Trainer {
 }  // namespace
 
 Outcome train(Run& run, const RunFolder& folder, Callback& callback, const Communicator& ranks) {
-  MemoryPool pool;
-  const MemoryPool::Use use(pool);
   return Trainer(run, folder, callback, ranks).train();
 }
 

@@ -192,7 +192,7 @@ bool is_end_of(const std::string& path, const std::string& name) {
 
 InitialModel read_initial_model(const Config& config) {
   const std::filesystem::path file = find_checkpoint(config.train.init);
-  Checkpoint checkpoint = read_checkpoint(file);
+  Checkpoint checkpoint = read_checkpoint(file, CheckpointPart::without_optimizer);
   const Config trained = config_of(checkpoint, file);
   const Cutting there = cutting_of(trained), here = cutting_of(config);
   const auto described = [](const Cutting& cutting) {

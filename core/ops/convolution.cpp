@@ -29,34 +29,46 @@ struct Windows {
         for (Index c = 0; c < channels; ++c) f(from + c, to + c * kernel);
       }
   }
+  /// f(b) for each sequence, in parallel.
+  template <class F>
+  void for_each_sequence(F f) const {
+    parallel_for(partition(batch, 2 * positions * columns()), [=](Index begin, Index end) {
+      for (Index b = begin; b < end; ++b) f(b);
+    });
+  }
 };
 
 /// x [B, T, in] -> [B, T', in K]: the window at each position of the kernel, zeros for the padding.
 Tensor windows_of(const Tensor& x, const Windows& windows) {
-  const Index columns = windows.columns(), rows = windows.positions;
-  const auto for_each_sequence = [=](Index cost, auto f) {
-    parallel_for(partition(windows.batch, cost), [=](Index begin, Index end) {
-      for (Index b = begin; b < end; ++b) f(b);
-    });
-  };
-  const Tensor y = create({windows.batch, rows, columns}, x.dtype(), [&]<class T>(T* to) {
-    const T* from = elements(x, to);
-    for_each_sequence(2 * rows * columns, [=](Index b) {
-      std::fill_n(to + b * rows * columns, rows * columns, T{0});
-      windows.for_each(b, [=](Index i, Index j) { to[j] = from[i]; });
-    });
-  });
-  return record("conv1d", y, {x}, [=, shape = x.shape()](const Tensor& dy, InputGradients& inputs) {
-    inputs.add(0, create(shape, dy.dtype(), [&]<class T>(T* dx) {
+  const Index size = windows.positions * windows.columns();
+  return create({windows.batch, windows.positions, windows.columns()}, x.dtype(),
+                [&]<class T>(T* to) {
+                  const T* from = elements(x, to);
+                  windows.for_each_sequence([=](Index b) {
+                    std::fill_n(to + b * size, size, T{0});
+                    windows.for_each(b, [=](Index i, Index j) { to[j] = from[i]; });
+                  });
+                });
+}
+
+/// Backward of `windows_of`, which has a kernel's width times as many elements as x: they are
+/// computed again instead of saved.
+struct WindowsBackward {
+  Tensor x;
+  Windows windows;
+
+  void operator()(const Tensor& dy, InputGradients& inputs) const {
+    inputs.add(0, create(x.shape(), dy.dtype(), [&]<class T>(T* dx) {
                  const T* gradient = elements(dy, dx);
-                 const Index size = shape[1] * shape[2];
-                 for_each_sequence(2 * rows * columns, [=](Index b) {
+                 const Index size = windows.time * windows.channels;
+                 windows.for_each_sequence([=, windows = windows](Index b) {
                    std::fill_n(dx + b * size, size, T{0});
                    windows.for_each(b, [=](Index i, Index j) { dx[i] += gradient[j]; });
                  });
                }));
-  });
-}
+  }
+  Tensor recompute() const { return windows_of(x, windows); }
+};
 
 }  // namespace
 
@@ -84,8 +96,9 @@ Tensor conv1d(const Tensor& x, const Tensor& weight, const Tensor& bias,
           "with dilation {}; pad them to {}",
           x.shape(), options.padding, weight.shape(), options.dilation, span);
   const Windows windows{x.dim(0), x.dim(1), x.dim(2), kernel, room / options.stride + 1, options};
-  return linear(windows_of(x, windows), reshape(weight, Shape{weight.dim(0), windows.columns()}),
-                bias);
+  const Tensor unfolded =
+      record("conv1d", windows_of(x, windows), {x}, WindowsBackward{x.detach(), windows});
+  return linear(unfolded, reshape(weight, Shape{weight.dim(0), windows.columns()}), bias);
 }
 
 }  // namespace qkv

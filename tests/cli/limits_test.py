@@ -18,6 +18,26 @@ word = "bank"
 expect = 'contextual_cosine < 2'
 """
 
+CLASSIFY = """
+name = "peak"
+[task]
+kind = "classify"
+train = "words.tsv"
+valid = "words.tsv"
+test = "words.tsv"
+[model]
+kind = "convolution"
+layers = 1
+[optimizer]
+kind = "adam"
+[train]
+batch = 8
+steps = 4
+ema = 0.9
+eval_every = 2
+checkpoint_every = 2
+"""
+
 
 def address_space(gibibytes, stack=None):
     """What limits a child's memory and the size of its threads' stacks."""
@@ -99,6 +119,27 @@ class Limits(ProgramTest):
         limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (200 << 20, 200 << 20))
         done = self.limited("--version", limit=limit, code=1)
         self.assertEqual(done.stderr, "qkv: needs at least 512 MiB of address space; raise the limit (ulimit -v)\n")
+
+    def test_memory_at_its_peak_is_a_small_multiple_of_the_parameters(self):
+        # The weights, Adam's two moments and the averages are 4 times the parameters, the gradients of two lanes 2 times,
+        # and a checkpoint in memory 4 times.
+        self.need_address_limits()
+        words, width = 5000, 512
+        with open(self.folder / "words.tsv", "w") as file:
+            for first in range(0, words, 10):
+                file.write(f"{'ab'[first % 20 // 10]}\t{' '.join(f'w{i}' for i in range(first, first + 10))}\n")
+
+        def peak(width):
+            run = subprocess.Popen(
+                [PROGRAM, "train", "words.toml", "--run", f"runs/{width}", "--set", f"model.width={width}",
+                 "--threads", "2"], cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            _, status, usage = os.wait4(run.pid, 0)
+            run.returncode = os.waitstatus_to_exitcode(status)
+            self.assertEqual(run.returncode, 0)
+            return usage.ru_maxrss * 1024
+        (self.folder / "words.toml").write_text(CLASSIFY)
+        parameters = 4 * (words * width + (3 + 4 + 5) * width * width // 3)  # bytes
+        self.assertLess((peak(width) - peak(3)) / parameters, 10)
 
     def test_a_limit_of_file_sizes_is_named_and_leaves_no_temporary_file(self):
         done = qkv_with_file_limit(20000, "train", "tiny.toml", "--run", "new", cwd=self.folder)

@@ -20,10 +20,10 @@ TEST_CASE("a warm pool serves equal steps without system allocations") {
     return sum(x).item();
   };
   const double first = step();
-  const std::size_t before = pool.system_allocations();
+  const std::size_t before = pool.system_bytes();
   CHECK(before > 0);
   CHECK(step() == first);
-  CHECK(pool.system_allocations() == before);
+  CHECK(pool.system_bytes() == before);
 }
 
 TEST_CASE("a pool's block is large enough for every size and is not reused until released") {
@@ -35,6 +35,32 @@ TEST_CASE("a pool's block is large enough for every size and is not reused until
   for (const Tensor& x : tensors)
     CHECK(std::ranges::all_of(x.data<float>(),
                               [&](float v) { return v == static_cast<float>(x.size()); }));
+}
+
+TEST_CASE("a request takes a free block of up to twice its size, a larger one stays") {
+  MemoryPool pool;
+  const MemoryPool::Use use(pool);
+  const auto allocated_for = [&](Index size) {
+    const std::size_t before = pool.system_bytes();
+    Tensor::zeros({size});
+    return pool.system_bytes() - before;
+  };
+  CHECK(allocated_for(10000) >= 40000);
+  CHECK(allocated_for(6000) == 0);
+  CHECK(allocated_for(3000) >= 12000);
+  CHECK(allocated_for(10000) == 0);
+}
+
+TEST_CASE("trimmed, a pool has no free block, and those in use stay as they are") {
+  MemoryPool pool;
+  const MemoryPool::Use use(pool);
+  const Tensor kept = Tensor::full({1000}, 3);
+  const std::size_t one = pool.system_bytes();
+  Tensor::zeros({1000});
+  pool.trim();
+  Tensor::zeros({1000});
+  CHECK(pool.system_bytes() == 3 * one);
+  CHECK(sum(kept).item() == 3000);
 }
 
 TEST_CASE("tensors outlive the pool they came from and may be freed on another thread") {

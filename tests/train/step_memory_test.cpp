@@ -8,22 +8,22 @@ using namespace qkv;
 
 namespace {
 
-/// How many blocks of tensor memory each training step takes from the system.
-std::vector<std::size_t> blocks_of_steps(const Config& config, int steps) {
+/// How many bytes of tensor memory each training step takes from the system.
+std::vector<std::size_t> bytes_of_steps(const Config& config, int steps) {
   MemoryPool pool;
   const MemoryPool::Use use(pool);
   Run run = start_run(config);
   Stepper stepper(run);
-  const auto taken = [&] { return pool.system_allocations() + stepper.system_allocations(); };
-  std::vector<std::size_t> blocks;
+  const auto taken = [&] { return pool.system_bytes() + stepper.system_bytes(); };
+  std::vector<std::size_t> bytes;
   for (int i = 0; i < steps; ++i) {
     const std::size_t before = taken();
     StepGradients now = stepper.gradients();
     clip_norm(now.gradients, 1);
     run.optimizer->step(run.parameters, now.gradients, 1e-3, run.step++);
-    blocks.push_back(taken() - before);
+    bytes.push_back(taken() - before);
   }
-  return blocks;
+  return bytes;
 }
 
 Config gpt(Index width, Index layers, Index max_length, Index batch) {
@@ -46,33 +46,33 @@ Config gpt(Index width, Index layers, Index max_length, Index batch) {
 }  // namespace
 
 TEST_CASE("a batch of more chunks and as many shards takes no more tensor memory") {
-  const auto blocks = [](Index batch) {
+  const auto bytes = [](Index batch) {
     const Run run = start_run(gpt(256, 1, 64, batch));
     Stepper stepper(run);
     REQUIRE(stepper.shards() == 4);
     stepper.gradients();
-    return stepper.system_allocations();
+    return stepper.system_bytes();
   };
-  CHECK(blocks(96) == blocks(64));
+  CHECK(bytes(96) == bytes(64));
 }
 
 TEST_CASE(
     "within a budget of memory, blocks keep their input alone, and one lane computes at a time") {
-  const auto blocks = [](std::string_view memory) {
+  const auto bytes = [](std::string_view memory) {
     Run run = start_run(gpt(64, 8, 64, 32));
     run.config.train.memory = memory;
     Stepper stepper(run);
     stepper.gradients();
-    return stepper.system_allocations();
+    return stepper.system_bytes();
   };
-  const auto most = blocks(""), in_turn = blocks("35MB"), least = blocks("1MB");
-  CHECK(blocks("1GB") == most);
+  const auto most = bytes(""), in_turn = bytes("35MB"), least = bytes("1MB");
+  CHECK(bytes("1GB") == most);
   CHECK(3 * in_turn < 2 * most);
   CHECK(3 * least < 2 * in_turn);
 }
 
 TEST_CASE("no training step takes tensor memory from the system after the third") {
-  const auto blocks = blocks_of_steps(gpt(16, 2, 8, 4), 8);
-  CHECK(blocks[0] > 0);
-  for (std::size_t i = 3; i < blocks.size(); ++i) CHECK(blocks[i] == 0);
+  const auto bytes = bytes_of_steps(gpt(16, 2, 8, 4), 8);
+  CHECK(bytes[0] > 0);
+  for (std::size_t i = 3; i < bytes.size(); ++i) CHECK(bytes[i] == 0);
 }

@@ -132,7 +132,7 @@ void check_version(const Group& root) {
       root.text_attribute("qkv_version"), QKV_VERSION, version);
 }
 
-Checkpoint decode(const hdf5::File& file) {
+Checkpoint decode(const hdf5::File& file, CheckpointPart part) {
   const Group root = file.root();
   check_version(root);
   Checkpoint checkpoint;
@@ -142,7 +142,7 @@ Checkpoint decode(const hdf5::File& file) {
   checkpoint.config =
       root.holds_attribute(config_name) ? root.text_attribute(config_name) : root.text(config_name);
   read_tensors(root.group("model"), "", checkpoint.model);
-  read_tensors(root.group("optimizer"), "", checkpoint.optimizer);
+  if (part == CheckpointPart::all) read_tensors(root.group("optimizer"), "", checkpoint.optimizer);
 
   const Group vocabulary = root.group("vocabulary");
   for (const std::string& name : vocabulary.names()) {
@@ -201,14 +201,14 @@ void write_checkpoint(const std::filesystem::path& path, const Checkpoint& check
   write_durably(path, content, seal_of(content));
 }
 
-Checkpoint read_checkpoint(const std::filesystem::path& path) {
+Checkpoint read_checkpoint(const std::filesystem::path& path, CheckpointPart part) {
   const InputFile input(path);
   const std::lock_guard one_thread(library_lock());
   return naming(path, [&] {
     check_ends(input);
     std::vector<std::byte> bytes = input.read(0, input.size());
     const std::size_t size = unseal(bytes).size();
-    return decode(hdf5::File(std::span(bytes).first(size)));
+    return decode(hdf5::File(std::span(bytes).first(size)), part);
   });
 }
 

@@ -49,10 +49,15 @@ struct CheckpointError : FileError {
 /// group of them, or a text contains a zero byte; FileError when writing fails.
 void write_checkpoint(const std::filesystem::path& path, const Checkpoint& checkpoint);
 
+/// What of a checkpoint is read; using its model needs no state of the optimizer, which is mostly
+/// twice as large as the model.
+enum class CheckpointPart { all, without_optimizer };
+
 /// Bit for bit what was written. The file's checksum is verified before anything else is read.
 /// Throws CheckpointError naming the file when it is damaged, UserError when there is none, or it
 /// is another kind of file or of another version of the format.
-Checkpoint read_checkpoint(const std::filesystem::path& path);
+Checkpoint read_checkpoint(const std::filesystem::path& path,
+                           CheckpointPart part = CheckpointPart::all);
 
 /// The parameter or optimizer state that holds a value that is not finite; empty when none does.
 std::string non_finite_tensor(const Checkpoint& checkpoint);

@@ -70,6 +70,8 @@ class ExampleTask : public Task {
   Evaluation evaluation_of(const Network& network, const Examples& examples,
                            const EvaluationOptions& options) const {
     const NoGrad no_grad;
+    MemoryPool pool;
+    const MemoryPool::Use use(pool);
     Context context({.hook = options.hook});
     Metrics measured = metrics();
     Evaluation evaluation;
