@@ -29,6 +29,8 @@ struct Window {
   Index first = std::numeric_limits<Index>::min(), last = std::numeric_limits<Index>::max();
 
   bool has(Index distance) const { return first <= distance && distance <= last; }
+  /// Whether it tells the topic rather than how the word is used.
+  bool is_wide() const { return has(-3) && has(3); }
   bool operator==(const Window&) const = default;
 };
 
@@ -57,14 +59,34 @@ std::vector<std::int32_t> words_in(Window window, std::span<const std::int32_t> 
   return words;
 }
 
-/// Of words in a window, the mean over the examples.
-double mean_words_in(Window window, const EncodedSentences& examples) {
-  double words = 0;
+/// What the words of each example that are in a window have of something, as a mean over the
+/// examples.
+double mean_in(Window window, const EncodedSentences& examples, std::span<const double> of_word) {
+  double sum = 0;
   for (Index i = 0; i < examples.size(); ++i)
-    words += static_cast<double>(words_in(window, examples.sentences[i],
-                                          examples.questions[static_cast<std::size_t>(i)].index)
-                                     .size());
-  return words / static_cast<double>(examples.size());
+    for (const std::int32_t word : words_in(window, examples.sentences[i],
+                                            examples.questions[static_cast<std::size_t>(i)].index))
+      sum += of_word[static_cast<std::size_t>(word)];
+  return sum / static_cast<double>(examples.size());
+}
+
+std::vector<double> letters_of_words(const Vocabulary& vocabulary) {
+  std::vector<double> letters(static_cast<std::size_t>(vocabulary.size()));
+  for (std::int32_t id = 0; id < vocabulary.size(); ++id)
+    for (std::string_view rest = vocabulary.token(id); !rest.empty();
+         rest.remove_prefix(first_code_point(rest).length))
+      ++letters[static_cast<std::size_t>(id)];
+  return letters;
+}
+
+/// The weight of each word in a window; their mean over the window's words is 1.
+std::vector<double> weights_in(Window window, const EncodedSentences& examples,
+                               std::span<const double> letters) {
+  std::vector<double> weights(letters.size(), 1);
+  const double words = mean_in(window, examples, weights), sum = mean_in(window, examples, letters);
+  if (window.is_wide() && sum > 0)
+    std::ranges::transform(letters, weights.begin(), [=](double n) { return n * words / sum; });
+  return weights;
 }
 
 /// For each word the first in the vocabulary that begins with the same `length` letters.
@@ -161,6 +183,7 @@ void start_as_naive_bayes(Network& network, const ModelOptions& options,
   std::array<std::vector<std::int32_t>, stem_lengths.size()> groupings;
   std::ranges::transform(stem_lengths, groupings.begin(),
                          [&](int length) { return stems(vocabulary, length); });
+  const std::vector<double> letters = letters_of_words(vocabulary);
   const auto window = [&](Index head) {
     return windows ? window_of(head, options.max_distance) : Window();
   };
@@ -172,12 +195,14 @@ void start_as_naive_bayes(Network& network, const ModelOptions& options,
     for (Index other = 0; other < heads; ++other) equal += window(other) == window(head);
     // A sentence's vector is the mean of its words' and of what attention adds to each.
     const Index paths = attends && !about_a_word ? 2 * equal : equal;
+    const std::vector<double> of_word = weights_in(window(head), examples, letters);
     const double scale =
-        confidence * mean_words_in(window(head), examples) / static_cast<double>(paths);
+        confidence * mean_in(window(head), examples, of_word) / static_cast<double>(paths);
     for (Index c = 0; c < labels; ++c) {
       for (Index word = 0; word < vocabulary.size(); ++word)
         vectors[static_cast<std::size_t>(word * options.width + head * width + c)] =
-            static_cast<float>(ratios[static_cast<std::size_t>(word * labels + c)]);
+            static_cast<float>(of_word[static_cast<std::size_t>(word)] *
+                               ratios[static_cast<std::size_t>(word * labels + c)]);
       for (Index other = 0; other < width; ++other)
         weights[static_cast<std::size_t>(c * options.width + head * width + other)] =
             c == other ? static_cast<float>(scale) : 0;

@@ -45,7 +45,8 @@ std::vector<double> logits_of(const LoadedModel& model, std::string_view text, I
 }  // namespace
 
 TEST_CASE(
-    "before its first step, a model of uniform attention is naive Bayes over words and stems") {
+    "before its first step, a model of uniform attention is naive Bayes over words and stems, "
+    "which weigh as much as they have letters") {
   const TempDir dir;
   const Run run = start_run(config_of(dir.write("f.tsv", sentences)));
   // Of the words besides x, and of their stems: in how many examples of a and of b.
@@ -58,12 +59,15 @@ TEST_CASE(
   const Counts of_six = {{"p", {2, 0}},      {"q", {1, 1}}, {"rivers", {1, 0}},
                          {"riverb", {1, 0}}, {"s", {1, 1}}, {"t", {1, 1}},
                          {"u", {1, 0}},      {"v", {1, 0}}, {"w", {0, 1}}};
-  const auto log_odds = [](const Counts& counts, const std::vector<std::string>& sentence) {
+  constexpr std::array letters = {1, 6, 1, 1};
+  const auto log_odds = [&](const Counts& counts, const std::vector<std::string>& sentence) {
     const double smoothing = 0.05 * static_cast<double>(counts.size());
     double sum = 0;
-    for (const std::string& word : sentence) {
-      const auto& [a, b] = counts.at(word);
-      sum += std::log((a + 0.05) / (9 + smoothing)) - std::log((b + 0.05) / (4 + smoothing));
+    for (std::size_t i = 0; i < sentence.size(); ++i) {
+      const auto& [a, b] = counts.at(sentence[i]);
+      const double weight = letters[i] / (28.0 / 15);  // the 15 words besides x have 28 letters
+      sum += weight *
+             (std::log((a + 0.05) / (9 + smoothing)) - std::log((b + 0.05) / (4 + smoothing)));
     }
     return sum;
   };
@@ -101,6 +105,22 @@ TEST_CASE("with relative positions, the heads of a naive Bayes start attend each
             doctest::Approx((in ? bias : 1) / (inside * bias + time - inside)));
     }
   }
+}
+
+TEST_CASE("in a window of one word, a naive Bayes start weighs all words alike") {
+  const TempDir dir;
+  Config config = config_of(dir.write("f.tsv", sentences));
+  config.model.width = 16;
+  config.model.heads = 8;
+  config.model.attention = AttentionKind::learned;
+  config.model.position = PositionKind::relative;
+  const Run run = start_run(config);
+  const auto vectors = run.network->model->embedding.weight.value().values();
+  const auto word = static_cast<std::size_t>(run.task->vocabulary().id("riverbank"));
+  // After x there are q, riverbank and t; the whole word and its stems were there once, with a.
+  constexpr std::size_t head = 5, width = 16;
+  const double a = std::log(1.05 / 2.15), b = std::log(0.05 / 1.15);
+  CHECK(vectors[word * width + head * 2] == doctest::Approx(3 * (a - b) / 2).epsilon(1e-5));
 }
 
 TEST_CASE("a naive Bayes start needs heads at least as wide as there are labels") {
