@@ -42,8 +42,8 @@ class Trainer {
  private:
   using Clock = std::chrono::steady_clock;
 
-  /// Trains to the end, or until the signal that is returned; 0: none. All memory that steps take
-  /// is free afterwards.
+  /// Trains to the end, after which all memory that only steps need is free, and returns 0; or
+  /// until a signal, which it returns.
   int take_steps() {
     MemoryPool pool;
     const MemoryPool::Use use(pool);

@@ -108,6 +108,18 @@ TEST_CASE("a checkpoint is read as it was written, bit for bit") {
   CHECK(read.metrics == written.metrics);
 }
 
+TEST_CASE("without the optimizer, the rest of a checkpoint is read as it was written") {
+  const TempDir dir;
+  const Checkpoint written = sample();
+  REQUIRE(!written.optimizer.empty());
+  write_checkpoint(dir.path() / "c.h5", written);
+  const Checkpoint read = read_checkpoint(dir.path() / "c.h5", CheckpointPart::without_optimizer);
+  CHECK(read.optimizer.empty());
+  CHECK(same(read.model, written.model));
+  CHECK(read.vocabulary == written.vocabulary);
+  CHECK(read.progress == written.progress);
+}
+
 TEST_CASE("equal checkpoints make equal files") {
   const TempDir dir;
   write_checkpoint(dir.path() / "a.h5", sample());

@@ -36,6 +36,15 @@ Config config_of(const std::filesystem::path& file) {
   return config;
 }
 
+/// Of learned attention, whose heads of two dimensions take turns at windows.
+Config with_windows(Config config, Index heads) {
+  config.model.width = 2 * heads;
+  config.model.heads = heads;
+  config.model.attention = AttentionKind::learned;
+  config.model.position = PositionKind::relative;
+  return config;
+}
+
 std::vector<double> logits_of(const LoadedModel& model, std::string_view text, Index index) {
   const NoGrad no_grad;
   Context context;
@@ -81,11 +90,7 @@ TEST_CASE(
 
 TEST_CASE("with relative positions, the heads of a naive Bayes start attend each to its window") {
   const TempDir dir;
-  Config config = config_of(dir.write("f.tsv", sentences));
-  config.model.width = 20;
-  config.model.heads = 10;
-  config.model.attention = AttentionKind::learned;
-  config.model.position = PositionKind::relative;
+  Config config = with_windows(config_of(dir.write("f.tsv", sentences)), 10);
   config.model.max_distance = 7;
   const Run run = start_run(config);
   Recorder recorder(*run.network);
@@ -109,12 +114,7 @@ TEST_CASE("with relative positions, the heads of a naive Bayes start attend each
 
 TEST_CASE("in a window of one word, a naive Bayes start weighs all words alike") {
   const TempDir dir;
-  Config config = config_of(dir.write("f.tsv", sentences));
-  config.model.width = 16;
-  config.model.heads = 8;
-  config.model.attention = AttentionKind::learned;
-  config.model.position = PositionKind::relative;
-  const Run run = start_run(config);
+  const Run run = start_run(with_windows(config_of(dir.write("f.tsv", sentences)), 8));
   const auto vectors = run.network->model->embedding.weight.value().values();
   const auto word = static_cast<std::size_t>(run.task->vocabulary().id("riverbank"));
   // After x there are q, riverbank and t; the whole word and its stems were there once, with a.
