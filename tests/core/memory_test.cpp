@@ -37,7 +37,7 @@ TEST_CASE("a pool's block is large enough for every size and is not reused until
                               [&](float v) { return v == static_cast<float>(x.size()); }));
 }
 
-TEST_CASE("a request takes a free block of up to twice its size; smaller and larger ones stay") {
+TEST_CASE("a request takes a free block of up to twice its size, and of no other") {
   MemoryPool pool;
   const MemoryPool::Use use(pool);
   const auto allocated_for = [&](Index size) {
