@@ -62,6 +62,14 @@ CutSentence cut_sentence(std::string_view sentence, const Cutting& cutting);
 /// The same of a part of a sentence, without what a whole one begins and ends with.
 CutSentence cut_phrase(std::string_view sentence, const Cutting& cutting);
 
+/// A stem stands for the words that begin with its letters and are not listed: "guitar..", read for
+/// "guitarists". No piece of `word` has a full stop among others.
+inline constexpr std::string_view stem_ending = "..";
+/// The numbers of letters that a stem may have, those that are tried first first.
+inline constexpr std::array stem_lengths = {6, 4};
+/// The first `length` letters of a word, or all.
+std::string_view stem_of(std::string_view word, int length);
+
 /// Counts the pieces of texts.
 class PieceCounter {
  public:
@@ -76,10 +84,19 @@ class PieceCounter {
   std::unordered_map<std::string, Index, StringHash, std::equal_to<>> pieces_;
 };
 
+/// What a tokenizer learns from the pieces of the training data.
+struct LearnOptions {
+  Index min_count = 1;  ///< of a piece, and in `bpe` of a character
+  Index merges = 1000;  ///< of `bpe`, at most
+  bool stems = false;   ///< of `word`: those of all pieces, after the words
+
+  friend bool operator==(const LearnOptions&, const LearnOptions&) = default;
+};
+
 /// Turns text into ids and back. What `word` and `char` have not seen in training becomes the
-/// unknown token, and so does a word of `wordpiece` that no tokens make up; `bpe` and `byte-level`
-/// have a token for each byte, so that any bytes are encoded and decoded without loss, unless
-/// letters became lower case.
+/// unknown token, and so does a word of `wordpiece` that no tokens make up; a word whose stem is
+/// listed becomes the stem. `bpe` and `byte-level` have a token for each byte, so that any bytes
+/// are encoded and decoded without loss, unless letters became lower case.
 class Tokenizer {
  public:
   /// `merges` are those of `byte-level`, see `ByteMerges`. Throws FileError when the tokens are not
@@ -90,8 +107,8 @@ class Tokenizer {
   /// characters and at most `merges` byte-pair merges (`byte_pair_tokens`). Tokens that are
   /// `known`, as `Vocabulary::tokens` gives them, come first; with them `bpe` learns no others.
   /// Throws as the constructor.
-  static Tokenizer learn(const Cutting& cutting, Vocabulary::Counts pieces, Index min_count,
-                         Index merges, const std::vector<std::string>& known = {});
+  static Tokenizer learn(const Cutting& cutting, const Vocabulary::Counts& pieces,
+                         const LearnOptions& options, const std::vector<std::string>& known = {});
 
   const Cutting& cutting() const noexcept { return cutting_; }
   const Vocabulary& vocabulary() const noexcept { return vocabulary_; }
@@ -105,6 +122,8 @@ class Tokenizer {
   /// Adds the ids of a text, or of one piece, to `ids`.
   void encode(std::string_view text, std::vector<std::int32_t>& ids) const;
   void encode_piece(std::string_view piece, std::vector<std::int32_t>& ids) const;
+  /// What a token would be if the vocabulary did not list it: a stem, else the unknown token.
+  std::int32_t unlisted_id(std::string_view token) const;
   /// The tokens of a piece as texts; an unknown one as the text has it.
   std::vector<std::string> tokens_of(const std::string& piece) const;
   /// Words are joined by spaces, and so are those of `wordpiece`.

@@ -1,6 +1,7 @@
 // How the program cuts a text into pieces and these into tokens: datasets/tokenizer.cpp in JavaScript.
 
 const padding = 0, unknown = 1, firstByte = 2, byteTokens = 256, longestPiece = 64;  // longestPiece: bytes
+const stemEnding = "..", stemLengths = [6, 4];
 const isWhite = c => " \t\r\n\v\f".includes(c), isMark = c => ".,;:!?()[]\"".includes(c);
 const splitWords = text => text.split(/[ \t\r\n\v\f]+/).filter(Boolean);
 const lowered = text => text.replace(/[A-Z]/g, c => c.toLowerCase());
@@ -15,6 +16,13 @@ class Tokenizer {
   }
 
   id(token) { return this.ids.has(token) ? this.ids.get(token) : unknown; }
+  // Of a word: a stem stands for those that begin with its letters and are not listed.
+  wordId(word) {
+    if (this.kind !== "word" || this.ids.has(word)) return this.id(word);
+    const letters = [...word];
+    const stems = stemLengths.filter(length => letters.length >= length).map(length => letters.slice(0, length).join("") + stemEnding);
+    return this.id(stems.find(stem => this.ids.has(stem)));
+  }
   prepared(text) { return this.lowers ? lowered(text) : text; }
 
   // The pieces of a text, which no token reaches across.
@@ -50,7 +58,7 @@ class Tokenizer {
 
   // The tokens of a piece as { words, ids }; an unknown one as the text has it.
   encode(piece) {
-    if (this.kind !== "bpe") return { words: [piece], ids: [this.id(piece)] };
+    if (this.kind !== "bpe") return { words: [piece], ids: [this.wordId(piece)] };
     const ids = this.bytePairs(piece);
     return { words: ids.map(id => this.tokens[id]), ids };
   }

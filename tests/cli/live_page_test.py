@@ -21,6 +21,7 @@ TOLERANCE = 1e-4
 SHOWN = str.maketrans({" ": "·", "\n": "↵", "\t": "⇥"})  # white space of a token
 # Texts that tokenizers could disagree about: capitals, punctuation, white space, unknown words, other scripts, long words.
 HARD = ["Money, BANK grows!", "zebra  qux\tbank\n", "a.b.c (x) [y] \"z\" bank", "über café naïve — “quoted” don't bank", "日本語 bank 😀 grüße",
+        "bankers groww grüße moneylenders étéçàx riv",
         "the\u00a0river\u2003bank\u200bflows", "x" * 70 + " bank " + "é" * 40, "...bank?!", "<u>bank</u> &amp; </script> İI ß", "[MASK] bank [mask]",
         "<pad> bank <unk>"]
 # Changes of an option that no config in configs/ makes, and that change the forward pass.
@@ -29,6 +30,7 @@ OTHERS = {"post-norm, bpe, shared keys": {"model.norm": "post", "task.tokenizer"
                                                 "task.lower_case": "false"},
           "gru of both directions": {"model.kind": "recurrent", "model.cell": "gru", "model.bidirectional": "true", "model.layers": 2},
           "rnn": {"model.kind": "recurrent", "model.cell": "rnn"},
+          "rotary, stems": {"model.position": "rotary", "task.stems": "true"},
           "rotary, bpe, no bias": {"model.position": "rotary", "task.tokenizer": "bpe", "task.merges": 20, "model.bias": "false"}}
 
 TYPE = "{const t = document.querySelector('#text'); t.value = %s; t.dispatchEvent(new Event('input', { bubbles: true }))}"

@@ -142,8 +142,8 @@ TEST_CASE("the ids of any part of a text are those of the whole, whether they ar
     PieceCounter counter(cutting);
     counter.add(text);
     ReadCallback silent;
-    const auto tokenizer =
-        std::make_shared<const Tokenizer>(Tokenizer::learn(cutting, counter.counts(), 1, 50));
+    const auto tokenizer = std::make_shared<const Tokenizer>(
+        Tokenizer::learn(cutting, counter.counts(), {.merges = 50}));
     const BlockedText blocks = read(dir, text);
     const EncodedText encoded(blocks, tokenizer, silent, 0);
     const auto all = encoded.ids(0, encoded.size());

@@ -91,6 +91,12 @@ constexpr Condition sentences = {
 constexpr Condition labels = {"a task whose answers are labels", [](const Config& c) {
                                 return row_of(task_kinds(), c.task.kind).traits.has_labels;
                               }};
+constexpr Condition words_and_labels = {
+    "task.tokenizer \"word\" in a task whose answers are labels",
+    [](const Config& c) { return labels.holds(c) && cutting_of(c).kind == TokenizerKind::word; }};
+constexpr Condition naive_bayes = {"model.init \"naive-bayes\"", [](const Config& c) {
+                                     return c.model.init == InitKind::naive_bayes;
+                                   }};
 constexpr Condition attention = {"model.kind \"encoder\", \"decoder\" or \"encoder-decoder\"",
                                  attends};
 constexpr Condition heads = {"a model whose attention is not parameter-free", has_heads};
@@ -215,9 +221,18 @@ Options task_options(TaskOptions& task) {
                             "what to do with examples whose label training has not seen")),
       option("task.min_count", task.min_count, at_least(1),
              "minimum frequency of a word in the training data; rarer words become <unk>"),
-      only_with(one_label, option("task.word_dropout", task.word_dropout, at_least(0),
-                                  "a: a word of frequency n is read as <unk> with probability "
-                                  "a / (a + n) in training")),
+      only_with(words_and_labels,
+                option("task.stems", task.stems,
+                       "words that the training data do not have are read by their first six or "
+                       "four letters, where a word of theirs begins so, rather than as <unk>")),
+      only_with(naive_bayes,
+                path_option("task.background", task.background,
+                            "text that tells which words are rare elsewhere (model.init "
+                            "\"naive-bayes\")")),
+      only_with(one_label,
+                option("task.word_dropout", task.word_dropout, at_least(0),
+                       "a: a word of frequency n is read as if it were not in the training data "
+                       "with probability a / (a + n) in training")),
       only_with(one_label, option("task.label_smoothing", task.label_smoothing, below_one(),
                                   "probability moved from the label to all labels in training")),
       only_with(one_label,

@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "datasets/text.h"
+#include "datasets/text_file.h"
 #include "layers/attention.h"
 
 namespace qkv {
@@ -21,9 +22,6 @@ constexpr double smoothing = 0.05;
 constexpr double confidence = 0.2;
 /// Of scores inside a window: at 30 words outside, 10 inside get 99 % of the weight.
 constexpr double window_bias = 6;
-/// A word counts whole, and by the letters it begins with.
-constexpr std::array stem_lengths = {std::numeric_limits<int>::max(), 4, 6};
-
 /// The distances at which a head attends, from the word that is asked about.
 struct Window {
   Index first = std::numeric_limits<Index>::min(), last = std::numeric_limits<Index>::max();
@@ -40,13 +38,6 @@ Window window_of(Index head, Index max_distance) {
   const std::array<Window, 8> windows = {
       {{}, {-near, near}, {-2, -1}, {1, 2}, {-1, -1}, {1, 1}, {-2, -2}, {2, 2}}};
   return windows[static_cast<std::size_t>(head) % windows.size()];
-}
-
-std::vector<double> examples_by_label(const EncodedSentences& examples, Index labels) {
-  std::vector<double> counts(static_cast<std::size_t>(labels));
-  for (const auto& question : examples.questions)
-    ++counts[static_cast<std::size_t>(question.answer)];
-  return counts;
 }
 
 /// The words of a sentence in a window around the one that is asked about, or all if `asked` is
@@ -70,37 +61,42 @@ double mean_in(Window window, const EncodedSentences& examples, std::span<const 
   return sum / static_cast<double>(examples.size());
 }
 
-std::vector<double> letters_of_words(const Vocabulary& vocabulary) {
-  std::vector<double> letters(static_cast<std::size_t>(vocabulary.size()));
-  for (std::int32_t id = 0; id < vocabulary.size(); ++id)
-    for (std::string_view rest = vocabulary.token(id); !rest.empty();
-         rest.remove_prefix(first_code_point(rest).length))
-      ++letters[static_cast<std::size_t>(id)];
+/// The number of each token's letters, without the ending of a stem.
+std::vector<double> letters_of(const Vocabulary& vocabulary) {
+  std::vector<double> letters;
+  for (std::string_view token : vocabulary.tokens()) {
+    if (token.ends_with(stem_ending)) token.remove_suffix(stem_ending.size());
+    letters.push_back(0);
+    for_each_character(token, [&](std::string_view) { ++letters.back(); });
+  }
   return letters;
 }
 
-/// The weight of each word in a window; their mean over the window's words is 1.
-std::vector<double> weights_in(Window window, const EncodedSentences& examples,
-                               std::span<const double> letters) {
-  std::vector<double> weights(letters.size(), 1);
-  const double words = mean_in(window, examples, weights), sum = mean_in(window, examples, letters);
-  if (window.is_wide() && sum > 0)
-    std::ranges::transform(letters, weights.begin(), [=](double n) { return n * words / sum; });
-  return weights;
+/// The squared inverse frequency of each token in a text, as a logarithm.
+std::vector<double> rarity_in(const std::filesystem::path& text, const Tokenizer& tokenizer) {
+  std::vector<double> counts(static_cast<std::size_t>(tokenizer.vocabulary().size()), 0.5);
+  double all = 0;
+  std::vector<std::int32_t> ids;
+  ReadCallback silent;
+  for_each_line(text, silent, [&](std::size_t, const std::string& line) {
+    ids.clear();
+    tokenizer.encode(line, ids);
+    for (const std::int32_t id : ids) ++counts[static_cast<std::size_t>(id)];
+    all += static_cast<double>(ids.size());
+  });
+  require<UserError>(all > 0, "task.background: {} has no words", text.string());
+  for (double& count : counts) count = std::pow(std::log(all / count), 2);
+  return counts;
 }
 
-/// For each word the first in the vocabulary that begins with the same `length` letters.
-std::vector<std::int32_t> stems(const Vocabulary& vocabulary, int length) {
-  std::vector<std::int32_t> result(static_cast<std::size_t>(vocabulary.size()));
+/// For each token the first in the vocabulary that begins with the same `length` letters.
+std::vector<std::int32_t> first_with_stem(const Vocabulary& vocabulary, int length) {
+  std::vector<std::int32_t> result;
   std::unordered_map<std::string_view, std::int32_t> first;
   for (std::int32_t id = 0; id < vocabulary.size(); ++id) {
-    const std::string_view word = vocabulary.token(id);
-    std::size_t size = 0;
-    for (int i = 0; i < length && size < word.size(); ++i)
-      size += first_code_point(word.substr(size)).length;
+    const std::string_view stem = stem_of(vocabulary.token(id), length);
     const bool reserved = id < vocabulary.reserved();
-    result[static_cast<std::size_t>(id)] =
-        reserved ? id : first.emplace(word.substr(0, size), id).first->second;
+    result.push_back(reserved ? id : first.emplace(stem, id).first->second);
   }
   return result;
 }
@@ -158,11 +154,61 @@ void attend_to_windows(AttentionPositions& positions, Index max_distance) {
   }
 }
 
+/// What is counted of the training examples.
+struct Counted {
+  const EncodedSentences& examples;
+  Index labels;
+  std::vector<double> importance;                    ///< of each token in wide windows
+  std::vector<std::vector<std::int32_t>> groupings;  ///< of tokens: by the word, by each stem
+
+  /// The weight of each token in a window; their mean over the window's words is 1.
+  std::vector<double> weights_in(Window window) const {
+    std::vector<double> weights(importance.size(), 1);
+    if (!window.is_wide()) return weights;
+    const double words = mean_in(window, examples, weights),
+                 sum = mean_in(window, examples, importance);
+    if (sum > 0)
+      std::ranges::transform(importance, weights.begin(),
+                             [=](double x) { return x * words / sum; });
+    return weights;
+  }
+
+  /// The weighted log ratios of each token, [V, C].
+  std::vector<double> ratios_in(Window window) const {
+    std::vector<double> ratios(importance.size() * static_cast<std::size_t>(labels));
+    for (const auto& groups : groupings)
+      add_log_count_ratios(ratios, groups, examples, labels, window);
+    const std::vector<double> weights = weights_in(window);
+    for (std::size_t i = 0; i < ratios.size(); ++i)
+      ratios[i] *= weights[i / static_cast<std::size_t>(labels)];
+    return ratios;
+  }
+};
+
+/// Puts values [rows, columns] into the first columns of a head's in a table [rows, D].
+void put_into_head(Parameter& table, std::span<const double> values, Index columns, Index begin) {
+  const Index width = table.shape()[1];
+  const auto to = table.mutable_data<float>();
+  for (Index i = 0; i < std::ssize(values); ++i)
+    to[static_cast<std::size_t>(i / columns * width + begin + i % columns)] =
+        static_cast<float>(values[static_cast<std::size_t>(i)]);
+}
+
+void put_priors(Parameter& bias, const EncodedSentences& examples) {
+  const auto priors = bias.mutable_data<float>();
+  std::vector<double> counts(priors.size());
+  for (const auto& question : examples.questions)
+    ++counts[static_cast<std::size_t>(question.answer)];
+  for (std::size_t c = 0; c < priors.size(); ++c)
+    priors[c] =
+        static_cast<float>(confidence * std::log(counts[c] / static_cast<double>(examples.size())));
+}
+
 }  // namespace
 
-void start_as_naive_bayes(Network& network, const ModelOptions& options,
-                          const Vocabulary& vocabulary, const EncodedSentences& examples,
-                          Index labels) {
+void start_as_naive_bayes(Network& network, const ModelOptions& options, const Tokenizer& tokenizer,
+                          const EncodedSentences& examples, Index labels,
+                          const std::filesystem::path& background) {
   const auto attention = modules<MultiHeadAttention>(network);
   const bool attends = !attention.empty(), about_a_word = examples.questions.front().index >= 0;
   const Index heads = attends ? options.heads : 1, width = options.width / heads;
@@ -178,41 +224,31 @@ void start_as_naive_bayes(Network& network, const ModelOptions& options,
     make_identity(layer.w_o->weight);
     if (windows) attend_to_windows(*layer.positions, options.max_distance);
   }
-  const auto vectors = network.model->embedding.weight.mutable_data<float>();
-  const auto weights = network.head->weight.mutable_data<float>();
-  std::array<std::vector<std::int32_t>, stem_lengths.size()> groupings;
-  std::ranges::transform(stem_lengths, groupings.begin(),
-                         [&](int length) { return stems(vocabulary, length); });
-  const std::vector<double> letters = letters_of_words(vocabulary);
+  const Vocabulary& vocabulary = tokenizer.vocabulary();
+  Counted counted{examples,
+                  labels,
+                  background.empty() ? letters_of(vocabulary) : rarity_in(background, tokenizer),
+                  {{first_with_stem(vocabulary, std::numeric_limits<int>::max())}}};
+  for (const int length : stem_lengths)
+    counted.groupings.push_back(first_with_stem(vocabulary, length));
   const auto window = [&](Index head) {
     return windows ? window_of(head, options.max_distance) : Window();
   };
   for (Index head = 0; head < heads; ++head) {
-    std::vector<double> ratios(static_cast<std::size_t>(vocabulary.size() * labels));
-    for (const auto& groups : groupings)
-      add_log_count_ratios(ratios, groups, examples, labels, window(head));
+    put_into_head(network.model->embedding.weight, counted.ratios_in(window(head)), labels,
+                  head * width);
     Index equal = 0;
     for (Index other = 0; other < heads; ++other) equal += window(other) == window(head);
     // A sentence's vector is the mean of its words' and of what attention adds to each.
     const Index paths = attends && !about_a_word ? 2 * equal : equal;
-    const std::vector<double> of_word = weights_in(window(head), examples, letters);
-    const double scale =
-        confidence * mean_in(window(head), examples, of_word) / static_cast<double>(paths);
-    for (Index c = 0; c < labels; ++c) {
-      for (Index word = 0; word < vocabulary.size(); ++word)
-        vectors[static_cast<std::size_t>(word * options.width + head * width + c)] =
-            static_cast<float>(of_word[static_cast<std::size_t>(word)] *
-                               ratios[static_cast<std::size_t>(word * labels + c)]);
-      for (Index other = 0; other < width; ++other)
-        weights[static_cast<std::size_t>(c * options.width + head * width + other)] =
-            c == other ? static_cast<float>(scale) : 0;
-    }
+    const double words = mean_in(window(head), examples, counted.weights_in(window(head)));
+    std::vector<double> weights(static_cast<std::size_t>(labels * width));
+    for (Index c = 0; c < labels; ++c)
+      weights[static_cast<std::size_t>(c * (width + 1))] =
+          confidence * words / static_cast<double>(paths);
+    put_into_head(network.head->weight, weights, width, head * width);
   }
-  const auto priors = network.head->bias->mutable_data<float>();
-  const auto frequencies = examples_by_label(examples, labels);
-  for (std::size_t c = 0; c < priors.size(); ++c)
-    priors[c] = static_cast<float>(confidence *
-                                   std::log(frequencies[c] / static_cast<double>(examples.size())));
+  put_priors(*network.head->bias, examples);
 }
 
 }  // namespace qkv

@@ -19,19 +19,23 @@ namespace qkv {
 /// for labels c and heads h of width d. p_h(x | c) is the fraction of x, smoothed by 0.05, in what
 /// head h attends to in the training examples with label c, each word or stem counted once an
 /// example; a word has two stems, the four and the six letters that it begins with. The weight
-/// q_h(w) is the number of w's letters, divided by its mean over what head h attends to, and 1 in
-/// windows of one or two words: what tells the topic of a sentence are rare words, and rare words
-/// are long (Zipf 1935, "The Psycho-Biology of Language"), while counts in few sentences do not
-/// tell yet which words are rare. With relative positions, heads of a task about a word take turns:
-/// all words; those less than `max_distance` away from the word; the two before it, the two after
-/// it; the one before it, the one after it, the one two before and the one two after. Without, all
-/// heads attend to all words. The logits are a fifth of those of naive Bayes, since words are not
-/// independent and training could change little where it is sure; sums over words are means times
-/// the average number of words. A static model is one head.
+/// q_h(w) is 1 in windows of one or two words. In the others it is log(N / n(w))^2, where n(w) +
+/// 0.5 of the N tokens of the text `background` are w (as tf-idf weighs a word in both of the texts
+/// that it compares; Robertson & Sparck Jones 1976), or without a background the number of w's
+/// letters, in either case divided by its mean over what head h attends to: what tells the topic of
+/// a sentence are rare words, and rare words are long (Zipf 1935, "The Psycho-Biology of
+/// Language"), while counts in few sentences do not tell yet which words are rare. With relative
+/// positions, heads of a task about a word take turns: all words; those less than `max_distance`
+/// away from the word; the two before it, the two after it; the one before it, the one after it,
+/// the one two before and the one two after. Without, all heads attend to all words. The logits are
+/// a fifth of those of naive Bayes, since words are not independent and training could change
+/// little where it is sure; sums over words are means times the average number of words. A static
+/// model is one head.
 ///
-/// Throws UserError when a head is narrower than the number of labels.
-void start_as_naive_bayes(Network& network, const ModelOptions& options,
-                          const Vocabulary& vocabulary, const EncodedSentences& examples,
-                          Index labels);
+/// Throws UserError when a head is narrower than the number of labels, when the background has no
+/// words, and as `for_each_line` does.
+void start_as_naive_bayes(Network& network, const ModelOptions& options, const Tokenizer& tokenizer,
+                          const EncodedSentences& examples, Index labels,
+                          const std::filesystem::path& background);
 
 }  // namespace qkv

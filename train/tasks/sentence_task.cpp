@@ -100,7 +100,8 @@ SentenceTask::SentenceTask(const Config& config, Question question, const Vocabu
                            ReadCallback& callback)
     : ExampleTask(config),
       question_(std::move(question)),
-      unknown_labels_(config.task.unknown_labels) {
+      unknown_labels_(config.task.unknown_labels),
+      background_(config.task.background) {
   Rows rows;
   SplitRows splits = read_splits_of(config, rows, callback);
   if (config.task.folds > 0) hold_out_fold(config, rows, splits);
@@ -123,7 +124,8 @@ SentenceTask::SentenceTask(const Config& config, const Vocabularies& vocabularie
                            Question question)
     : ExampleTask(config),
       question_(std::move(question)),
-      unknown_labels_(config.task.unknown_labels) {
+      unknown_labels_(config.task.unknown_labels),
+      background_(config.task.background) {
   restore_tokens(vocabularies);
   if (question_.has_labels) labels_ = distinct_list(vocabularies, "labels");
   if (question_.about_a_word) targets_ = distinct_list(vocabularies, "targets");
@@ -308,7 +310,7 @@ BatchLoss SentenceTask::batch_loss(const Network& network, const Examples& examp
                                    std::span<const Index> chosen, Context& context,
                                    ChoiceMetrics* metrics) const {
   Batch batch = collated(examples, chosen);
-  if (context.training() && !noise_.unknown.empty())
+  if (context.training() && !noise_.unlisted.empty())
     batch.ids = with_word_dropout(batch, context.next_random());
   const Tensor scores = logits(network, batch, context);
   if (metrics) metrics->update(scores, batch.answers);
@@ -332,8 +334,8 @@ SentenceTask::Noise SentenceTask::noise_of(const TaskOptions& options,
     for (Index i = 0; i < train.size(); ++i)
       for (const std::int32_t id : train.sentences[i]) ++counts[static_cast<std::size_t>(id)];
     for (const double count : counts)
-      noise.unknown.push_back(options.word_dropout / (options.word_dropout + count));
-    noise.unknown[Vocabulary::padding] = 0;
+      noise.unlisted.push_back(options.word_dropout / (options.word_dropout + count));
+    noise.unlisted[Vocabulary::padding] = 0;
   }
   return noise;
 }
@@ -343,15 +345,17 @@ Indices SentenceTask::with_word_dropout(const Batch& batch, const Random& random
   const std::size_t time = static_cast<std::size_t>(batch.ids.dim(1));
   for (std::size_t i = 0; i < ids.size(); ++i) {
     const bool asked = batch.indices.data()[i / time] == static_cast<std::int32_t>(i % time);
-    const double probability = noise_.unknown[static_cast<std::size_t>(ids[i])];
-    if (!asked && random.uniform(i) < probability) ids[i] = Vocabulary::unknown;
+    const double probability = noise_.unlisted[static_cast<std::size_t>(ids[i])];
+    if (!asked && random.uniform(i) < probability)
+      ids[i] = tokenizer().unlisted_id(vocabulary().token(ids[i]));
   }
   return Indices(ids, batch.ids.shape());
 }
 
 void SentenceTask::initialise(Network& network, const ModelOptions& options) const {
   if (options.init == InitKind::naive_bayes)
-    start_as_naive_bayes(network, options, vocabulary(), examples(Split::train), outputs());
+    start_as_naive_bayes(network, options, tokenizer(), examples(Split::train), outputs(),
+                         background_);
 }
 
 Index SentenceTask::tokens(Index example) const {

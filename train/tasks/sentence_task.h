@@ -85,14 +85,16 @@ class SentenceTask : public ExampleTask<EncodedSentences, ChoiceMetrics> {
   using Examples = EncodedSentences;
   /// What regularizes training.
   struct Noise {
-    std::vector<double> unknown;  ///< probability that a token is read as <unk>, by id; empty: 0
+    std::vector<double> unlisted;  ///< probability that a token is read as if the vocabulary did
+                                   ///< not list it, by id; empty: 0
     CrossEntropyOptions loss;
   };
   struct Rows;     ///< that were read before there is a vocabulary
   struct Encoded;  ///< one of them
 
   Noise noise_of(const TaskOptions& options, const Examples& train) const;
-  /// The ids of a batch with some words replaced by <unk>, but not those that are asked about.
+  /// The ids of a batch with some words replaced by what they would be if the vocabulary did not
+  /// list them, but not those that are asked about.
   Indices with_word_dropout(const Batch& batch, const Random& random) const;
   SplitRows read_splits_of(const Config& config, Rows& rows, ReadCallback& callback) const;
   static void hold_out_fold(const Config& config, const Rows& rows, SplitRows& splits);
@@ -115,6 +117,7 @@ class SentenceTask : public ExampleTask<EncodedSentences, ChoiceMetrics> {
   Question question_;
   Noise noise_;
   UnknownLabels unknown_labels_;
+  std::filesystem::path background_;
   std::vector<std::string> labels_;   ///< choices; empty when they are the sentence's words
   std::vector<std::string> targets_;  ///< the words that were asked about in training
 };

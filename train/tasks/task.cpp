@@ -53,12 +53,11 @@ Cutting cutting_of(const Config& config) {
 
 Task::Task(const Config& config)
     : max_length_(config.model.max_length),
-      min_count_(config.task.min_count),
-      merges_(config.task.merges),
+      learn_{config.task.min_count, config.task.merges, config.task.stems},
       truncates_(config.task.truncate || config.task.format == DataFormat::coarsewsd),
       cutting_(cutting_of(config)) {}
 
-void Task::learn_tokens(Vocabulary::Counts pieces, const Vocabularies& known) {
+void Task::learn_tokens(const Vocabulary::Counts& pieces, const Vocabularies& known) {
   if (is_imported(cutting_.kind)) {
     require<UserError>(!known.empty(),
                        "task.tokenizer \"{}\" has the tokens of an imported model; name its run "
@@ -66,7 +65,7 @@ void Task::learn_tokens(Vocabulary::Counts pieces, const Vocabularies& known) {
                        row_of(tokenizer_kinds, cutting_.kind).name);
     return restore_tokens(known);
   }
-  set_tokenizer(Tokenizer::learn(cutting_, std::move(pieces), min_count_, merges_,
+  set_tokenizer(Tokenizer::learn(cutting_, pieces, learn_,
                                  known.empty() ? Tokens() : token_list(known, "tokens")));
 }
 

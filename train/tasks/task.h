@@ -188,7 +188,7 @@ class Task {
   /// Constructors call one of these: learns tokens from the pieces of the training data, in
   /// addition to those of the lists `known`, or takes a checkpoint's. Those of an imported model
   /// are not learned: throws UserError where they are not known.
-  void learn_tokens(Vocabulary::Counts pieces, const Vocabularies& known);
+  void learn_tokens(const Vocabulary::Counts& pieces, const Vocabularies& known);
   void restore_tokens(const Vocabularies& vocabularies);
   void set_tokenizer(Tokenizer tokenizer);
   std::shared_ptr<const Tokenizer> shared_tokenizer() const { return tokenizer_; }
@@ -219,7 +219,8 @@ class Task {
                                   const Sentence& sentence) const;
 
  private:
-  Index max_length_, min_count_, merges_;
+  Index max_length_;
+  LearnOptions learn_;
   bool truncates_;
   Cutting cutting_;
   std::shared_ptr<const Tokenizer> tokenizer_;

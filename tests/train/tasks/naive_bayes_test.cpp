@@ -88,6 +88,54 @@ TEST_CASE(
   CHECK(logits[0] - logits[1] == doctest::Approx(0.2 * expected).epsilon(1e-5));
 }
 
+TEST_CASE("a background text tells how much words weigh, of words that it lacks, too") {
+  const TempDir dir;
+  Config config = config_of(dir.write("f.tsv", sentences));
+  config.task.background =
+      dir.write("text", "S s t\nrivers riverside riverside unknown\n").string();
+  config.task.stems = true;
+  const Run run = start_run(config);
+  // n(w) + 0.5, where the text has w n(w) times, of 7 words; of the words besides x in sentences.
+  const std::map<std::string, double> counts = {{"s", 2.5}, {"t", 1.5}, {"rivers", 1.5}};
+  const auto weight = [&](const std::string& word) {
+    const auto found = counts.find(word);
+    return std::pow(std::log(7 / (found == counts.end() ? 0.5 : found->second)), 2);
+  };
+  double sum = 0;
+  for (const std::string_view word :
+       {"p", "q", "q", "rivers", "s", "p", "riverbank", "t", "u", "v", "w", "s", "t", "t", "q"})
+    sum += weight(std::string(word)) / 15;
+  const auto vectors = run.network->model->embedding.weight.value().values();
+  const auto row = [&](std::string_view word) {
+    return vectors[static_cast<std::size_t>(run.task->vocabulary().id(word)) * 8];
+  };
+  const auto half_log_odds = [](double a, double b, double groups) {
+    return (std::log((a + 0.05) / (9 + 0.05 * groups)) -
+            std::log((b + 0.05) / (4 + 0.05 * groups))) /
+           2;
+  };
+  const double w = 2 * half_log_odds(0, 1, 9) + half_log_odds(0, 1, 8);
+  CHECK(row("w") == doctest::Approx(weight("w") / sum * w).epsilon(1e-5));
+  const double s = 2 * half_log_odds(1, 1, 9) + half_log_odds(1, 1, 8);
+  CHECK(row("s") == doctest::Approx(weight("s") / sum * s).epsilon(1e-5));
+  // The text has "rivers.." twice, as "riverside".
+  const double stem = std::pow(std::log(7 / 2.5), 2);
+  const double rivers = half_log_odds(1, 0, 9) + half_log_odds(2, 0, 8);
+  CHECK(row("rivers..") == doctest::Approx(stem / sum * rivers).epsilon(1e-5));
+  CHECK(row("<unk>") == 0);
+}
+
+TEST_CASE("a background text without words is refused, and so is one that is not there") {
+  const TempDir dir;
+  Config config = config_of(dir.write("f.tsv", sentences));
+  config.task.background = dir.write("blank", " \n\n").string();
+  CHECK(error_of<UserError>([&] { start_run(config); }) ==
+        "task.background: " + config.task.background + " has no words");
+  config.task.background = (dir.path() / "none").string();
+  CHECK(error_of<UserError>([&] { start_run(config); }).find("none: cannot be read") !=
+        std::string::npos);
+}
+
 TEST_CASE("with relative positions, the heads of a naive Bayes start attend each to its window") {
   const TempDir dir;
   Config config = with_windows(config_of(dir.write("f.tsv", sentences)), 10);
@@ -152,6 +200,22 @@ TEST_CASE("word dropout hides words in training alone, never the one that is ask
   CHECK(losses(1e12, unknown).first == doctest::Approx(hidden));
   CHECK(losses(1e12, config.task.test).second == doctest::Approx(none));
   CHECK(none != doctest::Approx(hidden));
+}
+
+TEST_CASE("word dropout reads a word as its stem, where there are stems") {
+  const TempDir dir;
+  Config config = config_of(dir.write("f.tsv", "a\t1\triverbank x rivers\nb\t0\tx banker\n"));
+  config.model.init = InitKind::random;
+  config.model.embedding_std = 1;
+  config.task.stems = true;
+  config.task.word_dropout = 1e12;
+  const Run run = start_run(config);
+  const std::vector<Index> all = {0, 1};
+  Context training({.random = Random(1, Purpose::dropout)});
+  const double hidden = run.task->loss(*run.network, all, training).value.item();
+  const auto read = dir.write("u.tsv", "a\t1\triverboat x riversides\nb\t0\tx bankerly\n").string();
+  CHECK(hidden ==
+        doctest::Approx(run.task->evaluate(*run.network, std::filesystem::path(read)).loss));
 }
 
 TEST_CASE("class weights and label smoothing change the training loss alone") {
