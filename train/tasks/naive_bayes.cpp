@@ -141,16 +141,16 @@ void make_identity(Parameter& square) {
   square.assign(Tensor::from(values, square.shape()));
 }
 
-void attend_to_windows(AttentionPositions& positions, Index max_distance) {
-  Parameter& bias = *parameters(positions).front().parameter;
-  const Index heads = bias.shape()[1];
-  const auto values = bias.mutable_data<float>();
-  for (Index head = 0; head < heads; ++head) {
-    const Window window = window_of(head, max_distance);
-    if (window == Window()) continue;
+/// Each head to its window.
+void attend_to_windows(AttentionPositions& positions, std::span<const Window> windows,
+                       Index max_distance) {
+  const auto values = parameters(positions).front().parameter->mutable_data<float>();
+  for (std::size_t head = 0; head < windows.size(); ++head) {
+    if (windows[head] == Window()) continue;
     for (Index distance = 1 - max_distance; distance < max_distance; ++distance)
-      if (window.has(distance))
-        values[static_cast<std::size_t>((distance + max_distance) * heads + head)] = window_bias;
+      if (windows[head].has(distance))
+        values[static_cast<std::size_t>(distance + max_distance) * windows.size() + head] =
+            window_bias;
   }
 }
 
@@ -161,12 +161,16 @@ struct Counted {
   std::vector<double> importance;                    ///< of each token in wide windows
   std::vector<std::vector<std::int32_t>> groupings;  ///< of tokens: by the word, by each stem
 
+  /// The mean number of words in a window.
+  double words_in(Window window) const {
+    return mean_in(window, examples, std::vector<double>(importance.size(), 1));
+  }
+
   /// The weight of each token in a window; their mean over the window's words is 1.
   std::vector<double> weights_in(Window window) const {
     std::vector<double> weights(importance.size(), 1);
     if (!window.is_wide()) return weights;
-    const double words = mean_in(window, examples, weights),
-                 sum = mean_in(window, examples, importance);
+    const double words = words_in(window), sum = mean_in(window, examples, importance);
     if (sum > 0)
       std::ranges::transform(importance, weights.begin(),
                              [=](double x) { return x * words / sum; });
@@ -216,13 +220,17 @@ void start_as_naive_bayes(Network& network, const ModelOptions& options, const T
                      "model.init \"naive-bayes\" needs heads at least as wide as there are labels, "
                      "{}; got model.width / model.heads = {}",
                      labels, width);
-  const bool windows = attends && attention[0].second->positions && about_a_word && heads > 1;
+  std::vector<Window> windows(static_cast<std::size_t>(heads));
   if (attends) {
     MultiHeadAttention& layer = *attention[0].second;
     if (layer.w_q) layer.w_q->weight.assign(Tensor::zeros(layer.w_q->weight.shape()));
     make_identity(layer.w_v->weight);
     make_identity(layer.w_o->weight);
-    if (windows) attend_to_windows(*layer.positions, options.max_distance);
+    if (layer.positions && about_a_word && heads > 1) {
+      for (Index head = 0; head < heads; ++head)
+        windows[static_cast<std::size_t>(head)] = window_of(head, options.max_distance);
+      attend_to_windows(*layer.positions, windows, options.max_distance);
+    }
   }
   const Vocabulary& vocabulary = tokenizer.vocabulary();
   Counted counted{examples,
@@ -231,21 +239,15 @@ void start_as_naive_bayes(Network& network, const ModelOptions& options, const T
                   {{first_with_stem(vocabulary, std::numeric_limits<int>::max())}}};
   for (const int length : stem_lengths)
     counted.groupings.push_back(first_with_stem(vocabulary, length));
-  const auto window = [&](Index head) {
-    return windows ? window_of(head, options.max_distance) : Window();
-  };
   for (Index head = 0; head < heads; ++head) {
-    put_into_head(network.model->embedding.weight, counted.ratios_in(window(head)), labels,
-                  head * width);
-    Index equal = 0;
-    for (Index other = 0; other < heads; ++other) equal += window(other) == window(head);
+    const Window window = windows[static_cast<std::size_t>(head)];
+    put_into_head(network.model->embedding.weight, counted.ratios_in(window), labels, head * width);
+    const auto equal = std::ranges::count(windows, window);
     // A sentence's vector is the mean of its words' and of what attention adds to each.
-    const Index paths = attends && !about_a_word ? 2 * equal : equal;
-    const double words = mean_in(window(head), examples, counted.weights_in(window(head)));
+    const auto paths = static_cast<double>(attends && !about_a_word ? 2 * equal : equal);
+    const double scale = confidence * counted.words_in(window) / paths;
     std::vector<double> weights(static_cast<std::size_t>(labels * width));
-    for (Index c = 0; c < labels; ++c)
-      weights[static_cast<std::size_t>(c * (width + 1))] =
-          confidence * words / static_cast<double>(paths);
+    for (Index c = 0; c < labels; ++c) weights[static_cast<std::size_t>(c * (width + 1))] = scale;
     put_into_head(network.head->weight, weights, width, head * width);
   }
   put_priors(*network.head->bias, examples);

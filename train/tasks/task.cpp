@@ -18,6 +18,17 @@
 #include "train/tasks/word_sense.h"
 
 namespace qkv {
+namespace {
+
+/// Answers that are tokens are no stems.
+LearnOptions learn_options(const Config& config) {
+  const bool has_labels = row_of(task_kinds(), config.task.kind).traits.has_labels;
+  return {.min_count = config.task.min_count,
+          .merges = config.task.merges,
+          .stems = config.task.stems && has_labels};
+}
+
+}  // namespace
 
 std::string_view to_string(Split split) {
   return split == Split::train ? "train" : split == Split::valid ? "valid" : "test";
@@ -53,7 +64,7 @@ Cutting cutting_of(const Config& config) {
 
 Task::Task(const Config& config)
     : max_length_(config.model.max_length),
-      learn_{config.task.min_count, config.task.merges, config.task.stems},
+      learn_(learn_options(config)),
       truncates_(config.task.truncate || config.task.format == DataFormat::coarsewsd),
       cutting_(cutting_of(config)) {}
 

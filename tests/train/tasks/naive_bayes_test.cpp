@@ -51,6 +51,18 @@ std::vector<double> logits_of(const LoadedModel& model, std::string_view text, I
   return model.task->scores(*model.network, model.task->read(text), index, context).logits.values();
 }
 
+/// Half of the log odds of a word or stem that is in so many examples of a and of b, of so many.
+double half_log_odds(double a, double b, double words) {
+  return (std::log((a + 0.05) / (9 + 0.05 * words)) - std::log((b + 0.05) / (4 + 0.05 * words))) /
+         2;
+}
+
+/// The first dimension of a token's vector.
+double first_dimension(const Run& run, std::string_view token) {
+  const auto id = static_cast<std::size_t>(run.task->vocabulary().id(token));
+  return run.network->model->embedding.weight.value().values()[id * 8];
+}
+
 }  // namespace
 
 TEST_CASE(
@@ -88,6 +100,15 @@ TEST_CASE(
   CHECK(logits[0] - logits[1] == doctest::Approx(0.2 * expected).epsilon(1e-5));
 }
 
+TEST_CASE("a stem weighs as much as it has letters") {
+  const TempDir dir;
+  Config config = config_of(dir.write("f.tsv", sentences));
+  config.task.stems = true;
+  const double expected = half_log_odds(1, 0, 9) + half_log_odds(2, 0, 8);
+  CHECK(first_dimension(start_run(config), "rivers..") ==
+        doctest::Approx(6 / (28.0 / 15) * expected).epsilon(1e-5));
+}
+
 TEST_CASE("a background text tells how much words weigh, of words that it lacks, too") {
   const TempDir dir;
   Config config = config_of(dir.write("f.tsv", sentences));
@@ -105,15 +126,7 @@ TEST_CASE("a background text tells how much words weigh, of words that it lacks,
   for (const std::string_view word :
        {"p", "q", "q", "rivers", "s", "p", "riverbank", "t", "u", "v", "w", "s", "t", "t", "q"})
     sum += weight(std::string(word)) / 15;
-  const auto vectors = run.network->model->embedding.weight.value().values();
-  const auto row = [&](std::string_view word) {
-    return vectors[static_cast<std::size_t>(run.task->vocabulary().id(word)) * 8];
-  };
-  const auto half_log_odds = [](double a, double b, double groups) {
-    return (std::log((a + 0.05) / (9 + 0.05 * groups)) -
-            std::log((b + 0.05) / (4 + 0.05 * groups))) /
-           2;
-  };
+  const auto row = [&](std::string_view word) { return first_dimension(run, word); };
   const double w = 2 * half_log_odds(0, 1, 9) + half_log_odds(0, 1, 8);
   CHECK(row("w") == doctest::Approx(weight("w") / sum * w).epsilon(1e-5));
   const double s = 2 * half_log_odds(1, 1, 9) + half_log_odds(1, 1, 8);
