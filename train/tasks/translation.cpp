@@ -82,7 +82,7 @@ void Translation::learn_tokens_of(const Pairs& pairs, std::span<const Index> row
   if (cutting().kind != TokenizerKind::bpe)
     for (const std::string& token : {begin_token, end_token})
       counts[token] += min_count * std::ssize(rows);
-  learn_tokens(std::move(counts), known);
+  learn_tokens(counts, known);
   if (cutting().kind != TokenizerKind::bpe) return;
   std::vector<std::string> tokens = vocabulary().tokens();
   for (const std::string& token : {begin_token, end_token})
