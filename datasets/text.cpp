@@ -46,9 +46,8 @@ bool is_utf8(std::string_view text) {
   }
 }
 
-CodePoint first_code_point(std::string_view text) {
+CodePoint first_code_point_beyond_ascii(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  if (byte(0) < 0x80) return {1, byte(0)};
   const std::size_t length = byte(0) < 0xC2   ? 0
                              : byte(0) < 0xE0 ? 2
                              : byte(0) < 0xF0 ? 3
@@ -70,10 +69,6 @@ std::string utf8(char32_t code) {
   if (code < 0x800) return {byte(0xC0 | code >> 6), tail(0)};
   if (code < 0x10000) return {byte(0xE0 | code >> 12), tail(6), tail(0)};
   return {byte(0xF0 | code >> 18), tail(12), tail(6), tail(0)};
-}
-
-std::string_view first_character(std::string_view text) {
-  return text.substr(0, std::max<std::size_t>(first_code_point(text).length, 1));
 }
 
 std::vector<std::string> characters(std::string_view text) {

@@ -16,12 +16,20 @@ struct CodePoint {
   std::size_t length = 0;
   char32_t code = 0;
 };
+/// `first_code_point` of a text that begins with no ASCII character.
+CodePoint first_code_point_beyond_ascii(std::string_view text);
 /// The first code point of a UTF-8 text that is not empty.
-CodePoint first_code_point(std::string_view text);
+inline CodePoint first_code_point(std::string_view text) {
+  const auto byte = static_cast<unsigned char>(text[0]);
+  return byte < 0x80 ? CodePoint{1, byte} : first_code_point_beyond_ascii(text);
+}
 /// The code point as UTF-8.
 std::string utf8(char32_t code);
 /// The first code point of a UTF-8 text that is not empty; a byte where it is malformed.
-std::string_view first_character(std::string_view text);
+inline std::string_view first_character(std::string_view text) {
+  const std::size_t length = first_code_point(text).length;
+  return text.substr(0, length > 0 ? length : 1);
+}
 /// Calls `f` for each code point of a UTF-8 text.
 template <class F>
 void for_each_character(std::string_view text, F f) {

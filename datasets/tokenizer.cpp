@@ -229,9 +229,11 @@ void Tokenizer::encode(std::string_view text, std::vector<std::int32_t>& ids) co
 
 void Tokenizer::encode_piece(std::string_view piece, std::vector<std::int32_t>& ids) const {
   switch (cutting_.kind) {
-    case TokenizerKind::word:
-      ids.push_back(vocabulary_.find(piece).value_or(unlisted_id(piece)));
+    case TokenizerKind::word: {
+      const auto id = vocabulary_.find(piece);
+      ids.push_back(id ? *id : unlisted_id(piece));
       return;
+    }
     case TokenizerKind::character: {
       const CodePoint c = first_code_point(piece);
       const bool known = c.length > 0 && c.code < by_code_point_.size();

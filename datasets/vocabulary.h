@@ -16,7 +16,9 @@ namespace qkv {
 /// Lets a table of strings be asked for a string_view.
 struct StringHash {
   using is_transparent = void;
-  std::size_t operator()(std::string_view text) const noexcept {
+  // Not noexcept: libstdc++'s tables then keep the hash of each key, rather than compute it again
+  // for all that they pass.
+  std::size_t operator()(std::string_view text) const {
     return std::hash<std::string_view>()(text);
   }
 };

@@ -12,7 +12,7 @@ namespace {
 
 /// Windows that evaluation takes at once.
 Index windows_at_once(Index window) {
-  constexpr Index tokens = 4096;
+  constexpr Index tokens = 1024;
   return std::max<Index>(tokens / window, 1);
 }
 
