@@ -108,8 +108,9 @@ Index CorpusEncoder::position(Index text, Index piece) const {
 
 void Places::add(std::string_view place) {
   const auto colon = place.rfind(':');
+  const std::string_view number = place.substr(colon + 1);
   std::uint32_t line = 0;
-  std::from_chars(place.data() + colon + 1, place.data() + place.size(), line);
+  std::from_chars(number.data(), number.data() + number.size(), line);
   places_.emplace_back(files_.number(place.substr(0, colon)), line);
 }
 
