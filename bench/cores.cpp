@@ -8,7 +8,7 @@
 // loop costs what two threads need for an empty one here, times n / 2. The model knows nothing of
 // caches and memory that cores share. The step is also measured with two threads, which the model
 // should predict.
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>

@@ -3,7 +3,7 @@
 // bench/compare_gemm.
 #include "core/kernels/gemm.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>

@@ -43,16 +43,16 @@ if(QKV_FUSED_CHAINS)
 endif()
 target_compile_options(qkv_flags INTERFACE ${QKV_MATH_FLAGS})
 
-# Headers that most sources include, parsed once: half a second less for each source. JSON or more of fmt in it would cost
-# more than they save. Not with ccache, which does not store what is compiled so.
+# Headers that most sources include, parsed once: half a second less for each source. JSON in it would cost
+# more than it saves. Not with ccache, which does not store what is compiled so.
 if(NOT CMAKE_CXX_COMPILER_LAUNCHER MATCHES ccache)
   file(CONFIGURE OUTPUT headers.cpp CONTENT "")
   add_library(qkv_headers OBJECT ${CMAKE_CURRENT_BINARY_DIR}/headers.cpp)
   target_precompile_headers(qkv_headers PRIVATE
     <algorithm> <array> <cmath> <cstdint> <filesystem> <functional> <map> <memory> <optional> <span> <string>
-    <string_view> <vector> <fmt/core.h>)
+    <string_view> <vector> <fmt/ranges.h>)
   target_compile_features(qkv_headers PRIVATE cxx_std_20)
-  target_link_libraries(qkv_headers PRIVATE qkv_flags fmt::fmt)
+  target_link_libraries(qkv_headers PRIVATE qkv_flags ${QKV_FMT})
 endif()
 function(qkv_use_precompiled_headers target)
   if(TARGET qkv_headers)

@@ -1,12 +1,12 @@
 #include "core/memory_limit.h"
 
-#include <fmt/core.h>
+#include <fast_float/fast_float.h>
+#include <fmt/format.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <fstream>
 #include <limits>
@@ -66,7 +66,7 @@ std::optional<double> parse_memory_size(std::string_view text) {
       {"TiB", 0x1p40},
   });
   double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const auto [end, error] = fast_float::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || !std::isfinite(number) || number <= 0) return std::nullopt;
   std::string_view name(end, static_cast<std::size_t>(text.data() + text.size() - end));
   if (name.starts_with(' ')) name.remove_prefix(1);

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <array>
 #include <cstdint>

@@ -1,13 +1,42 @@
 #pragma once
 
+#if __has_include(<xtensor/containers/xarray.hpp>)  // xtensor 0.26 and later
+#include <xtensor/containers/xadapt.hpp>
+#include <xtensor/containers/xarray.hpp>
+#include <xtensor/containers/xbuffer_adaptor.hpp>
+#include <xtensor/containers/xtensor.hpp>
+#include <xtensor/core/xfunction.hpp>
+#include <xtensor/core/xmath.hpp>
+#include <xtensor/core/xnoalias.hpp>
+#include <xtensor/core/xoperation.hpp>
+#include <xtensor/core/xstrides.hpp>
+#include <xtensor/generators/xbuilder.hpp>
+#include <xtensor/generators/xgenerator.hpp>
+#include <xtensor/misc/xmanipulation.hpp>
+#include <xtensor/misc/xsort.hpp>
+#include <xtensor/reducers/xreducer.hpp>
+#include <xtensor/views/xbroadcast.hpp>
+#include <xtensor/views/xstrided_view.hpp>
+#include <xtensor/views/xview.hpp>
+#else
+#include <xtensor/xadapt.hpp>
 #include <xtensor/xarray.hpp>
 #include <xtensor/xbroadcast.hpp>
 #include <xtensor/xbuffer_adaptor.hpp>
+#include <xtensor/xbuilder.hpp>
 #include <xtensor/xfunction.hpp>
+#include <xtensor/xgenerator.hpp>
+#include <xtensor/xmanipulation.hpp>
+#include <xtensor/xmath.hpp>
 #include <xtensor/xnoalias.hpp>
+#include <xtensor/xoperation.hpp>
 #include <xtensor/xreducer.hpp>
+#include <xtensor/xsort.hpp>
 #include <xtensor/xstrided_view.hpp>
+#include <xtensor/xstrides.hpp>
 #include <xtensor/xtensor.hpp>
+#include <xtensor/xview.hpp>
+#endif
 
 #include <algorithm>
 #include <array>

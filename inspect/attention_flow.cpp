@@ -3,8 +3,6 @@
 #include <limits>
 #include <numeric>
 #include <xtensor-blas/xlinalg.hpp>
-#include <xtensor/xbuilder.hpp>
-#include <xtensor/xview.hpp>
 
 #include "core/xtensor.h"
 

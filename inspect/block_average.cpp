@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <xtensor/xview.hpp>
 
 #include "core/xtensor.h"
 

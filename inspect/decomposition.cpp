@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <xtensor-blas/xlinalg.hpp>
-#include <xtensor/xview.hpp>
 
 #include "core/ops.h"
 #include "core/xtensor.h"

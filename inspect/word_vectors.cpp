@@ -8,8 +8,8 @@
 #include <numeric>
 #include <set>
 #include <xtensor-blas/xblas.hpp>
-#include <xtensor/xadapt.hpp>
 
+#include "core/xtensor.h"
 #include "datasets/printable.h"
 #include "inspect/decomposition.h"
 

@@ -2,10 +2,6 @@
 
 #include <doctest/doctest.h>
 
-#include <xtensor/xgenerator.hpp>
-#include <xtensor/xmath.hpp>
-#include <xtensor/xview.hpp>
-
 namespace qkv::tests {
 namespace {
 

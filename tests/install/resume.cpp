@@ -1,6 +1,6 @@
 // Training that stops and continues from a checkpoint ends with the same bits as training that does
 // not.
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <qkv/optim/optimizer.h>
 #include <qkv/train/storage/checkpoint.h>
 

@@ -1,6 +1,6 @@
 #include "softsign.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <qkv/core/gradient_check.h>
 
 int main() {

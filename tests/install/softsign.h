@@ -3,8 +3,6 @@
 #include <qkv/core/autograd.h>
 #include <qkv/core/xtensor.h>
 
-#include <xtensor/xmath.hpp>
-
 /// x / (1 + |x|) (Turian et al. 2009, "Quadratic features and deep architectures for chunking"): an
 /// op outside the library, written with xtensor.
 inline qkv::Tensor softsign(const qkv::Tensor& x) {

@@ -1,4 +1,4 @@
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <qkv/optim/optimizer.h>
 
 #include "classifier.h"

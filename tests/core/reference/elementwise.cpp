@@ -1,6 +1,4 @@
 #include <cmath>
-#include <xtensor/xmath.hpp>
-#include <xtensor/xoperation.hpp>
 
 #include "tests/core/reference/reference.h"
 

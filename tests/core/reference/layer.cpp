@@ -1,7 +1,5 @@
 #include <cmath>
 #include <limits>
-#include <xtensor/xmath.hpp>
-#include <xtensor/xoperation.hpp>
 
 #include "core/random.h"
 #include "tests/core/reference/reference.h"

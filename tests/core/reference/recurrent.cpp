@@ -1,6 +1,3 @@
-#include <xtensor/xmath.hpp>
-#include <xtensor/xview.hpp>
-
 #include "tests/core/reference/reference.h"
 
 namespace qkv::tests::reference {

@@ -1,7 +1,3 @@
-#include <xtensor/xmath.hpp>
-#include <xtensor/xsort.hpp>
-#include <xtensor/xview.hpp>
-
 #include "tests/core/reference/reference.h"
 
 namespace qkv::tests::reference {

@@ -5,10 +5,6 @@
 #include <limits>
 #include <numbers>
 #include <numeric>
-#include <xtensor/xbroadcast.hpp>
-#include <xtensor/xmanipulation.hpp>
-#include <xtensor/xmath.hpp>
-#include <xtensor/xstrided_view.hpp>
 
 namespace qkv::tests::reference {
 namespace {

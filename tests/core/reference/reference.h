@@ -6,8 +6,6 @@
 #include <string>
 #include <utility>
 #include <vector>
-#include <xtensor/xarray.hpp>
-#include <xtensor/xstrides.hpp>
 
 /// The ops of core/ops.h once more, in naive xtensor expressions and loops in float64 that share
 /// no code with the library.

@@ -1,8 +1,3 @@
-#include <xtensor/xbroadcast.hpp>
-#include <xtensor/xbuilder.hpp>
-#include <xtensor/xstrided_view.hpp>
-#include <xtensor/xview.hpp>
-
 #include "tests/core/reference/reference.h"
 
 namespace qkv::tests::reference {
