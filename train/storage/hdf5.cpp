@@ -1,5 +1,6 @@
 #include "train/storage/hdf5.h"
 
+#define H5_USE_110_API  // the functions of 1.10, which later versions have, too
 #include <hdf5.h>
 
 #include <algorithm>
@@ -223,13 +224,20 @@ void prepare_library() {
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);  // failures become exceptions, not output
 }
 
+/// Properties of access to a file in the earliest format, which every reader knows. The default
+/// depends on the version of HDF5.
+Handle earliest_format() {
+  prepare_library();
+  Handle access = property_list(H5P_FILE_ACCESS);
+  require<Hdf5Error>(H5Pset_libver_bounds(access.id(), H5F_LIBVER_EARLIEST, H5F_LIBVER_V18) >= 0,
+                     "HDF5 cannot write its earliest format");
+  return access;
+}
+
 /// Properties of access to a file in memory that is never written to the disk.
 Handle in_memory() {
-  prepare_library();
   constexpr std::size_t increment = 1 << 20;
-  Handle access = property_list(H5P_FILE_ACCESS);
-  // The earliest format, which every reader knows; images of files in the format of 1.8 have a
-  // wrong checksum in their superblock (HDF5 1.10.8).
+  Handle access = earliest_format();
   require<Hdf5Error>(H5Pset_fapl_core(access.id(), increment, false) >= 0,
                      "HDF5 cannot keep files in memory");
   return access;
@@ -251,9 +259,9 @@ Handle create_file() {
 }
 
 Handle create_file(const std::filesystem::path& path) {
-  prepare_library();
+  const Handle access = earliest_format();
   const Handle properties = timeless(H5P_FILE_CREATE);
-  Handle file(H5Fcreate(path.c_str(), H5F_ACC_EXCL, properties.id(), H5P_DEFAULT), H5Fclose);
+  Handle file(H5Fcreate(path.c_str(), H5F_ACC_EXCL, properties.id(), access.id()), H5Fclose);
   require<Hdf5Error>(file.id() >= 0, "cannot be created: {}",
                      std::generic_category().message(errno));
   return file;
@@ -309,8 +317,12 @@ std::span<const std::byte> File::image() const {
   const ssize_t size =
       checked(H5Fget_file_image(file_.id(), nullptr, 0), "tell its size", file_.id());
   const std::span image(static_cast<std::byte*>(*bytes), static_cast<std::size_t>(size));
-  // As H5Fget_file_image has it: nothing says that somebody is writing.
-  constexpr std::size_t flags_at = 20, flags_size = 4;
+  // As H5Fget_file_image has it: nothing says that somebody is writing. Another version of the
+  // superblock has something else there.
+  constexpr std::size_t version_at = 8, flags_at = 20, flags_size = 4;
+  require<Hdf5Error>(image.size() > flags_at + flags_size && image[version_at] == std::byte{},
+                     "HDF5 wrote a superblock of version {} instead of 0",
+                     static_cast<int>(image[version_at]));
   std::ranges::fill(image.subspan(flags_at, flags_size), std::byte{});
   return image;
 }
