@@ -1,8 +1,9 @@
 #include "cli/table.h"
 
+#include <fast_float/fast_float.h>
+
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <map>
 #include <string_view>
 
@@ -18,7 +19,7 @@ bool is_number(const std::string& text) {
   if (text.empty() || text == "-") return true;
   double value = 0;
   const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value);
+  const auto [rest, error] = fast_float::from_chars(text.data(), end, value);
   return error == std::errc() &&
          std::ranges::find(units, std::string_view(rest, end)) != units.end();
 }

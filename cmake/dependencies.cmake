@@ -1,8 +1,16 @@
 # All packages come from the system; script/bootstrap installs them.
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
+# Debian's libraries of C++ are built with libstdc++; with libc++, fmt is compiled from its headers, and ONNX left out.
+include(CheckCXXSourceCompiles)
+check_cxx_source_compiles("#include <version>\n#ifndef _LIBCPP_VERSION\n#error\n#endif\nint main() {}" QKV_LIBCPP)
+set(QKV_FMT fmt::fmt)
+if(QKV_LIBCPP AND NOT APPLE)
+  set(QKV_FMT fmt::fmt-header-only)
+endif()
 find_package(nlohmann_json REQUIRED)
 find_path(RANDOM123_INCLUDE_DIR Random123/philox.h REQUIRED)  # has no CMake package
+find_path(FAST_FLOAT_INCLUDE_DIR fast_float/fast_float.h REQUIRED)
 find_path(UTF8PROC_INCLUDE_DIR utf8proc.h REQUIRED)
 find_library(UTF8PROC_LIBRARY utf8proc REQUIRED)
 
@@ -16,6 +24,10 @@ if(QKV_PROGRAM OR QKV_GEMM STREQUAL blas)
   add_library(qkv_xtensor INTERFACE)
   target_include_directories(qkv_xtensor SYSTEM INTERFACE ${xtensor_INCLUDE_DIRS} ${xtensor_blas_INCLUDE_DIRS})
   target_link_libraries(qkv_xtensor INTERFACE ${BLAS_LIBRARIES})
+  if(CMAKE_CXX_COMPILER_ID MATCHES Clang AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 19 AND xtensor_VERSION VERSION_LESS 0.26)
+    # xtensor's rebind_container is ambiguous under the rule of C++17 for template template arguments.
+    target_compile_options(qkv_xtensor INTERFACE -fno-relaxed-template-template-args -Wno-deprecated-no-relaxed-template-template-args)
+  endif()
 endif()
 
 # Checkpoints need these two, so the program does; the library goes without where they are not installed.
@@ -48,10 +60,22 @@ if(QKV_PROGRAM)
   find_package(tomlplusplus REQUIRED)
   find_package(CLI11 REQUIRED)
   find_package(ZLIB REQUIRED)
-  # D3 for report pages (Debian's node-d3).
-  find_file(QKV_D3 d3.min.js PATHS /usr/share/nodejs/d3/dist /usr/share/javascript/d3 REQUIRED NO_DEFAULT_PATH)
+  # D3 for report pages (Debian's node-d3, npm's d3), which say at their beginning which version they are.
+  find_file(QKV_D3 d3.min.js NO_DEFAULT_PATH PATHS ${CMAKE_PREFIX_PATH} ${CMAKE_SYSTEM_PREFIX_PATH}
+            PATH_SUFFIXES share/nodejs/d3/dist share/javascript/d3 lib/node_modules/d3/dist)
+  if(QKV_D3)
+    file(READ ${QKV_D3} d3_head LIMIT 100)
+    string(REGEX MATCH "d3js.org v?([0-9]+)" d3_head "${d3_head}")
+    set(d3_version ${CMAKE_MATCH_1})
+  endif()
+  if(NOT d3_version MATCHES "^[567]$")
+    message(FATAL_ERROR "Report pages need the file d3.min.js of D3 5, 6 or 7, found: ${QKV_D3} ${d3_version}\n"
+                        "Install node-d3 (Debian) or `npm install d3`, and pass -DQKV_D3=node_modules/d3/dist/d3.min.js")
+  endif()
   # `qkv export --onnx` says what to install where it is missing (Debian's libonnx-dev and libprotobuf-dev).
-  find_package(Protobuf QUIET)
+  if(NOT QKV_LIBCPP OR APPLE)
+    find_package(Protobuf QUIET)
+  endif()
   if(Protobuf_FOUND)
     find_package(ONNX CONFIG QUIET)
   endif()

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/joining_thread.h"
 #include "core/memory.h"
 
 namespace qkv {
@@ -155,7 +156,7 @@ class ThreadPool {
   std::atomic<bool> stopping_ = false;
   std::atomic_flag failed_;
   std::exception_ptr error_;  ///< the first of a job
-  std::vector<std::jthread> workers_;
+  std::vector<JoiningThread> workers_;
 };
 
 struct Threads {

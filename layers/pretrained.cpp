@@ -1,7 +1,8 @@
 #include "layers/pretrained.h"
 
+#include <fast_float/fast_float.h>
+
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <string_view>
@@ -79,7 +80,8 @@ void load_vectors(const std::filesystem::path& file, std::span<const std::string
     for (std::size_t i = 1; i < fields.size(); ++i) {
       const std::string_view text = fields[i];
       double value = 0;
-      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+      const auto [end, error] =
+          fast_float::from_chars(text.data(), text.data() + text.size(), value);
       require<UserError>(
           error == std::errc() && end == text.data() + text.size() && std::abs(value) <= largest,
           "{}:{}: \"{}\" is not a finite number", file.string(), number, text);

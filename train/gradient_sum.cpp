@@ -77,9 +77,10 @@ void GradientSum::begin(Index shards) {
     entry.added_shards = 0;
   }
   error_ = nullptr;
-  thread_ = std::jthread([this](const std::stop_token& stop) {
+  cancelled_ = false;
+  thread_ = JoiningThread([this] {
     try {
-      exchange(stop);
+      exchange();
     } catch (...) {
       error_ = std::current_exception();
     }
@@ -104,7 +105,7 @@ void GradientSum::add(Entry& entry, Subtree subtree, Tensor gradient) {
   if (gradient) one.emplace_back(entry.parameter->node(), std::move(gradient));
   entry.terms.push_back({subtree, Gradients(std::move(one))});
   entry.added_shards += subtree.count;
-  if (complete(entry)) added_.notify_one();
+  if (complete(entry)) changed_.notify_one();
 }
 
 StepGradients GradientSum::finish() {
@@ -117,7 +118,11 @@ StepGradients GradientSum::finish() {
 }
 
 void GradientSum::cancel() {
-  thread_.request_stop();
+  {
+    const std::scoped_lock lock(mutex_);
+    cancelled_ = true;
+  }
+  changed_.notify_one();
   thread_.join();
 }
 
@@ -164,14 +169,15 @@ Gradients GradientSum::sum_of_gradients() {
   return Gradients(std::move(sums));
 }
 
-void GradientSum::exchange(const std::stop_token& stop) {
+void GradientSum::exchange() {
   const Index all = entries_.empty() ? 0 : entries_.back().end;
   auto next = entries_.begin();
   for (Index begin = 0; begin < all; begin += bucket_length) {
     const Index end = std::min(begin + bucket_length, all);
     for (; next != entries_.end() && next->begin < end; ++next) {
       std::unique_lock lock(mutex_);
-      if (!added_.wait(lock, stop, [&] { return complete(*next); })) return;
+      changed_.wait(lock, [&] { return cancelled_ || complete(*next); });
+      if (!complete(*next)) return;
       lock.unlock();
       add_terms(*next);
     }

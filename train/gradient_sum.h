@@ -4,12 +4,11 @@
 #include <exception>
 #include <mutex>
 #include <span>
-#include <stop_token>
-#include <thread>
 #include <unordered_map>
 #include <vector>
 
 #include "core/autograd.h"
+#include "core/joining_thread.h"
 #include "core/parallel.h"
 #include "core/parameter.h"
 #include "train/communicator.h"
@@ -47,6 +46,9 @@ struct StepGradients : StepStatistics {
 class GradientSum {
  public:
   GradientSum(std::span<const NamedParameter> parameters, const Communicator& ranks);
+  ~GradientSum() { cancel(); }
+  GradientSum(const GradientSum&) = delete;
+  GradientSum& operator=(const GradientSum&) = delete;
 
   /// Which of a step's shards each rank computes.
   Chunks shards_by_rank(Index shards) const { return {shards, ranks_.size()}; }
@@ -59,7 +61,7 @@ class GradientSum {
   void add(Subtree shard, const Node* parameter, Tensor gradient);
   /// The sum over all shards, the same on every rank. Throws what the exchange threw.
   StepGradients finish();
-  /// Ends the exchange where this rank cannot add all its shards.
+  /// Ends the exchange, if one runs, where this rank cannot add all its shards.
   void cancel();
 
  private:
@@ -78,7 +80,7 @@ class GradientSum {
   std::span<const Subtree> own_subtrees() const;
   bool complete(const Entry& entry) const { return entry.added_shards == own_shards_; }
   void add(Entry& entry, Subtree subtree, Tensor gradient);
-  void exchange(const std::stop_token& stop);
+  void exchange();
   void add_terms(Entry& entry) const;
   void exchange_bucket(Index begin, Index end);
   StepStatistics sum_of_statistics();
@@ -99,10 +101,11 @@ class GradientSum {
   std::vector<PartialSum<StepStatistics>> statistics_;  ///< of this rank
   std::vector<float> sent_, received_, bucket_;
 
-  std::mutex mutex_;  ///< of what is added
-  std::condition_variable_any added_;
+  std::mutex mutex_;  ///< of what is added and `cancelled_`
+  std::condition_variable changed_;
+  bool cancelled_ = false;
   std::exception_ptr error_;
-  std::jthread thread_;
+  JoiningThread thread_;
 };
 
 }  // namespace qkv

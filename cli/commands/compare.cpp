@@ -5,11 +5,11 @@
 #include <functional>
 #include <map>
 #include <numeric>
-#include <thread>
 
 #include "cli/commands/compare_results.h"
 #include "cli/commands/training.h"
 #include "cli/step_benchmark.h"
+#include "core/joining_thread.h"
 #include "core/parallel.h"
 #include "train/equal_ranks.h"
 
@@ -235,7 +235,7 @@ class Workers {
     const auto count = std::min<std::size_t>(static_cast<std::size_t>(threads()), order_.size());
     if (count > 1) set_threads(1);
     {
-      std::vector<std::jthread> others;
+      std::vector<JoiningThread> others;
       try {
         while (others.size() + 1 < count) others.emplace_back([this] { work(false); });
       } catch (const std::system_error&) {  // no more threads: with fewer, then

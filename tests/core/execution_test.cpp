@@ -2,9 +2,8 @@
 
 #include <doctest/doctest.h>
 
-#include <thread>
-
 #include "core/autograd.h"
+#include "core/joining_thread.h"
 #include "core/memory.h"
 #include "core/ops.h"
 #include "core/parallel.h"
@@ -65,7 +64,7 @@ TEST_CASE("the executions of two threads are independent") {
   const NoGrad no_grad;
   const DetectAnomaly detect;
   const MemoryPool::Use use(pool);
-  std::jthread([&] {
+  JoiningThread([&] {
     CHECK(records(p));
     CHECK_FALSE(detects());
     CHECK_FALSE(allocates_from(pool));

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/joining_thread.h"
 
 namespace qkv::tests {
 namespace {
@@ -115,7 +116,7 @@ TEST_CASE("concurrent calls from several threads run each chunk once") {
   const Threads scope(3);
   std::array<Calls, 4> calls{Calls(500), Calls(500), Calls(500), Calls(500)};
   {
-    std::vector<std::jthread> callers;
+    std::vector<JoiningThread> callers;
     for (Calls& mine : calls)
       callers.emplace_back([&mine] {
         for (Index first = 0; first < 500; first += 5)

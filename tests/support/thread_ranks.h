@@ -5,10 +5,10 @@
 #include <exception>
 #include <mutex>
 #include <span>
-#include <thread>
 #include <vector>
 
 #include "core/error.h"
+#include "core/joining_thread.h"
 #include "train/communicator.h"
 
 namespace qkv::tests {
@@ -96,7 +96,7 @@ void on_ranks(Index size, const Work& work) {
   std::exception_ptr error;
   std::mutex error_mutex;
   {
-    std::vector<std::jthread> threads;
+    std::vector<JoiningThread> threads;
     for (Index rank = 0; rank < size; ++rank)
       threads.emplace_back([&, rank] {
         try {

@@ -7,6 +7,7 @@
 #include <sstream>
 #include <thread>
 
+#include "core/joining_thread.h"
 #include "core/parallel.h"
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
@@ -91,7 +92,7 @@ TEST_CASE("runs side by side on threads of their own are the runs that they are 
   set_threads(1);
   std::array<std::string, 4> metrics;
   {
-    std::vector<std::jthread> threads;
+    std::vector<JoiningThread> threads;
     for (std::string& mine : metrics)
       threads.emplace_back([&mine] {
         const TempDir dir;
