@@ -16,7 +16,7 @@ function askedOf(r) {
   if (!live || live.error || isWriting(live) || live.task.kind === "static-embedding" || !live.model.components.length) return null;
   const answers = answersOf(live), chosen = answers.find(a => a.index === state.word) || answers[0];
   if (!chosen && !live.translation) return null;
-  const answer = chosen ? { index: chosen.index, best: d3.scan(chosen.probabilities, (a, b) => b - a) } : null;
+  const answer = chosen ? { index: chosen.index, best: argmax(chosen.probabilities) } : null;
   return { key: `${live.key} ${chosen && chosen.index}`, answer, name: chosen ? shownToken(chosen.choices[answer.best]) : live.translation.text };
 }
 
@@ -55,8 +55,8 @@ function drawAblation(svg, width) {
     .attr("y", (_, i) => top + (i + 0.5) * height).attr("dy", "0.35em").text(row => row);
   svg.append("g").attr("fill", ink.soft).selectAll("text").data(columns).join("text")
     .attr("transform", (_, i) => `translate(${left + (i + 0.5) * cell},${top - 8}) rotate(-50)`).text(column => column);
-  svg.on("click", function () {
-    const [mx, my] = d3.mouse(this), row = rows[Math.floor((my - top) / height)], column = columns[Math.floor((mx - left) / cell)];
+  onClick(svg, (mx, my) => {
+    const row = rows[Math.floor((my - top) / height)], column = columns[Math.floor((mx - left) / cell)];
     const hit = changes.find(d => d.component.row === row && d.component.column === column);
     if (hit && hit.component.head !== undefined) choose({ map: hit.component.map, layer: hit.component.layer, head: hit.component.head });
   });

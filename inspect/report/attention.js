@@ -35,7 +35,7 @@ const chosenRow = map => Math.min(state.word, map.rows.length - 1);
 const rowOf = (map, weights) => weights.subarray(chosenRow(map) * map.columns.length, (chosenRow(map) + 1) * map.columns.length);
 
 // The token that the chosen row attends to most.
-const mostAttended = map => d3.scan(rowOf(map, headWeights(map)), (a, b) => b - a);
+const mostAttended = map => argmax(rowOf(map, headWeights(map)));
 
 function drawCells(svg, weights, map, x0, y0, cell, ink) {
   const { rows, columns } = map, column = i => i % columns.length, row = i => Math.floor(i / columns.length);
@@ -99,8 +99,8 @@ const drawAttention = (mapOf, name) => (svg, width) => {
     .text(i => short(columns[i]));
   svg.append("rect").attr("x", left - 1.5).attr("y", top + word * cell - 1.5).attr("width", size.x + 2).attr("height", Math.max(cell, 3) + 2)
     .attr("rx", 4).attr("fill", "none").attr("stroke", ink.ink).attr("stroke-width", 1.5).attr("pointer-events", "none");
-  svg.on("click", function () {
-    const [x, y] = d3.mouse(this), row = Math.floor((y - top) / cell), column = Math.floor((x - left) / cell);
+  onClick(svg, (x, y) => {
+    const row = Math.floor((y - top) / cell), column = Math.floor((x - left) / cell);
     if (row >= 0 && row < rows.length) choose({ word: row, key: column >= 0 && column < columns.length ? column : state.key });
   });
   drawLegend(svg, left, top + size.y + 14, Math.max(size.x, room), largest, ink);

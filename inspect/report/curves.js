@@ -19,8 +19,8 @@ function metricsOf(events) {
 function curveLines() {
   return data.runs.flatMap((run, i) => hidden.has(i) ? [] : ["train", "valid"].map(split => {
     const events = seedsOf(run).flatMap(seed => seed.metrics).filter(e => e.split === split && Number.isFinite(e[metric]));
-    const points = d3.nest().key(e => e.step).entries(events)
-      .map(({ key, values }) => [Number(key), d3.mean(values, e => e[metric]), d3.deviation(values, e => e[metric]) || 0]);
+    const steps = [...new Set(events.map(event => event.step))], valuesAt = step => events.filter(event => event.step === step).map(event => event[metric]);
+    const points = steps.map(step => [step, d3.mean(valuesAt(step)), d3.deviation(valuesAt(step)) || 0]);
     return { i, split, name: run.name, points: points.sort((a, b) => a[0] - b[0]) };
   })).filter(line => line.points.length);
 }

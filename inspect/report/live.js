@@ -94,7 +94,7 @@ function busiestHead(r) {
   if (!map || map.heads === 1 && map.layers === 1) return { layer: 0, head: 0 };
   if (!live || !live.maps || map.key !== "self" || !answersOf(live).length) return { layer: map.layers - 1, head: map.heads > 1 ? "mean" : 0 };
   const heads = finished(ablation(r, askedOf(r))).changes.filter(({ component }) => component.map === "self");
-  const { layer, head } = heads[d3.scan(heads, (a, b) => Math.abs(b.change) - Math.abs(a.change))].component;
+  const { layer, head } = heads[argmax(heads, head => Math.abs(head.change))].component;
   return { layer, head };
 }
 
@@ -142,7 +142,7 @@ function answerElements(live) {
       choiceList(task.neighbours(model, sentence.ids[word], mostChoices).map(({ word: name, cosine }) => ({ name, value: Math.max(cosine, 0), text: cosine.toFixed(2) })))];
   const answers = answersOf(live), parts = [];
   if (!answers.length) return [];
-  const best = answer => d3.scan(answer.probabilities, (a, b) => b - a), name = answer => shownToken(sentence.words[answer.index]);
+  const best = answer => argmax(answer.probabilities), name = answer => shownToken(sentence.words[answer.index]);
   if (answers.length > 1)
     parts.push(make("ul", { class: "verdicts" }, ...answers.map(answer => make("li", { class: answer.index === word && "chosen" },
       make("b", {}, name(answer)), ` ${shownToken(answer.choices[best(answer)])} `, make("span", { class: "soft" }, percent(answer.probabilities[best(answer)]))))));

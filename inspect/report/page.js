@@ -123,7 +123,7 @@ const scoreOf = run => ["accuracy", "exact_match", "loss"].map(key => (key === "
 
 // The page opens on the best model with attention, and beside it a static one.
 function chooseFirst() {
-  state.run = d3.scan(data.runs, (a, b) => scoreOf(b) - scoreOf(a) || 0);
+  state.run = argmax(data.runs, scoreOf);
   const kindOf = run => run.model.options.model.kind;
   if (!run().attention) state.run = Math.max(data.runs.findIndex(run => run.attention), 0);
   const beside = data.runs.findIndex(other => kindOf(other) === "static" && kindOf(run()) !== "static");

@@ -23,6 +23,17 @@ function stopLike(r, { step, note }) {
   return note === "best" && best >= 0 ? best : Math.max(d3.bisector(stop => stop.step).right(stops, step) - 1, 0);
 }
 
+// The index of the item with the largest value, the first of equals.
+const argmax = (items, value = x => x) => items.reduce((best, item, i) => value(item) > value(items[best]) ? i : best, 0);
+
+// Calls `act(x, y)` with the position of each click in the units of an SVG.
+function onClick(svg, act) {
+  svg.node().onclick = ({ clientX, clientY }) => {
+    const { x, y } = new DOMPoint(clientX, clientY).matrixTransform(svg.node().getScreenCTM().inverse());
+    act(x, y);
+  };
+}
+
 // A new element: make("button", { type: "button" }, "Save"). Strings become text, never markup.
 function make(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);

@@ -21,7 +21,7 @@ class Translation {
       model.attentions = [];
       const chances = softmax(model.logits(model.decode([this.last], this.encoded, this.cache)[0]));
       this.steps.push(model.attentions);
-      this.last = d3.scan(chances, (a, b) => b - a);
+      this.last = argmax(chances);
       this.probability *= chances[this.last];
       if (this.last !== this.end) this.ids.push(this.last);
     } while (!this.isWhole && performance.now() < time);
