@@ -22,7 +22,7 @@ namespace {
 /// list; no argument can hold it.
 constexpr char bracket_mark = '\0';
 
-std::vector<std::string> marked(int argc, const char* const* argv) {
+std::vector<std::string> marked_arguments(int argc, const char* const* argv) {
   std::vector<std::string> arguments(argv + 1, argv + argc);
   for (std::string& argument : arguments)
     if (argument.starts_with('[') && argument.ends_with(']')) argument += bracket_mark;
@@ -48,15 +48,54 @@ void write_pictures(Document& document, const std::string& title, const std::str
   document.add_note("wrote {}", file);
 }
 
-/// What stands behind an option's name: its value, "..." where it may be given several times, and
-/// whether it is required. The usage line says this of arguments.
-class HelpFormatter : public CLI::Formatter {
+/// The --help of the program and of its commands. CLI11's own differs between its versions; man
+/// pages and completions are made from this one (cli/manual.py).
+class HelpFormatter : public CLI::FormatterBase {
  public:
-  std::string make_option_opts(const CLI::Option* option) const override {
-    if (option->get_positional() || option->get_type_size() == 0) return "";
-    const bool is_list = option->get_expected_max() == CLI::detail::expected_max_vector_size;
-    return fmt::format(" {}{}{}", option->get_type_name(), is_list ? " ..." : "",
+  std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode) const override {
+    const auto arguments =
+        app->get_options([](const CLI::Option* option) { return option->get_positional(); });
+    const auto options =
+        app->get_options([](const CLI::Option* option) { return option->nonpositional(); });
+    const auto commands = app->get_subcommands([](const CLI::App*) { return true; });
+
+    std::string help = fmt::format("{}\nUsage: {} [OPTIONS]", app->get_description(), name);
+    for (const CLI::Option* argument : arguments)
+      help += fmt::format(argument->get_required() ? " {}{}" : " [{}{}]", argument->get_name(true),
+                          is_list(argument) ? "..." : "");
+    help += commands.empty() ? "\n" : " SUBCOMMAND\n";
+
+    if (!arguments.empty()) help += "\nPositionals:\n";
+    for (const CLI::Option* argument : arguments)
+      help += row(argument->get_name(true), argument->get_description());
+    help += "\nOptions:\n";
+    for (const CLI::Option* option : options)
+      help += row(option->get_name(false, true) + value_of(option), option->get_description());
+    if (!commands.empty()) help += "\nSubcommands:\n";
+    for (const CLI::App* command : commands)
+      help += row(command->get_name(), command->get_description());
+
+    const std::string footer = app->get_footer();
+    return help + (footer.empty() ? "\n" : fmt::format("\n{}\n", footer));
+  }
+
+ private:
+  static bool is_list(const CLI::Option* option) {
+    return option->get_expected_max() == CLI::detail::expected_max_vector_size;
+  }
+  /// An option's value, "..." where it may be given several times, and whether it is required.
+  static std::string value_of(const CLI::Option* option) {
+    if (option->get_type_size() == 0) return "";
+    return fmt::format(" {}{}{}", option->get_type_name(), is_list(option) ? " ..." : "",
                        option->get_required() ? " (required)" : "");
+  }
+  /// A term and its explanation, which begins on the next line where the term is too long.
+  static std::string row(const std::string& term, const std::string& text) {
+    constexpr std::size_t column = 30;
+    const std::string indented = "  " + term;
+    if (text.empty()) return indented + "\n";
+    if (indented.size() < column) return fmt::format("{:<{}}{}\n", indented, column, text);
+    return fmt::format("{}\n{:<{}}{}\n", indented, "", column, text);
   }
 };
 
@@ -161,7 +200,7 @@ void CommandLine::add(const std::string& name, const std::string& summary,
 
 int CommandLine::run(int argc, const char* const* argv) {
   try {
-    std::vector<std::string> arguments = marked(argc, argv);
+    std::vector<std::string> arguments = marked_arguments(argc, argv);
     std::ranges::reverse(arguments);  // as CLI11 takes them
     app_->parse(std::move(arguments));
   } catch (const CLI::ParseError& error) {
