@@ -181,7 +181,7 @@ void SentenceTask::hold_out_fold(const Config& config, const Rows& rows, SplitRo
       const bool held_out = examples.size() > 1 && dealt++ % folds == fold - 1;
       splits[held_out ? 2 : 0].push_back(row);
     }
-  for (const std::size_t split : {0, 2}) std::ranges::sort(splits[split]);
+  for (auto* split : {&splits[0], &splits[2]}) std::ranges::sort(*split);
 }
 
 /// Moves the examples whose label no training example has to the training split, as those of a

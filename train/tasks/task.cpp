@@ -229,8 +229,8 @@ Prediction prediction_of(std::string_view text, std::optional<Index> index, cons
 }
 
 const std::vector<std::string>& token_list(const Task::Vocabularies& vocabularies,
-                                           const std::string& name) {
-  const auto found = vocabularies.find(name);
+                                           std::string_view name) {
+  const auto found = vocabularies.find(std::string(name));
   require<FileError>(found != vocabularies.end() && !found->second.empty(),
                      "the checkpoint has no /vocabulary/{}", name);
   require<FileError>(std::ranges::find(found->second, "") == found->second.end(),

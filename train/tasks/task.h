@@ -232,10 +232,10 @@ Prediction prediction_of(std::string_view text, std::optional<Index> index, cons
 /// One of the lists that `Task::vocabularies` gave. Throws FileError when it is missing or empty,
 /// or one of its texts is.
 const std::vector<std::string>& token_list(const Task::Vocabularies& vocabularies,
-                                           const std::string& name);
+                                           std::string_view name);
 /// The same for a list of which no text may occur twice.
 const std::vector<std::string>& distinct_list(const Task::Vocabularies& vocabularies,
-                                              const std::string& name);
+                                              std::string_view name);
 
 /// Reads the data and builds the vocabulary: the tokens of the lists `known`, unless there are
 /// none, then those of the training split. Throws UserError.
