@@ -1,6 +1,14 @@
 # All packages come from the system; script/bootstrap installs them.
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
+set(qkv_fmt fmt::fmt)
+if(QKV_STATIC)
+  string(APPEND CMAKE_EXE_LINKER_FLAGS " -static")
+  set(CMAKE_FIND_LIBRARY_SUFFIXES .a)
+  set(BLA_STATIC ON)
+  set(HDF5_USE_STATIC_LIBRARIES ON)
+  set(qkv_fmt fmt::fmt-header-only)  # Debian has no archive of it
+endif()
 find_package(nlohmann_json REQUIRED)
 find_path(RANDOM123_INCLUDE_DIR Random123/philox.h REQUIRED)  # has no CMake package
 find_path(UTF8PROC_INCLUDE_DIR utf8proc.h REQUIRED)
@@ -23,16 +31,7 @@ set(QKV_STORAGE ON)
 if(QKV_PROGRAM)
   set(needed REQUIRED)
 endif()
-# The static library where there is one: the shared one loads curl, TLS and Kerberos, for 10 ms at each start of the program.
-# What it needs in turn, only a program of its own tells, which for another processor cannot run.
-if(NOT CMAKE_CROSSCOMPILING)
-  set(HDF5_USE_STATIC_LIBRARIES ON)
-  find_package(HDF5 QUIET COMPONENTS C)
-endif()
-if(NOT HDF5_FOUND)
-  set(HDF5_USE_STATIC_LIBRARIES OFF)
-  find_package(HDF5 ${needed} COMPONENTS C)
-endif()
+find_package(HDF5 ${needed} COMPONENTS C)
 find_path(XXHASH_INCLUDE_DIR xxhash.h ${needed})
 find_library(XXHASH_LIBRARY xxhash ${needed})
 if(HDF5_FOUND AND XXHASH_INCLUDE_DIR AND XXHASH_LIBRARY)
