@@ -14,7 +14,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LES
   # sanitizer and clang-tidy look for the real ones.
   target_compile_options(qkv_flags INTERFACE -Wno-restrict -Wno-stringop-overflow -Wno-array-bounds)
 endif()
-# CMake lists all that a static HDF5 could need.
+# CMake lists all that HDF5 could need.
 target_link_options(qkv_flags INTERFACE LINKER:--as-needed)
 if(QKV_WERROR)
   target_compile_options(qkv_flags INTERFACE -Werror)
@@ -52,7 +52,7 @@ if(NOT CMAKE_CXX_COMPILER_LAUNCHER MATCHES ccache)
     <algorithm> <array> <cmath> <cstdint> <filesystem> <functional> <map> <memory> <optional> <span> <string>
     <string_view> <vector> <fmt/ranges.h>)
   target_compile_features(qkv_headers PRIVATE cxx_std_20)
-  target_link_libraries(qkv_headers PRIVATE qkv_flags ${QKV_FMT})
+  target_link_libraries(qkv_headers PRIVATE qkv_flags ${qkv_fmt})
 endif()
 function(qkv_use_precompiled_headers target)
   if(TARGET qkv_headers)
