@@ -37,7 +37,9 @@ if(QKV_LEVEL MATCHES "^(native|x86-64-v4)$")
 endif()
 # Tuned for AMD's Zen 1 to 3 (GCC 13: for generic processors, too), GCC leaves some chains of multiply-adds unfused, so that
 # rows computed alone would have other bits than rows computed together.
-check_cxx_compiler_flag(--param=avoid-fma-max-bits=0 QKV_FUSED_CHAINS)
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  check_cxx_compiler_flag(--param=avoid-fma-max-bits=0 QKV_FUSED_CHAINS)
+endif()
 if(QKV_FUSED_CHAINS)
   list(APPEND QKV_MATH_FLAGS --param=avoid-fma-max-bits=0)
 endif()

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <thread>
 #include <vector>
 
@@ -43,6 +44,23 @@ class Calls {
 constexpr std::array thread_counts = {1, 2, 3, 7};
 
 }  // namespace
+
+TEST_CASE("a JoiningThread is joined when it is destroyed or assigned to") {
+  std::atomic<int> ended = 0;
+  const auto slow = [&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    ++ended;
+  };
+  {
+    JoiningThread thread(slow);
+    thread = JoiningThread(slow);
+    CHECK(ended >= 1);
+    std::vector<JoiningThread> moved;
+    moved.push_back(std::move(thread));
+    thread.join();  // nothing is left in it
+  }
+  CHECK(ended == 2);
+}
 
 TEST_CASE("parallel_for calls each chunk once for every size and number of threads") {
   for (const int count : thread_counts) {
