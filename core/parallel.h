@@ -11,11 +11,10 @@ namespace qkv {
 constexpr Index most_chunks = 16;
 
 /// Sets how many threads `parallel_for` may use; the default is one for each of `usable_cores()`
-/// (core/control_group.h),
-/// up to `most_chunks`. Results do not depend on it. Where the system refuses to start some of
-/// them, there are fewer. The threads belong to the process, as the cores do: all callers share
-/// them. With the thread-local `Execution` (core/execution.h) this is the library's only global
-/// state.
+/// (core/control_group.h), up to `most_chunks`. Results do not depend on it. Where the system
+/// refuses to start some of them, there are fewer. The threads belong to the process, as the cores
+/// do: all callers share them. With the thread-local `Execution` (core/execution.h) this is the
+/// library's only global state.
 void set_threads(int count);
 /// Sets the default, up to `most_chunks`, of a process that shares its machine's cores with others.
 void set_default_threads(int count);
