@@ -10,6 +10,9 @@
 #include <system_error>
 
 #include "core/error.h"
+#include "core/platform.h"
+
+extern "C" char** environ;  // POSIX leaves the declaration to the program
 
 namespace qkv {
 namespace {
@@ -22,7 +25,7 @@ int code_of(int status) {
 
 ChildProcess::ChildProcess(std::vector<std::string> arguments,
                            const std::filesystem::path& output) {
-  constexpr const char* program = "/proc/self/exe";
+  const std::string program = platform::program().string();
   std::vector<char*> words = {const_cast<char*>("qkv")};
   for (std::string& argument : arguments) words.push_back(argument.data());
   words.push_back(nullptr);
@@ -31,7 +34,8 @@ ChildProcess::ChildProcess(std::vector<std::string> arguments,
   posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, output.c_str(),
                                    O_WRONLY | O_CREAT | O_TRUNC, 0666);
   posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
-  const int error = posix_spawn(&process_, program, &actions, nullptr, words.data(), environ);
+  const int error =
+      posix_spawn(&process_, program.c_str(), &actions, nullptr, words.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   require<FileError>(error == 0, "cannot start {}: {}", program,
                      std::generic_category().message(error));

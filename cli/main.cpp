@@ -1,10 +1,6 @@
 #include <fmt/format.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include <clocale>
-#include <string_view>
-#include <tuple>
 
 #include "cli/commands/command_line.h"
 #include "cli/commands/commands.h"
@@ -14,19 +10,11 @@
 
 namespace {
 
-/// OpenBLAS, as it is loaded, tries for ever to allocate its buffers where the address space is too
-/// small for them.
-void require_address_space() {
-  constexpr rlim_t least = rlim_t{512} << 20;
-  constexpr std::string_view error =
-      "qkv: needs at least 512 MiB of address space; raise the limit (ulimit -v)\n";
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur >= least) return;
-  std::ignore = ::write(STDERR_FILENO, error.data(), error.size());
-  ::_exit(1);
+/// `wcwidth` then takes characters as UTF-8. macOS does not have the first of the names.
+void use_utf8() {
+  for (const char* name : {"C.UTF-8", "UTF-8"})
+    if (std::setlocale(LC_CTYPE, name)) return;
 }
-/// Called before the libraries start.
-[[gnu::used, gnu::section(".preinit_array")]] void (*const at_start)() = require_address_space;
 
 int run(int argc, char** argv) {
   qkv::commands::CommandLine program("qkv",
@@ -40,7 +28,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   qkv::prepare_standard_streams();
-  std::setlocale(LC_CTYPE, "C.UTF-8");
+  use_utf8();
   try {
     qkv::run_build_for_processor(argv);
     return run(argc, argv);

@@ -12,11 +12,23 @@
 #include <system_error>
 #include <vector>
 
+#include "cli/processor_features.h"
 #include "core/error.h"
+#include "core/platform.h"
+#if defined(__x86_64__) && defined(__clang__) && __clang_major__ < 18
+#include <cpuid.h>
+#endif
 
 namespace qkv {
 
 const char* const processor_of_build = QKV_LEVEL;
+
+// A macro that is not defined is its own name.
+#define QKV_TEXT(value) #value
+#define QKV_IS_USED(name, macro) QKV_TEXT(macro)[0] == '1',
+constinit const bool used_features[] = {QKV_PROCESSOR_FEATURES(QKV_IS_USED)};
+#undef QKV_IS_USED
+#undef QKV_TEXT
 
 namespace {
 
@@ -26,20 +38,41 @@ struct Level {
 };
 
 #ifdef __x86_64__
+#if defined(__clang__) && __clang_major__ < 18  // knows no levels
+/// A bit of ECX of a leaf of the CPUID instruction.
+bool has_bit(unsigned leaf, unsigned bit) {
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  return __get_cpuid(leaf, &eax, &ebx, &ecx, &edx) && (ecx >> bit & 1) == 1;
+}
+
+bool runs_v2() {
+  return __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("popcnt");
+}
+bool runs_v3() {
+  constexpr unsigned basic = 1, extended = 0x80000001, movbe = 22, f16c = 29, lzcnt = 5;
+  return runs_v2() && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+         __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") && has_bit(basic, movbe) &&
+         has_bit(basic, f16c) && has_bit(extended, lzcnt);
+}
+bool runs_v4() {
+  return runs_v3() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+         __builtin_cpu_supports("avx512vl");
+}
+#else
+bool runs_v2() {
+  return __builtin_cpu_supports("x86-64-v2") != 0;
+}
+bool runs_v3() {
+  return __builtin_cpu_supports("x86-64-v3") != 0;
+}
+bool runs_v4() {
+  return __builtin_cpu_supports("x86-64-v4") != 0;
+}
+#endif
+
 /// Highest first.
-constexpr Level levels[] = {
-    {"x86-64-v4",
-     [] {
-       return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-              __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
-              __builtin_cpu_supports("avx512vl");
-     }},
-    {"x86-64-v3",
-     [] {
-       return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-              __builtin_cpu_supports("bmi2");
-     }},
-    {"x86-64-v2", [] { return static_cast<bool>(__builtin_cpu_supports("sse4.2")); }}};
+constexpr Level levels[] = {{"x86-64-v4", runs_v4}, {"x86-64-v3", runs_v3}, {"x86-64-v2", runs_v2}};
 #else
 constexpr Level levels[] = {{QKV_LEVEL, [] { return true; }}};
 #endif
@@ -47,7 +80,7 @@ constexpr Level levels[] = {{QKV_LEVEL, [] { return true; }}};
 /// The program of a level; empty where it is not installed.
 std::filesystem::path program_of(std::string_view level) {
   std::error_code none;
-  const auto self = std::filesystem::read_symlink("/proc/self/exe", none);
+  const auto self = std::filesystem::canonical(platform::program(), none);
   const auto program = self.parent_path().parent_path() / "libexec/qkv" / level / "qkv";
   return std::filesystem::exists(program, none) ? program : std::filesystem::path();
 }

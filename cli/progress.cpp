@@ -7,6 +7,7 @@
 
 #include "cli/standard_streams.h"
 #include "cli/terminal.h"
+#include "core/parallel.h"
 
 namespace qkv {
 namespace {
@@ -61,8 +62,9 @@ void Progress::on_message(const std::string& line) {
 
 void Progress::on_step(const StepReport& report) {
   if (report.step == first_step_ + steps_before_estimate && report.step < steps_)
-    on_message(fmt::format("about {} for {} steps", duration(seconds() + seconds_left(report.step)),
-                           steps_ - first_step_));
+    on_message(fmt::format("about {} for {} steps on {} thread{}",
+                           duration(seconds() + seconds_left(report.step)), steps_ - first_step_,
+                           threads(), threads() == 1 ? "" : "s"));
   if (!due() && !(terminal_ && report.step == steps_)) return;
   std::string text = fmt::format(" {}/{}  loss {:.4f}", report.step, steps_, report.loss);
   if (!report.headline.empty()) text += "  " + report.headline;

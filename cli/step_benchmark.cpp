@@ -1,7 +1,5 @@
 #include "cli/step_benchmark.h"
 
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <chrono>
 #include <functional>
@@ -11,6 +9,7 @@
 
 #include "core/kernels/vector.h"
 #include "core/parallel.h"
+#include "core/platform.h"
 #include "optim/clip.h"
 #include "train/sharded_optimizer.h"
 #include "train/step.h"
@@ -32,12 +31,6 @@ double median(std::vector<double> values) {
   const auto middle = values.begin() + std::ssize(values) / 2;
   std::ranges::nth_element(values, middle);
   return *middle;
-}
-
-double peak_memory_mib() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) / 1024;
 }
 
 /// The best of several products of square matrices by the system's BLAS.
@@ -177,7 +170,8 @@ Benchmark benchmark(Run& run, double seconds, const Communicator& ranks) {
     whole.push_back(milliseconds(end - start));
     tokens_a_step = static_cast<double>(now.tokens);
   }
-  const double step = median(whole), memory = peak_memory_mib();
+  const double step = median(whole),
+               memory = static_cast<double>(platform::peak_memory()) / (1 << 20);
   const Index sequences = train.batch * train.accumulate;
   const auto time = static_cast<Index>(tokens_a_step) / sequences;
   return {.step_ms = step,

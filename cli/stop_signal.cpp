@@ -1,7 +1,5 @@
 #include "cli/stop_signal.h"
 
-#include <ctime>
-
 namespace qkv {
 
 StopSignal::StopSignal() {
@@ -17,11 +15,19 @@ StopSignal::~StopSignal() {
 
 int StopSignal::received() {
   if (received_) return received_;
-  const timespec at_once{};
-  const int signal = sigtimedwait(&signals_, nullptr, &at_once);
-  if (signal <= 0) return 0;
+  // Of two threads that see a signal, one takes it, and the other would wait for the next.
+  const std::lock_guard lock(asking_);
+  if (received_ || !is_pending()) return received_;
+  int signal = 0;
+  sigwait(&signals_, &signal);
   pthread_sigmask(SIG_SETMASK, &previous_, nullptr);
   return received_ = signal;
+}
+
+bool StopSignal::is_pending() {
+  sigset_t pending;
+  sigpending(&pending);
+  return sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1;
 }
 
 }  // namespace qkv

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <csignal>
+#include <mutex>
 
 namespace qkv {
 
@@ -20,8 +21,11 @@ class StopSignal {
   int received();
 
  private:
+  static bool is_pending();
+
   sigset_t signals_;
   sigset_t previous_;
+  std::mutex asking_;
   std::atomic<int> received_ = 0;
 };
 

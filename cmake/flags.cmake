@@ -14,8 +14,12 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LES
   # sanitizer and clang-tidy look for the real ones.
   target_compile_options(qkv_flags INTERFACE -Wno-restrict -Wno-stringop-overflow -Wno-array-bounds)
 endif()
-# CMake lists all that HDF5 could need.
-target_link_options(qkv_flags INTERFACE LINKER:--as-needed)
+# CMake lists all that HDF5 could need. macOS's linker has no such option, and leaves out what is not needed.
+include(CheckLinkerFlag)
+check_linker_flag(CXX LINKER:--as-needed QKV_AS_NEEDED)
+if(QKV_AS_NEEDED)
+  target_link_options(qkv_flags INTERFACE LINKER:--as-needed)
+endif()
 if(QKV_WERROR)
   target_compile_options(qkv_flags INTERFACE -Werror)
 endif()
@@ -28,7 +32,9 @@ endif()
 include(CheckCXXCompilerFlag)
 # -ffast-math would reorder sums and delete the checks for NaN; these two allow vectorisation without either.
 set(QKV_MATH_FLAGS -fno-math-errno -fno-trapping-math)
-list(APPEND QKV_MATH_FLAGS -march=${QKV_LEVEL})
+if(NOT QKV_LEVEL STREQUAL generic)
+  list(APPEND QKV_MATH_FLAGS -march=${QKV_LEVEL})
+endif()
 if(QKV_LEVEL MATCHES "^(native|x86-64-v4)$")
   check_cxx_compiler_flag(-mprefer-vector-width=512 QKV_WIDE_VECTORS)
   if(QKV_WIDE_VECTORS)

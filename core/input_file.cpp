@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/platform.h"
 
 namespace qkv {
 namespace {
@@ -39,7 +40,7 @@ InputFile::InputFile(fs::path path)
     const struct stat status = status_of(file_, path_);
     require<UserError>(S_ISREG(status.st_mode), "{}: is not a file", path_.string());
     size_ = static_cast<std::uint64_t>(status.st_size);
-    modified_ = status.st_mtim;
+    modified_ = platform::modification_time(status);
   } catch (...) {
     ::close(file_);
     throw;
@@ -65,9 +66,10 @@ std::vector<std::byte> InputFile::read(std::uint64_t offset, std::uint64_t count
 
 void InputFile::require_unchanged() const {
   const struct stat status = status_of(file_, path_);
+  const std::timespec modified = platform::modification_time(status);
   require<FileError>(static_cast<std::uint64_t>(status.st_size) == size_ &&
-                         status.st_mtim.tv_sec == modified_.tv_sec &&
-                         status.st_mtim.tv_nsec == modified_.tv_nsec,
+                         modified.tv_sec == modified_.tv_sec &&
+                         modified.tv_nsec == modified_.tv_nsec,
                      "{}: was written to while it was in use; start again", path_.string());
 }
 

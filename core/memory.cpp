@@ -1,13 +1,13 @@
 #include "core/memory.h"
 
-#include <malloc.h>
-
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <mutex>
 #include <new>
 #include <utility>
+
+#include "core/platform.h"
 
 namespace qkv {
 namespace {
@@ -122,7 +122,7 @@ void MemoryPool::trim() {
     const std::lock_guard lock(state_->mutex);
     state_->trim();
   }
-  malloc_trim(0);  // the C library keeps what is freed between blocks in use
+  platform::return_freed_memory();
 }
 
 std::size_t MemoryPool::system_bytes() const {

@@ -8,9 +8,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <fstream>
 #include <limits>
 #include <utility>
+
+#include "core/control_group.h"
 
 namespace qkv {
 namespace {
@@ -24,13 +25,6 @@ std::uint64_t physical_memory() {
              : unlimited;
 }
 
-/// The limit in a file of a control group; one without says "max", or there is no such file.
-std::uint64_t group_limit(const char* file) {
-  std::ifstream stream(file);
-  std::uint64_t bytes = 0;
-  return stream >> bytes ? bytes : unlimited;
-}
-
 std::uint64_t address_space_limit() {
   rlimit limit{};
   return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur
@@ -40,9 +34,7 @@ std::uint64_t address_space_limit() {
 }  // namespace
 
 std::uint64_t memory_limit() {
-  return std::min({physical_memory(), address_space_limit(),
-                   group_limit("/sys/fs/cgroup/memory.max"),
-                   group_limit("/sys/fs/cgroup/memory/memory.limit_in_bytes")});
+  return std::min({physical_memory(), address_space_limit(), group_limits().memory});
 }
 
 std::string memory_size(double bytes) {

@@ -7,8 +7,8 @@
 
 namespace qkv {
 
-/// Bytes of memory that the process can have: the machine's, or less where its control group or its
-/// address space (RLIMIT_AS) is limited. Other processes may use a part of them.
+/// Bytes of memory that the process can have: the machine's, or less where its control group, one
+/// above it, or its address space (RLIMIT_AS) is limited. Other processes may use a part of them.
 std::uint64_t memory_limit();
 
 /// "512 bytes", "1.5 MiB", "51.2 GiB"

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/control_group.h"
 #include "core/error.h"
 #include "core/joining_thread.h"
 #include "core/memory.h"
@@ -163,7 +164,7 @@ struct Threads {
   std::atomic_flag busy;  ///< while a job runs
   std::optional<ThreadPool> pool;
   std::atomic<int> chosen = 0;  ///< 0: the default
-  std::atomic<int> standard = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  std::atomic<int> standard = detail::default_threads(usable_cores());
 
   int count() const {
     const int count = chosen;
@@ -202,7 +203,7 @@ void set_threads(int count) {
 }
 
 void set_default_threads(int count) {
-  process_threads().standard = count;
+  process_threads().standard = detail::default_threads(count);
 }
 
 int threads() {
@@ -213,6 +214,10 @@ Chunks partition(Index length, Index cost, Index most) {
   constexpr Index min_work = Index{1} << 15;  // operations that amortise scheduling
   const Index work = length * std::max<Index>(cost, 1);
   return {length, std::clamp<Index>(work / min_work, 1, std::clamp<Index>(length, 1, most))};
+}
+
+int detail::default_threads(int cores) {
+  return std::clamp(cores, 1, static_cast<int>(most_chunks));
 }
 
 void detail::parallel(Index count, Call call, const void* f) {

@@ -7,12 +7,16 @@
 
 namespace qkv {
 
-/// Sets how many threads `parallel_for` may use; the default is one for each core. Results do not
-/// depend on it. Where the system refuses to start some of them, there are fewer. The threads
-/// belong to the process, as the cores do: all callers share them. With the thread-local
-/// `Execution` (core/execution.h) this is the library's only global state.
+/// The most chunks of a loop: more threads find nothing to do in it.
+constexpr Index most_chunks = 16;
+
+/// Sets how many threads `parallel_for` may use; the default is one for each of `usable_cores()`
+/// (core/control_group.h), up to `most_chunks`. Results do not depend on it. Where the system
+/// refuses to start some of them, there are fewer. The threads belong to the process, as the cores
+/// do: all callers share them. With the thread-local `Execution` (core/execution.h) this is the
+/// library's only global state.
 void set_threads(int count);
-/// Sets the default of a process that shares its machine's cores with others.
+/// Sets the default, up to `most_chunks`, of a process that shares its machine's cores with others.
 void set_default_threads(int count);
 int threads();
 
@@ -28,11 +32,13 @@ struct Chunks {
 
 /// At most `most` chunks of `length` items of `cost` operations each, large enough to amortise
 /// scheduling.
-Chunks partition(Index length, Index cost, Index most = 16);
+Chunks partition(Index length, Index cost, Index most = most_chunks);
 
 namespace detail {
+/// The default of a process that may use so many cores.
+int default_threads(int cores);
 void parallel(Index count, void (*call)(const void*, Index), const void* f);
-}
+}  // namespace detail
 
 /// Calls `f(i)` once for each i in [0, count), on several threads. One of the exceptions that calls
 /// throw reaches the caller, once no call is running any more. Nested and concurrent calls run

@@ -2,7 +2,6 @@
 #define OMPI_SKIP_MPICXX 1
 #define MPICH_SKIP_MPICXX 1
 #include <mpi.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <array>
@@ -11,8 +10,10 @@
 #include <string>
 #include <thread>
 
+#include "core/control_group.h"
 #include "core/error.h"
 #include "core/parallel.h"
+#include "core/platform.h"
 #include "train/communicator.h"
 
 namespace qkv {
@@ -41,27 +42,20 @@ struct MpiBlocks {
   std::vector<int> counts, begins;
 };
 
-/// The cores that this process may use, shared with the ranks of the same machine that may use
-/// them, too.
-int own_cores() {
-  cpu_set_t own;
-  CPU_ZERO(&own);
-  if (::sched_getaffinity(0, sizeof own, &own) != 0) return 1;
+/// The ranks of this machine that may use some of the cores of this one, which is one of them.
+int ranks_that_share_cores() {
+  const platform::Cores own = platform::cores();
   MPI_Comm machine = MPI_COMM_NULL;
   require_success(
       MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine));
   int size = 0;
   require_success(MPI_Comm_size(machine, &size));
-  std::vector<cpu_set_t> all(static_cast<std::size_t>(size));
+  std::vector<platform::Cores> all(static_cast<std::size_t>(size));
   require_success(
       MPI_Allgather(&own, sizeof own, MPI_BYTE, all.data(), sizeof own, MPI_BYTE, machine));
   require_success(MPI_Comm_free(&machine));
-  const auto sharing = std::ranges::count_if(all, [&](const cpu_set_t& other) {
-    cpu_set_t both;
-    CPU_AND(&both, &own, &other);
-    return CPU_COUNT(&both) > 0;
-  });
-  return std::max(1, CPU_COUNT(&own) / static_cast<int>(sharing));
+  return static_cast<int>(std::ranges::count_if(
+      all, [&](const platform::Cores& other) { return (other & own).any(); }));
 }
 
 class MpiCommunicator final : public Communicator {
@@ -74,7 +68,7 @@ class MpiCommunicator final : public Communicator {
     require_success(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
     require_success(MPI_Comm_rank(MPI_COMM_WORLD, &rank_));
     require_success(MPI_Comm_size(MPI_COMM_WORLD, &size_));
-    set_default_threads(own_cores());
+    set_default_threads(usable_cores() / ranks_that_share_cores());
   }
   ~MpiCommunicator() override { MPI_Finalize(); }
   MpiCommunicator(const MpiCommunicator&) = delete;

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/dtype.h"
+#include "core/platform.h"
 #include "train/storage/content_hash.h"
 #include "train/storage/durable_file.h"
 
@@ -27,7 +28,7 @@ HashText hash_of(std::string_view text) {
 }
 
 HashText hash_of_program() {
-  return hash_of(read_file("/proc/self/exe", std::numeric_limits<std::int64_t>::max()));
+  return hash_of(read_file(platform::program(), std::numeric_limits<std::int64_t>::max()));
 }
 
 /// Without what differs between machines: the names of files, whose contents show in the data and

@@ -128,7 +128,8 @@ std::string vector_text(const std::vector<double>& values, int before = indent) 
       std::ssize(values) > printed_whole || std::ssize(values) * cell + brackets > room;
   const Index shown = std::clamp<Index>((room - ending) / cell, 1, printed_of_longer);
   std::string text = "(";
-  for (Index i = 0; i < (long_one ? std::min(shown, std::ssize(values)) : std::ssize(values)); ++i)
+  for (Index i = 0;
+       i < (long_one ? std::min<Index>(shown, std::ssize(values)) : std::ssize(values)); ++i)
     text += fmt::format("{:8.4f}", values[static_cast<std::size_t>(i)]);
   if (!long_one) return text + " )";
   double squares = 0;

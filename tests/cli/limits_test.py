@@ -4,6 +4,7 @@ Usage: limits_test.py PROGRAM
 """
 import json
 import os
+import pathlib
 import resource
 import subprocess
 import unittest
@@ -105,9 +106,45 @@ class Limits(ProgramTest):
         self.assertEqual(done.returncode, code, done.stderr)
         return done
 
+    def in_group(self, controller, limits):
+        """Makes a control group, of version 1 or 2, and returns what moves a process into it. Skips where none can be made.
+
+        `limits`: contents by the name of a file, which only one of the versions has.
+        """
+        for root in (f"/sys/fs/cgroup/{controller}", "/sys/fs/cgroup"):
+            group = pathlib.Path(root, f"qkv-test-{os.getpid()}")
+            try:
+                group.mkdir()
+                self.addCleanup(group.rmdir)
+                written = [(group / name).write_text(text) for name, text in limits.items() if (group / name).exists()]
+            except OSError:
+                continue
+            if written:
+                return lambda: (group / "cgroup.procs").write_text("0")
+        self.skipTest("no control group with limits can be made here")
+
     def need_address_limits(self):
         if qkv("--version", preexec_fn=address_space(4)).returncode != 0:
             self.skipTest("this build needs a large address space")
+
+    def test_threads_are_no_more_than_the_cores_that_the_process_may_use(self):
+        one = {min(os.sched_getaffinity(0))}
+        done = self.limited("train", "tiny.toml", "--run", "pinned", limit=lambda: os.sched_setaffinity(0, one))
+        self.assertRegex(done.stderr, r"about .* for 40 steps on 1 thread\n")
+        done = self.limited("train", "tiny.toml", "--run", "two", "--threads", "2",
+                            limit=lambda: os.sched_setaffinity(0, one))
+        self.assertRegex(done.stderr, r"about .* for 40 steps on 2 threads\n")
+
+    def test_threads_are_no_more_than_a_quota_of_cpu_time_allows(self):
+        limit = self.in_group("cpu", {"cpu.cfs_quota_us": "90000", "cpu.max": "90000 100000"})
+        done = self.limited("train", "tiny.toml", "--run", "quota", limit=limit)
+        self.assertRegex(done.stderr, r"about .* for 40 steps on 1 thread\n")
+
+    def test_a_model_that_does_not_fit_the_control_group_is_refused(self):
+        limit = self.in_group("memory", {"memory.limit_in_bytes": str(512 << 20), "memory.max": str(512 << 20)})
+        done = self.limited("train", "tiny.toml", "--run", "new", "--set", "model.width=2048", "--set", "model.layers=8",
+                            limit=limit, code=2)
+        self.assertRegex(done.stderr, r"takes at least \d+\.\d GiB of memory, and the process can have 512\.0 MiB: ")
 
     def test_threads_that_cannot_be_started_are_done_without(self):
         self.need_address_limits()

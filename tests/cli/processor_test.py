@@ -56,6 +56,35 @@ class Processor(unittest.TestCase):
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         self.assertIn("QKV_CPU is x86-64-v9, and this processor and this installation have ", done.stderr)
 
+    def under_qemu(self, processor, *arguments):
+        qemu = shutil.which("qemu-x86_64-static") or shutil.which("qemu-x86_64")
+        if qemu is None:
+            self.skipTest("needs qemu-x86_64-static (Debian's qemu-user-static)")
+        if b"__sanitizer" in pathlib.Path(PROGRAM).read_bytes():
+            self.skipTest("sanitizers do not run under qemu")
+        done = subprocess.run([qemu, "-cpu", processor, PROGRAM, *arguments], capture_output=True, text=True)
+        # qemu warns of what it does not emulate.
+        errors = [line for line in done.stderr.splitlines(keepends=True) if not line.startswith("qemu-")]
+        return done.returncode, done.stdout, "".join(errors)
+
+    def test_an_older_processor_than_the_build_is_for_is_an_error_that_names_what_it_lacks(self):
+        level = self.run_qkv("--version").stdout.split("(")[1].rstrip(")\n")
+        older = {LEVEL: ["qemu64"], "x86-64-v4": ["qemu64", "Nehalem", "Haswell"]}
+        for processor in older.get(level, ["qemu64", "Nehalem"]):
+            code, output, error = self.under_qemu(processor, "--version")
+            self.assertEqual((code, output), (1, ""), processor)
+            self.assertRegex(error, r"^qkv: this build needs \w+(\.\d)?, which this processor does not have; build qkv on "
+                             r"this machine, or with -DQKV_PORTABLE=ON for any x86-64-v2 processor\n$")
+
+    def test_a_build_runs_on_the_oldest_processor_that_it_is_for(self):
+        oldest = {"x86-64-v2": "Nehalem", "x86-64-v3": "Haswell"}
+        level = self.run_qkv("--version").stdout.split("(")[1].rstrip(")\n")
+        if level not in oldest:
+            self.skipTest(f"qemu has no oldest processor for {level}")
+        code, output, error = self.under_qemu(oldest[level], "--version")
+        self.assertEqual((code, error), (0, ""))
+        self.assertIn(level, output)
+
 
 if __name__ == "__main__":
     unittest.main()

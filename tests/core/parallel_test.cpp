@@ -189,6 +189,12 @@ TEST_CASE("a chosen number of threads comes before the default") {
   CHECK(threads() == 3);
 }
 
+TEST_CASE("the default is a thread for each core, up to the chunks of a loop") {
+  CHECK(detail::default_threads(0) == 1);
+  CHECK(detail::default_threads(3) == 3);
+  CHECK(detail::default_threads(64) == most_chunks);
+}
+
 TEST_CASE("set_threads refuses fewer than 1 thread") {
   CHECK_THROWS_WITH_AS(set_threads(0), "[set_threads] needs at least 1 thread, got 0", ValueError);
 }

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/platform.h"
 
 namespace qkv {
 namespace {
@@ -119,7 +120,7 @@ void Temporary::write(std::span<const std::byte> bytes, std::string_view end) {
   if (!write_all(file_.get(), bytes) || !write_all(file_.get(), std::as_bytes(std::span(end))))
     fail("write", size);
   // A failed flush is final: the system may have dropped the data, so a retry proves nothing.
-  if (uninterrupted([&] { return ::fsync(file_.get()); }) < 0) fail("flush", size);
+  if (uninterrupted([&] { return platform::flush_to_disk(file_.get()); }) < 0) fail("flush", size);
   if (!file_.close()) fail("close", size);
 }
 
@@ -134,7 +135,7 @@ void Temporary::publish() {
   const fs::path directory = directory_of(target_);
   Descriptor opened(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (opened.get() < 0) fail("open its directory");
-  const bool flushed = uninterrupted([&] { return ::fsync(opened.get()); }) == 0;
+  const bool flushed = uninterrupted([&] { return platform::flush_to_disk(opened.get()); }) == 0;
   // EINVAL: a file system whose directories cannot be flushed.
   if (!flushed && errno != EINVAL) fail("flush its directory");
 }

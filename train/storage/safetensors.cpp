@@ -17,8 +17,6 @@
 namespace qkv {
 namespace {
 
-static_assert(std::endian::native == std::endian::little);
-
 using Json = nlohmann::json;
 
 constexpr std::uint64_t length_size = 8;               // of the header's length

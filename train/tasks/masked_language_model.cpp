@@ -96,9 +96,9 @@ IdLists MaskedLanguageModel::encoded(const Corpus& corpus, std::span<const Index
     const auto begin = ids.begin() + tokenizer().special_tokens(),
                end = ids.end() - tokenizer().special_tokens();
     std::vector<std::int32_t> part;
-    for (auto at = begin; at < end; at += std::min(longest, end - at)) {
+    for (auto at = begin; at < end; at += std::min<Index>(longest, end - at)) {
       part.assign(ids.begin(), begin);
-      part.insert(part.end(), at, at + std::min(longest, end - at));
+      part.insert(part.end(), at, at + std::min<Index>(longest, end - at));
       part.insert(part.end(), end, ids.end());
       const auto is_text = [&](std::int32_t id) { return tokenizer().is_text(id); };
       if (std::ranges::any_of(part, is_text)) lists.add(part);

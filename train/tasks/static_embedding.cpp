@@ -170,7 +170,7 @@ void StaticEmbedding::add_samples(Samples& samples, std::span<const std::int32_t
       samples.candidates.push_back(negative(random, drawn++));
   };
   const Index first = std::max<Index>(position - reach, 0),
-              last = std::min(position + reach, std::ssize(line) - 1);
+              last = std::min<Index>(position + reach, std::ssize(line) - 1);
   Ids neighbours;
   for (Index i = first; i <= last; ++i)
     if (i != position) neighbours.push_back(line[static_cast<std::size_t>(i)]);
