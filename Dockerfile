@@ -6,8 +6,8 @@ RUN apt-get update && apt-get install -y --no-install-recommends dpkg-dev && apt
 RUN script/package
 
 FROM debian:12-slim
-COPY --from=build /qkv/build/package/qkv_*.deb /qkv/build/package/python3-qkv_*.deb /tmp/
-RUN apt-get update && apt-get install -y --no-install-recommends /tmp/*.deb && rm -rf /tmp/*.deb /var/lib/apt/lists/*
+COPY --from=build /qkv/build/package/qkv_*.deb /tmp/
+RUN apt-get update && apt-get install -y --no-install-recommends /tmp/qkv_*.deb && rm -rf /tmp/qkv_*.deb /var/lib/apt/lists/*
 RUN useradd --create-home qkv
 USER qkv
 WORKDIR /home/qkv
