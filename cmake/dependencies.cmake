@@ -25,8 +25,11 @@ find_library(UTF8PROC_LIBRARY utf8proc REQUIRED)
 if(QKV_PROGRAM OR QKV_GEMM STREQUAL blas)
   set(BLA_VENDOR OpenBLAS)
   find_package(BLAS REQUIRED)
+  if(QKV_STATIC)
+    list(APPEND BLAS_LIBRARIES gfortran quadmath)  # for the LAPACK in OpenBLAS
+  endif()
   find_package(xtensor REQUIRED)
-  find_package(xtensor-blas REQUIRED)
+  find_path(xtensor_blas_INCLUDE_DIRS xtensor-blas/xlinalg.hpp REQUIRED)  # its CMake package demands another LAPACK
   # System headers are spared our warnings. Without xsimd, whose intrinsics g++ 12 warns of where they are inlined.
   add_library(qkv_xtensor INTERFACE)
   target_include_directories(qkv_xtensor SYSTEM INTERFACE ${xtensor_INCLUDE_DIRS} ${xtensor_blas_INCLUDE_DIRS})

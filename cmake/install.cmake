@@ -6,9 +6,6 @@ set(folders core layers optim datasets)
 list(TRANSFORM folders PREPEND qkv_ OUTPUT_VARIABLE libraries)
 install(TARGETS ${libraries} qkv_all EXPORT qkv ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library)
-if(QKV_PROGRAM)
-  install(TARGETS qkv RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
-endif()
 install(DIRECTORY ${PROJECT_BINARY_DIR}/include/qkv DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT library)
 
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/qkv)
@@ -33,3 +30,28 @@ foreach(name IN LISTS qkv_pkgconfig)
   configure_file(cmake/${name}.pc.in ${name}.pc @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT library)
 endforeach()
+
+if(NOT QKV_PROGRAM)
+  return()
+endif()
+install(TARGETS qkv RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
+set(share ${CMAKE_INSTALL_DATADIR}/qkv)
+install(DIRECTORY configs DESTINATION ${share} COMPONENT program)
+install(DIRECTORY datasets DESTINATION ${share} COMPONENT program
+  FILES_MATCHING PATTERN *.tsv PATTERN *.conll PATTERN README.md)
+install(FILES python/qkv.py DESTINATION ${share}/python COMPONENT program)
+install(FILES README.md CHANGELOG.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program)
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program FILES_MATCHING PATTERN *.md)
+
+# Man pages and completions are written from the program's --help.
+find_program(PYTHON3 python3 HINTS /usr/bin)
+if(PYTHON3 AND NOT QKV_SANITIZE)
+  add_custom_command(
+    OUTPUT manual/written
+    COMMAND ${CMAKE_COMMAND} -E rm -rf manual
+    COMMAND ${PYTHON3} ${PROJECT_SOURCE_DIR}/cli/manual.py $<TARGET_FILE:qkv> manual/share ${CMAKE_INSTALL_FULL_DATADIR}/qkv
+    COMMAND ${CMAKE_COMMAND} -E touch manual/written
+    DEPENDS qkv cli/manual.py)
+  add_custom_target(qkv_manual ALL DEPENDS manual/written)
+  install(DIRECTORY ${PROJECT_BINARY_DIR}/manual/share/ DESTINATION ${CMAKE_INSTALL_DATADIR} COMPONENT program)
+endif()

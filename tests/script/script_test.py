@@ -184,6 +184,42 @@ class Everywhere(ScriptTest):
             self.assertIn("apt-get install debootstrap", done.stdout)
 
 
+class Package(ScriptTest):
+    def test_without_debian_s_tools_says_what_to_install(self):
+        done = self.run_script("package")
+        self.assertEqual((done.returncode, done.stderr), (77, ""))
+        self.assertIn("there is no dpkg-buildpackage; as root, run: apt-get install dpkg-dev", done.stdout)
+
+    def test_names_the_command_that_installs_what_is_missing_to_build(self):
+        self.program("dpkg-buildpackage")
+        self.program("dpkg-checkbuilddeps", code=1)
+        done = self.run_script("package")
+        self.assertEqual((done.returncode, done.stderr), (77, ""))
+        self.assertIn("as root, run: apt-get build-dep .", done.stdout)
+
+    def test_wrong_arguments_are_answered_by_the_usage(self):
+        for script, *arguments in ("package", "--all"), ("release", "--all"), ("release", "--check", "v1", "v2"):
+            with self.subTest(script):
+                done = self.run_script(script, *arguments)
+                self.assertEqual((done.returncode, done.stderr[:14]), (2, "usage: script/"))
+
+
+class Packaging(unittest.TestCase):
+    """What is stated in several files."""
+
+    def test_every_file_names_the_same_version(self):
+        version = re.search(r"project\(qkv VERSION (\S+)", (PROJECT / "CMakeLists.txt").read_text())[1]
+        self.assertEqual(tomllib.loads((PROJECT / "python/pyproject.toml").read_text())["project"]["version"], version)
+        self.assertRegex((PROJECT / "debian/changelog").read_text(), rf"^qkv \({re.escape(version)}-\d+\) ")
+
+    def test_packages_are_built_from_what_bootstrap_installs(self):
+        source = (PROJECT / "debian/control").read_text().split("\n\n")[0]
+        needed = re.search(r"Build-Depends:((?:\n .*)+)", source)[1].replace(",", "").split("\n ")[1:]
+        libraries = subprocess.run([PROJECT / "script/bootstrap", "--libraries"], check=True, capture_output=True, text=True)
+        self.assertEqual([name for name in needed if name not in (
+            "debhelper-compat (= 13)", "dh-python", "python3:any", "cmake", "ninja-build", "pkgconf")], libraries.stdout.split())
+
+
 class EveryScript(ScriptTest):
     def test_reads_nothing_from_its_caller(self):
         """Programs that read all of their input would wait forever for the end of ours."""
