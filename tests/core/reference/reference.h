@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/xtensor.h"
+
 /// The ops of core/ops.h once more, in naive xtensor expressions and loops in float64 that share
 /// no code with the library.
 namespace qkv::tests::reference {
