@@ -239,7 +239,7 @@ const std::vector<std::string>& token_list(const Task::Vocabularies& vocabularie
 }
 
 const std::vector<std::string>& distinct_list(const Task::Vocabularies& vocabularies,
-                                              const std::string& name) {
+                                              std::string_view name) {
   const auto& list = token_list(vocabularies, name);
   std::set<std::string_view> known;
   for (const std::string& text : list)
