@@ -60,9 +60,10 @@ class HelpFormatter : public CLI::FormatterBase {
     const auto commands = app->get_subcommands([](const CLI::App*) { return true; });
 
     std::string help = fmt::format("{}\nUsage: {} [OPTIONS]", app->get_description(), name);
-    for (const CLI::Option* argument : arguments)
-      help += fmt::format(argument->get_required() ? " {}{}" : " [{}{}]", argument->get_name(true),
-                          is_list(argument) ? "..." : "");
+    for (const CLI::Option* argument : arguments) {
+      const std::string shown = argument->get_name(true) + (is_list(argument) ? "..." : "");
+      help += argument->get_required() ? " " + shown : fmt::format(" [{}]", shown);
+    }
     help += commands.empty() ? "\n" : " SUBCOMMAND\n";
 
     if (!arguments.empty()) help += "\nPositionals:\n";

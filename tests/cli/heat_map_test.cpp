@@ -31,7 +31,7 @@ TEST_CASE("a small map names its columns and shows two digits") {
 }
 
 TEST_CASE("a heat map keeps within the terminal whatever the number of words") {
-  for (const std::size_t words : {2, 9, 12, 30, 40, 90})
+  for (const std::size_t words : {2U, 9U, 12U, 30U, 40U, 90U})
     for (const int width : {40, 80, 132})
       CHECK(widest_line(heat_map(map_of(words), Colours::none, width)) <= width);
 }

@@ -16,6 +16,9 @@ from report_page import PageTest, ReportTest
 from stand_ins import GIVEN, write_stand_ins
 
 BAD = "</script><img src=x onerror=document.title='owned'>"
+# What D3 5, 6 and 7 all have; others are gone in 6 (event, mouse, nest) or new in it (pointer, group, maxIndex).
+IN_EVERY_D3 = set("""area axisBottom axisLeft bisector color create deviation extent interpolateRgbBasis lab line max mean min
+                  range rgb scaleLinear sum symbol symbolDiamond""".split())
 MAP = "document.querySelector('#attention-map svg').outerHTML"
 
 
@@ -75,6 +78,12 @@ class File(ReportTest):
         text = self.report("runs/tiny").read_text()
         for tag in re.findall(r"<(?:script|link|img|iframe)[^>]*>", text):
             self.assertNotRegex(tag, r"(src|href)=\W?(?!data:)\w")
+
+    def test_the_page_uses_what_every_supported_version_of_d3_has(self):
+        scripts = "".join(file.read_text() for file in (PROJECT / "inspect/report").glob("*.js"))
+        used = set(re.findall(r"\bd3\.(\w+)", scripts))
+        self.assertTrue(used)
+        self.assertEqual(used - IN_EVERY_D3, set())
 
     def test_bad_folders_are_refused(self):
         self.assert_refused(["report", "none"], "none is not a folder")

@@ -121,7 +121,7 @@ TEST_CASE("under a causal mask with key lengths a short query does not attend to
   const Tensor v = Tensor::from(positions, {7, 3, 1});
   const AttentionMask mask{Indices({1, 1, 1, 1, 1, 3, 3}, {7}), true};
   const auto y = attention(ones, ones, v, mask, {}, no_dropout).values();
-  for (const std::size_t b : {5, 6})
+  for (const std::size_t b : {5U, 6U})
     for (std::size_t t = 0; t < 3; ++t) {
       CAPTURE(b);
       CHECK(y[3 * b + t] == 1 + static_cast<double>(t) / 2);

@@ -90,7 +90,7 @@ TEST_CASE("half of a large parameter's sample has gradients, where few elements 
         [&] { return sum(with_wrong_gradient(slice(table, 0, used, used + 4), 0, 1e-3)); },
         {.elements = 8, .seed = seed})[0];
   };
-  for (const std::uint64_t seed : {1, 2, 3}) {
+  for (const std::uint64_t seed : {1U, 2U, 3U}) {
     CHECK(check(seed).checked == 8);
     CHECK(check(seed).element == used);
     CHECK(check(seed).error > 9e-4);

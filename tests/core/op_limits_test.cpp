@@ -361,12 +361,12 @@ TEST_CASE("gelu passes on what is large, stops what is small, and so do its grad
                                                Tensor::zeros({6}, dtype))))
                             .of(x)
                             .values();
-    for (const std::size_t i : {0, 1, 2}) CHECK(std::abs(values[i]) < 1e-30);
+    for (const std::size_t i : {0U, 1U, 2U}) CHECK(std::abs(values[i]) < 1e-30);
     CHECK(values[3] == 30);
     CHECK(values[4] == doctest::Approx(1e30));
     CHECK(values[5] == inf);
-    for (const std::size_t i : {1, 2}) CHECK(std::abs(slopes[i]) < 1e-30);
-    for (const std::size_t i : {3, 4}) CHECK(slopes[i] == 1);
+    for (const std::size_t i : {1U, 2U}) CHECK(std::abs(slopes[i]) < 1e-30);
+    for (const std::size_t i : {3U, 4U}) CHECK(slopes[i] == 1);
     CHECK(std::isnan(gelu(Tensor::scalar(std::nan(""), dtype)).item()));
   }
 }

@@ -28,7 +28,7 @@ Array logsumexp(const Array& x, const Sizes& axes, bool keep) {
 Oracle topk(int count, std::size_t axis) {
   return [=](const Arrays& x) {
     if (count == 0) return part(x[0], axis, 0, 0);
-    const Array ascending = xt::sort(x[0], axis);
+    const Array ascending = xt::sort(x[0], static_cast<std::ptrdiff_t>(axis));
     const auto size = static_cast<int>(x[0].shape(axis));
     Sizes sizes = sizes_of(x[0]);
     sizes[axis] = static_cast<std::size_t>(count);
