@@ -139,7 +139,7 @@ TEST_CASE("a file's bytes do not depend on the version of HDF5") {
   });
   ContentHash hash;
   hash.add(std::as_bytes(std::span(written)));
-  CHECK(hash.text() == "?");
+  CHECK(hash.text() == "47a00eb108b9f163b259c871db33e7ed");
 }
 
 TEST_CASE("a group of many parameters, deep paths and every rank are read as they were written") {
