@@ -52,15 +52,19 @@ endif()
 target_compile_options(qkv_flags INTERFACE ${QKV_MATH_FLAGS})
 
 # Headers that most sources include, parsed once: half a second less for each source. JSON in it would cost
-# more than it saves. Not with ccache, which does not store what is compiled so.
+# more than it saves. Not with ccache, which does not store what is compiled so. Once more for what is optimised little: from
+# g++ 13 on, sources share these headers where their options are the same.
 if(NOT CMAKE_CXX_COMPILER_LAUNCHER MATCHES ccache)
   file(CONFIGURE OUTPUT headers.cpp CONTENT "")
-  add_library(qkv_headers OBJECT ${CMAKE_CURRENT_BINARY_DIR}/headers.cpp)
-  target_precompile_headers(qkv_headers PRIVATE
-    <algorithm> <array> <cmath> <cstdint> <filesystem> <functional> <map> <memory> <optional> <span> <string>
-    <string_view> <vector> <fmt/ranges.h>)
-  target_compile_features(qkv_headers PRIVATE cxx_std_20)
-  target_link_libraries(qkv_headers PRIVATE qkv_flags ${qkv_fmt})
+  foreach(headers qkv_headers qkv_headers_optimised_little)
+    add_library(${headers} OBJECT ${CMAKE_CURRENT_BINARY_DIR}/headers.cpp)
+    target_precompile_headers(${headers} PRIVATE
+      <algorithm> <array> <cmath> <cstdint> <filesystem> <functional> <map> <memory> <optional> <span> <string>
+      <string_view> <vector> <fmt/ranges.h>)
+    target_compile_features(${headers} PRIVATE cxx_std_20)
+    target_link_libraries(${headers} PRIVATE qkv_flags ${qkv_fmt})
+  endforeach()
+  target_compile_options(qkv_headers_optimised_little PRIVATE $<$<CONFIG:Release>:-O1>)
 endif()
 function(qkv_use_precompiled_headers target)
   if(TARGET qkv_headers)
@@ -91,6 +95,10 @@ endfunction()
 # For what runs once rather than at each step.
 function(qkv_optimise_little target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+  get_target_property(headers ${target} PRECOMPILE_HEADERS_REUSE_FROM)
+  if(headers)
+    set_target_properties(${target} PROPERTIES PRECOMPILE_HEADERS_REUSE_FROM qkv_headers_optimised_little)
+  endif()
 endfunction()
 
 function(qkv_compile_quickly target)
