@@ -156,14 +156,21 @@ class Page(PageTest):
         self.open("runs/tiny")
         self.browser.run("document.querySelector('#stop').focus()")
         self.browser.press("End")
-        # From the last checkpoint to the first, and on.
-        self.assertEqual(self.browser.run("document.querySelector('#play').click(), document.querySelector('#stop').value"), "0")
-        first = self.browser.run(MAP)
-        self.wait_for("document.querySelector('#stop').value !== '0'")
-        self.stop()
+        # From the last checkpoint to the first, and on to the second, where the page itself presses "Pause".
+        value, first = self.browser.run(f"""(() => {{
+            const play = document.querySelector('#play'), stop = document.querySelector('#stop');
+            new MutationObserver((_, observer) => {{
+                if (stop.value === '0') return;
+                observer.disconnect();
+                window.shown = play.textContent;
+                play.click();
+            }}).observe(document.querySelector('#stop-name'), {{ childList: true, characterData: true, subtree: true }});
+            play.click();
+            return [stop.value, {MAP}];
+        }})()""")
+        self.assertEqual(value, "0")
+        self.wait_for("window.shown === 'Pause'")
         self.assertNotEqual(self.browser.run(MAP), first)
-        self.assertEqual(self.browser.run("document.querySelector('#play').textContent"), "Pause")
-        self.click("#play")
         paused = self.stop()
         time.sleep(1)
         self.assertEqual(self.stop(), paused)
