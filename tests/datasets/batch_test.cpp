@@ -63,7 +63,7 @@ TEST_CASE("a step whose examples cannot be counted is refused") {
 TEST_CASE("a permutation takes each value once, whatever its size") {
   for (Index n = 1; n <= 200; ++n) {
     CAPTURE(n);
-    const Permutation order(n, Random(n % 3, Purpose::shuffling, 7));
+    const Permutation order(n, Random(static_cast<std::uint64_t>(n % 3), Purpose::shuffling, 7));
     std::vector<bool> seen(static_cast<std::size_t>(n));
     for (Index i = 0; i < n; ++i) {
       REQUIRE(order(i) >= 0);

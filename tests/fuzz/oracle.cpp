@@ -155,7 +155,8 @@ Scalar dot(std::span<const Scalar> a, std::span<const Scalar> b, DType dtype) {
 Scalar mean(std::span<const Scalar> terms, Real count, DType dtype) {
   Sum total(dtype);
   Tape* tape = nullptr;
-  const Number none{0, 0, dtype, false}, share = count ? rounded(1 / count, 0, dtype, false) : none;
+  const Number none{0, 0, dtype, false},
+      share = count > 0 ? rounded(1 / count, 0, dtype, false) : none;
   for (const Scalar& x : terms) {
     total.add(x.number);
     if (!x.tape) continue;
@@ -164,7 +165,7 @@ Scalar mean(std::span<const Scalar> terms, Real count, DType dtype) {
   }
   Number sum = total.number();
   sum.unsure = sum.unsure || sum.over();
-  const Number y = count ? sum * share : none;
+  const Number y = count > 0 ? sum * share : none;
   return tape ? tape->record(y) : Scalar{y};
 }
 

@@ -158,7 +158,7 @@ TEST_CASE("a group of many parameters, deep paths and every rank are read as the
 TEST_CASE("a config of any length is read as it was written, up to 65496 bytes as an attribute") {
   const TempDir dir;
   const fs::path file = dir.path() / "c.h5";
-  for (const std::size_t length : {0, 65496, 65497, 65503, 65504, 65536, 1 << 20}) {
+  for (const std::size_t length : {0U, 65496U, 65497U, 65503U, 65504U, 65536U, 1U << 20}) {
     CAPTURE(length);
     Checkpoint written = sample();
     written.config = std::string(length, 'x');

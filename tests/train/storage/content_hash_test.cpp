@@ -10,7 +10,7 @@
 using namespace qkv;
 
 TEST_CASE("the hash of blocks is the one that a seal has for all of them together") {
-  for (const std::size_t size : {0, 4, 1000, 300'000}) {
+  for (const std::size_t size : {0U, 4U, 1000U, 300'000U}) {
     CAPTURE(size);
     const std::vector<std::byte> bytes(size, std::byte{'q'});
     ContentHash hash;
