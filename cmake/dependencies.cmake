@@ -60,7 +60,7 @@ endif()
 
 # What only the program needs.
 if(QKV_PROGRAM)
-  find_package(tomlplusplus REQUIRED)
+  find_path(TOMLPLUSPLUS_INCLUDE_DIR toml++/toml.h REQUIRED)  # its headers alone: Debian has no archive of it, nor one for libc++
   find_package(CLI11 REQUIRED)
   find_package(ZLIB REQUIRED)
   # D3 for report pages (Debian's node-d3, npm's d3), which say at their beginning which version they are.
