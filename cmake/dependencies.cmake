@@ -27,6 +27,11 @@ if(QKV_PROGRAM OR QKV_GEMM STREQUAL blas)
   find_package(BLAS REQUIRED)
   if(QKV_STATIC)
     list(APPEND BLAS_LIBRARIES gfortran quadmath)  # for the LAPACK in OpenBLAS
+    # libgfortran calls these without asking for them, so that they would be missing, and it crash as the program ends.
+    foreach(call cond_broadcast cond_destroy cond_init cond_wait getspecific key_create key_delete mutex_destroy mutex_init
+                 mutex_lock mutex_trylock mutex_unlock setspecific)
+      string(APPEND CMAKE_EXE_LINKER_FLAGS " -Wl,-u,pthread_${call}")
+    endforeach()
   endif()
   find_package(xtensor REQUIRED)
   find_path(xtensor_blas_INCLUDE_DIRS xtensor-blas/xlinalg.hpp REQUIRED)  # its CMake package demands another LAPACK
