@@ -1,5 +1,5 @@
-// What runs before everything else, the constructors of libraries included. It is compiled for the
-// oldest processors (cli/CMakeLists.txt).
+// Checks of the machine before everything else, the constructors of libraries included, compiled
+// for the oldest processors (cli/CMakeLists.txt).
 #include <sys/resource.h>
 #include <unistd.h>
 

@@ -15,7 +15,7 @@ StopSignal::~StopSignal() {
 
 int StopSignal::received() {
   if (received_) return received_;
-  // Of two threads that see a signal, one takes it, and the other would wait for the next.
+  // One of two threads that see a signal takes it; the other would wait for the next.
   const std::lock_guard lock(asking_);
   if (received_ || !is_pending()) return received_;
   int signal = 0;
