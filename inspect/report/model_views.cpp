@@ -135,7 +135,7 @@ Json probe_view(const LoadedModel& model) try {
   };
   for (const auto& result : check_probes(model)) {
     const auto& [probe, trained, broken] = result;
-    Json findings = {finding_of("", trained)};
+    Json findings = Json::array({finding_of("", trained)});
     for (std::size_t i = 0; i < broken.size(); ++i)
       findings.push_back(finding_of(probe.broken_by[i], broken[i]));
     views.push_back({{"name", probe.name},
