@@ -11,7 +11,7 @@ struct FixedLengthModel final : Model {
       : Model(options, vocabulary, random),
         options(options),
         feed_forward(options.max_length * options.width, options.feed_forward, random,
-                     options.bias) {
+                     options.bias, options.activation) {
     require<ValueError>(options.feed_forward > 0,
                         "[feed-forward] the model needs a hidden layer, got feed_forward = 0");
   }

@@ -73,6 +73,13 @@ Translation::Translation(const Config& config, const Vocabularies& vocabularies)
                        "the checkpoint's /vocabulary/tokens has no {}", token);
 }
 
+std::optional<Conflict> Translation::conflict(const Config& config) {
+  if (cutting_of(config).kind != TokenizerKind::character) return std::nullopt;
+  return Conflict{{"task.tokenizer", "task.kind"},
+                  "task.kind \"translate\" has tokens that begin and end a text, which are no "
+                  "characters: task.tokenizer must be another than \"char\""};
+}
+
 void Translation::learn_tokens_of(const Pairs& pairs, std::span<const Index> rows, Index min_count,
                                   const Vocabularies& known) {
   std::vector<Index> texts;

@@ -36,6 +36,8 @@ class Translation final : public ExampleTask<EncodedPairs, TranslationMetrics> {
   Translation(const Config& config, const Vocabularies& known, ReadCallback& callback);
   Translation(const Config& config, const Vocabularies& vocabularies);
 
+  static std::optional<Conflict> conflict(const Config& config);
+
   Index tokens(Index example) const override;
   /// `source<TAB>target` or a source.
   LabelledText read_line(const TsvRow& row) const override;
