@@ -192,8 +192,8 @@ Run restore_run(const Config& config, const Checkpoint& checkpoint,
   }
   run.step = checkpoint.step;
   const auto updates = checkpoint.progress.find("updates");
-  run.updates = updates == checkpoint.progress.end() ? run.step
-                                                     : static_cast<std::int64_t>(updates->second);
+  run.updates =
+      updates == checkpoint.progress.end() ? run.step : static_cast<std::int64_t>(updates->second);
   run.init = checkpoint.init;
   run.interval_loss = checkpoint.progress.at("interval_loss");
   run.interval_steps = static_cast<std::int64_t>(checkpoint.progress.at("interval_steps"));

@@ -58,8 +58,8 @@ Run start_run(const Config& config);
 /// UserError when the training data has changed, and CheckpointError naming the file and every
 /// parameter that is missing, not expected or of another shape. In a checkpoint by an earlier
 /// version, which holds no hash of its data, only the vocabularies are compared; one that names no
-/// order of examples continues in that of its version, and one without a count of updates as if none
-/// had been left out.
+/// order of examples continues in that of its version, and one without a count of updates as if
+/// none had been left out.
 Run restore_run(const Config& config, const Checkpoint& checkpoint,
                 const std::filesystem::path& file, ReadCallback& callback);
 Run restore_run(const Config& config, const Checkpoint& checkpoint,

@@ -112,7 +112,8 @@ Index ShardedOptimizer::elements_of(Index rank) const {
 }
 
 void ShardedOptimizer::step(const Gradients& gradients, double learning_rate) {
-  if (!sharded_) return run_.optimizer->step(run_.parameters, gradients, learning_rate, run_.updates);
+  if (!sharded_)
+    return run_.optimizer->step(run_.parameters, gradients, learning_rate, run_.updates);
   const auto own = parameters_of(ranks_.rank());
   Gradients::Entries entries;
   for (const auto& [path, parameter] : own)

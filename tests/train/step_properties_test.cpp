@@ -152,7 +152,8 @@ TEST_CASE("a step with class weights has the same bits on any number of threads 
 TEST_CASE("examples that all come twice give the same step") {
   const TempDir dir;
   for (Config config : configs(dir)) {
-    if (config.task.kind == TaskKind::language_model || config.task.kind == TaskKind::static_embedding)
+    if (config.task.kind == TaskKind::language_model ||
+        config.task.kind == TaskKind::static_embedding)
       continue;  // whose examples are no lines
     CAPTURE(to_toml(config));
     const Step once = step_of(start_run(config));
@@ -246,7 +247,8 @@ TEST_CASE("no random stream comes twice in a training whose steps have 2, 4 and 
   std::set<Index> shards;
   for (; run.step < 24; ++run.step) {
     // So many tokens that the operations pay for 2, 4 or 8 shards.
-    task.tokens_of_each = std::array<Index, 3>{1, 8000, 16000}[static_cast<std::size_t>(run.step % 3)];
+    task.tokens_of_each =
+        std::array<Index, 3>{1, 40000, 80000}[static_cast<std::size_t>(run.step % 3)];
     Stepper stepper(run);
     shards.insert(stepper.shards());
     stepper.gradients();

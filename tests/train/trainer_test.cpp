@@ -250,9 +250,14 @@ TEST_CASE("train.epochs counts passes over the training examples in place of ste
   config.task.train = dir.write("hundred.tsv", hundred).string();
   config.train.accumulate = 1;
   // In binary 1.1 * 100, 0.55 * 100, 0.07 * 100 and 2.2 * 100 are more than the whole numbers.
-  for (const auto& [epochs, batch, steps] :
-       {std::tuple<double, Index, Index>{1.1, 1, 110}, {0.55, 1, 55}, {0.07, 1, 7}, {1.1, 5, 22},
-        {2.2, 10, 22}, {1.101, 1, 111}, {1, 100, 1}, {1e6, 1, 100'000'000}}) {
+  for (const auto& [epochs, batch, steps] : {std::tuple<double, Index, Index>{1.1, 1, 110},
+                                             {0.55, 1, 55},
+                                             {0.07, 1, 7},
+                                             {1.1, 5, 22},
+                                             {2.2, 10, 22},
+                                             {1.101, 1, 111},
+                                             {1, 100, 1},
+                                             {1e6, 1, 100'000'000}}) {
     CAPTURE(epochs);
     config.train.epochs = epochs;
     config.train.batch = batch;

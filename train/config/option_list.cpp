@@ -104,15 +104,14 @@ constexpr Condition sentences = {
       return c.task.kind != TaskKind::language_model && !learns_vectors(c) && !masks.holds(c) &&
              own_files.holds(c);
     }};
-constexpr Condition own_tokens = {"a task.tokenizer whose tokens are learned", [](const Config& c) {
-                                    return !is_imported(cutting_of(c).kind);
-                                  }};
+constexpr Condition own_tokens = {"a task.tokenizer whose tokens are learned",
+                                  [](const Config& c) { return !is_imported(cutting_of(c).kind); }};
 /// A static model reads the word that it is asked about alone, which is never dropped.
 constexpr Condition other_words = {
     "a task with one label an example, and not model.kind \"static\" in task.kind \"word-sense\"",
     [](const Config& c) {
-      return one_label.holds(c) && !(c.task.kind == TaskKind::word_sense &&
-                                     c.model.kind == ModelKind::static_embedding);
+      return one_label.holds(c) &&
+             !(c.task.kind == TaskKind::word_sense && c.model.kind == ModelKind::static_embedding);
     }};
 constexpr Condition labels = {"a task whose answers are labels", [](const Config& c) {
                                 return row_of(task_kinds(), c.task.kind).traits.has_labels;
@@ -126,14 +125,23 @@ constexpr Condition naive_bayes = {"model.init \"naive-bayes\"", [](const Config
 constexpr Condition attention = {"model.kind \"encoder\", \"decoder\" or \"encoder-decoder\"",
                                  attends};
 constexpr Condition heads = {"a model whose attention is not parameter-free", has_heads};
+/// Heads of equal weights are one, but a width that the default does not divide needs another
+/// number.
+constexpr Condition unequal_heads = {
+    "learned attention, or uniform with model.kv_heads, model.dropout or model.init "
+    "\"naive-bayes\"",
+    [](const Config& c) {
+      return has_heads(c) && (c.model.attention != AttentionKind::uniform || c.model.kv_heads > 0 ||
+                              c.model.dropout > 0 || naive_bayes.holds(c) ||
+                              c.model.width % ModelOptions().heads != 0);
+    }};
 constexpr Condition scores = {"a model with attention that is not uniform", [](const Config& c) {
                                 return attends(c) && c.model.attention != AttentionKind::uniform;
                               }};
-constexpr Condition relative = {"model.position \"relative\" with learned attention",
-                                [](const Config& c) {
-                                  return c.model.position == PositionKind::relative &&
-                                         positions_attend(c);
-                                }};
+constexpr Condition relative = {
+    "model.position \"relative\" with learned attention", [](const Config& c) {
+      return c.model.position == PositionKind::relative && positions_attend(c);
+    }};
 constexpr Condition pooled = {
     "task.kind \"classify\" with model.kind \"encoder\" or \"decoder\"",
     [](const Config& c) { return attends(c) && c.task.kind == TaskKind::classify; }};
@@ -319,8 +327,8 @@ Options model_options(ModelOptions& model) {
       option("model.width", model.width, between(1, 4096), "embedding dimension (d_model)"),
       only_with(layers,
                 option("model.layers", model.layers, between(1, 64), "layers in the stack")),
-      only_with(heads, option("model.heads", model.heads, between(1, 256),
-                              "attention heads of a layer; must divide model.width")),
+      only_with(unequal_heads, option("model.heads", model.heads, between(1, 256),
+                                      "attention heads of a layer; must divide model.width")),
       only_with(heads, option("model.kv_heads", model.kv_heads, between(0, 256),
                               "key and value heads, each shared by several query heads "
                               "(grouped-query attention); 0: model.heads")),
@@ -609,10 +617,11 @@ std::optional<Conflict> find_conflict_at_start(const Config& config) {
                                 position.name, row_of(attention_kinds, model.attention).name)};
   if (masks.holds(config) &&
       (model.kind == ModelKind::decoder || (is_recurrent(config) && !model.bidirectional)))
-    return Conflict{{"model.kind", "model.bidirectional", "task.kind"},
-                    "task.kind \"masked-language-model\" predicts a token from both sides, of which "
-                    "model.kind = \"decoder\", and \"recurrent\" without model.bidirectional, see "
-                    "one alone"};
+    return Conflict{
+        {"model.kind", "model.bidirectional", "task.kind"},
+        "task.kind \"masked-language-model\" predicts a token from both sides, of which "
+        "model.kind = \"decoder\", and \"recurrent\" without model.bidirectional, see "
+        "one alone"};
   return std::nullopt;
 }
 

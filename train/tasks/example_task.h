@@ -58,8 +58,8 @@ class ExampleTask : public Task {
                                  ReadCallback& callback) const = 0;
   /// As `Task::example`.
   virtual LabelledText example_of(const Examples& examples, Index i) const = 0;
-  /// Weighted mean loss of the chosen examples, over their targets; adds them to `metrics` unless null,
-  /// which it is in training.
+  /// Weighted mean loss of the chosen examples, over their targets; adds them to `metrics` unless
+  /// null, which it is in training.
   virtual BatchLoss batch_loss(const Network& network, const Examples& examples,
                                std::span<const Index> chosen, Context& context,
                                Metrics* metrics) const = 0;

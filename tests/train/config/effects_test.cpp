@@ -1,7 +1,10 @@
 #include <doctest/doctest.h>
 
+#include "layers/model.h"
 #include "optim/schedule.h"
+#include "tests/support/temp_dir.h"
 #include "train/config/option_list.h"
+#include "train/config/task_kinds.h"
 #include "train/step.h"
 
 using namespace qkv;
@@ -50,16 +53,122 @@ std::vector<double> trained(const Config& config) {
   return all;
 }
 
+const std::vector<Value> values = {true,
+                                   false,
+                                   std::int64_t{1},
+                                   std::int64_t{2},
+                                   0.25,
+                                   std::string("gru"),
+                                   std::string("rnn"),
+                                   std::string("uniform"),
+                                   std::string("parameter-free"),
+                                   std::string("sinusoidal"),
+                                   std::string("rotary"),
+                                   std::string("relative"),
+                                   std::string("none"),
+                                   std::string("post"),
+                                   std::string("cbow"),
+                                   std::string("glove"),
+                                   std::string("learned"),
+                                   std::string("skip"),
+                                   std::string("balanced"),
+                                   std::string("gelu"),
+                                   std::string("first"),
+                                   std::string("transformed"),
+                                   std::string("char"),
+                                   std::string("bpe")};
+
 /// Sets an option to another value than it has.
 void change(const Option& option) {
   const std::string before = option.print();
-  for (const Value& value : std::vector<Value>{
-           true, false, std::int64_t{1}, std::int64_t{2}, 0.25, std::string("gru"),
-           std::string("uniform"), std::string("rotary"), std::string("post"), std::string("cbow"),
-           std::string("learned"), std::string("skip"), std::string("balanced"),
-           std::string("gelu"), std::string("first"), std::string("transformed")})
+  for (const Value& value : values)
     if (!option.assign(value) && option.print() != before) return;
   FAIL("no other value known");
+}
+
+/// Ten sentences of several words, in which "bank" is word 0, with unequal labels.
+const std::string sentences =
+    "a\t0\tbank of the river\nb\t0\tbank with money\na\t0\tbank near the water here\n"
+    "a\t0\tbank of sand\nb\t0\tbank money is paper\na\t0\tbank river water\n"
+    "a\t0\tbank of the stream\na\t0\tbank the river the water\nb\t0\tbank pays\n"
+    "a\t0\tbank by the river\n";
+
+/// A training of each task, on files in `dir`.
+Config config_of(TaskKind task, const TempDir& dir) {
+  Config config;
+  config.name = "tiny";
+  config.task.kind = task;
+  const bool two_columns = task == TaskKind::translate || task == TaskKind::classify;
+  std::string text = sentences;
+  for (auto at = text.find("\t0\t"); at != text.npos; at = text.find("\t0\t"))
+    text.replace(at, 3, two_columns ? "\t" : "\t0 ");
+  config.task.train = dir.write("data", task == TaskKind::word_sense ? sentences : text).string();
+  config.model = {.width = 8, .heads = 2, .feed_forward = 8, .max_length = 16};
+  if (task == TaskKind::static_embedding) config.model.kind = ModelKind::static_embedding;
+  if (task == TaskKind::translate) config.model.kind = ModelKind::encoder_decoder;
+  if (task == TaskKind::language_model) config.model.kind = ModelKind::decoder;
+  config.optimizer.kind = OptimizerKind::sgd;
+  config.optimizer.lr = 1;
+  config.train.batch = 10;
+  return config;
+}
+
+/// Whether `read_config` would accept the options of `config` that are not those of `usual`.
+bool is_accepted(Config config, Config usual) {
+  if (find_conflict(config) || find_conflict_at_start(config)) return false;
+  const std::vector<Option> options = options_of(config), before = options_of(usual);
+  for (std::size_t i = 0; i < options.size(); ++i)
+    if (options[i].print() != before[i].print() && !options[i].has_effect(config)) return false;
+  return true;
+}
+
+/// Models of a task of which others are one change away.
+std::vector<Config> models_for(const Config& task) {
+  std::vector<Config> models;
+  for (const ModelRow& row : model_kinds()) {
+    Config config = task;
+    config.model.kind = row.value;
+    if (!is_accepted(config, task)) continue;
+    models.push_back(config);
+    for (void (*const change)(ModelOptions&) : std::initializer_list<void (*)(ModelOptions&)>{
+             [](ModelOptions& m) { m.attention = AttentionKind::uniform; },
+             [](ModelOptions& m) { m.attention = AttentionKind::parameter_free; },
+             [](ModelOptions& m) { m.position = PositionKind::relative; },
+             [](ModelOptions& m) { m.output = OutputKind::transformed; },
+             [](ModelOptions& m) { m.tied = true; },
+             [](ModelOptions& m) { m.norm = NormKind::none, m.feed_forward = 0; }}) {
+      Config changed = config;
+      change(changed.model);
+      if (is_accepted(changed, config)) models.push_back(changed);
+    }
+  }
+  return models;
+}
+
+/// Calls `use(config, usual)` for the models of each task with each value of each option of a model
+/// that is accepted, where `usual` has another.
+template <class Use>
+void for_each_accepted(const Use& use) {
+  const TempDir dir;
+  for (const TaskRow& task : task_kinds()) {
+    // The layers of these are those of word-sense.
+    if (task.value == TaskKind::coreference || task.value == TaskKind::tagging) continue;
+    for (const Config& usual : models_for(config_of(task.value, dir))) {
+      Config config = usual;
+      for (std::size_t i = 0; i < options_of(config).size(); ++i)
+        for (const Value& value : values) {
+          config = usual;
+          const Option option = options_of(config)[i];
+          const std::string before = option.print();
+          if (!option.key.starts_with("model.") || option.assign(value)) continue;
+          if (option.print() == before || config.model.kv_heads == config.model.heads) continue;
+          const ModelOptions& m = config.model;
+          const bool trains = m.embedding == EmbeddingKind::learned && m.embedding_file.empty() &&
+                              m.max_length == usual.model.max_length;
+          if (trains && is_accepted(config, usual)) use(config, usual);
+        }
+    }
+  }
 }
 
 }  // namespace
@@ -71,7 +180,25 @@ TEST_CASE("an option that is said to have no effect changes no bit of a training
                                  config_of(ModelKind::fixed_length),
                                  attending(AttentionKind::parameter_free),
                                  attending(AttentionKind::uniform),
-                                 static_task(Objective::glove)};
+                                 attending(AttentionKind::learned),
+                                 config_of(ModelKind::decoder),
+                                 static_task(Objective::glove),
+                                 static_task(Objective::skip_gram)};
+  for (const ModelKind kind : {ModelKind::static_embedding, ModelKind::decoder}) {
+    Config transformed = config_of(kind);
+    transformed.model.output = OutputKind::transformed;
+    configs.push_back(transformed);
+    Config without_norm = config_of(kind);
+    without_norm.model.norm = NormKind::none;
+    without_norm.model.feed_forward = 0;
+    without_norm.task.kind = TaskKind::classify;
+    without_norm.task.train = QKV_SOURCE_DIR "/datasets/sentiment/valid.tsv";
+    configs.push_back(without_norm);
+  }
+  Config tied = config_of(ModelKind::recurrent);
+  tied.task.kind = TaskKind::language_model;
+  tied.model.tied = true;
+  configs.push_back(tied);
   for (const OptimizerRow& row : optimizer_kinds())
     configs.push_back(optimized(row.value, ScheduleKind::constant));
   for (const ScheduleRow& row : schedule_kinds())
@@ -90,4 +217,24 @@ TEST_CASE("an option that is said to have no effect changes no bit of a training
       CHECK(trained(other) == expected);
     }
   }
+}
+
+TEST_CASE("an option of a model that is accepted changes what is trained") {
+  std::string model;
+  std::vector<double> expected;
+  for_each_accepted([&](const Config& config, const Config& usual) {
+    if (to_toml(usual) != model) expected = trained(usual);
+    model = to_toml(usual);
+    CAPTURE(model);
+    CAPTURE(differing_options(usual, config));
+    CHECK(trained(config) != expected);
+  });
+}
+
+TEST_CASE("every parameter of a model that is accepted receives a gradient") {
+  for_each_accepted([&](Config config, const Config&) {
+    config.optimizer.require_gradients = true;
+    CAPTURE(to_toml(config));
+    CHECK_NOTHROW(trained(config));
+  });
 }

@@ -100,7 +100,8 @@ TEST_CASE("the loss and metrics of an evaluation do not depend on the order of t
     const Evaluation one = run.task->evaluate(*run.network, data / "sentiment/valid.tsv"),
                      other = run.task->evaluate(*run.network, dir.write("r.tsv", reversed));
     CHECK(other.loss == doctest::Approx(one.loss).epsilon(1e-6));
-    CHECK(other.metrics.front().second == doctest::Approx(one.metrics.front().second).epsilon(1e-6));
+    CHECK(other.metrics.front().second ==
+          doctest::Approx(one.metrics.front().second).epsilon(1e-6));
   }
 }
 
