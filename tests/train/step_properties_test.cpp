@@ -3,8 +3,13 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
+#include <cmath>
+#include <fstream>
+#include <iterator>
 #include <map>
+#include <mutex>
 #include <set>
 
 #include "core/parallel.h"
@@ -197,7 +202,7 @@ namespace {
 class Noting final : public Task {
  public:
   explicit Noting(const Config& config) : Task(config), task_(make_task(config)) {
-    set_tokenizer(task_->tokenizer());
+    restore_tokens(task_->vocabularies());
   }
 
   Index outputs() const override { return task_->outputs(); }
