@@ -161,10 +161,10 @@ constexpr Condition normalized = {
       return (has_heads(c) && c.model.norm != NormKind::none) ||
              (attends(c) && c.model.embedding_norm) || transforms(c);
     }};
-/// Of recurrent and convolutional layers the biases are always there.
+/// Recurrent and convolutional layers always have biases.
 constexpr Condition biased = {
-    "a layer with a bias to leave out: an output layer that is not tied, or of "
-    "\"static-embedding\" only \"glove\" has one",
+    "a bias to leave out, which skip-gram and CBOW do not use, nor static, recurrent and "
+    "convolutional models whose output is tied",
     [](const Config& c) {
       return !negatives.holds(c) &&
              (!c.model.tied || transforms(c) || hidden.holds(c) || normalized.holds(c));

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "datasets/batch.h"
+#include "train/config/task_kinds.h"
 #include "train/tasks/data_report.h"
 #include "train/tasks/splits.h"
 

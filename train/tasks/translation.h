@@ -2,6 +2,7 @@
 
 #include "datasets/corpus.h"
 #include "datasets/sentences.h"
+#include "train/config/option_list.h"
 #include "train/tasks/chrf.h"
 #include "train/tasks/example_task.h"
 
