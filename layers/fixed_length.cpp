@@ -10,8 +10,8 @@ struct FixedLengthModel final : Model {
   FixedLengthModel(const ModelOptions& options, Index vocabulary, Random& random)
       : Model(options, vocabulary, random),
         options(options),
-        feed_forward(options.max_length * options.width, options.feed_forward, random,
-                     options.bias) {
+        feed_forward(options.max_length * options.width, options.feed_forward, random, options.bias,
+                     options.activation) {
     require<ValueError>(options.feed_forward > 0,
                         "[feed-forward] the model needs a hidden layer, got feed_forward = 0");
   }

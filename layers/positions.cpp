@@ -105,11 +105,16 @@ std::unique_ptr<InputPositions> make_input_positions(const ModelOptions& options
   return make ? make(options, random) : nullptr;
 }
 
+bool acts_in_attention(const ModelOptions& options) {
+  if (!row_of(position_rows, options.position).attention) return false;
+  return options.attention == AttentionKind::learned ||
+         (options.attention == AttentionKind::parameter_free &&
+          options.position == PositionKind::rotary);
+}
+
 std::unique_ptr<AttentionPositions> make_attention_positions(const ModelOptions& options) {
-  const auto make = row_of(position_rows, options.position).attention;
-  const bool acts =
-      options.position != PositionKind::relative || options.attention == AttentionKind::learned;
-  return make && acts ? make(options) : nullptr;
+  return acts_in_attention(options) ? row_of(position_rows, options.position).attention(options)
+                                    : nullptr;
 }
 
 Tensor sinusoidal_positions(Index first, Index time, Index width, DType dtype) {

@@ -45,10 +45,13 @@ struct PositionRow {
 };
 std::span<const PositionRow> position_kinds();
 
+/// Whether the options' kind acts on their attention: relative positions are trained, which only
+/// learned attention is, and uniform attention has no use for rotated queries.
+bool acts_in_attention(const ModelOptions& options);
+
 /// What the options' kind adds to the embeddings; null: nothing.
 std::unique_ptr<InputPositions> make_input_positions(const ModelOptions& options, Random& random);
-/// What the options' kind does in a self-attention layer; null: nothing. Relative positions are
-/// trained, which only learned attention is.
+/// What the options' kind does in a self-attention layer; null: nothing.
 std::unique_ptr<AttentionPositions> make_attention_positions(const ModelOptions& options);
 
 /// Sines and cosines of positions [first, first + time), [time, width]: PE(t, 2i) =

@@ -76,11 +76,13 @@ struct TransformerModel final : Model {
 
  private:
   /// Normal with standard deviation 0.02, and less by sqrt(number of residual additions) for the
-  /// layers that write to the residual stream (Radford et al. 2019, 2.3).
+  /// layers that write to the residual stream (Radford et al. 2019, 2.3). Relative positions, which
+  /// are biases, start at 0 as in an encoder.
   void initialise_as_gpt2(Index layers, Random& random) {
     const double residual_std = 0.02 / std::sqrt(2.0 * static_cast<double>(layers));
     for (const auto& [path, parameter] : parameters(*this)) {
-      if (parameter->shape().rank() != 2) continue;
+      const bool relative = parameter->role() == Role::position && !positions;
+      if (parameter->shape().rank() != 2 || relative) continue;
       const double std = writes_to_residual(parameter->role()) ? residual_std : 0.02;
       parameter->assign(normal(parameter->shape(), std, random.next()));
     }

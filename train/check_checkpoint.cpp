@@ -12,11 +12,15 @@ void check_progress(const Checkpoint& checkpoint, const std::string& file) {
   const auto& progress = checkpoint.progress;
   for (const std::string name : {"interval_loss", "interval_steps", "best_score", "best_loss"})
     require<CheckpointError>(progress.contains(name), "{}: /progress/{} is missing", file, name);
-  const double steps = progress.at("interval_steps");
-  require<CheckpointError>(
-      steps >= 0 && steps <= static_cast<double>(checkpoint.step) && std::floor(steps) == steps,
-      "{}: /progress/interval_steps must be an integer from 0 to the step {}, got {}", file,
-      checkpoint.step, steps);
+  for (const std::string name : {"interval_steps", "updates"}) {
+    const auto found = progress.find(name);
+    if (found == progress.end()) continue;
+    const double steps = found->second;
+    require<CheckpointError>(
+        steps >= 0 && steps <= static_cast<double>(checkpoint.step) && std::floor(steps) == steps,
+        "{}: /progress/{} must be an integer from 0 to the step {}, got {}", file, name,
+        checkpoint.step, steps);
+  }
   for (const std::string name : {"interval_loss", "best_score"})
     require<CheckpointError>(std::isfinite(progress.at(name)),
                              "{}: /progress/{} must be finite, got {}", file, name,

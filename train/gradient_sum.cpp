@@ -34,7 +34,7 @@ std::span<float> range(std::vector<float>& values, Index begin, Index length) {
 StepStatistics& StepStatistics::operator+=(const StepStatistics& other) {
   loss += other.loss;
   tokens += other.tokens;
-  targets += other.targets;
+  weight += other.weight;
   forward_ms += other.forward_ms;
   backward_ms += other.backward_ms;
   return *this;

@@ -20,13 +20,13 @@ namespace qkv {
 struct StepStatistics {
   double loss = 0;
   Index tokens = 0;                        ///< that the model read, without padding
-  Index targets = 0;                       ///< of which the loss is the mean
+  double weight = 0;                       ///< of the targets, over which the loss is the mean
   double forward_ms = 0, backward_ms = 0;  ///< summed over the chunks
 
   StepStatistics& operator+=(const StepStatistics& other);
 };
 
-/// The mean loss of examples, over all their targets, and its gradients.
+/// The weighted mean loss of examples, over all their targets, and its gradients.
 struct StepGradients : StepStatistics {
   Gradients gradients;
 

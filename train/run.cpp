@@ -7,6 +7,7 @@
 
 #include "core/memory_limit.h"
 #include "train/check_checkpoint.h"
+#include "train/config/option_list.h"
 #include "train/config/task_kinds.h"
 #include "train/config/toml_document.h"
 #include "train/memory_needs.h"
@@ -40,8 +41,10 @@ std::unique_ptr<Network> fresh_network(const Config& config, const Task& task, V
 std::int64_t last_step_of(const TrainOptions& train, Index examples) {
   if (train.epochs == 0) return train.steps;
   const auto per_step = static_cast<double>(train.batch * train.accumulate);
-  return std::max<std::int64_t>(
-      std::llround(std::ceil(train.epochs * static_cast<double>(examples) / per_step)), 1);
+  const double steps = train.epochs * static_cast<double>(examples) / per_step;
+  // Rounding errors begin no step: 1.1 epochs of 100 examples are 110.00000000000001.
+  constexpr double rounding = 1e-9;
+  return std::max<std::int64_t>(std::llround(std::ceil(steps * (1 - rounding))), 1);
 }
 
 /// Throws UserError when options of early stopping or of the best checkpoint do not fit the task.
@@ -71,6 +74,8 @@ Run assembled(const Config& config, Vectors vectors, const Task::Vocabularies& k
   run.network = fresh_network(config, *run.task, vectors);
   if (vectors == Vectors::from_file) run.task->initialise(*run.network, config.model);
   freeze_parts(*run.network, config.train.freeze);
+  if (auto& head = run.network->head; head && head->bias && !predicts_with_bias(config))
+    head->bias->freeze();
   run.parameters = parameters(*run.network);
   run.optimizer = make_optimizer(config.optimizer);
   if (config.train.ema > 0) run.average.emplace(config.train.ema);
@@ -186,6 +191,9 @@ Run restore_run(const Config& config, const Checkpoint& checkpoint,
     throw CheckpointError(fmt::format("{}: {}", file.string(), error.what()));
   }
   run.step = checkpoint.step;
+  const auto updates = checkpoint.progress.find("updates");
+  run.updates =
+      updates == checkpoint.progress.end() ? run.step : static_cast<std::int64_t>(updates->second);
   run.init = checkpoint.init;
   run.interval_loss = checkpoint.progress.at("interval_loss");
   run.interval_steps = static_cast<std::int64_t>(checkpoint.progress.at("interval_steps"));
@@ -214,7 +222,8 @@ Checkpoint checkpoint_of(const Run& run, const std::filesystem::path& folder) {
                          {"interval_steps", static_cast<double>(run.interval_steps)},
                          {"best_score", run.best_score},
                          {"best_loss", run.best_loss},
-                         {"best_step", static_cast<double>(run.best_step)}};
+                         {"best_step", static_cast<double>(run.best_step)},
+                         {"updates", static_cast<double>(run.updates)}};
   if (run.order == ExampleOrder::permutation) checkpoint.progress[permuted] = 1;
   checkpoint.metrics = run.metrics;
   checkpoint.data_hash = run.data_hash;

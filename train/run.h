@@ -32,6 +32,7 @@ struct LoadedModel {
 /// data follow from the seed and the step.
 struct Run : LoadedModel {
   std::int64_t last_step = 0;  ///< train.steps, or the steps of train.epochs
+  std::int64_t updates = 0;    ///< steps whose update was not left out, which optimizers count
   std::vector<NamedParameter> parameters;
   std::unique_ptr<Optimizer> optimizer;
   std::optional<MovingAverage> average;  ///< with train.ema: evaluated and saved as the model
@@ -57,7 +58,8 @@ Run start_run(const Config& config);
 /// UserError when the training data has changed, and CheckpointError naming the file and every
 /// parameter that is missing, not expected or of another shape. In a checkpoint by an earlier
 /// version, which holds no hash of its data, only the vocabularies are compared; one that names no
-/// order of examples continues in that of its version.
+/// order of examples continues in that of its version, and one without a count of updates as if
+/// none had been left out.
 Run restore_run(const Config& config, const Checkpoint& checkpoint,
                 const std::filesystem::path& file, ReadCallback& callback);
 Run restore_run(const Config& config, const Checkpoint& checkpoint,

@@ -112,13 +112,14 @@ Index ShardedOptimizer::elements_of(Index rank) const {
 }
 
 void ShardedOptimizer::step(const Gradients& gradients, double learning_rate) {
-  if (!sharded_) return run_.optimizer->step(run_.parameters, gradients, learning_rate, run_.step);
+  if (!sharded_)
+    return run_.optimizer->step(run_.parameters, gradients, learning_rate, run_.updates);
   const auto own = parameters_of(ranks_.rank());
   Gradients::Entries entries;
   for (const auto& [path, parameter] : own)
     if (gradients.has(*parameter))
       entries.emplace_back(parameter->node(), gradients.of(*parameter));
-  run_.optimizer->step(own, Gradients(std::move(entries)), learning_rate, run_.step);
+  run_.optimizer->step(own, Gradients(std::move(entries)), learning_rate, run_.updates);
   exchange();
 }
 

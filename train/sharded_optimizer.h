@@ -20,7 +20,7 @@ class ShardedOptimizer {
   /// Frees the state of parameters that other ranks update.
   ShardedOptimizer(Run& run, const Communicator& ranks);
 
-  /// As `Optimizer::step`, for step `run.step`.
+  /// As `Optimizer::step`, for update `run.updates`.
   void step(const Gradients& gradients, double learning_rate);
   /// Adds, on rank 0, the state of the other ranks to its own.
   void gather(std::map<std::string, Tensor>& state) const;

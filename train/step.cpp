@@ -31,16 +31,16 @@ double operations_of(Index parameters, Index tokens) {
   return 6 * static_cast<double>(tokens) * static_cast<double>(parameters);
 }
 
-/// Adds the *sum* of the losses and its gradients, but for those that the hook takes.
+/// Adds the weighted *sum* of the losses and its gradients, but for those that the hook takes.
 void add_chunk(StepGradients& sum, const Run& run, std::span<const Index> examples,
                const Random& random, bool recomputes, const GradientHook& hook) {
   const auto start = Clock::now();
   Context context({.random = random, .recompute = recomputes});
-  auto [mean, targets] = run.task->loss(*run.network, examples, context);
-  Tensor loss = mean * static_cast<double>(targets);
-  mean = {};
+  BatchLoss batch = run.task->loss(*run.network, examples, context);
+  Tensor loss = batch.value * batch.weight;
+  batch.value = {};
   sum.loss += loss.item();
-  sum.targets += targets;
+  sum.weight += batch.weight;
   const double forward_ms = milliseconds_since(start);
   sum.gradients = gradients_of(std::move(loss), std::move(sum.gradients), hook);
   sum.forward_ms += forward_ms;
@@ -142,9 +142,9 @@ StepGradients Stepper::gradients() {
   StepGradients sum =
       ranks_.size() == 1 ? sum_of_lanes(plan, batches) : sum_of_ranks(plan, batches);
   sum.tokens = tokens;
-  const double per_target = 1 / static_cast<double>(std::max<Index>(sum.targets, 1));
-  sum.loss *= per_target;
-  sum.gradients *= per_target;
+  const double factor = sum.weight > 0 ? 1 / sum.weight : 1;
+  sum.loss *= factor;
+  sum.gradients *= factor;
   return sum;
 }
 
@@ -214,20 +214,22 @@ StepGradients Stepper::subtree_gradients(Subtree node, const Plan& plan, const B
                   [](StepGradients& sum, StepGradients term) { sum += std::move(term); });
 }
 
-/// The hook takes gradients of the last chunk, in which they become those of the shard.
+/// The hook takes gradients of the last chunk, in which they become those of the shard. A chunk's
+/// random stream has the number of its first example in the order of training, which no other chunk
+/// has, also where a step has another number of shards.
 StepGradients Stepper::shard_gradients(Index shard, const Plan& plan, const Batches& batches,
                                        bool recomputes, const GradientHook& hook) const {
   StepGradients sum;
   for (std::size_t i = 0; i < batches.size(); ++i)
     for (Index chunk = plan.shards.begin(shard); chunk < plan.shards.end(shard); ++chunk) {
-      const auto number = run_.step * std::ssize(batches) + static_cast<std::int64_t>(i);
       const auto begin = static_cast<std::size_t>(plan.chunks.begin(chunk));
       const auto end = static_cast<std::size_t>(plan.chunks.end(chunk));
+      const auto micro_batch = static_cast<std::uint64_t>(run_.step) * batches.size() + i;
+      const auto first = micro_batch * batches[i].size() + begin;
       const bool last = i + 1 == batches.size() && chunk + 1 == plan.shards.end(shard);
       add_chunk(sum, run_, std::span(batches[i]).subspan(begin, end - begin),
-                Random(run_.config.seed, Purpose::dropout,
-                       static_cast<std::uint64_t>(number * plan.chunks.count + chunk)),
-                recomputes, last ? hook : GradientHook());
+                Random(run_.config.seed, Purpose::dropout, first), recomputes,
+                last ? hook : GradientHook());
     }
   return sum;
 }

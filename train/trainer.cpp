@@ -141,6 +141,7 @@ class Trainer {
       callback_.on_message(fmt::format("step {}: the gradient norm {:.4g} is {:.0f} times its mean",
                                        run_.step, update.norm, *ratio));
     optimizer_.step(now.gradients, rate_);
+    ++run_.updates;
     if (run_.average) run_.average->update(run_.parameters);
     run_.interval_loss += now.loss;
     ++run_.interval_steps;

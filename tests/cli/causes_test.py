@@ -27,7 +27,7 @@ MODELS = {
     "an encoder": ("sequences/induction", ["model.norm=pre"]),
     "norms after the residual sum": ("sequences/induction", ["model.norm=post", "model.position=learned"]),
     "no norms": ("sequences/induction", ["model.norm=none", "model.feed_forward=0"]),
-    "uniform attention": ("sequences/induction", ["model.attention=uniform", "model.bias=false"]),
+    "uniform attention": ("sequences/induction", ["model.attention=uniform", "model.kv_heads=2", "model.bias=false"]),
     "a decoder": ("sentiment", ["task.kind=classify", "model.kind=decoder", "model.position=learned",
                                                                     "train.steps=600"]),
     "the mean over all words": ("sentiment", ["task.kind=classify", "train.steps=600"]),

@@ -45,7 +45,7 @@ class WrongGradient final : public Task {
                                [x = x.detach()](const Tensor&, InputGradients& inputs) {
                                  inputs.add(0, Tensor::full(x.shape(), 1e-4, x.dtype()));
                                });
-    return {right.value + zero, right.targets};
+    return {right.value + zero, right.targets, right.weight};
   }
   using Task::evaluate;
   Evaluation evaluate(const Network& network, Split split,

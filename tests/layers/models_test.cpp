@@ -142,6 +142,33 @@ TEST_CASE("a decoder starts as GPT-2, its layers that write to the residual stre
     CHECK(std / (writes ? 0.02 / std::sqrt(8) : 0.02) == doctest::Approx(1).epsilon(0.03));
   }
   CHECK(residual == 8);
+  // Relative positions are biases of scores.
+  options.position = PositionKind::relative;
+  const auto relative = make_model(options, 50, random);
+  for (const auto& [path, parameter] : parameters(*relative))
+    if (parameter->role() == Role::position) {
+      CAPTURE(path);
+      const Tensor& table = *parameter;
+      CHECK(sum(table * table).item() == 0);
+    }
+}
+
+TEST_CASE("a fixed-length model has the activation that its options ask for") {
+  const Indices ids(std::vector<std::int32_t>{1, 2, 3}, {1, 3});
+  const auto vectors = [&](ActivationKind activation) {
+    ModelOptions options = fixed_length;
+    options.activation = activation;
+    Random random = fresh();
+    const auto model = make_model(options, 9, random);
+    Context context;
+    return (*model)(ids, {}, context).values();
+  };
+  const auto tanh = vectors(ActivationKind::gelu_tanh), exact = vectors(ActivationKind::gelu);
+  double worst = 0;
+  for (std::size_t i = 0; i < tanh.size(); ++i)
+    worst = std::max(worst, std::abs(tanh[i] - exact[i]));
+  CHECK(worst > 1e-7);
+  CHECK(worst < 1e-2);
 }
 
 TEST_CASE("every kind of model drops values in training, and only there") {

@@ -94,7 +94,7 @@ TEST_CASE("a step has the same bits on any number of ranks, which share its shar
       const std::scoped_lock lock(checks);
       CHECK(together.loss == alone.loss);
       CHECK(together.tokens == alone.tokens);
-      CHECK(together.targets == alone.targets);
+      CHECK(together.weight == alone.weight);
       CHECK(together.gradients.norm() == alone.gradients.norm());
       for (std::size_t i = 0; i < run.parameters.size(); ++i) {
         CAPTURE(run.parameters[i].path);
@@ -119,7 +119,7 @@ TEST_CASE(
   const auto of = [&](Subtree node) {
     const auto leaf = [&](Subtree n) -> std::optional<StepGradients> {
       if (n.count > 1) return std::nullopt;
-      return StepGradients{{.loss = 0.1, .targets = 1}, gradients_of_shard(n.first)};
+      return StepGradients{{.loss = 0.1, .weight = 1}, gradients_of_shard(n.first)};
     };
     return tree_sum(node, leaf,
                     [](StepGradients& sum, StepGradients term) { sum += std::move(term); });
@@ -138,7 +138,7 @@ TEST_CASE(
       StepGradients together = sum.finish();
       const std::scoped_lock lock(checks);
       CHECK(together.loss == alone.loss);
-      CHECK(together.targets == 4);
+      CHECK(together.weight == 4);
       CHECK(together.gradients.size() == expected.size());
       for (const auto& [parameter, gradient] : expected) {
         const auto bits = [](const Tensor& tensor) {
@@ -185,10 +185,10 @@ TEST_CASE("gradients that are complete are exchanged while threads compute the o
     exchanged_b.wait();  // for ever, if it waited for a
     Gradients::Entries rest;
     rest.emplace_back(a.node(), ones(2));
-    sum.add({shard, {{.targets = 1}, Gradients(std::move(rest))}});
+    sum.add({shard, {{.weight = 1}, Gradients(std::move(rest))}});
     const StepGradients both = sum.finish();
     const std::scoped_lock lock(checks);
-    CHECK(both.targets == 2);
+    CHECK(both.weight == 2);
     CHECK(both.gradients.of(a).values() == ones(4).values());
     CHECK(both.gradients.of(b).values() == ones(2).values());
   });

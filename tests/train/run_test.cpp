@@ -161,10 +161,11 @@ TEST_CASE("a checkpoint whose values no run can have is refused, whatever its se
   CHECK(error_with([](Checkpoint& c) {
           c.step = std::int64_t{1} << 60;
         }).starts_with("c.h5: step 1152921504606846976 is more than 288230376151711742"));
-  for (const double steps : {-1.0, 0.5, 4.0, infinity, std::nan("")})
-    CHECK(error_with([&](Checkpoint& c) {
-            c.progress["interval_steps"] = steps;
-          }).starts_with("c.h5: /progress/interval_steps must be an integer from 0 to the step 3"));
+  for (const char* name : {"interval_steps", "updates"})
+    for (const double steps : {-1.0, 0.5, 4.0, infinity, std::nan("")})
+      CHECK(error_with([&](Checkpoint& c) { c.progress[name] = steps; })
+                .starts_with(fmt::format(
+                    "c.h5: /progress/{} must be an integer from 0 to the step 3", name)));
   for (const char* name : {"interval_loss", "best_score"})
     for (const double value : {infinity, std::nan("")})
       CHECK(error_with([&](Checkpoint& c) {

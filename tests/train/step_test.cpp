@@ -44,11 +44,11 @@ StepGradients whole_step(const Run& run) {
   for (std::int64_t i = 0; i < train.accumulate; ++i)
     std::ranges::copy(sampler.at(i), std::back_inserter(examples));
   Context context;
-  auto [loss, targets] = run.task->loss(*run.network, examples, context);
-  const double value = loss.item();
+  BatchLoss batch = run.task->loss(*run.network, examples, context);
+  const double value = batch.value.item();
   Index tokens = 0;
   for (const Index example : examples) tokens += run.task->tokens(example);
-  return {{value, tokens, targets}, gradients_of(std::move(loss))};
+  return {{value, tokens, batch.weight}, gradients_of(std::move(batch.value))};
 }
 
 }  // namespace
@@ -66,7 +66,7 @@ TEST_CASE("shards, chunks and micro-batches of unequal size give the mean over a
     const StepGradients whole = whole_step(run), cut = Stepper(run).gradients();
     CHECK((operations(run, whole.tokens / accumulate) > 1e10) == (width == 320));
     CHECK(cut.loss == doctest::Approx(whole.loss).epsilon(1e-6));
-    CHECK(cut.targets == whole.targets);
+    CHECK(cut.weight == whole.weight);
     REQUIRE(cut.gradients.size() == whole.gradients.size());
     for (const auto& [path, parameter] : run.parameters) {
       CAPTURE(path);

@@ -245,6 +245,24 @@ TEST_CASE("train.epochs counts passes over the training examples in place of ste
   CHECK(start_run(config).last_step == 1);
   config.train.epochs = 0;
   CHECK(start_run(config).last_step == config.train.steps);
+  std::string hundred;
+  for (int i = 0; i < 100; ++i) hundred += fmt::format("{}\tgood day\n", i % 2 ? "yes" : "no");
+  config.task.train = dir.write("hundred.tsv", hundred).string();
+  config.train.accumulate = 1;
+  // In binary 1.1 * 100, 0.55 * 100, 0.07 * 100 and 2.2 * 100 are more than the whole numbers.
+  for (const auto& [epochs, batch, steps] : {std::tuple<double, Index, Index>{1.1, 1, 110},
+                                             {0.55, 1, 55},
+                                             {0.07, 1, 7},
+                                             {1.1, 5, 22},
+                                             {2.2, 10, 22},
+                                             {1.101, 1, 111},
+                                             {1, 100, 1},
+                                             {1e6, 1, 100'000'000}}) {
+    CAPTURE(epochs);
+    config.train.epochs = epochs;
+    config.train.batch = batch;
+    CHECK(start_run(config).last_step == steps);
+  }
 }
 
 TEST_CASE("train.patience ends a run after so many evaluations without a better checkpoint") {
@@ -412,6 +430,35 @@ TEST_CASE("train.on_divergence decides whether an update that is not finite is l
   const Checkpoint last = read_valid_checkpoint(folder.last());
   CHECK(last.step == 16);
   CHECK(Json::parse(last.metrics)["loss"].is_number());
+}
+
+TEST_CASE("an update that is left out does not count as one of the optimizer's") {
+  // At Adam's first update each element moves by the learning rate.
+  const TempDir dir;
+  Config config = config_of(dir);
+  config.optimizer.kind = OptimizerKind::adam;
+  config.optimizer.lr = 0.01;
+  config.train.batch = 1;
+  config.train.steps = config.train.eval_every = config.train.checkpoint_every = 2;
+  config.train.on_divergence = OnDivergence::skip;
+  const auto has_year = [&](std::int64_t step) {
+    return BatchSampler(8, 1, config.seed).at(step)[0] >= 6;
+  };
+  while (!has_year(0) || has_year(1)) ++config.seed;
+  Run run = start_run(config);
+  break_word(run, "year");
+  const RunFolder folder(dir.path() / "run");
+  Callback callback;
+  start(run, folder, callback);
+  const Checkpoint last = read_checkpoint(folder.last());
+  CHECK(last.step == 2);
+  CHECK(last.progress.at("updates") == 1);
+  for (const double bias : last.model.at("head.bias").values())
+    CHECK(std::abs(bias) == doctest::Approx(0.01).epsilon(1e-4));
+  CHECK(restore_run(config, last, "c.h5").updates == 1);
+  Checkpoint earlier = last;
+  earlier.progress.erase("updates");
+  CHECK(restore_run(config, earlier, "c.h5").updates == 2);
 }
 
 TEST_CASE("a run whose every update is left out ends with an error") {

@@ -95,6 +95,8 @@ class Draft {
   void take(std::span<const TomlTable> probes, std::string_view source);
   /// The configuration. Throws ConfigError when options conflict.
   const Config& checked() const;
+  /// The same of a new run.
+  const Config& checked_at_start() const;
   /// Number of options that were set so far.
   std::size_t settings() const { return places_.size(); }
   /// Throws ConfigError when one of the options that were set after the first so many, to another
@@ -105,6 +107,8 @@ class Draft {
   Config config_;
   std::string source_;
   std::vector<std::pair<std::string, std::string>> places_;  // key and place, in order
+
+  void refuse(const std::optional<Conflict>& conflict) const;
 };
 
 void Draft::set(std::string_view key, const Value& value, const std::string& place) {
@@ -154,8 +158,18 @@ void Draft::take(std::span<const TomlTable> probes, std::string_view source) {
 }
 
 const Config& Draft::checked() const {
-  const auto conflict = find_conflict(config_);
-  if (!conflict) return config_;
+  refuse(find_conflict(config_));
+  return config_;
+}
+
+const Config& Draft::checked_at_start() const {
+  refuse(find_conflict_at_start(checked()));
+  return config_;
+}
+
+/// Names the option that was set last.
+void Draft::refuse(const std::optional<Conflict>& conflict) const {
+  if (!conflict) return;
   const auto latest = std::find_if(places_.rbegin(), places_.rend(), [&](const auto& entry) {
     return std::ranges::find(conflict->keys, entry.first) != conflict->keys.end();
   });
@@ -270,7 +284,7 @@ Variant read_variant(const TomlTable& table, Draft draft, std::string_view sourc
   changes.erase(entry);
   const std::size_t inherited = draft.settings();
   draft.apply(changes, source);
-  const Config& config = draft.checked();
+  const Config& config = draft.checked_at_start();
   draft.check_effects(inherited, {&config, 1});
   return {name, config};
 }
@@ -315,7 +329,7 @@ ConfigFile read_config(const fs::path& path, std::span<const std::string> overri
   draft.apply(document.root.entries, source);
   draft.apply(overrides);
   draft.take(document.probes, source);
-  ConfigFile result{draft.checked(), {}};
+  ConfigFile result{draft.checked_at_start(), {}};
   std::vector<Config> all = {result.base};
   for (const TomlTable& table : document.variants) {
     Variant variant = read_variant(table, draft, source);

@@ -31,8 +31,21 @@ bool has_heads(const Config& config) {
                              config.model.kind == ModelKind::encoder_decoder);
 }
 
+/// Whether positions act in some attention; see `has_heads`.
+bool positions_attend(const Config& config) {
+  ModelOptions learned = config.model;
+  if (has_heads(config) && learned.attention == AttentionKind::parameter_free)
+    learned.attention = AttentionKind::learned;
+  return attends(config) && (acts_in_attention(config.model) || acts_in_attention(learned));
+}
+
 bool learns_vectors(const Config& config) {
   return config.task.kind == TaskKind::static_embedding;
+}
+
+/// Whether `OutputTransform` computes the logits.
+bool transforms(const Config& config) {
+  return config.model.output == OutputKind::transformed && !learns_vectors(config);
 }
 
 bool is_split(const Config& config) {
@@ -72,6 +85,8 @@ constexpr Condition folds = {
 constexpr Condition negatives = {
     "task.kind \"static-embedding\" with task.objective \"skip-gram\" or \"cbow\"",
     [](const Config& c) { return learns_vectors(c) && c.task.objective != Objective::glove; }};
+constexpr Condition network_output = {"another task.kind than \"static-embedding\"",
+                                      [](const Config& c) { return !learns_vectors(c); }};
 constexpr Condition byte_pairs = {"task.tokenizer \"bpe\"", [](const Config& c) {
                                     return c.task.tokenizer == TokenizerKind::bpe;
                                   }};
@@ -83,10 +98,20 @@ constexpr Condition text = {"task.kind \"language-model\"", [](const Config& c) 
                             }};
 constexpr Condition sentences = {
     "another task.kind than \"language-model\", \"masked-language-model\" and "
-    "\"static-embedding\"",
+    "\"static-embedding\", and another task.format than \"coarsewsd\", whose sentences are cut "
+    "always",
     [](const Config& c) {
-      return c.task.kind != TaskKind::language_model && c.task.kind != TaskKind::static_embedding &&
-             !masks.holds(c);
+      return c.task.kind != TaskKind::language_model && !learns_vectors(c) && !masks.holds(c) &&
+             own_files.holds(c);
+    }};
+constexpr Condition own_tokens = {"a task.tokenizer whose tokens are learned",
+                                  [](const Config& c) { return !is_imported(cutting_of(c).kind); }};
+/// A static model reads the word that it is asked about alone, which is never dropped.
+constexpr Condition other_words = {
+    "a task with one label an example, and not model.kind \"static\" in task.kind \"word-sense\"",
+    [](const Config& c) {
+      return one_label.holds(c) &&
+             !(c.task.kind == TaskKind::word_sense && c.model.kind == ModelKind::static_embedding);
     }};
 constexpr Condition labels = {"a task whose answers are labels", [](const Config& c) {
                                 return row_of(task_kinds(), c.task.kind).traits.has_labels;
@@ -100,12 +125,26 @@ constexpr Condition naive_bayes = {"model.init \"naive-bayes\"", [](const Config
 constexpr Condition attention = {"model.kind \"encoder\", \"decoder\" or \"encoder-decoder\"",
                                  attends};
 constexpr Condition heads = {"a model whose attention is not parameter-free", has_heads};
+/// Heads of equal weights are one, but a width that the default does not divide needs another
+/// number.
+constexpr Condition unequal_heads = {
+    "learned attention, or uniform with model.kv_heads, model.dropout or model.init "
+    "\"naive-bayes\"",
+    [](const Config& c) {
+      return has_heads(c) && (c.model.attention != AttentionKind::uniform || c.model.kv_heads > 0 ||
+                              c.model.dropout > 0 || naive_bayes.holds(c) ||
+                              c.model.width % ModelOptions().heads != 0);
+    }};
 constexpr Condition scores = {"a model with attention that is not uniform", [](const Config& c) {
                                 return attends(c) && c.model.attention != AttentionKind::uniform;
                               }};
-constexpr Condition relative = {"model.position \"relative\"", [](const Config& c) {
-                                  return attends(c) && c.model.position == PositionKind::relative;
-                                }};
+constexpr Condition relative = {
+    "model.position \"relative\" with learned attention", [](const Config& c) {
+      return c.model.position == PositionKind::relative && positions_attend(c);
+    }};
+constexpr Condition pooled = {
+    "task.kind \"classify\" with model.kind \"encoder\" or \"decoder\"",
+    [](const Config& c) { return attends(c) && c.task.kind == TaskKind::classify; }};
 constexpr Condition layers = {
     "another model.kind than \"static\" and \"feed-forward\"", [](const Config& c) {
       return c.model.kind != ModelKind::static_embedding && c.model.kind != ModelKind::fixed_length;
@@ -113,6 +152,33 @@ constexpr Condition layers = {
 constexpr Condition hidden = {
     "model.kind \"feed-forward\", or attention that is not parameter-free",
     [](const Config& c) { return has_heads(c) || c.model.kind == ModelKind::fixed_length; }};
+constexpr Condition activated = {
+    "a feed-forward sub-layer, model.kind \"feed-forward\" or model.output \"transformed\"",
+    [](const Config& c) { return (hidden.holds(c) && c.model.feed_forward > 0) || transforms(c); }};
+constexpr Condition normalized = {
+    "attention with model.norm, model.embedding_norm or model.output \"transformed\"",
+    [](const Config& c) {
+      return (has_heads(c) && c.model.norm != NormKind::none) ||
+             (attends(c) && c.model.embedding_norm) || transforms(c);
+    }};
+/// Recurrent and convolutional layers always have biases.
+constexpr Condition biased = {
+    "a bias to leave out, which skip-gram and CBOW do not use, nor static, recurrent and "
+    "convolutional models whose output is tied",
+    [](const Config& c) {
+      return !negatives.holds(c) &&
+             (!c.model.tied || transforms(c) || hidden.holds(c) || normalized.holds(c));
+    }};
+/// A decoder starts as GPT-2.
+constexpr Condition drawn_table = {
+    "another model.kind than \"decoder\", and model.embedding \"learned\", model.position "
+    "\"learned\" or model.token_types",
+    [](const Config& c) {
+      return c.model.kind != ModelKind::decoder &&
+             (c.model.embedding == EmbeddingKind::learned ||
+              (attends(c) &&
+               (c.model.position == PositionKind::learned || c.model.token_types > 0)));
+    }};
 constexpr Condition learned_table = {"model.embedding \"learned\"", [](const Config& c) {
                                        return c.model.embedding == EmbeddingKind::learned;
                                      }};
@@ -219,8 +285,10 @@ Options task_options(TaskOptions& task) {
       only_with(labels,
                 kind_option("task.unknown_labels", task.unknown_labels, unknown_label_policies,
                             "what to do with examples whose label training has not seen")),
-      option("task.min_count", task.min_count, at_least(1),
-             "minimum frequency of a word in the training data; rarer words become <unk>"),
+      only_with(own_tokens,
+                option("task.min_count", task.min_count, at_least(1),
+                       "minimum frequency of a word in the training data; rarer words become "
+                       "<unk>")),
       only_with(words_and_labels,
                 option("task.stems", task.stems,
                        "words that the training data do not have are read by their first six or "
@@ -229,7 +297,7 @@ Options task_options(TaskOptions& task) {
                 path_option("task.background", task.background,
                             "text that tells which words are rare elsewhere (model.init "
                             "\"naive-bayes\")")),
-      only_with(one_label,
+      only_with(other_words,
                 option("task.word_dropout", task.word_dropout, at_least(0),
                        "a: a word of frequency n is read as if it were not in the training data "
                        "with probability a / (a + n) in training")),
@@ -259,8 +327,8 @@ Options model_options(ModelOptions& model) {
       option("model.width", model.width, between(1, 4096), "embedding dimension (d_model)"),
       only_with(layers,
                 option("model.layers", model.layers, between(1, 64), "layers in the stack")),
-      only_with(heads, option("model.heads", model.heads, between(1, 256),
-                              "attention heads of a layer; must divide model.width")),
+      only_with(unequal_heads, option("model.heads", model.heads, between(1, 256),
+                                      "attention heads of a layer; must divide model.width")),
       only_with(heads, option("model.kv_heads", model.kv_heads, between(0, 256),
                               "key and value heads, each shared by several query heads "
                               "(grouped-query attention); 0: model.heads")),
@@ -275,25 +343,28 @@ Options model_options(ModelOptions& model) {
                                  "distance in tokens from which on relative positions are equal")),
       only_with(hidden, option("model.feed_forward", model.feed_forward, between(0, 65536),
                                "hidden dimension of the feed-forward sub-layer; 0: none")),
-      only_with(hidden, kind_option("model.activation", model.activation, activation_kinds,
-                                    "activation of the feed-forward sub-layer")),
+      only_with(activated,
+                kind_option("model.activation", model.activation, activation_kinds,
+                            "activation of the feed-forward sub-layer and the transformed output")),
       only_with(heads, kind_option("model.norm", model.norm, norm_kinds, "layer normalization")),
-      only_with(attention, option("model.norm_epsilon", model.norm_epsilon, above(0),
-                                  "epsilon added to the variance in layer normalization")),
+      only_with(normalized, option("model.norm_epsilon", model.norm_epsilon, above(0),
+                                   "epsilon added to the variance in layer normalization")),
       only_with(attention, option("model.embedding_norm", model.embedding_norm,
                                   "layer normalization of the first layer's input")),
       only_with(attention, option("model.token_types", model.token_types, between(0, 64),
                                   "rows of a table of token types, of which the first is added to "
                                   "the embeddings; 0: none")),
-      only_with(attention,
+      only_with(pooled,
                 kind_option("model.pooling", model.pooling, pooling_kinds, "vector of a text")),
-      kind_option("model.output", model.output, output_kinds, "output layer"),
-      option("model.bias", model.bias, "biases of linear layers and norms"),
+      only_with(network_output,
+                kind_option("model.output", model.output, output_kinds, "output layer")),
+      only_with(biased, option("model.bias", model.bias, "biases of linear layers and norms")),
       option("model.tied", model.tied,
              "weight tying: the embedding table as the output layer's weight"),
       kind_option("model.embedding", model.embedding, embedding_kinds, "embedding table"),
-      only_with(learned_table, option("model.embedding_std", model.embedding_std, at_least(0),
-                                      "initial standard deviation of the embeddings")),
+      only_with(drawn_table,
+                option("model.embedding_std", model.embedding_std, at_least(0),
+                       "initial standard deviation of the embeddings; of a decoder it is 0.02")),
       kind_option("model.init", model.init, init_kinds, "initial parameters"),
       path_option("model.embedding_file", model.embedding_file,
                   "word2vec or GloVe text file of initial embeddings"),
@@ -464,6 +535,10 @@ std::optional<Conflict> init_conflict(const Config& config) {
 
 }  // namespace
 
+bool predicts_with_bias(const Config& config) {
+  return !negatives.holds(config);
+}
+
 std::vector<Option> options_of(Config& config) {
   Options all;
   for (const Options& section : {run_options(config), task_options(config.task),
@@ -519,10 +594,34 @@ std::optional<Conflict> find_conflict(const Config& config) {
     return Conflict{{"model.kv_heads", "model.heads"},
                     fmt::format("model.kv_heads must divide model.heads ({}), got {}", model.heads,
                                 model.kv_heads)};
+  const Index head_width = has_heads(config) ? model.width / model.heads : model.width;
+  if (attends(config) && model.position == PositionKind::rotary && head_width % 2 != 0)
+    return Conflict{{"model.position", "model.width", "model.heads"},
+                    fmt::format("model.position \"rotary\" rotates pairs: the width of a head must "
+                                "be even, got {}",
+                                head_width)};
   if (model.kind == ModelKind::recurrent && model.bidirectional && model.width % 2 != 0)
     return Conflict{{"model.bidirectional", "model.width"},
                     fmt::format("model.width must be even when model.bidirectional is true, got {}",
                                 model.width)};
+  return std::nullopt;
+}
+
+std::optional<Conflict> find_conflict_at_start(const Config& config) {
+  const ModelOptions& model = config.model;
+  const PositionRow& position = row_of(position_kinds(), model.position);
+  if (attends(config) && position.attention && !positions_attend(config))
+    return Conflict{{"model.position", "model.attention"},
+                    fmt::format("model.position \"{}\" has no effect on model.attention \"{}\"; "
+                                "choose another, as \"none\"",
+                                position.name, row_of(attention_kinds, model.attention).name)};
+  if (masks.holds(config) &&
+      (model.kind == ModelKind::decoder || (is_recurrent(config) && !model.bidirectional)))
+    return Conflict{
+        {"model.kind", "model.bidirectional", "task.kind"},
+        "task.kind \"masked-language-model\" predicts a token from both sides, of which "
+        "model.kind = \"decoder\", and \"recurrent\" without model.bidirectional, see "
+        "one alone"};
   return std::nullopt;
 }
 

@@ -20,5 +20,10 @@ struct Conflict {
   std::string text;                    ///< "model.heads must divide model.width"
 };
 std::optional<Conflict> find_conflict(const Config& config);
+/// What is refused of a new run alone: checkpoints by earlier versions may have it.
+std::optional<Conflict> find_conflict_at_start(const Config& config);
+
+/// Whether the output layer's bias is used, which skip-gram and CBOW do not.
+bool predicts_with_bias(const Config& config);
 
 }  // namespace qkv

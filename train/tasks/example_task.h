@@ -58,8 +58,8 @@ class ExampleTask : public Task {
                                  ReadCallback& callback) const = 0;
   /// As `Task::example`.
   virtual LabelledText example_of(const Examples& examples, Index i) const = 0;
-  /// Mean loss of the chosen examples, over their targets; adds them to `metrics` unless null,
-  /// which it is in training.
+  /// Weighted mean loss of the chosen examples, over their targets; adds them to `metrics` unless
+  /// null, which it is in training.
   virtual BatchLoss batch_loss(const Network& network, const Examples& examples,
                                std::span<const Index> chosen, Context& context,
                                Metrics* metrics) const = 0;
@@ -76,18 +76,17 @@ class ExampleTask : public Task {
     Metrics measured = metrics();
     Evaluation evaluation;
     evaluation.count = static_cast<Index>(examples.size());
-    double sum = 0;
-    Index targets = 0;
+    double sum = 0, weight = 0;
     const Index at_once = options.one_by_one ? 1 : evaluation_batch_;
     for (Index begin = 0; begin < evaluation.count; begin += at_once) {
       const Index size = std::min(at_once, evaluation.count - begin);
       const std::vector<Index> chosen = index_range(begin, begin + size);
       const BatchLoss batch =
           batch_loss(network, examples, chosen, context, options.one_by_one ? nullptr : &measured);
-      sum += batch.value.item() * static_cast<double>(batch.targets);
-      targets += batch.targets;
+      sum += batch.value.item() * batch.weight;
+      weight += batch.weight;
     }
-    evaluation.loss = targets ? sum / static_cast<double>(targets) : 0;
+    evaluation.loss = weight > 0 ? sum / weight : 0;
     if (!options.one_by_one) measured.report(evaluation);
     return evaluation;
   }

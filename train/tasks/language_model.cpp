@@ -41,7 +41,7 @@ std::array<BlockedText, 3> splits_of(const Config& config, ReadCallback& callbac
   BlockedText text = generate ? BlockedText(generated(config.seed)) : text_of(task.data, callback);
   const auto part = [&, all = static_cast<double>(text.characters())](const std::string& file,
                                                                       double fraction) {
-    return file.empty() ? text.cut_off(static_cast<Index>(all * fraction))
+    return file.empty() ? text.cut_off(static_cast<Index>(std::llround(all * fraction)))
                         : text_of(file, callback);
   };
   BlockedText valid = part(task.valid, task.valid_share);

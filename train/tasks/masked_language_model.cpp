@@ -156,10 +156,7 @@ BatchLoss MaskedLanguageModel::batch_loss(const Network& network, const IdLists&
   std::vector<std::span<const std::int32_t>> ids;
   sentences.reserve(chosen.size());
   for (const Index i : chosen) {
-    // In evaluation a function of the sentence alone, so that the loss does not depend on batches.
-    const Random random = context.training()
-                              ? context.next_random()
-                              : Random(0, Purpose::sampling, static_cast<std::uint64_t>(i));
+    const Random random = context.training() ? context.next_random() : drawn_for(texts[i]);
     ids.push_back(sentences.emplace_back(masked(texts[i], random)).ids);
   }
   const TokenBatch batch = pad(ids);

@@ -314,8 +314,15 @@ BatchLoss SentenceTask::batch_loss(const Network& network, const Examples& examp
     batch.ids = with_word_dropout(batch, context.next_random());
   const Tensor scores = logits(network, batch, context);
   if (metrics) metrics->update(scores, batch.answers);
-  const CrossEntropyOptions loss = context.training() ? noise_.loss : CrossEntropyOptions();
-  return {cross_entropy(scores, batch.answers, loss), std::ssize(chosen)};
+  const CrossEntropyOptions options = context.training() ? noise_.loss : CrossEntropyOptions();
+  BatchLoss loss{cross_entropy(scores, batch.answers, options), std::ssize(chosen)};
+  if (options.class_weights) {
+    const auto weights = options.class_weights.values();
+    loss.weight = 0;
+    for (const auto answer : batch.answers.data())
+      loss.weight += weights[static_cast<std::size_t>(answer)];
+  }
+  return loss;
 }
 
 SentenceTask::Noise SentenceTask::noise_of(const TaskOptions& options,

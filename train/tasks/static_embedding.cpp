@@ -181,16 +181,23 @@ void StaticEmbedding::add_samples(Samples& samples, std::span<const std::int32_t
     for (const auto neighbour : neighbours) add({word}, neighbour);
 }
 
+StaticEmbedding::Ids StaticEmbedding::window_of(std::span<const std::int32_t> line,
+                                                Index position) const {
+  const Index first = std::max<Index>(position - options_.window, 0),
+              end = std::min<Index>(position + options_.window + 1, std::ssize(line));
+  Ids window = {static_cast<std::int32_t>(position - first)};
+  window.insert(window.end(), line.begin() + first, line.begin() + end);
+  return window;
+}
+
 BatchLoss StaticEmbedding::window_loss(const Network& network, const WordContexts& contexts,
                                        std::span<const Index> chosen, Context& context,
                                        EmbeddingMetrics* metrics) const {
   Samples samples;
   for (const Index word : chosen) {
-    // In evaluation a function of the word alone, so that the loss does not depend on the batches.
-    const Random random = context.training()
-                              ? context.next_random()
-                              : Random(0, Purpose::sampling, static_cast<std::uint64_t>(word));
     const auto [line, position] = contexts.lines.locate(word);
+    const Random random = context.training() ? context.next_random()
+                                             : drawn_for(window_of(contexts.lines[line], position));
     add_samples(samples, contexts.lines[line], position, random);
   }
   const Index count = std::ssize(samples.inputs), choices = 1 + options_.negatives;

@@ -46,8 +46,8 @@ class EmbeddingMetrics {
 ///   skip-gram, cbow   each word predicts its neighbours, or their mean predicts it, with negative
 ///                     sampling from count^0.75 (Mikolov et al. 2013, "Distributed Representations
 ///                     of Words and Phrases"); a window is 1 to `window` words to either side.
-///                     Training draws both anew each time, evaluation for each word the same each
-///                     time
+///                     Training draws both anew each time, evaluation by the word and its widest
+///                     window alone
 ///   glove             f(x) (w_i . c_j + b_i + b_j - log x)^2 with f(x) = min(1, (x / 100)^0.75),
 ///                     where x is the co-occurrence count of i and j within the window, weighted
 ///                     by 1 / distance (Pennington et al. 2014); the counts being symmetric, words
@@ -87,6 +87,8 @@ class StaticEmbedding final : public ExampleTask<WordContexts, EmbeddingMetrics>
   /// Adds the samples of the word at `position` of `line`.
   void add_samples(Samples& samples, std::span<const std::int32_t> line, Index position,
                    const Random& random) const;
+  /// Where the word at `position` stands in its widest window, and the words of this.
+  Ids window_of(std::span<const std::int32_t> line, Index position) const;
   BatchLoss window_loss(const Network& network, const WordContexts& contexts,
                         std::span<const Index> chosen, Context& context,
                         EmbeddingMetrics* metrics) const;

@@ -8,6 +8,7 @@
 #include "datasets/sentences.h"
 #include "datasets/text.h"
 #include "train/config/task_kinds.h"
+#include "train/storage/content_hash.h"
 #include "train/tasks/classification.h"
 #include "train/tasks/coreference.h"
 #include "train/tasks/language_model.h"
@@ -188,6 +189,13 @@ Scores Task::scores(const Network& network, const Sentence& sentence, Index,
   return {};
 }
 
+Random Task::drawn_for(std::span<const std::int32_t> ids) {
+  ContentHash hash;
+  hash.add(std::as_bytes(ids));
+  constexpr int unused_bits = 64 - 46;  // see `Random::bits`
+  return {0, Purpose::sampling, hash.low64() >> unused_bits};
+}
+
 std::optional<WrittenText> Task::write(const Network&, const Sentence&, std::string_view) const {
   return std::nullopt;
 }
@@ -280,7 +288,8 @@ constexpr auto rows = std::to_array<TaskRow>({
                         {.has_labels = true, .has_one_label = true}),
     row<Coreference>(TaskKind::coreference, "coreference", "word that a pronoun refers to"),
     row<Translation>(TaskKind::translate, "translate", "translation of a sentence",
-                     {.predicts_words = true, .has_source_and_target = true}),
+                     {.predicts_words = true, .has_source_and_target = true},
+                     Translation::conflict),
     row<LanguageModel>(TaskKind::language_model, "language-model", "next token",
                        {.predicts_words = true,
                         .format = DataFormat::generated,

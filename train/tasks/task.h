@@ -100,8 +100,9 @@ struct Scores {
 
 /// The loss of a batch.
 struct BatchLoss {
-  Tensor value;   ///< scalar
-  Index targets;  ///< of which the loss is the mean
+  Tensor value;   ///< scalar: the mean over the targets, each by its weight
+  Index targets;  ///< their number
+  double weight = static_cast<double>(targets);  ///< the sum of their weights
 };
 
 /// How an evaluation runs.
@@ -139,7 +140,7 @@ class Task {
   virtual LabelledText example(Split split, Index i) const = 0;
   /// Number of tokens of a training example that the model reads, without padding.
   virtual Index tokens(Index example) const = 0;
-  /// Mean loss of some training examples, over their targets.
+  /// Weighted mean loss of some training examples, over their targets.
   virtual BatchLoss loss(const Network& network, std::span<const Index> examples,
                          Context& context) const = 0;
   virtual Evaluation evaluate(const Network& network, Split split,
@@ -210,6 +211,9 @@ class Task {
   }
   /// A sentence that the model can read, cut where the options say so. Throws UserError as `read`.
   Sentence fitted(Sentence sentence) const;
+  /// What an evaluation draws for a text: a function of these ids alone, so that its loss depends
+  /// neither on the batches nor on the order of the lines.
+  static Random drawn_for(std::span<const std::int32_t> ids);
   /// The logits of `choices`, which the output layer gives for the contextual vector of one token.
   static Scores scores_of_token(const Network& network, const Sentence& sentence, Index index,
                                 Context& context, std::vector<std::string> choices);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "datasets/batch.h"
+#include "train/config/task_kinds.h"
 #include "train/tasks/data_report.h"
 #include "train/tasks/splits.h"
 
@@ -71,6 +72,13 @@ Translation::Translation(const Config& config, const Vocabularies& vocabularies)
   for (const std::string& token : {begin_token, end_token})
     require<FileError>(vocabulary().id(token) != Vocabulary::unknown,
                        "the checkpoint's /vocabulary/tokens has no {}", token);
+}
+
+std::optional<Conflict> Translation::conflict(const Config& config) {
+  if (cutting_of(config).kind != TokenizerKind::character) return std::nullopt;
+  return Conflict{{"task.tokenizer", "task.kind"},
+                  "task.kind \"translate\" has tokens that begin and end a text, which are no "
+                  "characters: task.tokenizer must be another than \"char\""};
 }
 
 void Translation::learn_tokens_of(const Pairs& pairs, std::span<const Index> rows, Index min_count,

@@ -2,6 +2,7 @@
 
 #include "datasets/corpus.h"
 #include "datasets/sentences.h"
+#include "train/config/option_list.h"
 #include "train/tasks/chrf.h"
 #include "train/tasks/example_task.h"
 
@@ -35,6 +36,8 @@ class Translation final : public ExampleTask<EncodedPairs, TranslationMetrics> {
  public:
   Translation(const Config& config, const Vocabularies& known, ReadCallback& callback);
   Translation(const Config& config, const Vocabularies& vocabularies);
+
+  static std::optional<Conflict> conflict(const Config& config);
 
   Index tokens(Index example) const override;
   /// `source<TAB>target` or a source.

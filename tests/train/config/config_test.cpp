@@ -247,6 +247,47 @@ TEST_CASE("heads must divide the width where attention has heads") {
         "c.toml:3: model.heads must divide model.width (32), got 3");
 }
 
+TEST_CASE(
+    "an output layer that is transformed reads activation and epsilon in every kind of model") {
+  const std::string read =
+      "model.output = 'transformed'\nmodel.activation = 'gelu'\n"
+      "model.norm_epsilon = 0.1\n";
+  for (const char* kind : {"static", "recurrent", "convolution", "feed-forward", "encoder"})
+    CHECK(message_of([&] {
+            config_tests::read(smallest + fmt::format("model.kind = '{}'\n", kind) + read);
+          }) == "no error");
+}
+
+TEST_CASE("rotary positions need heads of even width") {
+  const std::string rotary = "model.position = \"rotary\"\nmodel.width = 14\nmodel.heads = 2";
+  CHECK(
+      error_of(rotary) ==
+      "c.toml:5: model.position \"rotary\" rotates pairs: the width of a head must be even, got 7");
+  CHECK(error_of("model.heads = 7\n" + rotary.substr(0, rotary.rfind('\n'))) == "no error");
+  CHECK(error_of("model.attention = \"parameter-free\"\n" + rotary) == "no error");
+}
+
+TEST_CASE(
+    "what earlier versions trained to no effect is refused of a new run, and read of an old one") {
+  const std::string uniform = "model.position = 'rotary'\nmodel.attention = 'uniform'",
+                    free = "model.position = 'relative'\nmodel.attention = 'parameter-free'",
+                    masked = "task.kind = 'masked-language-model'\nmodel.kind = 'decoder'";
+  CHECK(file_error(smallest + uniform) ==
+        "c.toml:4: model.position \"rotary\" has no effect on model.attention \"uniform\"; choose "
+        "another, as \"none\"");
+  CHECK(
+      contains(file_error(smallest + free), "has no effect on model.attention \"parameter-free\""));
+  CHECK(contains(file_error(smallest + masked), "predicts a token from both sides"));
+  for (const auto& earlier : {uniform, free, masked}) CHECK(error_of(earlier) == "no error");
+}
+
+TEST_CASE("characters cannot be translated") {
+  CHECK(error_of("task.kind = \"translate\"\nmodel.kind = \"encoder-decoder\"\n"
+                 "task.tokenizer = \"char\"") ==
+        "c.toml:5: task.kind \"translate\" has tokens that begin and end a text, which are no "
+        "characters: task.tokenizer must be another than \"char\"");
+}
+
 TEST_CASE("training windows of a text must leave no token out") {
   const std::string text =
       "task.kind = \"language-model\"\nmodel.kind = \"decoder\"\nmodel.max_length = 64\n";
@@ -345,6 +386,17 @@ TEST_CASE("an option without effect is refused with its line and what it needs")
   CHECK(contains(error("schedule.floor = 0.1"), "schedule.floor has no effect"));
   CHECK(contains(error("optimizer.momentum = 0.9"), "optimizer.kind \"sgd\" or \"rmsprop\""));
   CHECK(contains(error("task.window = 3"), "task.kind \"static-embedding\""));
+  CHECK(
+      contains(error("model.kind = 'decoder'\nmodel.embedding_std = 0.1"), "model.embedding_std"));
+  CHECK(contains(error("model.pooling = 'first'"), "it needs task.kind \"classify\""));
+  CHECK(contains(error("model.attention = 'uniform'\nmodel.heads = 2"), "model.heads has no"));
+  CHECK(contains(error("model.norm = 'none'\nmodel.norm_epsilon = 0.1"), "model.norm_epsilon"));
+  CHECK(contains(error("model.feed_forward = 0\nmodel.activation = 'gelu'"), "model.activation"));
+  CHECK(
+      contains(error("model.kind = 'static'\ntask.word_dropout = 1"), "task.word_dropout has no"));
+  const std::string vectors = "task.kind = 'static-embedding'\nmodel.kind = 'static'\n";
+  CHECK(contains(error(vectors + "model.output = 'transformed'"), "model.output has no effect"));
+  CHECK(contains(error(vectors + "model.bias = false"), "model.bias has no effect"));
   CHECK(override_error("model.cell=gru") ==
         "--set model.cell=gru: model.cell has no effect here: it needs model.kind \"recurrent\"; "
         "remove it");

@@ -226,6 +226,13 @@ TEST_CASE("a text is divided by characters, whatever their length in bytes") {
   CHECK(task->size(Split::test) == 1);   // of "gh\u0915"
   CHECK(task->size(Split::valid) == 1);
   CHECK(task->vocabulary().size() == 8);
+  // 0.29 * 100 is less than 29 in binary; fractions of characters are rounded to the nearest.
+  config.task.data = dir.write("f.txt", std::string(99, 'a') + "\n").string();
+  config.task.valid_share = 0.29;
+  config.task.test_share = 0.126;
+  const Run run = start_run(config);
+  CHECK(run.task->evaluate(*run.network, Split::valid).count == 29 - 1);
+  CHECK(run.task->evaluate(*run.network, Split::test).count == 13 - 1);
 }
 
 TEST_CASE("chrF is 1 for equal texts, 0 without a common character, and blind to spaces") {
