@@ -28,6 +28,9 @@ void DataReport::tell(ReadCallback& callback) const {
   if (cut_ > 0)
     callback.on_message(fmt::format("{}: {} of {} sentences cut to model.max_length = {} tokens",
                                     places_.file(rows_[0]), cut_, rows_.size(), max_length_));
+  if (words_ > 0)
+    callback.on_message(fmt::format("{}: {} labels left out, of words without a token",
+                                    places_.file(rows_[0]), words_));
   for (const auto& [reason, count] : left_out_)
     callback.on_message(fmt::format("{}: {} of {} examples left out: {}", places_.file(rows_[0]),
                                     count, rows_.size(), reason));
