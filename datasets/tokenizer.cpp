@@ -140,10 +140,9 @@ CutSentence cut_phrase(std::string_view sentence, const Cutting& cutting) {
                    [&](std::string_view piece) { cut.pieces.emplace_back(piece); });
     const auto first = cut.pieces.begin() + begin;
     const auto named = std::find_if(first, cut.pieces.end(), names_something);
-    cut.positions.push_back(
-        first == cut.pieces.end()
-            ? -1
-            : (named == cut.pieces.end() ? first : named) - cut.pieces.begin());
+    cut.positions.push_back(first == cut.pieces.end()
+                                ? -1
+                                : (named == cut.pieces.end() ? first : named) - cut.pieces.begin());
   }
   return cut;
 }

@@ -34,8 +34,7 @@ Measured measured(const EvalOptions& options, ReadCallback& callback) {
     const LoadedModel trained = loaded(model, options);
     const auto data = evaluation_data(trained, model, options.data, callback);
     name = data.name;
-    evaluations.push_back(
-        data.evaluate({.probabilities = options.models.size() > 1}, callback));
+    evaluations.push_back(data.evaluate({.probabilities = options.models.size() > 1}, callback));
   }
   if (evaluations.size() == 1) return {name, evaluations.front()};
   return {fmt::format("{}, {} models averaged", name, evaluations.size()), averaged(evaluations)};

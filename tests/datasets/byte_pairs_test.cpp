@@ -93,5 +93,5 @@ TEST_CASE("byte pairs of words as long as a text take time near the number of le
   const Tokens tokens =
       byte_pair_tokens({{long_word, 1}, {std::string(1'000'000, 'N'), 1}}, 1, 1000);
   CHECK(tokens.size() == 2 + 256 + 5 + 1000);
-  CHECK(std::ranges::find(tokens, std::string(1 << 18, 'N')) != tokens.end());
+  CHECK(std::ranges::find(tokens, std::string(1 << 10, 'N')) != tokens.end());
 }

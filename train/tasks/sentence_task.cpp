@@ -56,8 +56,7 @@ void ChoiceMetrics::update(const Tensor& scores, const Indices& answers) {
   const auto choices = static_cast<std::size_t>(scores.dim(1));
   for (std::size_t i = 0; i < answers.data().size(); ++i) {
     const auto row = values.subspan(i * choices, choices);
-    const auto predicted =
-        static_cast<std::int32_t>(std::ranges::max_element(row) - row.begin());
+    const auto predicted = static_cast<std::int32_t>(std::ranges::max_element(row) - row.begin());
     const auto answer = answers.data()[i];
     right_ += predicted == answer;
     if (!labels_->empty()) ++counts_[{answer, predicted}];
@@ -349,9 +348,10 @@ SentenceTask::Noise SentenceTask::noise_of(const TaskOptions& options,
     for (Index i = 0; i < train.size(); ++i)
       for (const std::int32_t id : train.sentences[i]) ++counts[static_cast<std::size_t>(id)];
     for (std::size_t id = 0; id < counts.size(); ++id) {
-      const bool is_word = id != Vocabulary::padding && tokenizer().is_text(static_cast<std::int32_t>(id));
-      noise.unlisted.push_back(
-          is_word ? options.word_dropout / (options.word_dropout + counts[id]) : 0);
+      const bool is_word =
+          id != Vocabulary::padding && tokenizer().is_text(static_cast<std::int32_t>(id));
+      noise.unlisted.push_back(is_word ? options.word_dropout / (options.word_dropout + counts[id])
+                                       : 0);
     }
   }
   return noise;

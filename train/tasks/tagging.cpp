@@ -19,7 +19,9 @@ bool mark_spans(const std::vector<std::string>& labels) {
   const auto is_bio = [](const std::string& label) {
     return label.starts_with("B-") || label.starts_with("I-");
   };
-  const auto is_part = [](const std::string& label) { return label == "O" || is_span_label(label); };
+  const auto is_part = [](const std::string& label) {
+    return label == "O" || is_span_label(label);
+  };
   return std::ranges::any_of(labels, is_bio) || std::ranges::all_of(labels, is_part);
 }
 
@@ -78,9 +80,8 @@ void TaggingMetrics::update(const Tensor& scores, const Indices& tags) {
     const auto expected = spans_of(right), found = spans_of(given);
     spans_ += std::ssize(expected);
     predicted_ += std::ssize(found);
-    common_ += std::ranges::count_if(found, [&](const Span& span) {
-      return std::ranges::binary_search(expected, span);
-    });
+    common_ += std::ranges::count_if(
+        found, [&](const Span& span) { return std::ranges::binary_search(expected, span); });
   }
   const Index count = std::ssize(answers);
   labelled_ += count;
@@ -231,7 +232,8 @@ Sentence Tagging::read(std::string_view text) const {
   Sentence sentence = Task::read(text);
   sentence.targets = labelled_tokens(cut_sentence(text, cutting()));
   std::erase(sentence.targets, -1);
-  require<UserError>(!sentence.targets.empty(), "\"{}\" has no word that the tokenizer reads", text);
+  require<UserError>(!sentence.targets.empty(), "\"{}\" has no word that the tokenizer reads",
+                     text);
   return sentence;
 }
 

@@ -28,10 +28,10 @@ inline constexpr std::size_t most_compared_labels = 200;
 /// How well a label is predicted. A quotient by 0 is 0, as in scikit-learn.
 struct LabelScores {
   std::string label;
-  Index count = 0;                    ///< examples with the label
-  double precision = 0;               ///< fraction of its predictions that are right
-  double recall = 0;                  ///< fraction of its examples that are right
-  double f1 = 0;                      ///< 2 precision recall / (precision + recall)
+  Index count = 0;       ///< examples with the label
+  double precision = 0;  ///< fraction of its predictions that are right
+  double recall = 0;     ///< fraction of its examples that are right
+  double f1 = 0;         ///< 2 precision recall / (precision + recall)
   /// How often its examples are given each label; empty where these are more than
   /// `most_compared_labels`.
   std::vector<Index> predicted = {};
@@ -163,6 +163,8 @@ class Task {
 
   /// Throws UserError when the text is empty or longer than the model allows.
   virtual Sentence read(std::string_view text) const;
+  /// Pieces as a sentence of any length without targets.
+  Sentence sentence_of(std::span<const std::string> pieces) const;
   /// A line of the task's data or, for looking at a model, fewer columns: by default `text`,
   /// `label<TAB>text` or `label<TAB>index<TAB>text`, whose label means nothing to the task. Throws
   /// UserError.
@@ -202,8 +204,6 @@ class Task {
 
   /// Ids as a text, about no word.
   LabelledText text_of_ids(std::vector<std::int32_t> ids) const;
-  /// Pieces as a sentence of any length without targets.
-  Sentence sentence_of(std::span<const std::string> pieces) const;
   /// Of a text of too many tokens: how many to leave out behind those that begin a sentence, so
   /// that token `index` stays (-1: none).
   Index crop_begin(Index length, Index index) const;

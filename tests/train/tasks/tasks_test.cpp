@@ -235,11 +235,12 @@ TEST_CASE("chrF is 1 for equal texts, 0 without a common character, and blind to
   CHECK(chrf("a b c", "abc") == doctest::Approx(1));
 }
 
-TEST_CASE("chrF leaves out white space of Unicode, and n-grams that a short reference cannot have") {
+TEST_CASE(
+    "chrF leaves out white space of Unicode, and n-grams that a short reference cannot have") {
   CHECK(chrf("longer\u00A0words\u2028\u3000here", "longerwordshere") == doctest::Approx(1));
   CHECK(chrf("a\u200Bb", "ab") < 1);  // a zero-width space is none
-  // As sacreBLEU 2: "abcdef" for "ab" has 2 of 6 and 1 of 5 right n-grams of 1 and 2 characters; its
-  // longer ones do not count beside those of the other pair.
+  // As sacreBLEU 2: "abcdef" for "ab" has 2 of 6 and 1 of 5 right n-grams of 1 and 2 characters;
+  // its longer ones do not count beside those of the other pair.
   ChrF score;
   score.add("abcdef", "ab");
   score.add("xyz", "xyz");
