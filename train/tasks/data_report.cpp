@@ -2,6 +2,8 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "core/error.h"
 
 namespace qkv {
@@ -18,9 +20,12 @@ bool DataReport::is_cut(Index row, Index length, bool truncates) {
 
 void DataReport::leave_out_label(Index row, const std::string& label, UnknownLabels policy,
                                  std::span<const std::string> known) {
+  constexpr std::size_t most = 20;
   if (policy == UnknownLabels::error)
-    throw UserError(fmt::format("{}: unknown label \"{}\"; the training data has: {}", places_[row],
-                                label, fmt::join(known, ", ")));
+    throw UserError(fmt::format("{}: unknown label \"{}\"; the training data has: {}{}",
+                                places_[row], label,
+                                fmt::join(known.first(std::min(known.size(), most)), ", "),
+                                known.size() > most ? ", ..." : ""));
   leave_out(fmt::format("unknown label \"{}\"", label));
 }
 
