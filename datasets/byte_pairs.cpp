@@ -5,8 +5,9 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
-#include <map>
+#include <new>
 #include <queue>
+#include <stdexcept>
 #include <unordered_map>
 #include <utility>
 
@@ -27,7 +28,9 @@ std::int32_t byte_id(char c) {
   return first_byte + static_cast<unsigned char>(c);
 }
 
-/// Learns merges from pieces, each a sequence of ids.
+/// Learns merges from pieces, whose symbols lie in one row of cells. A cell is a character; a
+/// symbol of several has its id in its first and its last cell. As each pair knows where it occurs,
+/// a merge touches nothing but its occurrences: n characters take memory ~ n and time ~ n log n.
 class Learner {
  public:
   Learner(const Vocabulary::Counts& pieces, Index min_count)
@@ -41,9 +44,13 @@ class Learner {
     fallback.reserve(byte_count);
     for (int byte = 0; byte < byte_count; ++byte) fallback.push_back(byte_token(byte));
     tokens_.insert(tokens_.begin() + first_byte, fallback.begin(), fallback.end());
+    lengths_.assign(tokens_.size(), 1);
     for (const std::string& token : tokens_)
       ids_.emplace(token, static_cast<std::int32_t>(ids_.size()));
     for (const auto& [piece, count] : pieces) add(piece, count);
+    if (cells_.size() > std::numeric_limits<Position>::max()) throw std::length_error("cells");
+    for (std::size_t at = 0; at < cells_.size(); ++at) count_pair(static_cast<Position>(at), 1);
+    for (const auto& [pair, found] : pairs_) propose(pair, found.count);
   }
 
   std::vector<std::string> merged(Index merges) {
@@ -52,24 +59,25 @@ class Learner {
       const Candidate best = candidates_.top();
       candidates_.pop();
       const Index count = pairs_[best.pair].count;
-      if (count < best.count) {
-        if (count >= least_) candidates_.push({count, best.pair});
-      } else {
+      if (count < best.count)
+        propose(best.pair, count);
+      else
         merge(best.pair);
-      }
     }
     return tokens_;
   }
 
  private:
   using Pair = std::uint64_t;  ///< both ids, the first above the second
-  struct Piece {
-    std::vector<std::int32_t> symbols;  ///< ids; `none` for a character that is no token
-    Index count;
+  using Position = std::uint32_t;
+  struct Cell {
+    std::int32_t symbol;  ///< `none` inside of a symbol, between pieces, and for a character that
+                          ///< is no token
+    std::uint32_t piece;
   };
   struct Occurrences {
     Index count = 0;
-    std::vector<std::uint32_t> pieces = {};  ///< that have had the pair
+    std::vector<Position> begins = {};  ///< where the pair has begun since it was last merged
   };
   /// The count may have fallen since.
   struct Candidate {
@@ -80,33 +88,43 @@ class Learner {
     }
   };
 
-  static Pair pair_of(std::int32_t a, std::int32_t b) {
+  void add(const std::string& text, Index count) {
+    const auto piece = static_cast<std::uint32_t>(counts_.size());
+    counts_.push_back(count);
+    cells_.push_back({none, piece});
+    for_each_character(text, [&](std::string_view c) {
+      const auto found = ids_.find(std::string(c));
+      cells_.push_back({found == ids_.end() ? none : found->second, piece});
+    });
+    cells_.push_back({none, piece});
+  }
+
+  std::int32_t& symbol(Position at) { return cells_[at].symbol; }
+  /// The number of cells of a symbol.
+  Position length(std::int32_t symbol) const {
+    return symbol == none ? 1 : lengths_[static_cast<std::size_t>(symbol)];
+  }
+
+  /// The symbol that begins at a position and the next one, where both are tokens.
+  std::optional<Pair> pair_at(Position begin) const {
+    const std::int32_t a = cells_[begin].symbol;
+    if (a == none) return std::nullopt;
+    const std::int32_t b = cells_[begin + length(a)].symbol;
+    if (b == none) return std::nullopt;
     return static_cast<Pair>(a) << 32 | static_cast<Pair>(b);
   }
 
-  void add(const std::string& text, Index count) {
-    Piece piece{{}, count};
-    for_each_character(text, [&](std::string_view c) {
-      const auto found = ids_.find(std::string(c));
-      piece.symbols.push_back(found == ids_.end() ? none : found->second);
-    });
-    pieces_.push_back(std::move(piece));
-    count_pairs(pieces_.size() - 1, 1);
+  /// Counts the pair at a position, or with sign -1 no longer.
+  void count_pair(Position begin, Index sign) {
+    const auto pair = pair_at(begin);
+    if (!pair) return;
+    Occurrences& found = pairs_[*pair];
+    found.count += sign * counts_[cells_[begin].piece];
+    if (sign > 0) found.begins.push_back(begin);
   }
 
-  /// Counts the pairs of a piece, or with sign -1 no longer.
-  void count_pairs(std::size_t number, Index sign) {
-    const Piece& piece = pieces_[number];
-    for (std::size_t i = 0; i + 1 < piece.symbols.size(); ++i) {
-      if (piece.symbols[i] == none || piece.symbols[i + 1] == none) continue;
-      const Pair pair = pair_of(piece.symbols[i], piece.symbols[i + 1]);
-      Occurrences& found = pairs_[pair];
-      found.count += sign * piece.count;
-      if (sign < 0) continue;
-      if (found.pieces.empty() || found.pieces.back() != number)
-        found.pieces.push_back(static_cast<std::uint32_t>(number));
-      if (found.count >= least_) candidates_.push({found.count, pair});
-    }
+  void propose(Pair pair, Index count) {
+    if (count >= least_) candidates_.push({count, pair});
   }
 
   void merge(Pair pair) {
@@ -117,34 +135,57 @@ class Learner {
     const auto [known, is_new] = ids_.emplace(text, static_cast<std::int32_t>(tokens_.size()));
     const std::int32_t id = known->second;
     if (id < first_byte + byte_count) return;  // the text spells a token that is no text
-    if (is_new) tokens_.push_back(text);
-    for (const std::uint32_t number : std::exchange(pairs_[pair].pieces, {})) {
-      count_pairs(number, -1);
-      auto& symbols = pieces_[number].symbols;
-      std::size_t kept = 0;
-      for (std::size_t i = 0; i < symbols.size(); ++i) {
-        const bool here = i + 1 < symbols.size() && symbols[i] == a && symbols[i + 1] == b;
-        symbols[kept++] = here ? id : symbols[i];
-        i += here;
-      }
-      symbols.resize(kept);
-      count_pairs(number, 1);
+    if (is_new) {
+      tokens_.push_back(text);
+      lengths_.push_back(length(a) + length(b));
     }
+    std::vector<Position> begins = std::exchange(pairs_[pair].begins, {});
+    std::ranges::sort(begins);  // of occurrences that overlap the first is merged
+    std::vector<Pair> grown;
+    for (const Position begin : begins) {
+      if (symbol(begin) != a || symbol(begin + length(a)) != b) continue;  // merged otherwise since
+      const Position before = begin - length(symbol(begin - 1)), next = begin + length(a);
+      for (const Position changed : {before, begin, next}) count_pair(changed, -1);
+      symbol(next - 1) = symbol(next) = none;
+      symbol(begin) = symbol(next + length(b) - 1) = id;
+      for (const Position changed : {before, begin}) {
+        count_pair(changed, 1);
+        if (const auto counted = pair_at(changed)) grown.push_back(*counted);
+      }
+    }
+    std::ranges::sort(grown);
+    grown.erase(std::unique(grown.begin(), grown.end()), grown.end());
+    for (const Pair other : grown) propose(other, pairs_[other].count);
   }
 
   Index least_;
   std::vector<std::string> tokens_;
+  std::vector<Position> lengths_;  ///< of the tokens, in characters
   std::unordered_map<std::string, std::int32_t> ids_;
-  std::vector<Piece> pieces_;
+  std::vector<Index> counts_;  ///< of the pieces
+  std::vector<Cell> cells_;
   std::unordered_map<Pair, Occurrences> pairs_;
   std::priority_queue<Candidate> candidates_;
 };
+
+[[noreturn]] void throw_out_of_memory(const Vocabulary::Counts& pieces) {
+  throw Error(
+      fmt::format("not enough memory to learn byte pairs from {} distinct words; lower "
+                  "task.merges, or train on less text",
+                  pieces.size()));
+}
 
 }  // namespace
 
 std::vector<std::string> byte_pair_tokens(const Vocabulary::Counts& pieces, Index min_count,
                                           Index merges) {
-  return Learner(pieces, min_count).merged(merges);
+  try {
+    return Learner(pieces, min_count).merged(merges);
+  } catch (const std::bad_alloc&) {
+    throw_out_of_memory(pieces);
+  } catch (const std::length_error&) {  // more characters than positions
+    throw_out_of_memory(pieces);
+  }
 }
 
 void encode_byte_pairs(std::string_view piece, const Vocabulary& vocabulary,

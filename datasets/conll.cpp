@@ -7,6 +7,13 @@
 #include "datasets/text_file.h"
 
 namespace qkv {
+namespace {
+
+bool is_one_of(char c, std::string_view letters) {
+  return letters.find(c) != letters.npos;
+}
+
+}  // namespace
 
 void for_each_conll_sentence(const std::filesystem::path& path, ReadCallback& callback,
                              const std::function<void(const LabelledWords&)>& use) {
@@ -34,19 +41,22 @@ void for_each_conll_sentence(const std::filesystem::path& path, ReadCallback& ca
   require<UserError>(sentences > 0, "{}: has no sentence", path.string());
 }
 
+bool is_span_label(std::string_view label) {
+  return label.size() > 2 && label[1] == '-' && is_one_of(label[0], "BIMELSU");
+}
+
 std::vector<Span> spans_of(const std::vector<std::string>& labels) {
   std::vector<Span> spans;
   bool open = false;
   for (std::size_t i = 0; i < labels.size(); ++i) {
     const std::string& label = labels[i];
-    const bool begins = label.starts_with("B-"), continues = label.starts_with("I-");
     const auto at = static_cast<Index>(i);
-    const std::string type = begins || continues ? label.substr(2) : "";
-    if (continues && open && spans.back().type == type)
+    const bool is_part = is_span_label(label);
+    if (is_part && open && is_one_of(label[0], "IMEL") && label.substr(2) == spans.back().type)
       ++spans.back().end;
-    else if (begins || continues)
-      spans.push_back({at, at + 1, type});
-    open = begins || continues;
+    else if (is_part)
+      spans.push_back({at, at + 1, label.substr(2)});
+    open = is_part && is_one_of(label[0], "BIM");
   }
   return spans;
 }

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/shape.h"
@@ -31,8 +32,12 @@ struct Span {
 
   friend auto operator<=>(const Span&, const Span&) = default;
 };
-/// The spans of BIO labels: B-X begins one of type X and I-X continues it; an I-X that follows
-/// no X begins one, too, as in the evaluation of CoNLL-2000.
+/// Whether a label is the part of a span that its first letter says, behind which "-" and a type
+/// follow: B begins a span, I and M are in the middle of one, E and L end one, S and U are one word
+/// (BIO, IOBES, BMES, BILOU).
+bool is_span_label(std::string_view label);
+/// The spans of such labels, as the evaluation of CoNLL-2000 finds them: one that nothing began
+/// begins where its type does.
 std::vector<Span> spans_of(const std::vector<std::string>& labels);
 
 }  // namespace qkv

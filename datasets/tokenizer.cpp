@@ -140,7 +140,9 @@ CutSentence cut_phrase(std::string_view sentence, const Cutting& cutting) {
                    [&](std::string_view piece) { cut.pieces.emplace_back(piece); });
     const auto first = cut.pieces.begin() + begin;
     const auto named = std::find_if(first, cut.pieces.end(), names_something);
-    cut.positions.push_back((named == cut.pieces.end() ? first : named) - cut.pieces.begin());
+    cut.positions.push_back(first == cut.pieces.end()
+                                ? -1
+                                : (named == cut.pieces.end() ? first : named) - cut.pieces.begin());
   }
   return cut;
 }
@@ -150,7 +152,8 @@ CutSentence cut_sentence(std::string_view sentence, const Cutting& cutting) {
   if (cutting.kind != TokenizerKind::word_piece || cut.positions.empty()) return cut;
   cut.pieces.emplace(cut.pieces.begin(), first_word_piece);
   cut.pieces.emplace_back(last_word_piece);
-  for (Index& position : cut.positions) ++position;
+  for (Index& position : cut.positions)
+    if (position >= 0) ++position;
   return cut;
 }
 

@@ -50,14 +50,14 @@ struct Cutting {
 std::vector<std::string> pieces_of(std::string_view text, const Cutting& cutting);
 
 /// A sentence in pieces, with the position of each white-space separated word among them: its first
-/// piece that is no punctuation mark.
+/// piece that is no punctuation mark; -1 where nothing of the word is left, as of one of control
+/// characters in `wordpiece`.
 struct CutSentence {
   std::vector<std::string> pieces;
   std::vector<Index> positions;
 };
 /// White space counts as one space, and a sentence of `bpe` begins with one, so that a word has the
-/// same tokens wherever it stands. One of `wordpiece` is between [CLS] and [SEP];
-/// a word of which nothing is left there has the position of the next piece.
+/// same tokens wherever it stands. One of `wordpiece` is between [CLS] and [SEP].
 CutSentence cut_sentence(std::string_view sentence, const Cutting& cutting);
 /// The same of a part of a sentence, without what a whole one begins and ends with.
 CutSentence cut_phrase(std::string_view sentence, const Cutting& cutting);

@@ -98,7 +98,9 @@ Index TsvRow::position(std::size_t i, const CutSentence& sentence) const {
          "the index must be an integer from 0, got \"{}\"", text);
   demand(number < words, "the index must be less than the sentence's {} words, got {}", words,
          number);
-  return sentence.positions[static_cast<std::size_t>(number)];
+  const Index position = sentence.positions[static_cast<std::size_t>(number)];
+  demand(position >= 0, "word {} has no character that the tokenizer reads", number);
+  return position;
 }
 
 CutSentence TsvRow::sentence(std::size_t i, const Cutting& cutting) const {

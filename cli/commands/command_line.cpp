@@ -132,6 +132,19 @@ Option Option::between(double low, double high) {
   return checked(option_, CLI::Range(low, high), fmt::format("in [{}, {}]", low, high));
 }
 
+Option Option::above_up_to(double low, double high) {
+  const std::string range = fmt::format("in ({}, {}]", low, high);
+  const CLI::Validator check(
+      [=](const std::string& text) {
+        double value = low;
+        const bool is_right =
+            CLI::detail::lexical_cast(text, value) && value > low && value <= high;
+        return is_right ? "" : fmt::format("must be {}, got {}", range, text);
+      },
+      "");
+  return checked(option_, check, range);
+}
+
 Option Option::repeated() {
   option_->allow_extra_args(false);
   return *this;

@@ -25,6 +25,8 @@ class Option {
   Option not_negative();
   Option between(int low, int high);
   Option between(double low, double high);
+  /// In (low, high].
+  Option above_up_to(double low, double high);
   /// May be given several times, with one value each time.
   Option repeated();
 

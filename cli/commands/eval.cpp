@@ -34,7 +34,7 @@ Measured measured(const EvalOptions& options, ReadCallback& callback) {
     const LoadedModel trained = loaded(model, options);
     const auto data = evaluation_data(trained, model, options.data, callback);
     name = data.name;
-    evaluations.push_back(data.evaluate({}, callback));
+    evaluations.push_back(data.evaluate({.probabilities = options.models.size() > 1}, callback));
   }
   if (evaluations.size() == 1) return {name, evaluations.front()};
   return {fmt::format("{}, {} models averaged", name, evaluations.size()), averaged(evaluations)};
@@ -67,6 +67,10 @@ Document evaluate(const EvalOptions& options) {
   document.data = commands::to_json(evaluation);
   add_evaluation(document, name, evaluation);
   if (evaluation.labels.empty()) return document;
+  if (evaluation.labels.size() > most_compared_labels) {
+    document.add_text("{} labels, of which --json gives the scores\n", evaluation.labels.size());
+    return document;
+  }
   document.add_table(label_table(evaluation));
   document.add_text("\nhow often the examples of a label are given each label:\n");
   document.add_table(confusion_table(evaluation));

@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "cli/commands/shared.h"
+#include "datasets/text.h"
 
 namespace qkv::commands {
 namespace {
@@ -14,6 +15,33 @@ struct GenerateOptions {
   Sampling sampling;
 };
 
+/// The prompt's tokens; of more than the model reads at once the last ones, with a note.
+Sentence read_prompt(const LoadedModel& trained, const std::string& text, Document& document) {
+  require<UserError>(is_utf8(text), "the prompt is not valid UTF-8");
+  const Tokenizer& tokenizer = trained.task->tokenizer();
+  Sentence prompt = trained.task->sentence_of(pieces_of(text, tokenizer.cutting()));
+  require<UserError>(!prompt.ids.empty(),
+                     "the prompt has no token that the model reads; begin the text with --prompt");
+  const Index longest = trained.config.model.max_length, count = std::ssize(prompt.ids);
+  if (count <= longest) return prompt;
+  document.add_note("the prompt has {} tokens; the model reads the last model.max_length = {}",
+                    count, longest);
+  prompt.ids.erase(prompt.ids.begin(), prompt.ids.end() - longest);
+  prompt.words.erase(prompt.words.begin(), prompt.words.end() - longest);
+  return prompt;
+}
+
+/// A token as it continues a text whose last token is `before`.
+std::string continuation(const Tokenizer& tokenizer, std::int32_t before, std::int32_t token) {
+  const std::int32_t both[] = {before, token};
+  return tokenizer.decode(both).substr(tokenizer.decode(std::span(both).first(1)).size());
+}
+
+/// Whether tokens are words, between which a text has white space that is no token.
+bool leaves_out_spaces(TokenizerKind kind) {
+  return kind == TokenizerKind::word || kind == TokenizerKind::word_piece;
+}
+
 Document continue_text(const GenerateOptions& options, const Stream& stream) {
   const LoadedModel trained = load_model(options.model);
   require<UserError>(trained.config.task.kind == TaskKind::language_model &&
@@ -21,26 +49,32 @@ Document continue_text(const GenerateOptions& options, const Stream& stream) {
                      "{} was not trained to continue a text; generate needs task.kind = "
                      "\"language-model\" and model.kind = \"decoder\"",
                      options.model);
-  const Sentence prompt = read_sentence(*trained.task, options.prompt);
+  Document document;
+  const Sentence prompt = read_prompt(trained, options.prompt, document);
+  const Tokenizer& tokenizer = trained.task->tokenizer();
   Sampling sampling = options.sampling;
   sampling.reserved = trained.task->vocabulary().reserved();
-  const bool words = trained.task->tokenizer().cutting().kind == TokenizerKind::word;
+  sampling.ends = end_of_text_tokens(trained.task->vocabulary());
+  std::int32_t last = prompt.ids.back();
+  const bool is_spaced =
+      leaves_out_spaces(tokenizer.cutting().kind) && is_white(options.prompt.back());
+  Index written_tokens = 0;
   std::string text;
   stream(options.prompt);
   const auto start = std::chrono::steady_clock::now();
   generate(*trained.network, prompt.ids, options.tokens, trained.config.model.max_length, sampling,
            [&](std::int32_t token) {
-             const std::int32_t ids[] = {token};
-             std::string written = trained.task->tokenizer().decode(ids);
-             if (words && !text.empty()) written = " " + written;
+             std::string written = continuation(tokenizer, last, token);
+             if (is_spaced && text.empty() && written.starts_with(' ')) written.erase(0, 1);
+             last = token;
+             ++written_tokens;
              text += written;
              stream(written);
            });
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  Document document;
   document.data = {{"prompt", options.prompt},
                    {"text", text},
-                   {"tokens", options.tokens},
+                   {"tokens", written_tokens},
                    {"seconds", seconds.count()}};
   document.add_text("\n");
   note_unknown_words(document, *trained.task, std::span(&prompt, 1));
@@ -55,7 +89,9 @@ void add_generate(CommandLine& program) {
       [](Command& command, GenerateOptions& options) {
         add_model_argument(command, options.model);
         command.add_option("--prompt", options.prompt, "What the text begins with [a new line]");
-        command.add_option("--tokens", options.tokens, "How many tokens to write [500]")
+        command
+            .add_option("--tokens", options.tokens,
+                        "How many tokens to write; fewer up to an end-of-text token [500]")
             .between(1, 1'000'000);
         Sampling& sampling = options.sampling;
         command
@@ -69,7 +105,7 @@ void add_generate(CommandLine& program) {
                         "Nucleus sampling: only the most probable tokens that reach this "
                         "probability together "
                         "[1]")
-            .between(1e-9, 1.0);
+            .above_up_to(0.0, 1.0);
         command.add_option("--seed", sampling.seed, "Equal seeds give equal texts [1]");
         add_threads_option(command);
       },

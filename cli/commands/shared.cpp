@@ -110,7 +110,7 @@ Json to_json(const Evaluation& evaluation) {
     json["precision"][scores.label] = scores.precision;
     json["f1"][scores.label] = scores.f1;
     json["support"][scores.label] = scores.count;
-    json["confusion"].push_back(scores.predicted);
+    if (!scores.predicted.empty()) json["confusion"].push_back(scores.predicted);
   }
   return json;
 }

@@ -158,12 +158,18 @@ function writeOn(box, { task, model, sentence, key }, r) {
   const written = make("span", { class: "continued" });
   box.append(make("p", { class: "written" }, make("span", { class: "soft" }, task.tokenizer.joined(sentence.words)), written));
   const tokens = [], next = task.continuation(model, sentence.ids);
+  let ended = false;
   const write = () => {
     if (!box.isConnected || latest.get(r).key !== key || tokens.length === writtenTokens) return;
-    for (const end = performance.now() + 8; performance.now() < end && tokens.length < writtenTokens;) tokens.push(next.next().value);
-    const before = task.tokenizer.kind === "word" ? " " : "";
+    for (const end = performance.now() + 8; performance.now() < end && tokens.length < writtenTokens;) {
+      const { value, done } = next.next();
+      ended = done;
+      if (done) break;
+      tokens.push(value);
+    }
+    const before = task.tokenizer.kind === "word" && tokens.length ? " " : "";
     written.textContent = before + task.tokenizer.joined(tokens);
-    setTimeout(write, 0);
+    if (!ended) setTimeout(write, 0);
   };
   setTimeout(write, 0);
 }

@@ -1,7 +1,7 @@
 // What each task makes of a sentence: its tokens, the words it is about, and answers with their probabilities, as the
 // program's tasks in train/tasks/. Errors have the program's words.
 
-const maskText = "[MASK]";
+const maskText = "[MASK]", endsOfText = ["<|endoftext|>", "<eos>", "</s>"];
 
 // A text that the task cannot read.
 class Refusal extends Error {}
@@ -67,9 +67,12 @@ class Task {
     const sentence = this.fitted({ ...tokenizer.encodeAll(pieces), targets: [] });
     if (this.kind === "tagging") {
       let at = 0;
-      for (const piece of pieces) {
-        if (at < sentence.words.length) sentence.targets.push(at);
-        at += tokenizer.encode(piece).ids.length;
+      for (const word of tokenizer.piecesOfWords(text)) {
+        const named = Math.max(word.findIndex(namesSomething), 0);
+        word.forEach((piece, i) => {
+          if (i === named && at < sentence.words.length) sentence.targets.push(at);
+          at += tokenizer.encode(piece).ids.length;
+        });
       }
     }
     sentence.words.forEach((word, i) => { if (this.words.includes(word)) sentence.targets.push(i); });
@@ -150,6 +153,7 @@ class Task {
       const x = model.contextual(text.slice(-unread), caches ? cache : undefined), logits = model.logits(x[x.length - 1]);
       let best = unknown + 1;
       for (let i = best + 1; i < logits.length; ++i) if (logits[i] > logits[best]) best = i;
+      if (endsOfText.includes(this.tokenizer.tokens[best].replace(/^ /, ""))) return;
       text.push(best);
       yield this.tokenizer.tokens[best];
     }

@@ -7,6 +7,9 @@ const splitWords = text => text.split(/[ \t\r\n\v\f]+/).filter(Boolean);
 const lowered = text => text.replace(/[A-Z]/g, c => c.toLowerCase());
 const bytesIn = c => { const code = c.codePointAt(0); return code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4; };
 
+// Whether a piece is a word or a part of one.
+const namesSomething = piece => { const bare = piece.replace(/^ /, ""); return bare.length > 1 || (bare !== "" && !isMark(bare)); };
+
 class Tokenizer {
   constructor({ kind, lower_case }, tokens) {
     this.kind = kind;
@@ -51,8 +54,10 @@ class Tokenizer {
     return kept;
   }
   // Those of a sentence: white space counts as one space, with which a sentence of bpe begins.
-  sentencePieces(sentence) {
-    return splitWords(sentence).flatMap((word, i) =>
+  sentencePieces(sentence) { return this.piecesOfWords(sentence).flat(); }
+  // Those of each word between white space.
+  piecesOfWords(sentence) {
+    return splitWords(sentence).map((word, i) =>
       this.pieces(this.kind === "bpe" || (this.kind === "char" && i) ? ` ${word}` : word));
   }
 

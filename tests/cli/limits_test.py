@@ -2,9 +2,11 @@
 
 Usage: limits_test.py PROGRAM
 """
+import base64
 import json
 import os
 import pathlib
+import random
 import resource
 import subprocess
 import unittest
@@ -193,6 +195,15 @@ class Limits(ProgramTest):
         many = ["--set", "train.batch=65536", "--set", "train.accumulate=65536"]
         done = self.limited(*train, *many, limit=address_space(4), code=2)
         self.assertIn("32.0 GiB for the order of examples; lower train.batch or train.accumulate", done.stderr)
+
+    def test_byte_pairs_that_do_not_fit_name_what_to_lower(self):
+        self.need_address_limits()
+        (self.folder / "random.txt").write_bytes(base64.b64encode(random.Random(1).randbytes(16 << 20)))
+        limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (640 << 20, 640 << 20))
+        done = self.limited("train", "tiny.toml", "--run", "new", "--threads", "1", "--set", "task.kind=language-model",
+                            "--set", "model.kind=decoder", "--set", "task.train=random.txt", "--set", "task.valid=",
+                            "--set", "task.test=", "--set", "task.tokenizer=bpe", limit=limit, code=1)
+        self.assertRegex(done.stderr, r"not enough memory to learn byte pairs from \d+ distinct words; lower task.merges")
 
     def test_a_huge_file_that_is_no_checkpoint_is_not_read(self):
         self.need_address_limits()

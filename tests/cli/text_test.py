@@ -124,6 +124,29 @@ class Text(ProgramTest):
         self.run_qkv("resume", "runs/whole")
         self.assert_same_checkpoints("end.h5", "runs/whole/last.h5")
 
+    def test_a_language_model_of_words_continues_a_prompt_to_the_end_of_the_text(self):
+        (self.folder / "t.txt").write_text("the dog ran home </s> " * 100)
+        config = CONFIG.format(kind="language-model", task='data = "t.txt"\ntokenizer = "word"', model='kind = "decoder"')
+        (self.folder / "words.toml").write_text(config.replace("steps = 20", "steps = 60") + "[optimizer]\nlr = 0.03\n")
+        self.run_qkv("train", "words.toml", "--run", "runs/words")
+
+        def written(prompt, *options):
+            return self.run_qkv("generate", "runs/words", "--temperature", 0, "--prompt", prompt, *options)
+        self.assertEqual(written("the dog").stdout, "the dog ran home\n")
+        self.assertEqual(written("the dog ").stdout, "the dog ran home\n")
+        self.assertEqual(written("the", "--tokens", 2).stdout, "the dog ran\n")
+        found = self.json("generate", "runs/words", "--temperature", 0, "--prompt", "the dog")
+        self.assertEqual((found["prompt"] + found["text"], found["tokens"]), ("the dog ran home", 2))
+        long = "the dog ran home </s> " * 5 + "the dog"
+        done = written(long)
+        self.assertEqual(done.stdout, long + " ran home\n")
+        self.assertIn("the prompt has 27 tokens; the model reads the last model.max_length = 16", done.stderr)
+        for prompt in ("\n", " "):
+            self.assert_refused(["generate", "runs/words", "--prompt", prompt], "the prompt has no token", "--prompt")
+        self.assert_refused(["generate", "runs/words", "--prompt", "the", "--top-p", "0"],
+                            "--top-p: must be in (0, 1], got 0")
+        self.assertEqual(written("the", "--top-p", "1").stdout, "the dog ran home\n")
+
 
 if __name__ == "__main__":
     unittest.main()

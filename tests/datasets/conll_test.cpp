@@ -48,3 +48,13 @@ TEST_CASE("spans follow B- and I- as in the evaluation of CoNLL-2000") {
         std::vector<Span>{{0, 1, "X"}, {1, 2, "Y"}, {3, 4, "Y"}});
   CHECK(spans_of({"O", "noun", "O"}).empty());
 }
+
+TEST_CASE("S-, U-, E- and L- are a whole span and the end of one (IOBES, BMES, BILOU)") {
+  const std::vector<Span> expected = {{0, 3, "X"}, {3, 4, "X"}, {4, 6, "X"}};
+  CHECK(spans_of({"B-X", "I-X", "E-X", "S-X", "B-X", "E-X"}) == expected);
+  CHECK(spans_of({"B-X", "M-X", "E-X", "S-X", "B-X", "E-X"}) == expected);
+  CHECK(spans_of({"B-X", "I-X", "L-X", "U-X", "B-X", "L-X"}) == expected);
+  // As conlleval: what ends without a beginning, or with another type, is a span of its own.
+  CHECK(spans_of({"S-X", "E-X", "I-X", "I-X", "O", "B-X", "E-Y"}) ==
+        std::vector<Span>{{0, 1, "X"}, {1, 2, "X"}, {2, 4, "X"}, {5, 6, "X"}, {6, 7, "Y"}});
+}

@@ -81,6 +81,15 @@ TEST_CASE("every kind cuts a sentence and finds its words") {
   CHECK(pairs.positions == std::vector<Index>{1, 3});
 }
 
+TEST_CASE("a word of which wordpiece leaves nothing has no position, and cannot be asked about") {
+  const Cutting pieces = {TokenizerKind::word_piece, true};
+  const auto cut = cut_sentence("the \u00AD bank", pieces);
+  CHECK(cut.pieces == Words{"[CLS]", "the", "bank", "[SEP]"});
+  CHECK(cut.positions == std::vector<Index>{1, -1, 2});
+  CHECK(error_of<UserError>([&] { tsv_row("a\t1\tx").position(1, cut); }) ==
+        "word 1 has no character that the tokenizer reads");
+}
+
 TEST_CASE("merges are learned in the order of their frequency, as by hand") {
   // "low" 3 times and "lot" twice: l o occurs 5 times, then lo w 3 times, then lo t twice.
   const auto names = byte_pair_tokens({{"low", 3}, {"lot", 2}}, 1, 100);

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "datasets/text.h"
+#include "datasets/unicode.h"
 
 namespace qkv {
 namespace {
@@ -19,10 +20,17 @@ std::map<std::string, Index> n_grams(const std::vector<std::string>& characters,
   return counts;
 }
 
+/// White space as Python's str.split has it: the separators of ASCII are among it.
+bool is_python_space(char32_t code) {
+  return is_space(code) || (code >= 0x1C && code <= 0x1F);
+}
+
 std::vector<std::string> without_spaces(std::string_view text) {
-  std::string joined;
-  for (const std::string& word : words(text)) joined += word;
-  return characters(joined);
+  std::vector<std::string> kept;
+  for_each_character(text, [&](std::string_view character) {
+    if (!is_python_space(first_code_point(character).code)) kept.emplace_back(character);
+  });
+  return kept;
 }
 
 }  // namespace
@@ -32,6 +40,7 @@ void ChrF::add(std::string_view output, std::string_view reference) {
   for (std::size_t n = 1; n <= longest; ++n) {
     Counts& counts = counts_[n - 1];
     const auto expected = n_grams(theirs, n);
+    if (expected.empty()) continue;
     for (const auto& [gram, count] : n_grams(ours, n)) {
       counts.output += count;
       const auto found = expected.find(gram);

@@ -8,8 +8,10 @@
 namespace qkv {
 
 /// The overlap of character n-grams between translations and their references: chrF of the whole
-/// set (Popović 2015, "chrF: character n-gram F-score for automatic MT evaluation") with n-grams of
-/// 1 to 6 characters, spaces left out, and recall counting twice as much as precision (beta = 2).
+/// set (Popović 2015, "chrF: character n-gram F-score for automatic MT evaluation") as sacreBLEU 2
+/// computes it by default ("chrF2"): n-grams of 1 to 6 code points, without white space of Unicode,
+/// recall counting twice as much as precision (beta = 2), and no n-grams of outputs whose reference
+/// is shorter than n.
 class ChrF {
  public:
   /// Both in UTF-8.

@@ -24,13 +24,15 @@ class DataReport {
   void leave_out_label(Index row, const std::string& label, UnknownLabels policy,
                        std::span<const std::string> known);
   void leave_out(const std::string& reason) { ++left_out_[reason]; }
+  /// The label of a word of which the tokenizer leaves nothing.
+  void leave_out_word() { ++words_; }
   /// A message for each kind of change, with counts.
   void tell(ReadCallback& callback) const;
 
  private:
   const Places& places_;
   std::span<const Index> rows_;
-  Index max_length_, cut_ = 0;
+  Index max_length_, cut_ = 0, words_ = 0;
   std::map<std::string, Index> left_out_;
 };
 

@@ -46,6 +46,7 @@ Evaluation averaged(std::span<const Evaluation> evaluations) {
   const Tensor logits = Tensor::from(log_of(probabilities), {first.count, classes});
   const Indices answers(first.answers, {first.count});
   ChoiceMetrics metrics(labels);
+  metrics.keep_probabilities();
   metrics.update(logits, answers);
   Evaluation evaluation;
   evaluation.count = first.count;

@@ -74,6 +74,8 @@ class ExampleTask : public Task {
     const MemoryPool::Use use(pool);
     Context context({.hook = options.hook});
     Metrics measured = metrics();
+    if constexpr (requires { measured.keep_probabilities(); })
+      if (options.probabilities) measured.keep_probabilities();
     Evaluation evaluation;
     evaluation.count = static_cast<Index>(examples.size());
     double sum = 0, weight = 0;

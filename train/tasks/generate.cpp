@@ -34,6 +34,14 @@ std::int32_t sample(std::span<const double> logits, const Sampling& sampling, st
   return static_cast<std::int32_t>(tokens[chosen]);
 }
 
+std::vector<std::int32_t> end_of_text_tokens(const Vocabulary& vocabulary) {
+  std::vector<std::int32_t> ends;
+  for (const std::string space : {"", " "})
+    for (const std::string_view token : {"<|endoftext|>", "<eos>", "</s>"})
+      if (const auto id = vocabulary.find(space + std::string(token))) ends.push_back(*id);
+  return ends;
+}
+
 void generate(const Network& network, std::vector<std::int32_t> prompt, Index count, Index window,
               const Sampling& sampling, const std::function<void(std::int32_t)>& pass_on) {
   require<ValueError>(!prompt.empty(), "[generate] the prompt is empty; give at least one token");
@@ -52,6 +60,7 @@ void generate(const Network& network, std::vector<std::int32_t> prompt, Index co
     const Tensor x = (*network.model)(Indices(next, {1, unread}), {}, context);
     const Tensor logits = network.logits(slice(x, 1, unread - 1, unread));
     text.push_back(sample(logits.values(), sampling, static_cast<std::uint64_t>(i)));
+    if (std::ranges::find(sampling.ends, text.back()) != sampling.ends.end()) return;
     pass_on(text.back());
   }
 }

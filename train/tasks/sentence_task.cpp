@@ -56,12 +56,12 @@ void ChoiceMetrics::update(const Tensor& scores, const Indices& answers) {
   const auto choices = static_cast<std::size_t>(scores.dim(1));
   for (std::size_t i = 0; i < answers.data().size(); ++i) {
     const auto row = values.subspan(i * choices, choices);
-    const auto predicted = static_cast<std::size_t>(std::ranges::max_element(row) - row.begin());
-    const auto answer = static_cast<std::size_t>(answers.data()[i]);
+    const auto predicted = static_cast<std::int32_t>(std::ranges::max_element(row) - row.begin());
+    const auto answer = answers.data()[i];
     right_ += predicted == answer;
-    if (!labels_->empty()) ++counts_[answer][predicted];
+    if (!labels_->empty()) ++counts_[{answer, predicted}];
   }
-  if (labels_->empty()) return;
+  if (labels_->empty() || !keeps_probabilities_) return;
   const auto probabilities = softmax(scores).values();
   probabilities_.insert(probabilities_.end(), probabilities.begin(), probabilities.end());
   answers_.insert(answers_.end(), answers.data().begin(), answers.data().end());
@@ -76,21 +76,34 @@ void ChoiceMetrics::report(Evaluation& evaluation) const {
 /// The scores of each label, and macro F1, the mean of their F1. Labels that neither the data nor
 /// the predictions have do not count, as in scikit-learn.
 void ChoiceMetrics::report_labels(Evaluation& evaluation) const {
+  const std::size_t labels = labels_->size();
+  std::vector<LabelScores> table(labels);
+  std::vector<Index> given(labels), right(labels);
+  for (const auto& [pair, count] : counts_) {
+    const auto answer = static_cast<std::size_t>(pair.first),
+               predicted = static_cast<std::size_t>(pair.second);
+    LabelScores& scores = table[answer];
+    scores.count += count;
+    given[predicted] += count;
+    if (answer == predicted) right[answer] = count;
+    if (labels > most_compared_labels) continue;
+    scores.predicted.resize(labels);
+    scores.predicted[predicted] = count;
+  }
   double sum = 0;
   Index occurring = 0;
-  for (std::size_t i = 0; i < labels_->size(); ++i) {
-    LabelScores scores{.label = (*labels_)[i], .predicted = counts_[i]};
-    Index given = 0;
-    for (std::size_t j = 0; j < labels_->size(); ++j)
-      scores.count += counts_[i][j], given += counts_[j][i];
-    const auto right = static_cast<double>(counts_[i][i]);
-    scores.precision = ratio(right, given);
-    scores.recall = ratio(right, scores.count);
-    scores.f1 = ratio(2 * right, scores.count + given);
+  for (std::size_t i = 0; i < labels; ++i) {
+    LabelScores& scores = table[i];
+    scores.label = (*labels_)[i];
+    if (labels <= most_compared_labels) scores.predicted.resize(labels);
+    const auto hits = static_cast<double>(right[i]);
+    scores.precision = ratio(hits, given[i]);
+    scores.recall = ratio(hits, scores.count);
+    scores.f1 = ratio(2 * hits, scores.count + given[i]);
     sum += scores.f1;
-    occurring += scores.count + given > 0;
-    evaluation.labels.push_back(std::move(scores));
+    occurring += scores.count + given[i] > 0;
   }
+  evaluation.labels = std::move(table);
   evaluation.metrics.emplace_back("macro_f1", ratio(sum, occurring));
   evaluation.probabilities = probabilities_;
   evaluation.answers = answers_;
@@ -225,7 +238,7 @@ std::vector<std::string> SentenceTask::target_words(const Rows& rows,
 }
 
 SentenceTask::Encoded SentenceTask::encoded(const Rows& rows, const CorpusEncoder& encoder,
-                                            Index row) const {
+                                            Index row, std::span<const Index> known) const {
   const auto [label, index, antecedent] = rows.rows[static_cast<std::size_t>(row)];
   Encoded example{encoder.ids(row), 0, 0, -1, -1};
   example.length = std::ssize(example.ids);
@@ -236,7 +249,7 @@ SentenceTask::Encoded SentenceTask::encoded(const Rows& rows, const CorpusEncode
     if (index >= 0) example.index -= example.begin;
   }
   if (question_.has_labels)
-    example.answer = label_id(labels_, rows.labels.text(label));
+    example.answer = known[static_cast<std::size_t>(label)];
   else if (antecedent >= 0)
     example.answer = encoder.position(row, antecedent) - example.begin;
   const Index ends = tokenizer().special_tokens();
@@ -250,10 +263,11 @@ SentenceTask::Encoded SentenceTask::encoded(const Rows& rows, const CorpusEncode
 SentenceTask::Examples SentenceTask::encoded(const Rows& rows, std::span<const Index> chosen,
                                              ReadCallback& callback) const {
   const CorpusEncoder encoder(rows.corpus, tokenizer());
+  const std::vector<Index> known = label_ids(labels_, rows.labels);
   DataReport report(rows.places, chosen, max_length());
   Examples examples;
   for (const Index row : chosen) {
-    const Encoded example = encoded(rows, encoder, row);
+    const Encoded example = encoded(rows, encoder, row, known);
     report.is_cut(row, example.length, truncates());
     if (example.answer >= 0) {
       examples.sentences.add(example.ids);
@@ -340,9 +354,12 @@ SentenceTask::Noise SentenceTask::noise_of(const TaskOptions& options,
     std::vector<double> counts(static_cast<std::size_t>(vocabulary().size()));
     for (Index i = 0; i < train.size(); ++i)
       for (const std::int32_t id : train.sentences[i]) ++counts[static_cast<std::size_t>(id)];
-    for (const double count : counts)
-      noise.unlisted.push_back(options.word_dropout / (options.word_dropout + count));
-    noise.unlisted[Vocabulary::padding] = 0;
+    for (std::size_t id = 0; id < counts.size(); ++id) {
+      const bool is_word =
+          id != Vocabulary::padding && tokenizer().is_text(static_cast<std::int32_t>(id));
+      noise.unlisted.push_back(is_word ? options.word_dropout / (options.word_dropout + counts[id])
+                                       : 0);
+    }
   }
   return noise;
 }
@@ -384,7 +401,8 @@ Sentence SentenceTask::read(std::string_view text) const {
 LabelledText SentenceTask::read_line(const TsvRow& row) const {
   Rows rows;
   add_row(row, rows);
-  const Encoded example = encoded(rows, CorpusEncoder(rows.corpus, tokenizer()), 0);
+  const Index known[] = {label_id(labels_, rows.labels.text(0))};
+  const Encoded example = encoded(rows, CorpusEncoder(rows.corpus, tokenizer()), 0, known);
   LabelledText line{.label = question_.has_labels ? rows.labels.text(0) : "",
                     .text = row.fields.back(),
                     .index = example.index,

@@ -25,9 +25,9 @@ void for_each_ids(const EncodedSentences& examples, const Task::IdsSink& sink);
 /// Accuracy and, where the choices are labels, the scores of each and macro F1.
 class ChoiceMetrics {
  public:
-  explicit ChoiceMetrics(const std::vector<std::string>& labels)
-      : labels_(&labels), counts_(labels.size(), std::vector<Index>(labels.size())) {}
+  explicit ChoiceMetrics(const std::vector<std::string>& labels) : labels_(&labels) {}
 
+  void keep_probabilities() { keeps_probabilities_ = true; }
   /// scores [B, C], answers [B]
   void update(const Tensor& scores, const Indices& answers);
   void report(Evaluation& evaluation) const;
@@ -36,7 +36,9 @@ class ChoiceMetrics {
   void report_labels(Evaluation& evaluation) const;
 
   const std::vector<std::string>* labels_;  ///< empty when the choices are words
-  std::vector<std::vector<Index>> counts_;  ///< [right label][predicted label]
+  /// How often a label is right and another is predicted, by both.
+  std::map<std::pair<std::int32_t, std::int32_t>, Index> counts_;
+  bool keeps_probabilities_ = false;
   std::vector<double> probabilities_;
   std::vector<std::int32_t> answers_;
   Index right_ = 0;
@@ -102,7 +104,9 @@ class SentenceTask : public ExampleTask<EncodedSentences, ChoiceMetrics> {
   void add_row(const TsvRow& row, Rows& rows) const;
   void add_file(const std::filesystem::path& file, Rows& rows, ReadCallback& callback) const;
   std::vector<std::string> target_words(const Rows& rows, std::span<const Index> chosen) const;
-  Encoded encoded(const Rows& rows, const CorpusEncoder& encoder, Index row) const;
+  /// `known`: the index of each label of the rows.
+  Encoded encoded(const Rows& rows, const CorpusEncoder& encoder, Index row,
+                  std::span<const Index> known) const;
   Examples encoded(const Rows& rows, std::span<const Index> chosen, ReadCallback& callback) const;
   void add_targets(Sentence& sentence) const;
   static Batch collated(const Examples& examples, std::span<const Index> chosen);

@@ -118,6 +118,10 @@ WordContexts StaticEmbedding::encoded(const CorpusEncoder& encoder,
     std::erase(ids, Vocabulary::unknown);
     if (ids.size() >= 2) contexts.lines.add(ids);
   }
+  require<UserError>(options_.objective == Objective::glove ||
+                         std::ranges::count_if(counts_, [](Index count) { return count > 0; }) != 1,
+                     "the training text has one word alone; negative sampling needs two different "
+                     "ones");
   if (options_.objective == Objective::glove)
     contexts.pairs = co_occurrences(contexts.lines);
   else
@@ -143,9 +147,24 @@ std::vector<WordContexts::Pair> StaticEmbedding::co_occurrences(
   return pairs;
 }
 
-std::int32_t StaticEmbedding::negative(const Random& random, std::uint64_t index) const {
-  const auto found = std::ranges::upper_bound(cumulative_, random.uniform(index));
-  return static_cast<std::int32_t>(std::min(found, cumulative_.end() - 1) - cumulative_.begin());
+std::int32_t StaticEmbedding::negative(const Random& random, std::uint64_t index,
+                                       std::int32_t target) const {
+  const auto at = static_cast<std::size_t>(target);
+  const double before = at > 0 ? cumulative_[at - 1] : 0, own = cumulative_[at] - before;
+  /// Probability of all words up to `word` but the target.
+  const auto without_target = [&](std::size_t word) {
+    return word < at ? cumulative_[word] : word == at ? before : cumulative_[word] - own;
+  };
+  std::size_t first = 0, last = cumulative_.size() - 1;
+  const double drawn = random.uniform(index) * without_target(last);
+  while (first < last) {  // the first word whose probability with those before it is above `drawn`
+    const std::size_t middle = (first + last) / 2;
+    if (without_target(middle) > drawn)
+      last = middle;
+    else
+      first = middle + 1;
+  }
+  return static_cast<std::int32_t>(first);
 }
 
 /// The line of a word; of a pair its word alone.
@@ -167,7 +186,7 @@ void StaticEmbedding::add_samples(Samples& samples, std::span<const std::int32_t
     samples.inputs.push_back(std::move(input));
     samples.candidates.push_back(target);
     for (Index j = 0; j < options_.negatives; ++j)
-      samples.candidates.push_back(negative(random, drawn++));
+      samples.candidates.push_back(negative(random, drawn++, target));
   };
   const Index first = std::max<Index>(position - reach, 0),
               last = std::min<Index>(position + reach, std::ssize(line) - 1);

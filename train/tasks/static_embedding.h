@@ -44,10 +44,10 @@ class EmbeddingMetrics {
 /// line. Of a line with tabs the last column is the text.
 ///
 ///   skip-gram, cbow   each word predicts its neighbours, or their mean predicts it, with negative
-///                     sampling from count^0.75 (Mikolov et al. 2013, "Distributed Representations
-///                     of Words and Phrases"); a window is 1 to `window` words to either side.
-///                     Training draws both anew each time, evaluation by the word and its widest
-///                     window alone
+///                     sampling from count^0.75 of all words but the one to predict (Mikolov et al.
+///                     2013, "Distributed Representations of Words and Phrases"); a window is 1 to
+///                     `window` words to either side. Training draws both anew each time,
+///                     evaluation by the word and its widest window alone
 ///   glove             f(x) (w_i . c_j + b_i + b_j - log x)^2 with f(x) = min(1, (x / 100)^0.75),
 ///                     where x is the co-occurrence count of i and j within the window, weighted
 ///                     by 1 / distance (Pennington et al. 2014); the counts being symmetric, words
@@ -82,8 +82,9 @@ class StaticEmbedding final : public ExampleTask<WordContexts, EmbeddingMetrics>
 
   WordContexts encoded(const CorpusEncoder& encoder, std::span<const Index> lines) const;
   std::vector<WordContexts::Pair> co_occurrences(const Lists<std::int32_t>& lines) const;
-  /// The word that draw `index` of a random stream gives, with probability ~ count^0.75.
-  std::int32_t negative(const Random& random, std::uint64_t index) const;
+  /// The word that draw `index` of a random stream gives, with probability ~ count^0.75; never the
+  /// target.
+  std::int32_t negative(const Random& random, std::uint64_t index, std::int32_t target) const;
   /// Adds the samples of the word at `position` of `line`.
   void add_samples(Samples& samples, std::span<const std::int32_t> line, Index position,
                    const Random& random) const;

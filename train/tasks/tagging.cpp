@@ -14,8 +14,15 @@
 namespace qkv {
 namespace {
 
-bool is_bio(const std::string& label) {
-  return label.starts_with("B-") || label.starts_with("I-");
+/// Whether labels mark spans: one is B- or I-, or all but "O" are parts of spans.
+bool mark_spans(const std::vector<std::string>& labels) {
+  const auto is_bio = [](const std::string& label) {
+    return label.starts_with("B-") || label.starts_with("I-");
+  };
+  const auto is_part = [](const std::string& label) {
+    return label == "O" || is_span_label(label);
+  };
+  return std::ranges::any_of(labels, is_bio) || std::ranges::all_of(labels, is_part);
 }
 
 /// What a sentence of a file is to `Tagging::read_line`.
@@ -30,7 +37,7 @@ TsvRow row_of_words(const LabelledWords& sentence) {
 /// The corpus has the sentence of row i as its text i.
 struct Tagging::Rows {
   struct Word {
-    std::int32_t label, piece;  ///< `piece`: position of the word's first
+    std::int32_t label, piece;  ///< `piece`: position of the word's first, or -1
   };
 
   Corpus corpus;
@@ -73,9 +80,8 @@ void TaggingMetrics::update(const Tensor& scores, const Indices& tags) {
     const auto expected = spans_of(right), found = spans_of(given);
     spans_ += std::ssize(expected);
     predicted_ += std::ssize(found);
-    common_ += std::ranges::count_if(found, [&](const Span& span) {
-      return std::ranges::find(expected, span) != expected.end();
-    });
+    common_ += std::ranges::count_if(
+        found, [&](const Span& span) { return std::ranges::binary_search(expected, span); });
   }
   const Index count = std::ssize(answers);
   labelled_ += count;
@@ -87,7 +93,7 @@ void TaggingMetrics::update(const Tensor& scores, const Indices& tags) {
 void TaggingMetrics::report(Evaluation& evaluation) const {
   evaluation.count = labelled_;
   tokens_.report(evaluation);
-  if (std::ranges::none_of(*labels_, is_bio)) return;
+  if (!mark_spans(*labels_)) return;
   const Index all = spans_ + predicted_;
   evaluation.score = all ? 2 * static_cast<double>(common_) / static_cast<double>(all) : 0;
   evaluation.metrics.emplace_back("span_f1", evaluation.score);
@@ -103,7 +109,8 @@ Tagging::Tagging(const Config& config, const Vocabularies& known, ReadCallback& 
   learn_tokens(rows.corpus.counts(splits[0]), known);
   std::set<std::string> labels;
   for (const Index row : splits[0])
-    for (const auto& word : rows.words[row]) labels.insert(rows.labels.text(word.label));
+    for (const auto& word : rows.words[row])
+      if (word.piece >= 0) labels.insert(rows.labels.text(word.label));
   labels_ = label_list(labels, source_of(config));
   set_splits({encoded(rows, splits[0], callback), encoded(rows, splits[1], callback),
               encoded(rows, splits[2], callback)});
@@ -157,6 +164,7 @@ void Tagging::add_file(const std::filesystem::path& file, Rows& rows,
 Tagging::Examples Tagging::encoded(const Rows& rows, std::span<const Index> chosen,
                                    ReadCallback& callback) const {
   const CorpusEncoder encoder(rows.corpus, tokenizer());
+  const std::vector<Index> known = label_ids(labels_, rows.labels);
   DataReport report(rows.places, chosen, max_length());
   Examples examples;
   for (const Index row : chosen) {
@@ -164,7 +172,11 @@ Tagging::Examples Tagging::encoded(const Rows& rows, std::span<const Index> chos
     std::vector<std::int32_t> tags(ids.size(), -1);
     std::string unknown;
     for (const auto& [label, piece] : rows.words[row]) {
-      const Index id = label_id(labels_, rows.labels.text(label));
+      if (piece < 0) {
+        report.leave_out_word();
+        continue;
+      }
+      const Index id = known[static_cast<std::size_t>(label)];
       if (id < 0) unknown = rows.labels.text(label);
       tags[static_cast<std::size_t>(encoder.position(row, piece))] = static_cast<std::int32_t>(id);
     }
@@ -175,6 +187,10 @@ Tagging::Examples Tagging::encoded(const Rows& rows, std::span<const Index> chos
     if (report.is_cut(row, std::ssize(ids), truncates())) {
       crop(ids);
       crop(tags);
+    }
+    if (std::ranges::all_of(tags, [](std::int32_t tag) { return tag < 0; })) {
+      report.leave_out("no word has a token");
+      continue;
     }
     examples.sentences.add(ids);
     examples.tags.add(tags);
@@ -214,13 +230,24 @@ BatchLoss Tagging::batch_loss(const Network& network, const Examples& examples,
 
 Sentence Tagging::read(std::string_view text) const {
   Sentence sentence = Task::read(text);
-  const Index begin = tokenizer().special_tokens(), end = std::ssize(sentence.words) - begin;
-  Index position = 0;
-  for (const std::string& piece : cut_sentence(text, cutting()).pieces) {
-    if (position >= begin && position < end) sentence.targets.push_back(position);
-    position += std::ssize(tokenizer().tokens_of(piece));
-  }
+  sentence.targets = labelled_tokens(cut_sentence(text, cutting()));
+  std::erase(sentence.targets, -1);
+  require<UserError>(!sentence.targets.empty(), "\"{}\" has no word that the tokenizer reads",
+                     text);
   return sentence;
+}
+
+std::vector<Index> Tagging::labelled_tokens(const CutSentence& cut) const {
+  std::vector<Index> begins = {0};
+  for (const std::string& piece : cut.pieces)
+    begins.push_back(begins.back() + std::ssize(tokenizer().tokens_of(piece)));
+  const Index end = std::min(begins.back(), max_length()) - tokenizer().special_tokens();
+  std::vector<Index> tokens;
+  for (const Index piece : cut.positions) {
+    const Index token = piece < 0 ? -1 : begins[static_cast<std::size_t>(piece)];
+    tokens.push_back(token < end ? token : -1);
+  }
+  return tokens;
 }
 
 LabelledText Tagging::read_line(const TsvRow& row) const {
@@ -230,20 +257,16 @@ LabelledText Tagging::read_line(const TsvRow& row) const {
   line.index = line.sentence.targets.front();
   if (row.fields.size() < 2) return line;
   const auto labels = words(row.fields[0]);
-  const CutSentence cut = cut_sentence(line.text, cutting());
-  row.demand(labels.size() == cut.positions.size(), "has {} labels for {} words", labels.size(),
-             cut.positions.size());
-  // The first word whose label says something.
-  const auto said = std::ranges::find_if(labels, [](const std::string& l) { return l != "O"; });
-  const auto word = static_cast<std::size_t>(said == labels.end() ? 0 : said - labels.begin());
-  const std::span pieces(cut.pieces);
-  const Index index =
-      std::ssize(sentence_of(pieces.first(static_cast<std::size_t>(cut.positions[word]))).words);
-  if (index >= std::ssize(line.sentence.words) - tokenizer().special_tokens())
-    return line;  // it was cut off
-  line.index = index;
-  line.label = labels[word];
-  line.answer = label_id(labels_, labels[word]);
+  const std::vector<Index> tokens = labelled_tokens(cut_sentence(line.text, cutting()));
+  row.demand(labels.size() == tokens.size(), "has {} labels for {} words", labels.size(),
+             tokens.size());
+  // The first word whose label says something, else the first that has a token.
+  std::optional<std::size_t> word;
+  for (std::size_t i = 0; i < labels.size(); ++i)
+    if (tokens[i] >= 0 && (!word || (labels[*word] == "O" && labels[i] != "O"))) word = i;
+  line.index = tokens[*word];
+  line.label = labels[*word];
+  line.answer = label_id(labels_, line.label);
   return line;
 }
 

@@ -17,15 +17,16 @@ struct EncodedTags {
 
 void for_each_ids(const EncodedTags& examples, const Task::IdsSink& sink);
 
-/// Accuracy and macro F1 over labelled tokens and, where labels begin with B- and I-, the F1 of
-/// spans: exactly those tokens and that type (Tjong Kim Sang & De Meulder 2003, "Introduction to
-/// the CoNLL-2003 Shared Task").
+/// Accuracy and macro F1 over labelled tokens and, where labels are parts of spans
+/// (`is_span_label`), the F1 of spans: exactly those tokens and that type (Tjong Kim Sang & De
+/// Meulder 2003, "Introduction to the CoNLL-2003 Shared Task").
 class TaggingMetrics {
  public:
   explicit TaggingMetrics(const std::vector<std::string>& labels);
 
   /// scores [B, T, C], tags [B, T]
   void update(const Tensor& scores, const Indices& tags);
+  void keep_probabilities() { tokens_.keep_probabilities(); }
   void report(Evaluation& evaluation) const;
 
  private:
@@ -47,7 +48,8 @@ class Tagging final : public ExampleTask<EncodedTags, TaggingMetrics> {
   Index outputs() const override { return std::ssize(labels_); }
   Vocabularies vocabularies() const override;
   Index tokens(Index example) const override;
-  /// Its targets are the first tokens of all words and punctuation marks.
+  /// Its targets are the tokens that have labels in training: the first of each word between white
+  /// space. Throws UserError when there is none.
   Sentence read(std::string_view text) const override;
   /// `labels<TAB>sentence` with a label a word, or a sentence.
   LabelledText read_line(const TsvRow& row) const override;
@@ -61,6 +63,8 @@ class Tagging final : public ExampleTask<EncodedTags, TaggingMetrics> {
   struct Rows;  ///< that were read before there is a vocabulary
 
   void add_file(const std::filesystem::path& file, Rows& rows, ReadCallback& callback) const;
+  /// Where each word of a sentence has its label; -1 where nothing of it is left, or it is cut off.
+  std::vector<Index> labelled_tokens(const CutSentence& cut) const;
   Examples encoded(const Rows& rows, std::span<const Index> chosen, ReadCallback& callback) const;
   Examples read_examples(const std::filesystem::path& file, ReadCallback& callback) const override;
   LabelledText example_of(const Examples& examples, Index i) const override;

@@ -157,9 +157,9 @@ std::vector<Index> Task::occurrences(const Sentence& sentence, const std::string
   std::vector<std::string> wanted = {word};
   if (std::ranges::find(sentence.words, word) == sentence.words.end()) {
     const auto [pieces, positions] = cut_phrase(word, cutting_);
-    if (pieces.empty()) return {};
-    if (positions.empty()) return {};
-    const auto first = pieces.begin() + positions.front();
+    const auto named = std::ranges::find_if(positions, [](Index piece) { return piece >= 0; });
+    if (named == positions.end()) return {};
+    const auto first = pieces.begin() + *named;
     const auto is_punctuation = [](const std::string& p) { return p.size() == 1 && is_mark(p[0]); };
     wanted = sentence_of({first, std::find_if(first + 1, pieces.end(), is_punctuation)}).words;
   }

@@ -21,14 +21,20 @@ namespace qkv {
 enum class Split { train, valid, test };
 std::string_view to_string(Split split);
 
+/// The most labels that are compared with each other: a matrix of more is no longer read, and its
+/// memory grows with the square of their number.
+inline constexpr std::size_t most_compared_labels = 200;
+
 /// How well a label is predicted. A quotient by 0 is 0, as in scikit-learn.
 struct LabelScores {
   std::string label;
-  Index count = 0;                    ///< examples with the label
-  double precision = 0;               ///< fraction of its predictions that are right
-  double recall = 0;                  ///< fraction of its examples that are right
-  double f1 = 0;                      ///< 2 precision recall / (precision + recall)
-  std::vector<Index> predicted = {};  ///< how often its examples are given each label
+  Index count = 0;       ///< examples with the label
+  double precision = 0;  ///< fraction of its predictions that are right
+  double recall = 0;     ///< fraction of its examples that are right
+  double f1 = 0;         ///< 2 precision recall / (precision + recall)
+  /// How often its examples are given each label; empty where these are more than
+  /// `most_compared_labels`.
+  std::vector<Index> predicted = {};
 };
 
 /// How well a model does on a set of examples.
@@ -39,8 +45,8 @@ struct Evaluation {
   std::vector<std::pair<std::string, double>> metrics;
   std::vector<LabelScores> labels;  ///< in alphabetical order; `predicted` is the confusion matrix
   double score = 0;  ///< the higher, the better the checkpoint; ties are broken by the loss
-  /// Where the choices are labels: of each example the probabilities of all of them, one example
-  /// after the other, and the right label's number.
+  /// Where the choices are labels, and the options ask for it: of each example the probabilities of
+  /// all of them, one example after the other, and the right label's number.
   std::vector<double> probabilities;
   std::vector<std::int32_t> answers;
 
@@ -109,6 +115,7 @@ struct BatchLoss {
 struct EvaluationOptions {
   const Hook* hook = nullptr;  ///< replaces activations of every forward pass
   bool one_by_one = false;     ///< each example alone, without padding, and the loss alone
+  bool probabilities = false;  ///< keeps those of all labels, as an ensemble needs them
 };
 
 /// One kind of problem: its data, output layer, loss and metrics. Tasks derive from `ExampleTask`;
@@ -157,6 +164,8 @@ class Task {
 
   /// Throws UserError when the text is empty or longer than the model allows.
   virtual Sentence read(std::string_view text) const;
+  /// Pieces as a sentence of any length without targets.
+  Sentence sentence_of(std::span<const std::string> pieces) const;
   /// A line of the task's data or, for looking at a model, fewer columns: by default `text`,
   /// `label<TAB>text` or `label<TAB>index<TAB>text`, whose label means nothing to the task. Throws
   /// UserError.
@@ -196,8 +205,6 @@ class Task {
 
   /// Ids as a text, about no word.
   LabelledText text_of_ids(std::vector<std::int32_t> ids) const;
-  /// Pieces as a sentence of any length without targets.
-  Sentence sentence_of(std::span<const std::string> pieces) const;
   /// Of a text of too many tokens: how many to leave out behind those that begin a sentence, so
   /// that token `index` stays (-1: none).
   Index crop_begin(Index length, Index index) const;

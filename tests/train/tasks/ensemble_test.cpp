@@ -17,6 +17,7 @@ const std::vector<std::string> labels = {"a", "b"};
 Evaluation evaluation_of(std::vector<double> probabilities) {
   for (double& p : probabilities) p = std::log(p);
   ChoiceMetrics metrics(labels);
+  metrics.keep_probabilities();
   metrics.update(Tensor::from(probabilities, {2, 2}), Indices({0, 1}, {2}));
   Evaluation evaluation;
   evaluation.count = 2;

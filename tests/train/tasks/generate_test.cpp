@@ -75,6 +75,20 @@ TEST_CASE("a cache of keys and values does not change what is written") {
   CHECK(generated(network, 5, {.temperature = 0}) == without_cache(network, {4, 2, 5}, 5));
 }
 
+TEST_CASE("a text ends before a token that ends texts") {
+  const Network network = small_decoder();
+  const auto whole = generated(network, 10, {.temperature = 0});
+  const auto end = std::ranges::find(whole, whole[4]);  // as greedy sampling repeats itself
+  CHECK(generated(network, 10, {.temperature = 0, .ends = {1, whole[4]}}) ==
+        std::vector(whole.begin(), end));
+}
+
+TEST_CASE("a vocabulary names what ends a text") {
+  const Vocabulary vocabulary({"<pad>", "<unk>", "a", "</s>", " <eos>", "<|endoftext|>"});
+  CHECK(end_of_text_tokens(vocabulary) == std::vector<std::int32_t>{5, 3, 4});
+  CHECK(end_of_text_tokens(Vocabulary({"<pad>", "<unk>", "a"})).empty());
+}
+
 TEST_CASE("a text continues beyond the model's window, the same for equal seeds") {
   const Network network = small_decoder();
   const auto text = generated(network, 40, {.seed = 7});

@@ -215,6 +215,28 @@ TEST_CASE("word dropout hides words in training alone, never the one that is ask
   CHECK(none != doctest::Approx(hidden));
 }
 
+TEST_CASE("word dropout spares what begins and ends a sentence of wordpiece") {
+  const TempDir dir;
+  Config config = config_of(dir.write("f.tsv", "a\tbank flows\nb\tflows bank flows\n"));
+  config.task.kind = TaskKind::classify;
+  config.task.tokenizer = TokenizerKind::word_piece;
+  config.model.init = InitKind::random;
+  config.model.embedding_std = 1;
+  config.task.word_dropout = 1e12;
+  ReadCallback silent;
+  const Task::Vocabularies known = {
+      {"tokens", {"<pad>", "<unk>", "[CLS]", "[SEP]", "bank", "flows"}}};
+  const auto task = make_task(config, known, silent);
+  Network network(config.model, task->vocabulary().size(), task->outputs(),
+                  Random(1, Purpose::initialisation));
+  const std::vector<Index> all = {0, 1};
+  Context training({.random = Random(1, Purpose::dropout)});
+  const double hidden = task->loss(network, all, training).value.item();
+  // Other words than these are unknown, [CLS] and [SEP] are as they were.
+  const auto read = dir.write("u.tsv", "a\t? ?\nb\t? ? ?\n").string();
+  CHECK(hidden == doctest::Approx(task->evaluate(network, std::filesystem::path(read)).loss));
+}
+
 TEST_CASE("word dropout reads a word as its stem, where there are stems") {
   const TempDir dir;
   Config config = config_of(dir.write("f.tsv", "a\t1\triverbank x rivers\nb\t0\tx banker\n"));

@@ -75,6 +75,28 @@ TEST_CASE(
   CHECK(evaluation.loss == doctest::Approx((99 * right + 31 * wrong) / 130));
 }
 
+TEST_CASE("the scores of many labels take memory in proportion to their number") {
+  // 20,000 labels, as of an ID that is taken for one; the square would be 3 GB a matrix.
+  std::vector<std::string> labels;
+  for (int i = 0; i < 20'000; ++i) labels.push_back(fmt::format("{}", i));
+  ChoiceMetrics metrics(labels);
+  std::vector<float> scores(3 * labels.size());
+  scores[7] = scores[labels.size() + 7] = scores[2 * labels.size() + 9] = 1;  // predicted: 7, 7, 9
+  metrics.update(Tensor::from(std::vector<double>(scores.begin(), scores.end()),
+                              {3, std::ssize(labels)}, DType::float32),
+                 Indices({7, 8, 9}, {3}));
+  Evaluation evaluation;
+  evaluation.count = 3;
+  metrics.report(evaluation);
+  CHECK(evaluation.metric("accuracy") == doctest::Approx(2.0 / 3));
+  CHECK(evaluation.metric("macro_f1") == doctest::Approx((2.0 / 3 + 0 + 1) / 3));
+  CHECK(evaluation.labels[7].precision == 0.5);
+  CHECK(evaluation.labels[7].recall == 1);
+  CHECK(evaluation.labels[8].count == 1);
+  CHECK(evaluation.labels[7].predicted.empty());
+  CHECK(evaluation.probabilities.empty());
+}
+
 TEST_CASE("exact match and chrF compare each output with its own target") {
   const TempDir dir;
   std::string training;

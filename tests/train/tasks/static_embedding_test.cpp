@@ -65,31 +65,68 @@ TEST_CASE("the loss of every objective passes the gradient check in float64") {
   }
 }
 
-TEST_CASE("negatives are drawn by count^0.75, and the unknown word never") {
-  // 16 times "a" and once "b": 8 / 9 and 1 / 9 of the negatives.
+TEST_CASE("negatives are drawn by count^0.75, but neither the target nor the unknown word") {
+  // "a" stands 16 times, "b" and "c" once: of the negatives of an "a" are 1/2 "b" and 1/2 "c", of
+  // those of a "b" 8/9 "a" and 1/9 "c".
   const TempDir dir;
-  Config config = config_of(dir.write("text", "a a a a a a a a a a a a a a a a b\n"));
+  Config config = config_of(dir.write("text", "b a a a a a a a a a a a a a a a a c\n"));
   config.model.width = 1;
   config.task.window = 1;
   config.task.negatives = 500;
   const Run run = start_run(config);
   // All vectors being 1 and all output weights 0, every probability is 1/2: a word's output weight
-  // has the gradient (negatives - occurrences as a neighbour) / 2 / pairs.
+  // has the gradient (negatives - occurrences as a neighbour) / 2 / pairs. Of the 34 pairs 32 have
+  // the target "a", 1 "b" and 1 "c".
   for (const auto& [path, parameter] : run.parameters)
     parameter->assign(Tensor::full(parameter->shape(), path == "embedding.weight" ? 1 : 0));
-  std::vector<Index> examples(17);
+  std::vector<Index> examples(18);
   std::iota(examples.begin(), examples.end(), 0);
   Context context({.random = Random(1, Purpose::dropout)});
   const BatchLoss loss = run.task->loss(*run.network, examples, context);
-  CHECK(loss.targets == 32);
+  CHECK(loss.targets == 34);
   const auto slopes = gradients_of(loss.value).of(run.network->head->weight).values();
   const auto drawn = [&](const std::string& word, double neighbour) {
     const auto id = static_cast<std::size_t>(run.task->vocabulary().id(word));
-    return (slopes[id] * 2 * 32 + neighbour) / (32 * 500);
+    return (slopes[id] * 2 * 34 + neighbour) / 500;
   };
-  CHECK(std::abs(drawn("a", 31) - 8.0 / 9) < 0.01);
-  CHECK(std::abs(drawn("b", 1) - 1.0 / 9) < 0.01);
-  CHECK(std::abs(drawn("<unk>", 0)) < 1e-6);
+  CHECK(std::abs(drawn("a", 32) - (8.0 + 8) / 9) < 0.1);
+  CHECK(std::abs(drawn("b", 1) - (32.0 / 2 + 1.0 / 9)) < 0.5);
+  CHECK(std::abs(drawn("c", 1) - (32.0 / 2 + 1.0 / 9)) < 0.5);
+  CHECK(std::abs(drawn("<unk>", 0)) < 1e-3);
+}
+
+TEST_CASE("a model that knows the only neighbour of each word is right with any negatives") {
+  const TempDir dir;
+  Config config = config_of(dir.write("text", "p q\np q\n"));
+  config.task.valid = config.task.train;
+  config.task.window = 1;
+  config.model.width = 2;
+  for (const Objective objective : {Objective::skip_gram, Objective::cbow})
+    for (const Index negatives : {1, 5, 15}) {
+      CAPTURE(negatives);
+      config.task.objective = objective;
+      config.task.negatives = negatives;
+      const Run run = start_run(config);
+      const auto p = static_cast<std::size_t>(run.task->vocabulary().id("p")),
+                 q = static_cast<std::size_t>(run.task->vocabulary().id("q"));
+      // The vector of each word points to the context vector of the other.
+      std::vector<double> vectors(8), contexts(8);
+      vectors[2 * p] = contexts[2 * q] = vectors[2 * q + 1] = contexts[2 * p + 1] = 1;
+      for (const auto& [path, parameter] : run.parameters)
+        parameter->assign(path == "embedding.weight" ? Tensor::from(vectors, {4, 2})
+                          : path == "head.weight"    ? Tensor::from(contexts, {4, 2})
+                                                     : Tensor::zeros(parameter->shape()));
+      CHECK(run.task->evaluate(*run.network, Split::valid).metric("accuracy") == 1);
+    }
+}
+
+TEST_CASE("negative sampling is refused where a text has one word alone") {
+  const TempDir dir;
+  Config config = config_of(dir.write("text", "a a a\n"));
+  CHECK(error_of<UserError>([&] { make_task(config); }) ==
+        "the training text has one word alone; negative sampling needs two different ones");
+  config.task.objective = Objective::glove;
+  CHECK(make_task(config)->size(Split::train) == 1);
 }
 
 TEST_CASE("GloVe counts pairs of words by 1 / distance within the window and the line") {

@@ -242,6 +242,19 @@ TEST_CASE("chrF is 1 for equal texts, 0 without a common character, and blind to
   CHECK(chrf("a b c", "abc") == doctest::Approx(1));
 }
 
+TEST_CASE(
+    "chrF leaves out white space of Unicode, and n-grams that a short reference cannot have") {
+  CHECK(chrf("longer\u00A0words\u2028\u3000here", "longerwordshere") == doctest::Approx(1));
+  CHECK(chrf("a\u200Bb", "ab") < 1);  // a zero-width space is none
+  // As sacreBLEU 2: "abcdef" for "ab" has 2 of 6 and 1 of 5 right n-grams of 1 and 2 characters;
+  // its longer ones do not count beside those of the other pair.
+  ChrF score;
+  score.add("abcdef", "ab");
+  score.add("xyz", "xyz");
+  const double precision = (5.0 / 9 + 3.0 / 7 + 1) / 3, recall = 1;
+  CHECK(score.value() == doctest::Approx(5 * precision * recall / (4 * precision + recall)));
+}
+
 TEST_CASE("chrF counts recall twice as much as precision") {
   // n = 1: 2 of 2 and 2 of 3; n = 2: 1 of 1 and 1 of 2; n = 3: only the reference has any.
   const double precision = 1, recall = (2.0 / 3 + 1.0 / 2) / 2;
