@@ -24,7 +24,7 @@ class Progress : public Callback {
   void on_step(const StepReport& report) override;
   void on_evaluation(const StepReport& report, double train_loss,
                      const std::optional<Evaluation>& valid) override;
-  int stop_signal() override { return stop_.received(); }
+  int stop_signal() override { return stop_.ask(); }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -35,7 +35,7 @@ class Progress : public Callback {
   void draw(double fraction, const std::string& text);
   void erase();
 
-  StopSignal& stop_;
+  StopQuestion stop_;
   std::int64_t first_step_ = 0, steps_ = 0;
   bool terminal_;
   bool drawn_ = false;
@@ -48,10 +48,10 @@ class SilentProgress : public Callback {
  public:
   explicit SilentProgress(StopSignal& stop) : stop_(stop) {}
 
-  int stop_signal() override { return stop_.received(); }
+  int stop_signal() override { return stop_.ask(); }
 
  private:
-  StopSignal& stop_;
+  StopQuestion stop_;
 };
 
 /// One of several runs that train side by side, each on its thread: plain lines on stderr that
@@ -64,11 +64,11 @@ class SideProgress : public Callback {
   void on_message(const std::string& line) override;
   void on_evaluation(const StepReport& report, double train_loss,
                      const std::optional<Evaluation>& valid) override;
-  int stop_signal() override { return stop_.received(); }
+  int stop_signal() override { return stop_.ask(); }
 
  private:
   std::string run_;
-  StopSignal& stop_;
+  StopQuestion stop_;
   std::int64_t steps_ = 0;
 };
 

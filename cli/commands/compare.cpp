@@ -205,8 +205,8 @@ struct Done {
   VariantRun result;
 };
 
-Done carried_out(const Job& job, Callback& callback) {
-  const RunLock lock(job.folder.path());
+Done carried_out(Job job, Callback& callback) {
+  job.folder.lock();
   const auto saved = checkpoint_for(job, callback);
   Run run = saved ? restore_run(job.config, saved->first, saved->second, callback)
                   : start_run(job.config, callback);

@@ -42,11 +42,6 @@ std::unique_ptr<Callback> progress_of(const Communicator& ranks, StopSignal& sto
   return std::make_unique<SilentProgress>(stop);
 }
 
-std::unique_ptr<const RunLock> locked(const RunFolder& folder, const Communicator& ranks) {
-  if (ranks.rank() > 0) return nullptr;
-  return std::make_unique<const RunLock>(folder.path());
-}
-
 void add_check_flag(Command& command, bool& check) {
   command.add_flag("--check", check,
                    "End with exit code 1 when a [[probe]] fails [0, noted on stderr]");

@@ -133,7 +133,18 @@ bool RunFolder::holds_run() const {
   return holds_checkpoints() || (is_there(config()) && is_there(root_ / "checkpoints"));
 }
 
+void RunFolder::require_no_links() const {
+  for (const fs::path& folder : {root_ / "checkpoints", tensorboard()}) {
+    std::error_code unknown;
+    require<UserError>(!fs::is_symlink(folder, unknown),
+                       "{}: is a link, and a run writes in its own folder alone; replace the link "
+                       "by a folder",
+                       folder.string());
+  }
+}
+
 void RunFolder::create() const {
+  require_no_links();
   std::error_code error;
   fs::create_directories(root_ / "checkpoints", error);
   require<FileError>(!error, "cannot create the run folder {}: {}", root_.string(),
@@ -141,6 +152,7 @@ void RunFolder::create() const {
 }
 
 void RunFolder::clear() const {
+  require_no_links();
   for (const fs::path& file : checkpoints()) remove_file(file);
   for (const fs::path& file : {config(), metrics(), best(), last(), report()}) remove_file(file);
   for (const fs::path& file : {events(), projector_config(), tensors(), metadata()})
@@ -156,14 +168,16 @@ void RunFolder::remove_leftovers() const {
       if (is_leftover(file)) remove_file(file);
 }
 
-void RunFolder::save(const Checkpoint& checkpoint, Index keep) const {
+void RunFolder::save(const Checkpoint& checkpoint, Index keep, std::int64_t passing) const {
+  require_held();
   write_checkpoint(this->checkpoint(checkpoint.step), checkpoint);
-  settle(checkpoint.step, best_step_of(checkpoint).value_or(0), keep);
+  settle(checkpoint.step, best_step_of(checkpoint).value_or(0), keep, passing);
   for (const fs::path& file : checkpoints())
     if (*step_of(file) > checkpoint.step) remove_file(file);
 }
 
-void RunFolder::settle(std::int64_t step, std::int64_t best_step, Index keep) const {
+void RunFolder::settle(std::int64_t step, std::int64_t best_step, Index keep,
+                       std::int64_t passing) const {
   link_to(checkpoint(step), last());
   if (best_step > 0)
     link_to(checkpoint(best_step), best());
@@ -171,7 +185,8 @@ void RunFolder::settle(std::int64_t step, std::int64_t best_step, Index keep) co
     remove_file(best());
   for (const fs::path& file : checkpoints()) {
     const std::int64_t found = *step_of(file);
-    if (found <= step && keep-- <= 0 && found != best_step) remove_file(file);
+    const bool surplus = found == passing || (found <= step && keep-- <= 0);
+    if (surplus && found != best_step) remove_file(file);
   }
 }
 

@@ -11,8 +11,8 @@ namespace qkv {
 
 /// A task whose splits are sets of examples: batches, the loss of a batch and evaluation, written
 /// once. `Examples` is a container with `size()` and a function `for_each_ids(examples, sink)` for
-/// `Task::for_each_training_ids`; `Metrics` collects what an evaluation measures
-/// besides the loss and has `void report(Evaluation&) const`.
+/// `Task::for_each_ids_of`; `Metrics` collects what an evaluation measures besides the loss and has
+/// `void report(Evaluation&) const`.
 ///
 /// A subclass says how a file becomes examples, the loss of a batch and its metrics. Its
 /// constructors set the vocabulary and the splits (`set_splits`).
@@ -20,8 +20,8 @@ template <class Examples, class Metrics>
 class ExampleTask : public Task {
  public:
   Index size(Split split) const final { return static_cast<Index>(examples(split).size()); }
-  void for_each_training_ids(const IdsSink& sink) const final {
-    for_each_ids(examples(Split::train), sink);
+  void for_each_ids_of(Split split, const IdsSink& sink) const final {
+    for_each_ids(examples(split), sink);
   }
   LabelledText example(Split split, Index i) const final { return example_of(examples(split), i); }
   BatchLoss loss(const Network& network, std::span<const Index> chosen,
