@@ -10,7 +10,7 @@ namespace {
 
 WordVector word(std::string name, std::string sentence, std::vector<double> vector) {
   Sentence words{{std::move(name), std::move(sentence)}, {5, 6}, {}};
-  return {"label", "text", words, 0, vector, vector};
+  return {"label", "text", std::make_shared<const Sentence>(words), 0, vector, vector};
 }
 
 }  // namespace

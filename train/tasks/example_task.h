@@ -38,11 +38,12 @@ class ExampleTask : public Task {
   using Task::evaluate;
   Evaluation evaluate(const Network& network, Split split,
                       const EvaluationOptions& options) const final {
-    return evaluation_of(network, examples(split), options);
+    ReadCallback silent;
+    return evaluation_of(network, examples(split), options, silent);
   }
   Evaluation evaluate(const Network& network, const std::filesystem::path& file,
                       ReadCallback& callback, const EvaluationOptions& options) const final {
-    return evaluation_of(network, read_examples(file, callback), options);
+    return evaluation_of(network, read_examples(file, callback), options, callback);
   }
 
  protected:
@@ -68,7 +69,7 @@ class ExampleTask : public Task {
 
  private:
   Evaluation evaluation_of(const Network& network, const Examples& examples,
-                           const EvaluationOptions& options) const {
+                           const EvaluationOptions& options, ReadCallback& callback) const {
     const NoGrad no_grad;
     MemoryPool pool;
     const MemoryPool::Use use(pool);
@@ -80,6 +81,7 @@ class ExampleTask : public Task {
     Index targets = 0;
     const Index at_once = options.one_by_one ? 1 : evaluation_batch_;
     for (Index begin = 0; begin < evaluation.count; begin += at_once) {
+      callback.on_item("evaluating", static_cast<std::size_t>(begin), examples.size());
       const Index size = std::min(at_once, evaluation.count - begin);
       const std::vector<Index> chosen = index_range(begin, begin + size);
       const BatchLoss batch =
