@@ -30,7 +30,7 @@ StopSignal::~StopSignal() {
     const std::lock_guard lock(asking_);
     ended_ = true;
   }
-  changed_.notify_one();
+  end_.notify_one();
   watcher_.join();
   // A terminal that closes sends SIGHUP twice, and SIGXCPU comes each second.
   for (int signal = 0; received_ && is_pending();) sigwait(&signals_, &signal);
@@ -39,16 +39,9 @@ StopSignal::~StopSignal() {
 
 int StopSignal::received() {
   if (received_) return received_;
-  // One of two threads that see a signal takes it; the other would wait for the next.
   const std::lock_guard lock(asking_);
-  if (received_ || !is_pending()) return received_;
-  int signal = 0;
-  sigwait(&signals_, &signal);
-  sigset_t by_user;
-  sigemptyset(&by_user);
-  for (const int repeated : {SIGINT, SIGTERM}) sigaddset(&by_user, repeated);
-  pthread_sigmask(SIG_UNBLOCK, &by_user, nullptr);
-  return received_ = signal;
+  take();
+  return received_;
 }
 
 bool StopSignal::is_pending() const {
@@ -59,26 +52,32 @@ bool StopSignal::is_pending() const {
   });
 }
 
-/// Lets signals end the program while nobody asks for them.
+void StopSignal::take() {
+  if (received_ || !is_pending()) return;
+  int signal = 0;
+  sigwait(&signals_, &signal);
+  received_ = signal;
+  sigset_t by_user;
+  sigemptyset(&by_user);
+  for (const int repeated : {SIGINT, SIGTERM}) sigaddset(&by_user, repeated);
+  pthread_sigmask(SIG_UNBLOCK, &by_user, nullptr);
+}
+
 void StopSignal::watch() {
   std::unique_lock lock(asking_);
-  while (!ended_) {
-    if (questions_ > 0) {
-      changed_.wait(lock);
-      continue;
+  while (!end_.wait_for(lock, std::chrono::milliseconds(50), [this] { return ended_; })) {
+    if (questions_ == 0 && !received_ && is_pending()) {
+      pthread_sigmask(SIG_SETMASK, &previous_, nullptr);  // here it ends the program
+      pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
+    } else {
+      take();
     }
-    changed_.wait_for(lock, std::chrono::milliseconds(50));
-    if (!ended_ && questions_ == 0 && !received_ && is_pending())
-      pthread_sigmask(SIG_SETMASK, &previous_, nullptr);
   }
 }
 
 void StopSignal::count_questions(int change) {
-  {
-    const std::lock_guard lock(asking_);
-    questions_ += change;
-  }
-  changed_.notify_one();
+  const std::lock_guard lock(asking_);
+  questions_ += change;
 }
 
 }  // namespace qkv

@@ -30,16 +30,19 @@ class StopSignal {
   friend class StopQuestion;
 
   bool is_pending() const;
+  /// Takes a signal that waits. One thread at a time: another would wait for the next.
+  void take();
+  /// Takes signals, or lets them end the program while nobody asks.
   void watch();
   void count_questions(int change);
 
   sigset_t signals_;
   sigset_t previous_;
-  std::mutex asking_;
+  std::mutex asking_;  ///< guards what follows
   std::atomic<int> received_ = 0;
   int questions_ = 0;  ///< that were asked and are alive
   bool ended_ = false;
-  std::condition_variable changed_;  ///< `questions_` or `ended_`
+  std::condition_variable end_;
   JoiningThread watcher_;
 };
 

@@ -283,6 +283,8 @@ int received_by_any(StopSignal& stop, const Communicator& ranks) {
 std::vector<std::optional<Done>> all_carried_out(const std::vector<Job>& jobs,
                                                  const std::vector<std::size_t>& order,
                                                  StopSignal& stop, const Communicator& ranks) {
+  StopQuestion question(stop);
+  question.ask();  // from here on: a run may read its data while others train
   std::vector<std::size_t> own, others;
   for (std::size_t i = 0; i < order.size(); ++i)
     (static_cast<Index>(i) % ranks.size() == ranks.rank() ? own : others).push_back(order[i]);

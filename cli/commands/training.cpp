@@ -88,7 +88,13 @@ std::string shell_word(const std::string& text) {
   };
   if (!text.empty() && std::ranges::all_of(text, plain)) return text;
   std::string quoted = "'";
-  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  for (const char c : text)
+    if (c == '\'')
+      quoted += "'\\''";
+    else if (std::iscntrl(static_cast<unsigned char>(c)) && c != '\n' && c != '\t')
+      quoted += fmt::format("'$'\\{:03o}''", static_cast<unsigned char>(c));  // printed as a sign
+    else
+      quoted += c;
   return quoted + "'";
 }
 

@@ -36,14 +36,24 @@ std::optional<std::int64_t> step_of(const fs::path& file) {
       std::string_view(name).substr(begin.size(), name.size() - begin.size() - end.size()));
 }
 
-/// Whether a name is "<name>.tmp.<process>.<n>" of a process that no longer runs, or of this one,
-/// which then had the id of an earlier one.
+/// Whether a run writes files of this name.
+bool is_of_run(const fs::path& name) {
+  const RunFolder run{fs::path()};
+  const auto own = {
+      run.config(), run.metrics(),          run.best(),    run.last(),    run.report(),
+      run.events(), run.projector_config(), run.tensors(), run.metadata()};
+  return step_of(name) ||
+         std::ranges::any_of(own, [&](const fs::path& file) { return file.filename() == name; });
+}
+
+/// Whether a name is "<name>.tmp.<process>.<n>" of a file of a run and of a process that no longer
+/// runs, or of this one, which then had the id of an earlier one.
 bool is_leftover(const fs::path& file) {
   const std::string name = file.filename().string();
   const std::size_t last = name.rfind('.'), marker = name.rfind(".tmp.");
   if (marker == name.npos || last < marker + 5 || !number_in(name.substr(last + 1))) return false;
   const auto process = number_in(name.substr(marker + 5, last - marker - 5));
-  if (!process || *process == 0) return false;
+  if (!process || *process == 0 || !is_of_run(name.substr(0, marker))) return false;
   const auto id = static_cast<pid_t>(*process);
   return id == ::getpid() || (::kill(id, 0) < 0 && errno == ESRCH);
 }
