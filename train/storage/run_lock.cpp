@@ -30,9 +30,10 @@ bool is_name_of(const fs::path& file, int descriptor) {
 int opened(const fs::path& file) {
   const int descriptor =
       ::open(file.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0666);
-  require<FileError>(descriptor >= 0, "{}: cannot open: {}{}", file.string(),
-                     std::generic_category().message(errno),
-                     errno == ELOOP ? "; it is a link: remove it" : "");
+  require<UserError>(descriptor >= 0 || errno != ELOOP,
+                     "{}: is a link, which is not followed; remove it", file.string());
+  require<FileError>(descriptor >= 0, "{}: cannot open: {}", file.string(),
+                     std::generic_category().message(errno));
   return descriptor;
 }
 

@@ -9,8 +9,8 @@ namespace qkv {
 class RunLock {
  public:
   /// Creates the folder where there is none. Throws UserError naming the process that trains there
-  /// or a file of that name that is no lock, FileError when the folder or the file cannot be made
-  /// or the file is a link.
+  /// or a file of that name that is a link or no lock, FileError when the folder or the file cannot
+  /// be made.
   explicit RunLock(const std::filesystem::path& folder);
   ~RunLock();
   RunLock(const RunLock&) = delete;
