@@ -33,7 +33,9 @@ Config continued(const Checkpoint& checkpoint, const std::filesystem::path& file
   Config edited = config_of(folder);
   const Config saved = config_of(checkpoint, folder.config());  // paths lead from there, too
   if (edited == saved) return config;
-  require_resumable(saved, edited, folder.config().string());
+  require_resumable(saved, edited,
+                    fmt::format("{} (remove it to go on with the options of the checkpoint)",
+                                folder.config().string()));
   if (const std::string changes = differing_options(saved, edited); !changes.empty())
     progress.on_message(fmt::format("{}: changed since the last checkpoint: {}",
                                     folder.config().string(), changes));

@@ -253,12 +253,15 @@ class RunLife(ProgramTest):
         self.assertIn("runs/tiny/config.toml: changed since the last checkpoint: train.steps = 40 (now 60)", done.stderr)
         self.assertEqual(self.json("verify", "runs/tiny/last.h5")["files"][0]["step"], 60)
         text = config.read_text()
-        for old, new, parts in (("width = 8 ", "width = 16 ", ["config.toml: a resume takes", "model.width = 8 (now 16)"]),
+        for old, new, parts in (("width = 8 ", "width = 16 ", ["config.toml (remove it to go on with", "model.width = 8 (now 16)"]),
                                 ("steps = 60 ", "steps = many ", ["config.toml:"])):
             self.assertIn(old, text)
             config.write_text(text.replace(old, new))
             self.assert_refused(["resume", "runs/tiny"], *parts)
             self.assertIn(new, config.read_text())
+        config.unlink()
+        self.run_qkv("resume", "runs/tiny")
+        self.assertEqual(config.read_text(), text)
 
     def test_other_validation_data_are_refused(self):
         valid = self.folder / "valid.tsv"
