@@ -24,7 +24,7 @@ Train on the installed data, look at the attention, and make a page of it:
     qkv report runs/bank
 """
 EXIT_CODES = (("0", "done"), ("1", "it failed: a damaged file, an I/O error, a failed probe where asked"),
-              ("2", "wrong use: an option, a config or data"), ("130, 143", "stopped by a signal, after a checkpoint"))
+              ("2", "wrong use: an option, a config or data"), ("129, 130, 143, 152", "stopped by a signal, after a checkpoint"))
 ENVIRONMENT = (("QKV_CPU", "build to run, x86-64-v2, x86-64-v3 or x86-64-v4, instead of the best for this processor"),)
 
 

@@ -31,10 +31,27 @@ std::string evaluation_line(const StepReport& report, std::int64_t steps, double
 
 }  // namespace
 
-Progress::Progress(StopSignal& stop) : stop_(stop), terminal_(isatty(STDERR_FILENO) == 1) {}
+Bar::Bar(std::chrono::milliseconds delay)
+    : terminal_(isatty(STDERR_FILENO) == 1), next_(Clock::now() + delay) {}
 
-Progress::~Progress() {
-  erase();
+bool Bar::due() const {
+  return terminal_ && Clock::now() >= next_;
+}
+
+void Bar::draw(double fraction, const std::string& text) {
+  next_ = Clock::now() + std::chrono::milliseconds(100);
+  const int width =
+      std::clamp(terminal_width(STDERR_FILENO) - static_cast<int>(text.size()) - 3, 0, 40);
+  const auto done = static_cast<int>(fraction * width);
+  std::string bar;
+  for (int i = 0; i < width; ++i) bar += i < done ? "━" : "─";
+  draw_on_terminal("\r\033[K" + bar + printable(text));
+  drawn_ = true;
+}
+
+void Bar::erase() {
+  if (drawn_) draw_on_terminal("\r\033[K");
+  drawn_ = false;
 }
 
 double Progress::seconds() const {
@@ -46,7 +63,7 @@ double Progress::seconds_left(std::int64_t step) const {
 }
 
 void Progress::on_reading(std::string_view what, double fraction) {
-  if (due()) draw(fraction, fmt::format(" {} {:.0f} %", what, 100 * fraction));
+  if (bar_.due()) bar_.draw(fraction, fmt::format(" {} {:.0f} %", what, 100 * fraction));
 }
 
 void Progress::on_start(std::int64_t step, std::int64_t steps) {
@@ -56,7 +73,7 @@ void Progress::on_start(std::int64_t step, std::int64_t steps) {
 }
 
 void Progress::on_message(const std::string& line) {
-  erase();
+  bar_.erase();
   print_note(line + "\n");
 }
 
@@ -65,38 +82,17 @@ void Progress::on_step(const StepReport& report) {
     on_message(fmt::format("about {} for {} steps on {} thread{}",
                            duration(seconds() + seconds_left(report.step)), steps_ - first_step_,
                            threads(), threads() == 1 ? "" : "s"));
-  if (!due() && !(terminal_ && report.step == steps_)) return;
+  if (!bar_.due() && !(bar_.on_terminal() && report.step == steps_)) return;
   std::string text = fmt::format(" {}/{}  loss {:.4f}", report.step, steps_, report.loss);
   if (!report.headline.empty()) text += "  " + report.headline;
   text += fmt::format("  {:.0f} tokens/s  {} left", report.tokens_per_second,
                       duration(seconds_left(report.step)));
-  draw(static_cast<double>(report.step) / static_cast<double>(steps_), text);
+  bar_.draw(static_cast<double>(report.step) / static_cast<double>(steps_), text);
 }
 
 void Progress::on_evaluation(const StepReport& report, double train_loss,
                              const std::optional<Evaluation>& valid) {
   on_message(evaluation_line(report, steps_, train_loss, valid));
-}
-
-/// Whether a terminal is to be drawn on again.
-bool Progress::due() {
-  return terminal_ && Clock::now() - last_drawn_ > std::chrono::milliseconds(100);
-}
-
-void Progress::draw(double fraction, const std::string& text) {
-  last_drawn_ = Clock::now();
-  const int width =
-      std::clamp(terminal_width(STDERR_FILENO) - static_cast<int>(text.size()) - 3, 0, 40);
-  const auto done = static_cast<int>(fraction * width);
-  std::string bar;
-  for (int i = 0; i < width; ++i) bar += i < done ? "━" : "─";
-  draw_on_terminal("\r\033[K" + bar + printable(text));
-  drawn_ = true;
-}
-
-void Progress::erase() {
-  if (drawn_) draw_on_terminal("\r\033[K");
-  drawn_ = false;
 }
 
 void SideProgress::on_start(std::int64_t, std::int64_t steps) {

@@ -8,14 +8,34 @@
 
 namespace qkv {
 
+/// A bar with a text beside it on stderr, where that is a terminal.
+class Bar {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// `delay`: how long work takes before there is a bar.
+  explicit Bar(std::chrono::milliseconds delay = {});
+  ~Bar() { erase(); }
+  Bar(const Bar&) = delete;
+  Bar& operator=(const Bar&) = delete;
+
+  bool on_terminal() const { return terminal_; }
+  /// Whether it is to be drawn again, as a few times a second.
+  bool due() const;
+  void draw(double fraction, const std::string& text);
+  /// Makes place for a line.
+  void erase();
+
+ private:
+  bool terminal_, drawn_ = false;
+  Clock::time_point next_;
+};
+
 /// Shows a training run on stderr: on a terminal a bar with loss, metric, speed and time left,
 /// elsewhere plain lines. A signal stops the run.
 class Progress : public Callback {
  public:
-  explicit Progress(StopSignal& stop);
-  ~Progress() override;
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
+  explicit Progress(StopSignal& stop) : stop_(stop) {}
 
   void on_reading(std::string_view what, double fraction) override;
   void on_start(std::int64_t step, std::int64_t steps) override;
@@ -24,23 +44,18 @@ class Progress : public Callback {
   void on_step(const StepReport& report) override;
   void on_evaluation(const StepReport& report, double train_loss,
                      const std::optional<Evaluation>& valid) override;
-  int stop_signal() override { return stop_.received(); }
+  int stop_signal() override { return stop_.ask(); }
 
  private:
   using Clock = std::chrono::steady_clock;
 
   double seconds() const;
   double seconds_left(std::int64_t step) const;
-  bool due();
-  void draw(double fraction, const std::string& text);
-  void erase();
 
-  StopSignal& stop_;
+  StopQuestion stop_;
   std::int64_t first_step_ = 0, steps_ = 0;
-  bool terminal_;
-  bool drawn_ = false;
   Clock::time_point start_ = Clock::now();
-  Clock::time_point last_drawn_{};
+  Bar bar_;
 };
 
 /// Of a rank that prints nothing, which a signal stops all the same.
@@ -48,10 +63,10 @@ class SilentProgress : public Callback {
  public:
   explicit SilentProgress(StopSignal& stop) : stop_(stop) {}
 
-  int stop_signal() override { return stop_.received(); }
+  int stop_signal() override { return stop_.ask(); }
 
  private:
-  StopSignal& stop_;
+  StopQuestion stop_;
 };
 
 /// One of several runs that train side by side, each on its thread: plain lines on stderr that
@@ -64,11 +79,11 @@ class SideProgress : public Callback {
   void on_message(const std::string& line) override;
   void on_evaluation(const StepReport& report, double train_loss,
                      const std::optional<Evaluation>& valid) override;
-  int stop_signal() override { return stop_.received(); }
+  int stop_signal() override { return stop_.ask(); }
 
  private:
   std::string run_;
-  StopSignal& stop_;
+  StopQuestion stop_;
   std::int64_t steps_ = 0;
 };
 

@@ -21,6 +21,15 @@ void require_address_space() {
   ::_exit(1);
 }
 
+/// Of a stack that is too small, the program would be killed without a word.
+void require_stack() {
+  constexpr rlim_t least = rlim_t{128} << 10;
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur >= least) return;
+  ::dprintf(STDERR_FILENO, "qkv: needs a stack of at least 128 KiB; raise the limit (ulimit -s)\n");
+  ::_exit(1);
+}
+
 #ifdef __x86_64__
 struct Feature {
   const char* name;
@@ -49,6 +58,7 @@ void require_processor() {}
 void check_machine() {
   require_processor();
   require_address_space();
+  require_stack();
 }
 
 #ifdef __GLIBC__

@@ -103,19 +103,22 @@ ByteMerges::ByteMerges(std::vector<std::string> merges, const Vocabulary& vocabu
     byte_ids_.push_back(id_of(utf8(code)));
     made.insert(byte_ids_.back());
   }
-  for (const std::string& text : texts_) {
-    const auto space = text.find(' ');
-    require<FileError>(space != text.npos && text.find(' ', space + 1) == text.npos,
-                       "the merge \"{}\" must be two tokens with a space between them", text);
-    const std::string first = text.substr(0, space), second = text.substr(space + 1);
-    const std::int32_t a = id_of(first), b = id_of(second), both = id_of(first + second);
-    require<FileError>(made.contains(a) && made.contains(b),
-                       "the merge \"{}\" comes before those that make its parts", text);
-    require<FileError>(made.insert(both).second,
-                       "the merge \"{}\" makes a token that an earlier one makes", text);
-    merges_.emplace(static_cast<Pair>(a) << 32 | static_cast<Pair>(b),
-                    Merge{static_cast<std::int32_t>(merges_.size()), both});
-  }
+  for (std::size_t i = 0; i < texts_.size(); ++i) try {
+      const std::string& text = texts_[i];
+      const auto space = text.find(' ');
+      require<FileError>(space != text.npos && text.find(' ', space + 1) == text.npos,
+                         "the merge \"{}\" must be two tokens with a space between them", text);
+      const std::string first = text.substr(0, space), second = text.substr(space + 1);
+      const std::int32_t a = id_of(first), b = id_of(second), both = id_of(first + second);
+      require<FileError>(made.contains(a) && made.contains(b),
+                         "the merge \"{}\" comes before those that make its parts", text);
+      require<FileError>(made.insert(both).second,
+                         "the merge \"{}\" makes a token that an earlier one makes", text);
+      merges_.emplace(static_cast<Pair>(a) << 32 | static_cast<Pair>(b),
+                      Merge{static_cast<std::int32_t>(merges_.size()), both});
+    } catch (const FileError& error) {
+      throw MergeError(error.what(), i);
+    }
 }
 
 const ByteMerges::Merge* ByteMerges::find(std::int32_t first, std::int32_t second) const {

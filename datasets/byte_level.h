@@ -1,11 +1,13 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "core/error.h"
 #include "datasets/vocabulary.h"
 
 /// Byte-level byte-pair encoding as GPT-2 has it (Radford et al. 2019, 2.2).
@@ -21,12 +23,24 @@ std::string printable_bytes(std::string_view bytes);
 /// The inverse; a character that stands for no byte stays as it is.
 std::string bytes_of_printable(std::string_view text);
 
+/// A merge that does not fit the vocabulary or the merges before it.
+class MergeError : public FileError {
+ public:
+  MergeError(const std::string& what, std::size_t merge) : FileError(what), merge_(merge) {}
+  /// Its place in the list.
+  std::size_t merge() const noexcept { return merge_; }
+
+ private:
+  std::size_t merge_;
+};
+
 /// Merges of pairs of tokens, the first ones first.
 class ByteMerges {
  public:
   /// `merges` are two tokens each, with a space between them. Throws FileError unless the
-  /// vocabulary has every byte and merged token, each part is a byte or comes from an earlier
-  /// merge, and no two merges give the same token; then the order of merging is unambiguous.
+  /// vocabulary has every byte, MergeError unless it has every merged token, each part is a byte or
+  /// comes from an earlier merge, and no two merges give the same token; then the order of merging
+  /// is unambiguous.
   ByteMerges(std::vector<std::string> merges, const Vocabulary& vocabulary);
 
   const std::vector<std::string>& texts() const noexcept { return texts_; }

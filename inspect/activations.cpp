@@ -48,8 +48,8 @@ void write_sentence(const LoadedModel& model, const LabelledText& line, hdf5::Gr
 }  // namespace
 
 Index write_activations(const LoadedModel& model, const std::filesystem::path& data,
-                        const std::filesystem::path& output) {
-  const auto lines = read_labelled_texts(model, data);
+                        const std::filesystem::path& output, ReadCallback& callback) {
+  const auto lines = read_labelled_texts(model, data, callback);
   std::error_code unknown;
   require<UserError>(!std::filesystem::exists(output, unknown),
                      "{}: exists; name another file, or remove it", output.string());
@@ -59,9 +59,10 @@ Index write_activations(const LoadedModel& model, const std::filesystem::path& d
     hdf5::Group root = file.root();
     root.write_attribute("format", "qkv-activations");
     root.write_attribute("version", 1);
-    for (Index i = 0; i < std::ssize(lines); ++i) {
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      callback.on_item("writing", i, lines.size());
       hdf5::Group group = root.make_group(fmt::format("{:08}", i));
-      write_sentence(model, lines[static_cast<std::size_t>(i)], group);
+      write_sentence(model, lines[i], group);
     }
     file.flush();
     unfinished.finish();

@@ -20,6 +20,6 @@ namespace qkv {
 /// Returns the number of sentences. Throws UserError when the output exists or a line of the data
 /// is invalid, FileError when writing fails; no file is left then.
 Index write_activations(const LoadedModel& model, const std::filesystem::path& data,
-                        const std::filesystem::path& output);
+                        const std::filesystem::path& output, ReadCallback& callback);
 
 }  // namespace qkv

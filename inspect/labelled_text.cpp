@@ -9,10 +9,10 @@ LabelledText labelled_text(const LoadedModel& model, const std::string& line) {
 }
 
 std::vector<LabelledText> read_labelled_texts(const LoadedModel& model,
-                                              const std::filesystem::path& file) {
+                                              const std::filesystem::path& file,
+                                              ReadCallback& callback) {
   std::vector<LabelledText> texts;
-  ReadCallback silent;
-  model.task->for_each_line(file, silent, [&](TsvRow& row) {
+  model.task->for_each_line(file, callback, [&](TsvRow& row) {
     const std::string place = std::exchange(row.place, "");
     try {
       texts.push_back(model.task->read_line(row));
@@ -21,6 +21,12 @@ std::vector<LabelledText> read_labelled_texts(const LoadedModel& model,
     }
   });
   return texts;
+}
+
+std::vector<LabelledText> read_labelled_texts(const LoadedModel& model,
+                                              const std::filesystem::path& file) {
+  ReadCallback silent;
+  return read_labelled_texts(model, file, silent);
 }
 
 }  // namespace qkv

@@ -13,6 +13,9 @@ namespace qkv {
 LabelledText labelled_text(const LoadedModel& model, const std::string& line);
 /// Reads all lines of a data file but blank ones. Throws UserError naming file and line.
 std::vector<LabelledText> read_labelled_texts(const LoadedModel& model,
+                                              const std::filesystem::path& file,
+                                              ReadCallback& callback);
+std::vector<LabelledText> read_labelled_texts(const LoadedModel& model,
                                               const std::filesystem::path& file);
 
 }  // namespace qkv

@@ -44,11 +44,14 @@ Tensor probed_vector(const Tensor& state, Index index) {
   return index >= 0 ? slice(words, 0, index, index + 1) : mean(words, 0, true);
 }
 
-ProbedTexts probed_texts(const LoadedModel& trained, const std::vector<LabelledText>& texts) {
+ProbedTexts probed_texts(const LoadedModel& trained, const std::vector<LabelledText>& texts,
+                         ReadCallback& callback) {
   const auto states = probed_states(*trained.network);
   std::vector<std::vector<Tensor>> rows(states.size());
   ProbedTexts result;
-  for (const LabelledText& text : texts) {
+  for (std::size_t t = 0; t < texts.size(); ++t) {
+    callback.on_item("recording", t, texts.size());
+    const LabelledText& text = texts[t];
     if (text.answer < 0 || text.antecedent >= 0) continue;
     const Recorder recorder = recorded(trained, text.sentence);
     for (std::size_t s = 0; s < states.size(); ++s) {
@@ -111,9 +114,10 @@ std::vector<Index> RidgeClassifier::predict(const Tensor& x) const {
 
 std::vector<LayerProbe> linear_probes(const LoadedModel& trained,
                                       const std::vector<LabelledText>& train,
-                                      const std::vector<LabelledText>& test) {
-  const ProbedTexts train_texts = probed_texts(trained, train),
-                    test_texts = probed_texts(trained, test);
+                                      const std::vector<LabelledText>& test,
+                                      ReadCallback& callback) {
+  const ProbedTexts train_texts = probed_texts(trained, train, callback),
+                    test_texts = probed_texts(trained, test, callback);
   const Index classes =
       1 + std::max(std::ranges::max(train_texts.labels), std::ranges::max(test_texts.labels));
   const bool by_type = std::set(train_texts.types.begin(), train_texts.types.end()).size() > 1;
@@ -125,6 +129,7 @@ std::vector<LayerProbe> linear_probes(const LoadedModel& trained,
   const auto states = probed_states(*trained.network);
   std::vector<LayerProbe> probes;
   for (std::size_t s = 0; s < states.size(); ++s) {
+    callback.on_item("probing", s, states.size());
     const Tensor &x = train_texts.vectors[s], &x_test = test_texts.vectors[s],
                  &compared = by_type ? x_test : x;
     // A hundredth of the mean variance of a dimension, times the number of texts.

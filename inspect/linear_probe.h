@@ -41,6 +41,7 @@ struct LayerProbe {
 /// Throws UserError when a file has no labels that the model knows.
 std::vector<LayerProbe> linear_probes(const LoadedModel& trained,
                                       const std::vector<LabelledText>& train,
-                                      const std::vector<LabelledText>& test);
+                                      const std::vector<LabelledText>& test,
+                                      ReadCallback& callback);
 
 }  // namespace qkv

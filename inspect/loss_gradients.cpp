@@ -146,11 +146,14 @@ LossGradients loss_gradients(LoadedModel& trained, const LabelledText& text) {
   return result;
 }
 
-MeanGradients mean_gradients(LoadedModel& trained, const std::vector<LabelledText>& texts) {
+MeanGradients mean_gradients(LoadedModel& trained, const std::vector<LabelledText>& texts,
+                             ReadCallback& callback) {
   MeanGradients mean;
   std::map<Index, MeanGradients::AtDistance> distances;
   const double weight = 1 / static_cast<double>(texts.size());
-  for (const LabelledText& text : texts) {
+  for (std::size_t t = 0; t < texts.size(); ++t) {
+    callback.on_item("differentiating", t, texts.size());
+    const LabelledText& text = texts[t];
     const LossGradients one = loss_gradients(trained, text);
     mean.loss += weight * one.loss;
     for (std::size_t i = 0; i < one.words.size(); ++i) {

@@ -36,6 +36,7 @@ struct MeanGradients {
 };
 
 /// Throws as `loss_gradients`; `texts` must not be empty.
-MeanGradients mean_gradients(LoadedModel& trained, const std::vector<LabelledText>& texts);
+MeanGradients mean_gradients(LoadedModel& trained, const std::vector<LabelledText>& texts,
+                             ReadCallback& callback);
 
 }  // namespace qkv

@@ -34,9 +34,10 @@ std::vector<WordVector> word_vectors(const LoadedModel& trained, const Sentence&
                                      Index layer) {
   const Recorder recorder = recorded(trained, sentence);
   const Tensor before = recorder.at("static"), after = recorder.at(layer_path(recorder, layer));
+  const auto shared = std::make_shared<const Sentence>(sentence);
   std::vector<WordVector> words;
   for (Index i = 0; i < std::ssize(sentence.words); ++i)
-    words.push_back({"", fmt::format("{}", fmt::join(sentence.words, " ")), sentence, i,
+    words.push_back({"", fmt::format("{}", fmt::join(sentence.words, " ")), shared, i,
                      row(before, i), row(after, i)});
   return words;
 }
@@ -97,7 +98,7 @@ std::vector<Neighbour> neighbours(const WordVector& word, const std::vector<Word
                                   std::vector<double> WordVector::*vector, std::size_t count) {
   const bool is_static = vector == &WordVector::static_vector;
   const auto name = [is_static](const WordVector& w) {
-    return is_static ? w.word() : fmt::format("{} {}", w.index, fmt::join(w.sentence.words, " "));
+    return is_static ? w.word() : fmt::format("{} {}", w.index, fmt::join(w.sentence->words, " "));
   };
   std::set<std::string> seen = {name(word)};
   std::vector<Neighbour> found;
@@ -124,7 +125,7 @@ ProjectorTables projector_tables(const std::vector<WordVector>& words) {
     for (const auto& [kind, values] :
          {std::pair{"static", &word.static_vector}, std::pair{"contextual", &word.contextual}}) {
       tables.tensors += fmt::format("{}\n", fmt::join(*values, "\t"));
-      const std::string sentence = fmt::format("{}", fmt::join(word.sentence.words, " "));
+      const std::string sentence = fmt::format("{}", fmt::join(word.sentence->words, " "));
       tables.metadata += fmt::format("{}\t{}\t{}\t{}\n", in_one_line(word.word()), kind,
                                      in_one_line(word.label), in_one_line(sentence));
     }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,13 +13,13 @@ namespace qkv {
 
 /// A word in a sentence, before and after the model has read the sentence.
 struct WordVector {
-  std::string label;  ///< of the sentence; may be empty
-  std::string text;   ///< the sentence
-  Sentence sentence;
-  Index index;  ///< the word's position
+  std::string label;                         ///< of the sentence; may be empty
+  std::string text;                          ///< the sentence
+  std::shared_ptr<const Sentence> sentence;  ///< of all its words
+  Index index;                               ///< the word's position
   std::vector<double> static_vector, contextual;
 
-  const std::string& word() const { return sentence.words[static_cast<std::size_t>(index)]; }
+  const std::string& word() const { return sentence->words[static_cast<std::size_t>(index)]; }
 };
 
 /// The vectors of all words of a sentence; the contextual ones after layer `layer`, counted from 0,

@@ -109,10 +109,26 @@ void restore_average(Run& run, std::map<std::string, Tensor>& state) {
   }
 }
 
-std::string hash_of_data(const Task& task) {
+std::string hash_of(const Task& task, Split split) {
+  if (task.size(split) == 0) return "";
   ContentHash hash;
-  task.for_each_training_ids([&](std::span<const std::int32_t> ids) { hash.add(as_bytes(ids)); });
+  task.for_each_ids_of(split, [&](std::span<const std::int32_t> ids) { hash.add(as_bytes(ids)); });
   return hash.text();
+}
+
+void add_hashes(Run& run) {
+  run.data_hash = hash_of(*run.task, Split::train);
+  run.valid_hash = hash_of(*run.task, Split::valid);
+}
+
+/// Throws UserError when a split has another hash `now` than at the start of the run. A checkpoint
+/// by an earlier version holds none.
+void require_unchanged(std::string_view split, const std::string& source, const std::string& now,
+                       const std::string& then, const std::filesystem::path& file) {
+  require<UserError>(then.empty() || then == now,
+                     "{}: the {} data {} has changed since the run started (XXH3 hash {}, then "
+                     "{}); restore the data or start a new run",
+                     file.string(), split, source, now, then);
 }
 
 /// The step of the best evaluation, which a checkpoint by an earlier version does not name.
@@ -153,7 +169,7 @@ Run start_run(const Config& config, ReadCallback& callback) {
     for (const std::string& line : lines) callback.on_message(line);
     run.init = fmt::format("{}", fmt::join(lines, "\n"));
   }
-  run.data_hash = hash_of_data(*run.task);
+  add_hashes(run);
   return run;
 }
 
@@ -177,11 +193,10 @@ Run restore_run(const Config& config, const Checkpoint& checkpoint,
                      "{}: the training data has other words or labels than when the run started; "
                      "restore the data or start a new run",
                      file.string());
-  run.data_hash = hash_of_data(*run.task);
-  require<UserError>(checkpoint.data_hash.empty() || checkpoint.data_hash == run.data_hash,
-                     "{}: the training data {} has changed since the run started (XXH3 hash {}, "
-                     "then {}); restore the data or start a new run",
-                     file.string(), source_of(config), run.data_hash, checkpoint.data_hash);
+  add_hashes(run);
+  require_unchanged("training", source_of(config), run.data_hash, checkpoint.data_hash, file);
+  require_unchanged("validation", config.task.valid.empty() ? source_of(config) : config.task.valid,
+                    run.valid_hash, checkpoint.valid_hash, file);
   load_parameters(*run.network, checkpoint, file);
   try {
     auto state = checkpoint.optimizer;
@@ -227,6 +242,7 @@ Checkpoint checkpoint_of(const Run& run, const std::filesystem::path& folder) {
   if (run.order == ExampleOrder::permutation) checkpoint.progress[permuted] = 1;
   checkpoint.metrics = run.metrics;
   checkpoint.data_hash = run.data_hash;
+  checkpoint.valid_hash = run.valid_hash;
   checkpoint.init = run.init;
   return checkpoint;
 }

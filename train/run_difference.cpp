@@ -59,6 +59,7 @@ std::optional<Difference> first_difference(const std::string& place,
 std::map<std::string, std::string> texts_of(const Checkpoint& checkpoint) {
   std::map<std::string, std::string> texts = {{"config", checkpoint.config},
                                               {"progress/data_hash", checkpoint.data_hash},
+                                              {"progress/valid_hash", checkpoint.valid_hash},
                                               {"progress/init", checkpoint.init}};
   for (const auto& [name, value] : checkpoint.progress)
     texts["progress/" + name] = fmt::format("{}", value);

@@ -8,7 +8,7 @@
 #include "train/trainer.h"
 
 /// The life cycle of a run in its folder, which train, resume and compare share. Who calls these
-/// holds the folder's `RunLock`.
+/// has locked the folder (`RunFolder::lock`).
 namespace qkv {
 
 /// Creates the folder, writes the config and trains. Throws UserError when the folder holds a

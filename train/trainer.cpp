@@ -22,6 +22,12 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+/// Whether a run is at a step at which only a stop, or the end of a shorter run, saves it.
+bool is_off_the_grid(const Run& run) {
+  const bool improved = run.task->size(Split::valid) > 0 && run.best_step == run.step;
+  return run.step % run.config.train.checkpoint_every != 0 && !improved;
+}
+
 /// The state of a training loop.
 class Trainer {
  public:
@@ -30,6 +36,7 @@ class Trainer {
         folder_(folder),
         options_(run.config.train),
         validates_(run.task->size(Split::valid) > 0),
+        stop_(is_off_the_grid(run) ? run.step : 0),
         ranks_(ranks),
         optimizer_(run, ranks),
         callback_(callback) {}
@@ -216,7 +223,7 @@ class Trainer {
       require_progress(*next_);
     }
     stepper_->trim();
-    if (writes()) folder_.save(checkpoint, options_.keep);
+    if (writes()) folder_.save(checkpoint, options_.keep, stop_);
   }
 
   /// What every rank has of a checkpoint.
@@ -290,6 +297,7 @@ class Trainer {
     // A finished run that is resumed has no step to measure.
     if (report_.step) line["tokens_per_second"] = report_.tokens_per_second;
     if (!writes()) return;
+    folder_.require_held();
     append(line.dump());
     for (const MetricsEvent& event : parse_metrics(line.dump()).events) callback_.on_metrics(event);
   }
@@ -335,6 +343,9 @@ class Trainer {
   const RunFolder& folder_;
   const TrainOptions& options_;
   bool validates_;  ///< has a validation split
+  /// The step at which an earlier session stopped between two checkpoints; 0: none did. An
+  /// undisturbed run has no checkpoint of it.
+  std::int64_t stop_;
   const Communicator& ranks_;
   std::optional<Stepper> stepper_;  ///< while steps are taken
   ShardedOptimizer optimizer_;

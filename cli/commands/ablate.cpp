@@ -44,11 +44,25 @@ AblatedGroup ablated(const Ablation& ablation, const std::vector<Component>& com
           ablation.without(components, AblationKind::zero)};
 }
 
+/// Progress alone: what was done to the data is said once.
+class OnlyProgress : public ReadCallback {
+ public:
+  explicit OnlyProgress(ReadCallback& next) : next_(next) {}
+  void on_reading(std::string_view what, double fraction) override {
+    next_.on_reading(what, fraction);
+  }
+
+ private:
+  ReadCallback& next_;
+};
+
 /// Every component alone, what harms most first.
-std::vector<AblatedGroup> each_ablated(const Ablation& ablation) {
+std::vector<AblatedGroup> each_ablated(const Ablation& ablation, ReadCallback& callback) {
   std::vector<AblatedGroup> groups;
-  for (const Component& component : ablation.components())
+  for (const Component& component : ablation.components()) {
+    callback.on_item("ablating", groups.size(), ablation.components().size());
     groups.push_back(ablated(ablation, {component}));
+  }
   std::ranges::stable_sort(groups, std::greater(),
                            [](const AblatedGroup& group) { return group.mean.loss; });
   return groups;
@@ -128,15 +142,15 @@ Document ablate(const AblateOptions& options) {
   const LoadedModel trained = load_model(options.model);
   Document document;
   Notes notes(document);
-  ReadCallback silent;
+  OnlyProgress progress(notes);
   const auto data = evaluation_data(trained, options.model, options.data, notes);
   const Evaluation whole = data.evaluate({}, notes);
-  const Ablation ablation(trained,
-                          [&](const EvaluationOptions& how) { return data.evaluate(how, silent); });
+  const Ablation ablation(
+      trained, [&](const EvaluationOptions& how) { return data.evaluate(how, progress); });
   std::vector<AblatedGroup> together;
   for (const std::string& ids : options.together)
     together.push_back(ablated(ablation, components_of(ablation, ids)));
-  const auto alone = each_ablated(ablation);
+  const auto alone = each_ablated(ablation, notes);
   document.data = {{"data", data.name}, {"whole", commands::to_json(whole)}};
   for (const AblatedGroup& group : alone) {
     const Component& component = group.components.front();

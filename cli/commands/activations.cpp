@@ -13,8 +13,9 @@ struct ActivationsOptions {
 
 Document activations(const ActivationsOptions& options) {
   const LoadedModel model = load_model(options.model);
-  const Index sentences = write_activations(model, options.data, options.output);
   Document document;
+  Notes notes(document);
+  const Index sentences = write_activations(model, options.data, options.output, notes);
   document.data = {{"file", options.output}, {"sentences", sentences}};
   note_written(document, options.output);
   return document;

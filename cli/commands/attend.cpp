@@ -173,9 +173,12 @@ struct HeadOverData {
 };
 using HeadsOverData = std::vector<std::vector<HeadOverData>>;  // [layer][head]
 
-HeadsOverData heads_over(LoadedModel& trained, const std::vector<LabelledText>& texts) {
+HeadsOverData heads_over(LoadedModel& trained, const std::vector<LabelledText>& texts,
+                         ReadCallback& callback) {
   HeadsOverData found;
-  for (const LabelledText& text : texts) {
+  for (std::size_t t = 0; t < texts.size(); ++t) {
+    callback.on_item("attending", t, texts.size());
+    const LabelledText& text = texts[t];
     const auto layers = self_attention_steps(recorded(trained, text.sentence));
     require<UserError>(!layers.empty(), "{}", nothing_to_show);
     found.resize(layers.size());
@@ -242,8 +245,10 @@ HeatMap score_map(const HeadsOverData& layers, const AttendOptions& options) {
 }
 
 Document attend_over_data(LoadedModel& trained, const AttendOptions& options) {
-  const auto texts = read_labelled_texts(trained, options.data);
-  const HeadsOverData layers = heads_over(trained, texts);
+  Document document;
+  Notes notes(document);
+  const auto texts = read_labelled_texts(trained, options.data, notes);
+  const HeadsOverData layers = heads_over(trained, texts, notes);
   require_in_range(options.layer, layers.size(), "--layer");
   require_in_range(options.head, layers[0].size(), "--head");
   Json list = Json::array();
@@ -272,7 +277,6 @@ Document attend_over_data(LoadedModel& trained, const AttendOptions& options) {
         rows.back().push_back(fmt::format("{:.3f}", v));
       if (have_answers(texts)) rows.back().push_back(fmt::format("{:.3f}", at.answer));
     }
-  Document document;
   document.data = {{"sentences", texts.size()}, {"layers", list}};
   document.add_text("attention statistics of each head, mean over the words of {} sentences\n",
                     texts.size());

@@ -205,8 +205,8 @@ struct Done {
   VariantRun result;
 };
 
-Done carried_out(const Job& job, Callback& callback) {
-  const RunLock lock(job.folder.path());
+Done carried_out(Job job, Callback& callback) {
+  job.folder.lock();
   const auto saved = checkpoint_for(job, callback);
   Run run = saved ? restore_run(job.config, saved->first, saved->second, callback)
                   : start_run(job.config, callback);
@@ -283,6 +283,8 @@ int received_by_any(StopSignal& stop, const Communicator& ranks) {
 std::vector<std::optional<Done>> all_carried_out(const std::vector<Job>& jobs,
                                                  const std::vector<std::size_t>& order,
                                                  StopSignal& stop, const Communicator& ranks) {
+  StopQuestion question(stop);
+  question.ask();  // from here on: a run may read its data while others train
   std::vector<std::size_t> own, others;
   for (std::size_t i = 0; i < order.size(); ++i)
     (static_cast<Index>(i) % ranks.size() == ranks.rank() ? own : others).push_back(order[i]);

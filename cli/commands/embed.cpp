@@ -28,7 +28,7 @@ using Vector = std::vector<double>;
 /// The asked word in each sentence of the command line, and what a data file adds.
 struct Embeddings {
   std::vector<WordVector> asked;
-  std::vector<WordVector> all_words;    ///< of the data file
+  std::vector<WordVector> all_words;    ///< of the data file, where there are asked ones
   std::vector<WordVector> occurrences;  ///< of the asked word in the data file
 };
 
@@ -61,19 +61,22 @@ bool is_asked(const Task& task, const WordVector& word, const LabelledText& line
   return line.index < 0 || word.index == line.index;
 }
 
-Embeddings embeddings(LoadedModel& trained, const EmbedOptions& options) {
+Embeddings embeddings(LoadedModel& trained, const EmbedOptions& options, ReadCallback& callback) {
   Embeddings result;
   for (const std::string& text : options.sentences)
     result.asked.push_back(embedded(trained, options, text));
   if (options.data.empty()) return result;
   const std::string asked = result.asked.empty() ? options.word : result.asked[0].word();
-  for (const LabelledText& line : read_labelled_texts(trained, options.data))
-    for (WordVector& word : word_vectors(trained, line.sentence, options.layer)) {
-      word.label = line.label;
-      word.text = line.text;
-      if (is_asked(*trained.task, word, line, asked)) result.occurrences.push_back(word);
-      result.all_words.push_back(std::move(word));
+  const auto lines = read_labelled_texts(trained, options.data, callback);
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    callback.on_item("embedding", i, lines.size());
+    for (WordVector& word : word_vectors(trained, lines[i].sentence, options.layer)) {
+      word.label = lines[i].label;
+      word.text = lines[i].text;
+      if (is_asked(*trained.task, word, lines[i], asked)) result.occurrences.push_back(word);
+      if (!result.asked.empty()) result.all_words.push_back(std::move(word));
     }
+  }
   require<UserError>(!projected_words(result).empty(), "{} does not contain the word \"{}\"",
                      options.data, asked);
   return result;
@@ -116,7 +119,7 @@ Rows neighbour_table(const std::vector<Neighbour>& found, const std::string& tit
   Rows rows = {{title, "cosine"}};
   if (in_context) rows[0].push_back("label");
   for (const auto& [cosine, word] : found) {
-    auto words = word->sentence.words;
+    auto words = word->sentence->words;
     words[static_cast<std::size_t>(word->index)] = fmt::format("[{}]", word->word());
     rows.push_back({in_context ? fmt::format("{}", fmt::join(words, " ")) : word->word(),
                     fmt::format("{:.4f}", cosine)});
@@ -151,7 +154,7 @@ Json to_json(const Embeddings& embeddings, const std::vector<Nearest>& nearest) 
   Json sentences = Json::array();
   for (std::size_t i = 0; i < embeddings.asked.size(); ++i) {
     const WordVector& word = embeddings.asked[i];
-    sentences.push_back({{"tokens", word.sentence.words},
+    sentences.push_back({{"tokens", word.sentence->words},
                          {"index", word.index},
                          {"static", word.static_vector},
                          {"contextual", word.contextual}});
@@ -255,8 +258,9 @@ Document embed(const EmbedOptions& options) {
       "give a sentence, --data FILE, or --word2vec FILE for the static vectors alone");
   LoadedModel trained = load_model(options.model);
   const bool asked = !options.sentences.empty() || of_data;
-  const Embeddings all = asked ? embeddings(trained, options) : Embeddings();
   Document document;
+  Notes notes(document);
+  const Embeddings all = asked ? embeddings(trained, options, notes) : Embeddings();
   if (!options.word2vec.empty()) {
     write_result(options.word2vec,
                  word2vec_text(trained.task->vocabulary().tokens(),
@@ -265,7 +269,7 @@ Document embed(const EmbedOptions& options) {
     note_written(document, options.word2vec);
   }
   std::vector<Sentence> sentences;
-  for (const WordVector& word : all.asked) sentences.push_back(word.sentence);
+  for (const WordVector& word : all.asked) sentences.push_back(*word.sentence);
   note_unknown_words(document, *trained.task, sentences);
   if (asked && !options.tsv.empty()) write_tsv(document, all, options.tsv);
   const auto nearest = nearest_words(all, options);

@@ -87,13 +87,14 @@ bool is_printed(Index distance) {
 }
 
 Document mean_gradients_of_data(LoadedModel& trained, const GradientsOptions& options) {
-  auto texts = read_labelled_texts(trained, options.data);
+  Document document;
+  Notes notes(document);
+  auto texts = read_labelled_texts(trained, options.data, notes);
   for (LabelledText& text : texts) write_target(trained, text.sentence, options.target);
-  const MeanGradients mean = mean_gradients(trained, texts);
+  const MeanGradients mean = mean_gradients(trained, texts, notes);
   Json distances = Json::array();
   for (const auto& [distance, count, norm] : mean.distances)
     distances.push_back({{"distance", distance}, {"texts", count}, {"norm", norm}});
-  Document document;
   document.data = {{"sentences", texts.size()},
                    {"loss", mean.loss},
                    {"distances", distances},

@@ -23,9 +23,8 @@ Document import_model(const ImportOptions& options) {
     model.checkpoint = imported(read_safetensors(options.file), options.file);
   const Checkpoint& checkpoint = model.checkpoint;
   const Config config = config_of(checkpoint, options.file);
-  const RunFolder folder(options.run.empty() ? fs::path("runs") / config.name
-                                             : fs::path(options.run));
-  const RunLock lock(folder.path());
+  RunFolder folder(options.run.empty() ? fs::path("runs") / config.name : fs::path(options.run));
+  folder.lock();
   start_from(checkpoint, config, folder);
   document.data = {{"run", folder.path().string()}, {"tensors", checkpoint.model.size()}};
   if (!model.not_used.empty()) {

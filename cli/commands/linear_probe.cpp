@@ -23,16 +23,19 @@ std::string file_of(const std::string& named, const std::string& of_config,
 Document linear_probe(const LinearProbeOptions& options) {
   const LoadedModel trained = load_model(options.model);
   const TaskOptions& task = trained.config.task;
-  const auto train =
-                 read_labelled_texts(trained, file_of(options.train, task.train, "--train FILE")),
+  Document document;
+  Notes notes(document);
+  const auto train = read_labelled_texts(trained,
+                                         file_of(options.train, task.train, "--train FILE"), notes),
              test = read_labelled_texts(
                  trained,
-                 file_of(options.data, task.test.empty() ? task.valid : task.test, "--data FILE"));
-  Document document;
+                 file_of(options.data, task.test.empty() ? task.valid : task.test, "--data FILE"),
+                 notes);
   document.data = {{"train", train.size()}, {"test", test.size()}, {"layers", Json::array()}};
   Rows rows = {{"state", "accuracy", "control task", "selectivity"}};
   HeatMap curves{{{}, {}}, {"accuracy", "control task"}, {}};
-  for (const auto& [label, accuracy, control, selectivity] : linear_probes(trained, train, test)) {
+  for (const auto& [label, accuracy, control, selectivity] :
+       linear_probes(trained, train, test, notes)) {
     document.data["layers"].push_back({{"state", label},
                                        {"accuracy", accuracy},
                                        {"control", control},

@@ -116,13 +116,19 @@ Document predict(PredictOptions options) {
   Answers answers;
   constexpr int wrong_data = 2;
   Document document;
-  for (const Question& asked : questions(options, document)) try {
+  Notes notes(document);
+  const std::vector<Question> all = questions(options, document);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    notes.on_item("predicting", i, all.size());
+    const Question& asked = all[i];
+    try {
       answers.add(models, asked);
     } catch (const UserError& error) {
       if (!asked.line) throw;
       document.add_note("{}:{}: {}", options.file, *asked.line, error.what());
       document.exit_code = wrong_data;
     }
+  }
   note_unknown_words(document, *models.front().task, answers.sentences);
   document.data = {{"predictions", answers.json}};
   document.add_table(answers.rows);

@@ -24,7 +24,11 @@ Document report(const ReportOptions& options) {
                      options.run);
   const std::string page = report_page(options.run, options.sentences);
   const auto file = output_of(options);
-  write_result(file, page, {"a page of qkv report", begins_as_report_page});
+  // A run's own files lead nowhere else: a link in its folder is replaced.
+  if (options.output.empty() && std::filesystem::is_symlink(file))
+    write_durably(file, page);
+  else
+    write_result(file, page, {"a page of qkv report", begins_as_report_page});
   Document document;
   document.data = {{"file", file.string()}, {"bytes", page.size()}};
   document.add_text("{}: {:.1f} MB, opens in any browser\n", file.string(),

@@ -24,9 +24,28 @@ Run restart(const ResumeOptions& options, const RunFolder& folder, Callback& pro
   return run;
 }
 
+/// The config of a checkpoint with what its run's config.toml says otherwise: it was edited, or
+/// written by a resume that ended before it saved.
+Config continued(const Checkpoint& checkpoint, const std::filesystem::path& file,
+                 const RunFolder& folder, Callback& progress) {
+  Config config = config_of(checkpoint, file);
+  if (!std::filesystem::exists(folder.config())) return config;
+  Config edited = config_of(folder);
+  const Config saved = config_of(checkpoint, folder.config());  // paths lead from there, too
+  if (edited == saved) return config;
+  require_resumable(saved, edited,
+                    fmt::format("{} (remove it to go on with the options of the checkpoint)",
+                                folder.config().string()));
+  if (const std::string changes = differing_options(saved, edited); !changes.empty())
+    progress.on_message(fmt::format("{}: changed since the last checkpoint: {}",
+                                    folder.config().string(), changes));
+  return edited;
+}
+
 Run restore(const ResumeOptions& options, const RunFolder& folder, Callback& progress) {
   const auto [checkpoint, file] = newest_valid_checkpoint(folder, progress);
-  return restore_run(changed(config_of(checkpoint, file), options), checkpoint, file, progress);
+  const Config config = changed(continued(checkpoint, file, folder, progress), options);
+  return restore_run(config, checkpoint, file, progress);
 }
 
 Document continue_run(const ResumeOptions& options) {
@@ -34,9 +53,9 @@ Document continue_run(const ResumeOptions& options) {
   const auto ranks = connect();
   return on_all_ranks(*ranks, [&] {
     const auto progress = progress_of(*ranks, stop);
-    const RunFolder folder(options.run);
+    RunFolder folder(options.run);
     if (!folder.holds_run()) require_run(folder);
-    const auto lock = locked(folder, *ranks);
+    if (ranks->rank() == 0) folder.lock();
     const bool restores = folder.holds_checkpoints();
     Run run = (restores ? restore : restart)(options, folder, *progress);
     TensorBoard logged(run.config, folder, *progress);

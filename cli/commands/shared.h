@@ -8,6 +8,7 @@
 #include "cli/commands/command_line.h"
 #include "cli/commands/commands.h"
 #include "cli/document.h"
+#include "cli/progress.h"
 #include "datasets/read_callback.h"
 #include "inspect/components.h"
 #include "inspect/probe_check.h"
@@ -32,14 +33,19 @@ void require_in_range(Index value, std::size_t count, std::string_view option);
 /// it, `fix` how the user names another.
 void require_data(const Config& config, const std::string& model, std::string_view fix);
 
-/// Notes what was done to the data.
+/// Notes what was done to the data, and shows on a terminal how far a command is that takes longer
+/// than a second.
 class Notes : public ReadCallback {
  public:
   explicit Notes(Document& document) : document_(document) {}
   void on_message(const std::string& line) override { document_.add_note("{}", line); }
+  void on_reading(std::string_view what, double fraction) override {
+    if (bar_.due()) bar_.draw(fraction, fmt::format(" {} {:.0f} %", what, 100 * fraction));
+  }
 
  private:
   Document& document_;
+  Bar bar_{std::chrono::seconds(1)};
 };
 
 /// The examples that a command measures a model on.

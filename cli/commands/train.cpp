@@ -27,12 +27,12 @@ Document train_from_config(const TrainCommandOptions& options) {
   const auto ranks = connect();
   return on_all_ranks(*ranks, [&] {
     const Config config = read_config(options.config, options.set).base;
-    const RunFolder folder(options.run.empty() ? std::filesystem::path("runs") / config.name
-                                               : std::filesystem::path(options.run));
+    RunFolder folder(options.run.empty() ? std::filesystem::path("runs") / config.name
+                                         : std::filesystem::path(options.run));
     const auto progress = progress_of(*ranks, stop);
     Run run = start_run(config, *progress);
     check_probes(run);  // an untrained model answers, too: what cannot be asked is found now
-    const auto lock = locked(folder, *ranks);
+    if (ranks->rank() == 0) folder.lock();
     TensorBoard logged(config, folder, *progress);
     const Outcome outcome = start(run, folder, logged, *ranks);
     return ranks->rank() == 0 ? conclude(run, folder, outcome, options.check) : Document();

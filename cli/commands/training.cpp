@@ -42,11 +42,6 @@ std::unique_ptr<Callback> progress_of(const Communicator& ranks, StopSignal& sto
   return std::make_unique<SilentProgress>(stop);
 }
 
-std::unique_ptr<const RunLock> locked(const RunFolder& folder, const Communicator& ranks) {
-  if (ranks.rank() > 0) return nullptr;
-  return std::make_unique<const RunLock>(folder.path());
-}
-
 void add_check_flag(Command& command, bool& check) {
   command.add_flag("--check", check,
                    "End with exit code 1 when a [[probe]] fails [0, noted on stderr]");
@@ -93,7 +88,13 @@ std::string shell_word(const std::string& text) {
   };
   if (!text.empty() && std::ranges::all_of(text, plain)) return text;
   std::string quoted = "'";
-  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  for (const char c : text)
+    if (c == '\'')
+      quoted += "'\\''";
+    else if (std::iscntrl(static_cast<unsigned char>(c)) && c != '\n' && c != '\t')
+      quoted += fmt::format("'$'\\{:03o}''", static_cast<unsigned char>(c));  // printed as a sign
+    else
+      quoted += c;
   return quoted + "'";
 }
 

@@ -20,9 +20,6 @@ Document on_all_ranks(const Communicator& ranks, const std::function<Document()>
 /// Rank 0 shows progress; the others are silent.
 std::unique_ptr<Callback> progress_of(const Communicator& ranks, StopSignal& stop);
 
-/// Locks the folder of a run for all ranks.
-std::unique_ptr<const RunLock> locked(const RunFolder& folder, const Communicator& ranks);
-
 /// Declares --check, with which a probe that fails makes the exit code 1.
 void add_check_flag(Command& command, bool& check);
 

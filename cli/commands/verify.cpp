@@ -44,11 +44,16 @@ Verdict verified(const fs::path& file) {
 }
 
 Document verify(const VerifyOptions& options) {
+  Document document;
+  Notes notes(document);
   std::vector<Verdict> verdicts;
-  for (const fs::path& file : files_of(options.model)) verdicts.push_back(verified(file));
+  const std::vector<fs::path> all = files_of(options.model);
+  for (const fs::path& file : all) {
+    notes.on_item("verifying", verdicts.size(), all.size());
+    verdicts.push_back(verified(file));
+  }
   const auto damaged =
       std::ranges::count_if(verdicts, [](const Verdict& v) { return !v.error.empty(); });
-  Document document;
   Json& files = document.data["files"] = Json::array();
   for (const auto& [file, error, step, count] : verdicts) {
     if (error.empty()) {

@@ -222,6 +222,8 @@ Document stopped_by(int signal) {
 
 Document verify_resume(const VerifyResumeOptions& options) {
   StopSignal stop;
+  StopQuestion question(stop);
+  question.ask();  // from the start on, as the folder is to be removed
   const Config config = short_run(read_config(options.config, {}).base, options.steps);
   const TemporaryFolder temporary;
   const RunFolder whole(temporary.path() / "whole"), killed(temporary.path() / "killed");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "train/config/option_list.h"
 #include "train/metrics.h"
 #include "train/storage/run_folder.h"
 
@@ -48,6 +49,16 @@ bool differ_in_seed_or_fold(const Config& a, Config b) {
   b.seed = a.seed;
   b.task.fold = a.task.fold;
   return differing_options(a, b).empty();
+}
+
+/// The config of a run for a page that others get: of a file that shares no folder with the run,
+/// the name alone.
+std::string shown_config(const Config& config, const fs::path& run) {
+  Config shown = portable(config, run);
+  for (const Option& option : options_of(shown))
+    if (option.path && fs::path(*option.path).is_absolute())
+      *option.path = fs::path(*option.path).filename();
+  return to_toml(shown);
 }
 
 /// "bank - learned, 4 heads" -> "learned, 4 heads"
@@ -114,7 +125,7 @@ std::vector<RunCheckpoint> checkpoints_of(const fs::path& run, std::size_t count
 
 Json summary_of(const fs::path& run, const LoadedModel& model) {
   return {{"name", variant_name(model.config.name)},
-          {"config", to_toml(portable(model.config, run))},
+          {"config", shown_config(model.config, run)},
           {"parameters", parameter_count(*model.network)},
           {"data", sizes_of(model)}};
 }

@@ -7,6 +7,7 @@ TRIES hostile files are imported, 60 unless told.
 import json
 import os
 import pathlib
+import shutil
 import random
 import re
 import struct
@@ -376,6 +377,22 @@ class ForeignModels(unittest.TestCase):
         self.assert_refused(self.broken("deep", num_hidden_layers=3), "has no tensor encoder.layer.2.")
         self.assert_refused(self.broken("huge", hidden_size=2**63), "hidden_size must be an integer")
         self.assert_refused(self.broken("few", id2label={"0": "a"}), "id2label")
+
+    def test_a_merge_that_does_not_fit_is_named_with_its_line(self):
+        first = " ".join(self.merges[0])
+        for i, (line, what) in enumerate(((f"{first}{first[0]} a", "the vocabulary has no token"),
+                                          ("".join(self.merges[1]) + " a", "has no token|before those that make"),
+                                          (first, "an earlier one makes"))):
+            folder = self.folder / f"merge-{i}"
+            shutil.copytree(self.folder / "gpt2", folder)
+            (folder / "merges.txt").write_text(f"#version: 0.2\n{first}\n\n{line}\n")
+            done = qkv("import", folder.name, "--run", "runs/refused", cwd=self.folder)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertRegex(done.stderr, rf"^qkv: merge-{i}/merges.txt:4: .*({what})")
+
+    def test_a_folder_with_a_name_that_no_run_can_have_is_imported(self):
+        shutil.copytree(self.folder / "masked", self.folder / "line\nend")
+        self.assertIn("wrote runs/imported", self.run_qkv("import", "line\nend").stderr)
 
     def test_hostile_safetensors_are_refused_with_a_clear_error(self):
         folder = self.folder / "hostile"

@@ -159,6 +159,11 @@ class Limits(ProgramTest):
         done = self.limited("--version", limit=limit, code=1)
         self.assertEqual(done.stderr, "qkv: needs at least 512 MiB of address space; raise the limit (ulimit -v)\n")
 
+    def test_a_stack_too_small_is_named(self):
+        limit = lambda: resource.setrlimit(resource.RLIMIT_STACK, (100 << 10, 100 << 10))
+        done = self.limited("--version", limit=limit, code=1)
+        self.assertEqual(done.stderr, "qkv: needs a stack of at least 128 KiB; raise the limit (ulimit -s)\n")
+
     def test_memory_at_its_peak_is_a_small_multiple_of_the_parameters(self):
         # The weights, Adam's two moments and the averages are 4 times the parameters, the gradients of two lanes 2 times,
         # and a checkpoint in memory 4 times.

@@ -36,6 +36,17 @@ class Paths(ProgramTest):
         self.run_qkv("train", "near/tiny.toml", "--run", "run", "--set", "train.steps=2")
         self.assertEqual(self.json("eval", "run")["count"], 1)
 
+    def test_a_page_names_no_folder_outside(self):
+        with tempfile.TemporaryDirectory(dir="/dev/shm" if pathlib.Path("/dev/shm").is_dir() else "/var/tmp") as other:
+            run = pathlib.Path(other) / "run"
+            self.run_qkv("train", "tiny.toml", "--run", run, "--set", "train.steps=2")
+            self.assertIn(f'train = "{self.folder}/train.tsv"', (run / "config.toml").read_text())  # a resume finds it
+            self.run_qkv("report", run)
+            page = (run / "report.html").read_text()
+        self.assertIn(r'train = \"train.tsv\"', page)
+        for folder in (self.folder.parent.name, run.parent.name):
+            self.assertNotIn(folder, page)
+
     def test_a_path_after_set_leads_from_the_working_folder(self):
         (self.folder / "near").mkdir()
         shutil.copy(self.folder / "tiny.toml", self.folder / "near/tiny.toml")

@@ -7,7 +7,10 @@ import re
 import shutil
 import signal
 import subprocess
+import time
 import unittest
+
+import h5py
 
 from program_test import PROGRAM, ProgramTest, qkv_with_file_limit
 
@@ -139,6 +142,133 @@ class RunLife(ProgramTest):
         for name in names:
             (run / name).unlink()
         self.assertEqual(self.json("eval", "whole"), before)
+
+    def begun(self, *arguments, at="step"):
+        """A process that trains, from its first line on stderr that begins so."""
+        training = subprocess.Popen([PROGRAM, *arguments], cwd=self.folder, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(training.kill)
+        for line in training.stderr:
+            if line.startswith(at):
+                return training
+        self.fail(f"no line begins with {at}")
+
+    def test_a_terminal_that_closes_and_a_limit_of_time_stop_a_run_with_a_checkpoint(self):
+        for number, code in ((signal.SIGHUP, 129), (signal.SIGXCPU, 152)):
+            training = self.begun("train", "tiny.toml", "--run", f"stopped-{code}", "--set", "train.steps=100000")
+            training.send_signal(number)
+            training.send_signal(number)  # as a shell does that closes its terminal
+            rest = training.communicate()[1]
+            self.assertEqual(training.returncode, code, rest)
+            self.assertIn(f"continue with: qkv resume stopped-{code}", rest)
+
+    def test_the_command_to_continue_with_can_be_pasted_whatever_the_folder_is_called(self):
+        name = "it's \x1b[31m\nred"
+        training = subprocess.Popen([PROGRAM, "train", "tiny.toml", "--run", name, "--set", "train.steps=100000"],
+                                    cwd=self.folder, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(training.kill)
+        for line in training.stderr:
+            if line.startswith("step"):
+                break
+        training.send_signal(signal.SIGTERM)
+        command = training.communicate()[1].split("continue with: qkv resume ")[1].rstrip("\n")
+        self.assertEqual(subprocess.run(["bash", "-c", f"printf %s {command}"], capture_output=True, text=True).stdout, name)
+
+    def test_a_hangup_that_is_ignored_stays_so(self):
+        training = subprocess.Popen(["nohup", PROGRAM, "train", "tiny.toml", "--run", "kept", "--set", "train.steps=400"],
+                                    cwd=self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                    stderr=subprocess.PIPE, text=True)
+        for line in training.stderr:
+            if line.startswith("step"):
+                break
+        training.send_signal(signal.SIGHUP)
+        self.assertIn("test", training.communicate()[1])
+        self.assertEqual(training.returncode, 0)
+
+    def test_a_signal_ends_the_program_at_once_while_it_reads_data(self):
+        lines = (self.folder / "train.tsv").read_text().splitlines(keepends=True)
+        (self.folder / "train.tsv").write_text("".join(lines * 5000))  # seconds of reading
+        training = subprocess.Popen([PROGRAM, "train", "tiny.toml", "--run", "reading"], cwd=self.folder,
+                                    stderr=subprocess.PIPE, text=True)
+        self.addCleanup(training.kill)
+        time.sleep(0.3)
+        training.send_signal(signal.SIGTERM)
+        start = time.monotonic()
+        self.assertEqual(training.communicate(timeout=60)[1], "")
+        self.assertEqual(training.returncode, -signal.SIGTERM)
+        self.assertLess(time.monotonic() - start, 2)
+
+    def test_a_lock_that_is_a_link_is_refused_by_every_command_that_writes_a_run(self):
+        notes = self.folder / "notes.txt"
+        notes.write_text("mine\n")
+        self.run_qkv("export", "runs/tiny", "--safetensors", "tiny.safetensors")
+        (self.folder / "new").mkdir()
+        for run in ("runs/tiny", "new"):
+            (self.folder / run / "lock").symlink_to(notes)
+        for command in (["resume", "runs/tiny"], ["resume", "runs/tiny", "--set", "model.width=8"],
+                        ["train", "tiny.toml", "--run", "new"], ["import", "tiny.safetensors", "--run", "new"]):
+            self.assert_refused(command, "/lock: is a link, which is not followed; remove it")
+            self.assertEqual(notes.read_text(), "mine\n")
+
+    def test_a_run_writes_through_no_link_in_its_folder(self):
+        elsewhere = self.folder / "elsewhere"
+        elsewhere.mkdir()
+        run = self.folder / "runs/tiny"
+        (run / "tensorboard").symlink_to(elsewhere)
+        self.assert_refused(["resume", "runs/tiny", "--set", "train.steps=60"], "runs/tiny/tensorboard: is a link")
+        (run / "tensorboard").unlink()
+        (run / "checkpoints").rename(self.folder / "moved")
+        (run / "checkpoints").symlink_to(self.folder / "moved")
+        before = sorted((self.folder / "moved").iterdir())
+        self.assert_refused(["resume", "runs/tiny", "--set", "train.steps=60"], "runs/tiny/checkpoints: is a link")
+        self.assertEqual(sorted((self.folder / "moved").iterdir()), before)
+        (run / "report.html").symlink_to(elsewhere / "page.html")
+        self.run_qkv("report", "runs/tiny")
+        self.assertEqual(list(elsewhere.iterdir()), [])
+        self.assertTrue((run / "report.html").is_file() and not (run / "report.html").is_symlink())
+
+    def test_a_run_whose_folder_is_another_s_now_stops_and_writes_nothing_there(self):
+        rare = ["--run", "runs/again", "--set", "train.steps=1000000", "--set", "train.checkpoint_every=1000000",
+                "--set", "task.valid="]
+        first = self.begun("train", "tiny.toml", *rare)
+        first.send_signal(signal.SIGSTOP)
+        shutil.rmtree(self.folder / "runs/again")
+        second = self.begun("train", "tiny.toml", *rare, "--set", "seed=2")
+        first.send_signal(signal.SIGTERM)
+        first.send_signal(signal.SIGCONT)
+        rest = first.communicate()[1]
+        self.assertEqual(first.returncode, 1, rest)
+        self.assertIn("runs/again/lock: was removed or replaced", rest)
+        self.assertIn(f"process {second.pid}", self.run_qkv("resume", "runs/again", code=2).stderr)
+        second.send_signal(signal.SIGTERM)
+        second.communicate()
+        for name in ("best.h5", "last.h5"):
+            with h5py.File(self.folder / "runs/again" / name) as file:
+                self.assertIn("seed = 2 ", file.attrs["config"])
+
+    def test_a_config_that_was_edited_is_obeyed_or_refused(self):
+        config = self.folder / "runs/tiny/config.toml"
+        text = config.read_text()
+        config.write_text(text.replace("steps = 40 ", "steps = 60 "))
+        done = self.run_qkv("resume", "runs/tiny")
+        self.assertIn("runs/tiny/config.toml: changed since the last checkpoint: train.steps = 40 (now 60)", done.stderr)
+        self.assertEqual(self.json("verify", "runs/tiny/last.h5")["files"][0]["step"], 60)
+        text = config.read_text()
+        for old, new, parts in (("width = 8 ", "width = 16 ", ["config.toml (remove it to go on with", "model.width = 8 (now 16)"]),
+                                ("steps = 60 ", "steps = many ", ["config.toml:"])):
+            self.assertIn(old, text)
+            config.write_text(text.replace(old, new))
+            self.assert_refused(["resume", "runs/tiny"], *parts)
+            self.assertIn(new, config.read_text())
+        config.unlink()
+        self.run_qkv("resume", "runs/tiny")
+        self.assertEqual(config.read_text(), text)
+
+    def test_other_validation_data_are_refused(self):
+        valid = self.folder / "valid.tsv"
+        lines = valid.read_text().splitlines(keepends=True)
+        for changed in (lines[: len(lines) // 2], lines[::-1]):
+            valid.write_text("".join(changed))
+            self.assert_refused(["resume", "runs/tiny", "--set", "train.steps=60"], "the validation data", "valid.tsv has changed")
 
 
 if __name__ == "__main__":

@@ -42,7 +42,8 @@ TEST_CASE("a large penalty leaves the most frequent label") {
 TEST_CASE("the static vector of one word tells nothing, and its contextual one more") {
   const Run run = run_of("bank");
   const auto texts = texts_of(run);
-  const auto probes = linear_probes(run, texts, texts);
+  ReadCallback silent;
+  const auto probes = linear_probes(run, texts, texts, silent);
   REQUIRE(probes.size() == 4);
   CHECK(probes[0].label == "input");
   CHECK(probes[3].label == "contextual");
@@ -52,7 +53,8 @@ TEST_CASE("the static vector of one word tells nothing, and its contextual one m
 TEST_CASE("a control task by types of words is one that static vectors solve") {
   const Run run = run_of("sequences/induction", ModelKind::static_embedding);
   const auto texts = texts_of(run);
-  const auto probes = linear_probes(run, texts, texts);
+  ReadCallback silent;
+  const auto probes = linear_probes(run, texts, texts, silent);
   REQUIRE(probes.size() == 2);
   CHECK(probes[0].control == 1);  // 12 letters in 16 dimensions
   CHECK(probes[0].selectivity == doctest::Approx(probes[0].accuracy - 1));
@@ -62,5 +64,6 @@ TEST_CASE("texts without labels cannot be probed") {
   const Run run = run_of("bank");
   const LabelledText text{
       .text = "money bank grows", .sentence = run.task->read("money bank grows"), .index = 1};
-  CHECK_THROWS_AS(linear_probes(run, {text}, {text}), UserError);
+  ReadCallback silent;
+  CHECK_THROWS_AS(linear_probes(run, {text}, {text}, silent), UserError);
 }

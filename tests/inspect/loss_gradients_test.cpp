@@ -132,7 +132,8 @@ TEST_CASE("means over texts go by distance from the word that is asked about") {
   const std::vector<LabelledText> texts = {labelled_text(run, "money\t1\tmoney bank grows"),
                                            labelled_text(run, "river\t1\triver bank")};
   const LossGradients first = loss_gradients(run, texts[0]), second = loss_gradients(run, texts[1]);
-  const MeanGradients mean = mean_gradients(run, texts);
+  ReadCallback silent;
+  const MeanGradients mean = mean_gradients(run, texts, silent);
   REQUIRE(mean.distances.size() == 3);
   CHECK(mean.distances[0].distance == -1);
   CHECK(mean.distances[0].texts == 1);

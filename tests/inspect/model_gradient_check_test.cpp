@@ -32,8 +32,8 @@ class WrongGradient final : public Task {
       : Task(config), task_(std::move(task)), parameter_(parameter) {}
 
   Index size(Split split) const override { return task_->size(split); }
-  void for_each_training_ids(const IdsSink& sink) const override {
-    task_->for_each_training_ids(sink);
+  void for_each_ids_of(Split split, const IdsSink& sink) const override {
+    task_->for_each_ids_of(split, sink);
   }
   LabelledText example(Split split, Index i) const override { return task_->example(split, i); }
   Index tokens(Index example) const override { return task_->tokens(example); }

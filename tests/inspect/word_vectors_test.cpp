@@ -10,7 +10,7 @@ namespace {
 
 WordVector word(std::string name, std::string sentence, std::vector<double> vector) {
   Sentence words{{std::move(name), std::move(sentence)}, {5, 6}, {}};
-  return {"label", "text", words, 0, vector, vector};
+  return {"label", "text", std::make_shared<const Sentence>(words), 0, vector, vector};
 }
 
 }  // namespace
@@ -62,4 +62,15 @@ TEST_CASE("a planar view has two coordinates even of one-dimensional vectors") {
   CHECK(view.points[0][0] == doctest::Approx(-1));
   CHECK(view.points[1][0] == doctest::Approx(1));
   CHECK(view.points[0][1] == 0);
+}
+
+TEST_CASE("the words of a sentence share it: a word takes the memory of its two vectors") {
+  Config config;
+  config.name = "small";
+  config.task.train = QKV_SOURCE_DIR "/datasets/bank/valid.tsv";
+  const Run run = start_run(config);
+  const auto words = word_vectors(run, run.task->read("money bank grows"), -1);
+  REQUIRE(words.size() == 3);
+  CHECK(words[0].sentence == words[2].sentence);
+  CHECK(words[2].word() == "grows");
 }

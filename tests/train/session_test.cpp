@@ -399,6 +399,40 @@ TEST_CASE("other training data are refused, and checkpoints without a hash are n
   continued(config, whole.folder);
 }
 
+TEST_CASE("other validation data are refused, as scores of them are compared with earlier ones") {
+  const TempDir dir;
+  const Config config = config_of(dir, true);
+  const Whole whole(config, dir.path() / "whole");
+  const fs::path data = dir.write("valid.tsv", labelled("no", "yes"));
+  const std::string error = error_of<UserError>([&] { continued(config, whole.folder); });
+  CHECK(error.find(fmt::format("the validation data {} has changed", data.string())) != error.npos);
+  rewrite(whole.folder.checkpoint(4), [](Checkpoint& checkpoint) { checkpoint.valid_hash = ""; });
+  continued(config, whole.folder);  // by an earlier version
+}
+
+TEST_CASE("a run that was stopped between two checkpoints keeps those of an undisturbed one") {
+  const TempDir dir;
+  Config config = config_of(dir, true);
+  config.train.steps = 10;
+  config.train.eval_every = 10;
+  config.train.checkpoint_every = 2;
+  config.train.keep = 3;
+  const Whole whole(config, dir.path() / "whole");
+  REQUIRE(whole.folder.checkpoints().size() == 3);
+  struct StopAt : Callback {
+    explicit StopAt(std::int64_t stop) : at(stop) {}
+    void on_step(const StepReport& report) override { step = report.step; }
+    int stop_signal() override { return step == at ? 15 : 0; }
+    std::int64_t at, step = 0;
+  };
+  const RunFolder folder(dir.path() / "stopped");
+  for (const std::int64_t at : {5, 7}) {
+    StopAt stop(at);
+    REQUIRE(continued(config, folder, stop).signal == 15);
+  }
+  whole.check_equal(folder, continued(config, folder));
+}
+
 TEST_CASE("temporary files of ended processes are removed, those of others stay") {
   const TempDir dir;
   const Config config = config_of(dir, true);
@@ -412,10 +446,12 @@ TEST_CASE("temporary files of ended processes are removed, those of others stay"
       dir.write(fmt::format("whole/{}.tmp.{}.0", name, process), "");
   const std::string parents = fmt::format("report.html.tmp.{}.0", ::getppid());
   dir.write("whole/" + parents, "");
-  dir.write("whole/notes.tmp.x.0", "");
+  const std::string own = fmt::format("notes.tmp.{}.0", child);  // not a file of runs
+  for (const std::string& name : {std::string("last.h5.tmp.x.0"), own})
+    dir.write("whole/" + name, "");
   continued(config, whole.folder);
   std::vector<std::string> left = files_in(whole.folder.path());
-  std::erase(left, parents);
-  std::erase(left, "notes.tmp.x.0");
+  for (const std::string& name : {parents, std::string("last.h5.tmp.x.0"), own})
+    CHECK(std::erase(left, name) == 1);
   CHECK(left == files);
 }

@@ -414,7 +414,7 @@ std::string differing_options(const Config& before, const Config& now) {
   return differences(before, now, [](const Option&, const Option&) { return false; });
 }
 
-void require_resumable(const Config& before, const Config& now) {
+void require_resumable(const Config& before, const Config& now, std::string_view source) {
   const std::string fixed = differences(before, now, [](const Option& was, const Option& is) {
     return std::ranges::find(resumable_options, was.key) != resumable_options.end() ||
            (std::ranges::find(data_files, was.key) != data_files.end() &&
@@ -422,10 +422,10 @@ void require_resumable(const Config& before, const Config& now) {
   });
   if (fixed.empty()) return;
   throw UserError(
-      fmt::format("--set: a resume takes from the checkpoint what {} was; it may change {}, and "
+      fmt::format("{}: a resume takes from the checkpoint what {} was; it may change {}, and "
                   "where the files "
                   "of {} are; start a new run to change others",
-                  fixed, fmt::join(resumable_options, ", "), fmt::join(data_files, ", ")));
+                  source, fixed, fmt::join(resumable_options, ", "), fmt::join(data_files, ", ")));
 }
 
 std::vector<OptionHelp> option_help() {

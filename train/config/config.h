@@ -194,8 +194,8 @@ std::string to_toml(const Config& config);
 std::string differing_options(const Config& before, const Config& now);
 
 /// Throws UserError naming the options in which two configurations differ, unless a run may change
-/// them when it resumes.
-void require_resumable(const Config& before, const Config& now);
+/// them when it resumes. `source`: what changed them.
+void require_resumable(const Config& before, const Config& now, std::string_view source = "--set");
 
 struct OptionHelp {
   std::string key;              ///< "model.width"

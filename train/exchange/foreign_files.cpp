@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "datasets/byte_level.h"
 #include "datasets/text.h"
 #include "train/storage/durable_file.h"
 #include "train/storage/safetensors.h"
@@ -105,8 +106,9 @@ Tokens read_vocab_json(const fs::path& file) {
   return tokens;
 }
 
-Tokens read_merges(const fs::path& file) {
+Tokens read_merges(const fs::path& file, const Tokens& tokens) {
   Tokens merges;
+  std::vector<std::size_t> lines;
   for_each_line(file, [&](std::string_view line, std::size_t number) {
     if ((number == 1 && line.starts_with("#version")) || line.empty()) return;
     const auto space = line.find(' ');
@@ -115,8 +117,16 @@ Tokens read_merges(const fs::path& file) {
     require<UserError>(two, "{}:{}: must be two tokens with a space between them", file.string(),
                        number);
     merges.emplace_back(line);
+    lines.push_back(number);
   });
   require<UserError>(!merges.empty(), "{}: has no merges", file.string());
+  try {
+    const ByteMerges checked(merges, Vocabulary(tokens, ReservedIds::none));
+  } catch (const MergeError& error) {
+    throw UserError(fmt::format("{}:{}: {}", file.string(), lines[error.merge()], error.what()));
+  } catch (const FileError& error) {
+    throw UserError(fmt::format("{}: {}", file.string(), error.what()));
+  }
   return merges;
 }
 

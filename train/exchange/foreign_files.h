@@ -21,8 +21,11 @@ std::vector<std::string> read_vocab_txt(const std::filesystem::path& file);
 /// The tokens of a `vocab.json`, {TOKEN: ID, ...}, in the order of their ids, which must be all
 /// from 0 on. Throws UserError.
 std::vector<std::string> read_vocab_json(const std::filesystem::path& file);
-/// The lines of a `merges.txt` but for a first one that begins with "#version". Throws UserError.
-std::vector<std::string> read_merges(const std::filesystem::path& file);
+/// The lines of a `merges.txt` but for a first one that begins with "#version". Throws UserError
+/// naming file and line, also for a merge that does not fit `tokens` or the merges before it
+/// (`ByteMerges`).
+std::vector<std::string> read_merges(const std::filesystem::path& file,
+                                     const std::vector<std::string>& tokens);
 
 /// The options in a JSON file. All throw UserError naming the file, the option and what it may be.
 class JsonOptions {

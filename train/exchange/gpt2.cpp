@@ -75,7 +75,7 @@ Tokens read_gpt2(Import& import) {
   import.config.task.lower_case = false;
   import.checkpoint.vocabulary = {{"tokens", tokens},
                                   { "merges",
-                                    read_merges(import.folder / "merges.txt") }};
+                                    read_merges(import.folder / "merges.txt", tokens) }};
   if (const fs::path file = import.folder / "tokenizer_config.json"; fs::exists(file))
     JsonOptions(file).require_flag("add_prefix_space", false);
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "datasets/text.h"
+#include "train/config/option.h"
 #include "train/exchange/exchange.h"
 #include "train/exchange/foreign_model.h"
 
@@ -38,7 +39,7 @@ Architecture architecture_of(const JsonOptions& options) {
 /// The folder's name, where a run can have it.
 std::string name_of(const fs::path& folder) {
   const std::string name = fs::absolute(folder / "").lexically_normal().parent_path().filename();
-  return name.empty() || !is_utf8(name) ? "imported" : name;
+  return !is_utf8(name) || name_error(name) ? "imported" : name;
 }
 
 }  // namespace

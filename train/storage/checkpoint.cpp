@@ -24,6 +24,7 @@ constexpr std::string_view metrics_name = "metrics";
 /// The texts of /progress that a checkpoint may lack.
 constexpr std::array optional_texts = {
     std::pair<std::string_view, std::string Checkpoint::*>{"data_hash", &Checkpoint::data_hash},
+    std::pair<std::string_view, std::string Checkpoint::*>{"valid_hash", &Checkpoint::valid_hash},
     std::pair<std::string_view, std::string Checkpoint::*>{"init", &Checkpoint::init}};
 const std::string config_name = "config";
 constexpr std::int64_t max_step = std::int64_t{1} << 53;

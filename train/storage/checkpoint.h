@@ -26,7 +26,8 @@ namespace qkv {
 ///                          take more than 1 MiB and 8 times their bytes, a group of `data`, the
 ///                          texts one after the other, and int64 `offsets`, where each begins and
 ///                          the last one ends
-///     /progress/<name>     float64 scalars, and the texts `metrics`, `data_hash` and `init`
+///     /progress/<name>     float64 scalars, and the texts `metrics`, `data_hash`, `valid_hash` and
+///                          `init`
 struct Checkpoint {
   std::int64_t step = 0;
   std::string config;                                          ///< resolved TOML
@@ -35,8 +36,9 @@ struct Checkpoint {
   std::map<std::string, std::vector<std::string>> vocabulary;  ///< "tokens", "labels"; UTF-8
   std::map<std::string, double> progress;                      ///< "best_score", "best_step"
   std::string metrics;                                         ///< of the run so far, JSON lines
-  std::string data_hash = {};  ///< of the training data; empty when it is unknown
-  std::string init = {};       ///< what train.init loaded, for people; empty without it
+  std::string data_hash = {};   ///< of the training data; empty when it is unknown
+  std::string init = {};        ///< what train.init loaded, for people; empty without it
+  std::string valid_hash = {};  ///< as `data_hash`, of the validation data; empty without any
 };
 
 /// A damaged checkpoint, or one that the format cannot hold.

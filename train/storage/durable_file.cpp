@@ -192,7 +192,7 @@ void write_durably(const fs::path& path, std::string_view text) {
 }
 
 void append(const fs::path& path, std::string_view bytes) {
-  write_to(path, O_CREAT | O_APPEND, bytes);
+  write_to(path, O_CREAT | O_APPEND | O_NOFOLLOW, bytes);
 }
 
 void append_line(const fs::path& path, std::string_view line) {

@@ -21,8 +21,8 @@ void write_durably(const std::filesystem::path& path, std::span<const std::byte>
                    std::string_view end = {});
 void write_durably(const std::filesystem::path& path, std::string_view text);
 
-/// Adds bytes to the end of a file, which is created where there is none. Throws FileError naming
-/// the path and the failure; a part of them may then be there.
+/// Adds bytes to the end of a file, which is created where there is none; a link is not followed.
+/// Throws FileError naming the path and the failure; a part of them may then be there.
 void append(const std::filesystem::path& path, std::string_view bytes);
 /// The same of a line and its end.
 void append_line(const std::filesystem::path& path, std::string_view line);

@@ -36,14 +36,24 @@ std::optional<std::int64_t> step_of(const fs::path& file) {
       std::string_view(name).substr(begin.size(), name.size() - begin.size() - end.size()));
 }
 
-/// Whether a name is "<name>.tmp.<process>.<n>" of a process that no longer runs, or of this one,
-/// which then had the id of an earlier one.
+/// Whether a run writes files of this name.
+bool is_of_run(const fs::path& name) {
+  const RunFolder run{fs::path()};
+  const auto own = {
+      run.config(), run.metrics(),          run.best(),    run.last(),    run.report(),
+      run.events(), run.projector_config(), run.tensors(), run.metadata()};
+  return step_of(name) ||
+         std::ranges::any_of(own, [&](const fs::path& file) { return file.filename() == name; });
+}
+
+/// Whether a name is "<name>.tmp.<process>.<n>" of a file of a run and of a process that no longer
+/// runs, or of this one, which then had the id of an earlier one.
 bool is_leftover(const fs::path& file) {
   const std::string name = file.filename().string();
   const std::size_t last = name.rfind('.'), marker = name.rfind(".tmp.");
   if (marker == name.npos || last < marker + 5 || !number_in(name.substr(last + 1))) return false;
   const auto process = number_in(name.substr(marker + 5, last - marker - 5));
-  if (!process || *process == 0) return false;
+  if (!process || *process == 0 || !is_of_run(name.substr(0, marker))) return false;
   const auto id = static_cast<pid_t>(*process);
   return id == ::getpid() || (::kill(id, 0) < 0 && errno == ESRCH);
 }
@@ -133,7 +143,18 @@ bool RunFolder::holds_run() const {
   return holds_checkpoints() || (is_there(config()) && is_there(root_ / "checkpoints"));
 }
 
+void RunFolder::require_no_links() const {
+  for (const fs::path& folder : {root_ / "checkpoints", tensorboard()}) {
+    std::error_code unknown;
+    require<UserError>(!fs::is_symlink(folder, unknown),
+                       "{}: is a link, and a run writes in its own folder alone; replace the link "
+                       "by a folder",
+                       folder.string());
+  }
+}
+
 void RunFolder::create() const {
+  require_no_links();
   std::error_code error;
   fs::create_directories(root_ / "checkpoints", error);
   require<FileError>(!error, "cannot create the run folder {}: {}", root_.string(),
@@ -141,6 +162,7 @@ void RunFolder::create() const {
 }
 
 void RunFolder::clear() const {
+  require_no_links();
   for (const fs::path& file : checkpoints()) remove_file(file);
   for (const fs::path& file : {config(), metrics(), best(), last(), report()}) remove_file(file);
   for (const fs::path& file : {events(), projector_config(), tensors(), metadata()})
@@ -156,14 +178,16 @@ void RunFolder::remove_leftovers() const {
       if (is_leftover(file)) remove_file(file);
 }
 
-void RunFolder::save(const Checkpoint& checkpoint, Index keep) const {
+void RunFolder::save(const Checkpoint& checkpoint, Index keep, std::int64_t passing) const {
+  require_held();
   write_checkpoint(this->checkpoint(checkpoint.step), checkpoint);
-  settle(checkpoint.step, best_step_of(checkpoint).value_or(0), keep);
+  settle(checkpoint.step, best_step_of(checkpoint).value_or(0), keep, passing);
   for (const fs::path& file : checkpoints())
     if (*step_of(file) > checkpoint.step) remove_file(file);
 }
 
-void RunFolder::settle(std::int64_t step, std::int64_t best_step, Index keep) const {
+void RunFolder::settle(std::int64_t step, std::int64_t best_step, Index keep,
+                       std::int64_t passing) const {
   link_to(checkpoint(step), last());
   if (best_step > 0)
     link_to(checkpoint(best_step), best());
@@ -171,7 +195,8 @@ void RunFolder::settle(std::int64_t step, std::int64_t best_step, Index keep) co
     remove_file(best());
   for (const fs::path& file : checkpoints()) {
     const std::int64_t found = *step_of(file);
-    if (found <= step && keep-- <= 0 && found != best_step) remove_file(file);
+    const bool surplus = found == passing || (found <= step && keep-- <= 0);
+    if (surplus && found != best_step) remove_file(file);
   }
 }
 

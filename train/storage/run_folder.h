@@ -1,9 +1,11 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <vector>
 
 #include "train/storage/checkpoint.h"
+#include "train/storage/run_lock.h"
 
 namespace qkv {
 
@@ -14,7 +16,8 @@ namespace qkv {
 ///
 /// best.h5 and last.h5 are other names of step files and follow from them: the newest checkpoint
 /// says which step is the best. tensorboard is there with train.tensorboard. `lock` is there while
-/// the run is trained (train/storage/run_lock.h).
+/// the run is trained (train/storage/run_lock.h). checkpoints and tensorboard that are links are
+/// refused before anything is written: a run writes in its own folder alone.
 class RunFolder {
  public:
   explicit RunFolder(std::filesystem::path root) : root_(std::move(root)) {}
@@ -37,20 +40,30 @@ class RunFolder {
   bool holds_checkpoints() const;
   /// Whether a run was started here, be it one that ended before its first checkpoint.
   bool holds_run() const;
-  /// Creates the folder. Throws FileError when it cannot be created.
+  /// Keeps other processes from training here while this object or a copy of it is alive; throws as
+  /// `RunLock` does.
+  void lock() { lock_ = std::make_shared<const RunLock>(root_); }
+  /// Throws FileError when the folder was locked and is another process's now.
+  void require_held() const {
+    if (lock_) lock_->require_held();
+  }
+  /// Creates the folder. Throws FileError when it cannot be created, UserError when a folder in it
+  /// is a link.
   void create() const;
-  /// Removes the files of an earlier run.
+  /// Removes the files of an earlier run. Throws UserError when a folder in it is a link.
   void clear() const;
   /// Removes temporary files that processes left when they were killed.
   void remove_leftovers() const;
 
   /// Writes the checkpoint as step-N.h5; then `settle`s and removes later steps, which belong to a
   /// continuation that was given up. Whenever the process is killed, the step files hold all that
-  /// `settle` needs.
-  void save(const Checkpoint& checkpoint, Index keep) const;
+  /// `settle` needs. Throws as `require_held`. `passing`: as in `settle`.
+  void save(const Checkpoint& checkpoint, Index keep, std::int64_t passing = 0) const;
   /// Makes last.h5 a name of the step file of `step` and best.h5 one of that of `best_step` (0:
-  /// none), then removes other step files up to `step` but for the `keep` newest.
-  void settle(std::int64_t step, std::int64_t best_step, Index keep) const;
+  /// none), then removes other step files up to `step` but for the `keep` newest, and that of
+  /// `passing`, the step of a stop between two checkpoints (0: none).
+  void settle(std::int64_t step, std::int64_t best_step, Index keep,
+              std::int64_t passing = 0) const;
   /// Whether there is a valid step file of `step`, which is remade where only last.h5 or best.h5
   /// holds it.
   bool restore_step(std::int64_t step) const;
@@ -62,7 +75,10 @@ class RunFolder {
   std::vector<std::filesystem::path> names() const;
 
  private:
+  void require_no_links() const;
+
   std::filesystem::path root_;
+  std::shared_ptr<const RunLock> lock_;
 };
 
 /// Reads a checkpoint to train on from. Throws CheckpointError also when a value is not finite or a

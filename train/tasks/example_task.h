@@ -11,8 +11,8 @@ namespace qkv {
 
 /// A task whose splits are sets of examples: batches, the loss of a batch and evaluation, written
 /// once. `Examples` is a container with `size()` and a function `for_each_ids(examples, sink)` for
-/// `Task::for_each_training_ids`; `Metrics` collects what an evaluation measures
-/// besides the loss and has `void report(Evaluation&) const`.
+/// `Task::for_each_ids_of`; `Metrics` collects what an evaluation measures besides the loss and has
+/// `void report(Evaluation&) const`.
 ///
 /// A subclass says how a file becomes examples, the loss of a batch and its metrics. Its
 /// constructors set the vocabulary and the splits (`set_splits`).
@@ -20,8 +20,8 @@ template <class Examples, class Metrics>
 class ExampleTask : public Task {
  public:
   Index size(Split split) const final { return static_cast<Index>(examples(split).size()); }
-  void for_each_training_ids(const IdsSink& sink) const final {
-    for_each_ids(examples(Split::train), sink);
+  void for_each_ids_of(Split split, const IdsSink& sink) const final {
+    for_each_ids(examples(split), sink);
   }
   LabelledText example(Split split, Index i) const final { return example_of(examples(split), i); }
   BatchLoss loss(const Network& network, std::span<const Index> chosen,
@@ -38,11 +38,12 @@ class ExampleTask : public Task {
   using Task::evaluate;
   Evaluation evaluate(const Network& network, Split split,
                       const EvaluationOptions& options) const final {
-    return evaluation_of(network, examples(split), options);
+    ReadCallback silent;
+    return evaluation_of(network, examples(split), options, silent);
   }
   Evaluation evaluate(const Network& network, const std::filesystem::path& file,
                       ReadCallback& callback, const EvaluationOptions& options) const final {
-    return evaluation_of(network, read_examples(file, callback), options);
+    return evaluation_of(network, read_examples(file, callback), options, callback);
   }
 
  protected:
@@ -68,7 +69,7 @@ class ExampleTask : public Task {
 
  private:
   Evaluation evaluation_of(const Network& network, const Examples& examples,
-                           const EvaluationOptions& options) const {
+                           const EvaluationOptions& options, ReadCallback& callback) const {
     const NoGrad no_grad;
     MemoryPool pool;
     const MemoryPool::Use use(pool);
@@ -81,6 +82,7 @@ class ExampleTask : public Task {
     double sum = 0, weight = 0;
     const Index at_once = options.one_by_one ? 1 : evaluation_batch_;
     for (Index begin = 0; begin < evaluation.count; begin += at_once) {
+      callback.on_item("evaluating", static_cast<std::size_t>(begin), examples.size());
       const Index size = std::min(at_once, evaluation.count - begin);
       const std::vector<Index> chosen = index_range(begin, begin + size);
       const BatchLoss batch =

@@ -140,9 +140,9 @@ class Task {
   virtual void initialise([[maybe_unused]] Network& network,
                           [[maybe_unused]] const ModelOptions& options) const {}
   using IdsSink = std::function<void(std::span<const std::int32_t>)>;
-  /// Calls `sink` with all that the training examples consist of: equal vocabularies and equal ids
-  /// are equal data.
-  virtual void for_each_training_ids(const IdsSink& sink) const = 0;
+  /// Calls `sink` with all that the examples of a split consist of: equal vocabularies and equal
+  /// ids are equal data.
+  virtual void for_each_ids_of(Split split, const IdsSink& sink) const = 0;
   /// Example `i` of a split as the model reads it: a token that is not in the vocabulary is <unk>.
   virtual LabelledText example(Split split, Index i) const = 0;
   /// Number of tokens of a training example that the model reads, without padding.

@@ -30,8 +30,9 @@ void qkv::fuzz::read(std::span<const std::byte> input) {
     std::vector<std::int32_t> ids;
     tokenizer.encode(text_of(parts[0]), ids);
   });
-  const Tokenizer tokenizer({TokenizerKind::byte_level, false}, read_vocab_json(folder / names[2]),
-                            read_merges(folder / names[3]));
+  const auto tokens = read_vocab_json(folder / names[2]);
+  const Tokenizer tokenizer({TokenizerKind::byte_level, false}, tokens,
+                            read_merges(folder / names[3], tokens));
   std::vector<std::int32_t> ids;
   tokenizer.encode(text_of(parts[0]), ids);
   demand(tokenizer.decode(ids) == text_of(parts[0]));

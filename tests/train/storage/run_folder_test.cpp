@@ -130,3 +130,49 @@ TEST_CASE("every checkpoint is flushed before it gets its name, and its name aft
                                           "link", "rename", "fsync folder",                 //
                                           "link", "rename", "fsync folder"});
 }
+
+TEST_CASE("folders of a run that are links are refused, and nothing is written or removed there") {
+  const TempDir dir;
+  const RunFolder folder(dir.path() / "run");
+  for (const char* name : {"checkpoints", "tensorboard"}) {
+    const auto elsewhere = dir.path() / "elsewhere", link = folder.path() / name;
+    std::filesystem::create_directories(elsewhere);
+    std::filesystem::create_directories(folder.path());
+    std::ofstream(elsewhere / "step-00000001.h5") << "mine";
+    std::filesystem::create_directory_symlink(elsewhere, link);
+    const std::string refused = link.string() + ": is a link";
+    CHECK(error_of<UserError>([&] { folder.create(); }).starts_with(refused));
+    CHECK(error_of<UserError>([&] { folder.clear(); }).starts_with(refused));
+    CHECK(std::filesystem::exists(elsewhere / "step-00000001.h5"));
+    std::filesystem::remove(link);
+  }
+}
+
+TEST_CASE("a run whose folder was made anew by another writes nothing there") {
+  const TempDir dir;
+  RunFolder folder(dir.path() / "run"), other(dir.path() / "run");
+  folder.lock();
+  folder.create();
+  folder.save(of_step(1, 0), 3);
+  std::filesystem::remove_all(folder.path());
+  other.lock();
+  other.create();
+  other.save(of_step(2, 2), 3);
+  CHECK_THROWS_AS(folder.save(of_step(3, 3), 3), FileError);
+  CHECK(folder.checkpoints() == std::vector{folder.checkpoint(2)});
+  CHECK(read_checkpoint(folder.best()).step == 2);
+}
+
+TEST_CASE("the checkpoint of a stop goes with the next one, unless it is the best") {
+  const TempDir dir;
+  const RunFolder folder(dir.path() / "run");
+  folder.create();
+  for (const std::int64_t step : {10, 20, 30, 31}) folder.save(of_step(step, 0), 3);
+  folder.save(of_step(40, 0), 3, 31);
+  CHECK(folder.checkpoints() ==
+        std::vector{folder.checkpoint(40), folder.checkpoint(30), folder.checkpoint(20)});
+  folder.save(of_step(45, 45), 3);
+  folder.save(of_step(50, 45), 3, 45);
+  CHECK(folder.checkpoints() ==
+        std::vector{folder.checkpoint(50), folder.checkpoint(45), folder.checkpoint(40)});
+}
