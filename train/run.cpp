@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/memory_limit.h"
+#include "layers/attention.h"
 #include "train/check_checkpoint.h"
 #include "train/config/task_kinds.h"
 #include "train/config/toml_document.h"
@@ -108,6 +109,16 @@ std::string hash_of_data(const Task& task) {
   ContentHash hash;
   task.for_each_training_ids([&](std::span<const std::int32_t> ids) { hash.add(as_bytes(ids)); });
   return hash.text();
+}
+
+/// Throws CheckpointError when a network divides its projections into another number of heads than
+/// the checkpoint's model, which their shapes do not show.
+void require_equal_heads(Network& network, Index heads, const std::filesystem::path& file) {
+  for (const auto& [path, attention] : modules<MultiHeadAttention>(network))
+    require<CheckpointError>(!attention->w_v || attention->options.heads == heads,
+                             "{}: its model has model.heads = {}, and {} of this one has {}; give "
+                             "this one as many",
+                             file.string(), heads, path, attention->options.heads);
 }
 
 /// The step of the best evaluation, which a checkpoint by an earlier version does not name.
@@ -224,6 +235,7 @@ Checkpoint checkpoint_of(const Run& run, const std::filesystem::path& folder) {
 
 void load_parameters(Network& network, const Checkpoint& checkpoint,
                      const std::filesystem::path& file) {
+  require_equal_heads(network, config_of(checkpoint, file).model.heads, file);
   try {
     load_state(network, checkpoint.model);
   } catch (const ValueError& error) {
