@@ -153,6 +153,7 @@ struct Variant {
 struct ConfigFile {
   Config base;
   std::vector<Variant> variants;  ///< each with the probes that are about it
+  bool other_data = false;        ///< an override names the training data
 };
 
 /// An invalid configuration, in one line: where, which option, expected and got.
@@ -161,10 +162,12 @@ struct ConfigError : UserError {
 };
 
 /// Reads a configuration file. The overrides, such as "train.steps=500", apply to the base; what a
-/// variant changes stays changed. All paths of the result are absolute: the file's lead from where
-/// `locate_files` finds them, those of overrides from the working folder. An option that the file
-/// or an override sets must have an effect in the base or a variant, one that a variant sets in
-/// that variant; where it has none, it has its default. Throws ConfigError.
+/// variant changes stays changed. An override that names `task.data` takes the place of the file's
+/// `task.train`, `task.valid` and `task.test`, one that names `task.train` that of `task.data`. All
+/// paths of the result are absolute: the file's lead from where `locate_files` finds them, those of
+/// overrides from the working folder. An option that the file or an override sets must have an
+/// effect in the base or a variant, one that a variant sets in that variant; where it has none, it
+/// has its default. Throws ConfigError.
 ConfigFile read_config(const std::filesystem::path& path, std::span<const std::string> overrides);
 
 /// Reads a configuration without variants, such as the one stored in a checkpoint; errors call it
