@@ -71,6 +71,7 @@ struct TaskOptions {
   DataFormat format = DataFormat::files;
   std::string train, valid, test;  ///< files
   std::string data;                ///< one file to split; for coarsewsd a folder
+  std::string word = {};           ///< whose sense is asked, in files without an index column
   double valid_share = 0.1;        ///< fraction of data, where valid is empty
   double test_share = 0;           ///< fraction of data, where test is empty
   Index folds = 0;  ///< parts of the training examples, one of which is the test data; 0: none
