@@ -45,13 +45,13 @@ void complete_vocabulary(Import& import, const TensorSource& source, const std::
 }
 
 void require_tokenizer(const Import& import, std::string_view name, std::string_view cuts) {
-  const std::string fast = fmt::format("{}Fast", name);
+  const std::string slow(name), fast = slow + "Fast";
   for (const JsonOptions& options :
        {import.options, JsonOptions::if_there(import.folder / "tokenizer_config.json")}) {
     const nlohmann::json& found = options.find("tokenizer_class");
-    options.demand(found.is_null() || found == name || found == fast, "tokenizer_class",
+    options.demand(found.is_null() || found == slow || found == fast, "tokenizer_class",
                    fmt::format("must be {} or {}, which {}; other tokenizers are not supported",
-                               name, fast, cuts));
+                               slow, fast, cuts));
   }
 }
 
