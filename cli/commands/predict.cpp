@@ -136,7 +136,8 @@ struct Answers {
 
 Document predict(PredictOptions options) {
   const auto models = take_models(options);
-  require<UserError>(!options.texts.empty() + !options.file.empty() + !options.data.empty() == 1,
+  const bool given[] = {!options.texts.empty(), !options.file.empty(), !options.data.empty()};
+  require<UserError>(std::ranges::count(given, true) == 1,
                      "give texts, --data or --file, one of the three");
   Answers answers;
   constexpr int wrong_data = 2;
@@ -167,11 +168,9 @@ void add_predict(CommandLine& program) {
                            "which probabilities are averaged");
         command.add_option("--data FILE", options.data,
                            "File in the task's format, whose texts are predicted");
-        command.add_option("--file FILE", options.file, "File with a sentence a line");
-        command.footer([] {
-          return std::string(
-              "A text of several without an answer is named, and the exit code is 2.");
-        });
+        command.add_option("--file FILE", options.file,
+                           "File with a sentence a line; one of several texts without an answer is "
+                           "named, and the exit code is 2");
       },
       predict);
 }
