@@ -28,6 +28,7 @@ struct SentencePair {
 // some.
 
 constexpr std::string_view word_sense_columns = "label<TAB>index<TAB>sentence";
+constexpr std::string_view labelled_columns = "label<TAB>sentence";
 constexpr std::string_view classify_columns = "label<TAB>text";
 constexpr std::string_view coreference_columns = "antecedent_index<TAB>pronoun_index<TAB>sentence";
 constexpr std::string_view translate_columns = "source<TAB>target";

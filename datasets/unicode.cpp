@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <iterator>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "core/error.h"
 #include "datasets/text.h"
@@ -42,6 +44,32 @@ bool is_in(const Ranges& ranges, char32_t code) {
 
 utf8proc_category_t category(char32_t code) {
   return utf8proc_category(static_cast<utf8proc_int32_t>(code));
+}
+
+bool is_cased(char32_t code) {
+  const auto c = category(code);
+  return c == UTF8PROC_CATEGORY_LU || c == UTF8PROC_CATEGORY_LL || c == UTF8PROC_CATEGORY_LT;
+}
+
+/// Property Case_Ignorable: marks, modifiers, formats and the punctuation inside words.
+bool is_case_ignorable(char32_t code) {
+  constexpr std::u32string_view inside_words =
+      U"'.:\u00B7\u0387\u055F\u05F4\u2018\u2019\u2024\u2027\uFE13\uFE52\uFE55\uFF07\uFF0E\uFF1A";
+  constexpr auto ignored = {UTF8PROC_CATEGORY_MN, UTF8PROC_CATEGORY_ME, UTF8PROC_CATEGORY_CF,
+                            UTF8PROC_CATEGORY_LM, UTF8PROC_CATEGORY_SK};
+  return std::ranges::find(ignored, category(code)) != ignored.end() ||
+         inside_words.find(code) != inside_words.npos;
+}
+
+/// Whether a sigma ends a word (Final_Sigma of the Unicode Standard, 3.13): a cased letter comes
+/// before it and none after it, both with ignorable characters between.
+bool ends_word(const std::vector<char32_t>& codes, std::vector<char32_t>::const_iterator sigma) {
+  const auto meets_letter = [](auto begin, auto end) {
+    const auto found = std::find_if_not(begin, end, is_case_ignorable);
+    return found != end && is_cased(*found);
+  };
+  return meets_letter(std::make_reverse_iterator(sigma), codes.rend()) &&
+         !meets_letter(std::next(sigma), codes.end());
 }
 
 }  // namespace
@@ -84,12 +112,19 @@ std::string lower_without_accents(std::string_view text) {
   require<ValueError>(length >= 0, "[unicode] {}", utf8proc_errmsg(length));
   const std::string_view decomposed(reinterpret_cast<const char*>(mapped),
                                     static_cast<std::size_t>(length));
-  std::string result;
+  std::vector<char32_t> codes;
   for_each_character(decomposed, [&](std::string_view character) {
-    const char32_t code = first_code_point(character).code;
-    if (category(code) != UTF8PROC_CATEGORY_MN)
-      result += utf8(static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(code))));
+    codes.push_back(first_code_point(character).code);
   });
+  constexpr char32_t capital_sigma = 0x3A3, final_sigma = 0x3C2;
+  std::string result;
+  for (auto code = codes.cbegin(); code != codes.cend(); ++code) {
+    if (category(*code) == UTF8PROC_CATEGORY_MN) continue;
+    result +=
+        *code == capital_sigma && ends_word(codes, code)
+            ? utf8(final_sigma)
+            : utf8(static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(*code))));
+  }
   return result;
 }
 

@@ -15,7 +15,7 @@ bool is_punctuation(char32_t code);  ///< category P, or a character of ASCII th
 bool is_ideograph(char32_t code);    ///< in a block of CJK ideographs
 
 /// A UTF-8 text in lower case, without accents: the canonical decomposition (NFD) without
-/// nonspacing marks (category Mn).
+/// nonspacing marks (category Mn). A capital sigma at the end of a word becomes U+03C2.
 std::string lower_without_accents(std::string_view text);
 
 }  // namespace qkv

@@ -8,6 +8,7 @@
 #include "inspect/attention_flow.h"
 #include "inspect/intervention.h"
 #include "inspect/word_vectors.h"
+#include "train/tasks/masked_language_model.h"
 
 namespace qkv {
 namespace {
@@ -132,12 +133,40 @@ Finding find_after(const LoadedModel& model, Probe probe, Intervention intervent
   return find(intervened(model, intervention), probe);
 }
 
+/// Throws UserError when a text has a word that is not in the vocabulary.
+void require_known_words(const Task& task, const std::string& text) {
+  const Sentence sentence = task.read(text);
+  for (std::size_t i = 0; i < sentence.ids.size(); ++i)
+    require<UserError>(
+        !task.vocabulary().is_unknown(sentence.ids[i]) || sentence.words[i] == mask_text,
+        "\"{}\" is not in the vocabulary", sentence.words[i]);
+}
+
+/// Throws UserError when a probe is about words or answers that the model does not know.
+void require_known(const LoadedModel& model, const Probe& probe) {
+  for (const std::string& text : probe.sentences) require_known_words(*model.task, text);
+  const Expectation expected = parse_expectation(probe.expect);
+  const auto lists = model.task->vocabularies();
+  const auto labels = lists.find("labels");
+  for (const std::string& text : expected.texts)
+    if (expected.measure == Measure::output)
+      require_known_words(*model.task, text);
+    else if (expected.measure == Measure::label && labels != lists.end())
+      require<UserError>(std::ranges::find(labels->second, text) != labels->second.end(),
+                         "\"{}\" is no label of the model's", text);
+}
+
+/// Throws UserError when the probe cannot be asked of the model.
+ProbeResult asked(const LoadedModel& model, const Probe& probe) {
+  ProbeResult result{probe, find(model, probe), {}};
+  for (const std::string& name : probe.broken_by)
+    result.broken.push_back(find_after(model, probe, intervention_of(name).value()));
+  return result;
+}
+
 ProbeResult check(const LoadedModel& model, const Probe& probe) {
   try {
-    ProbeResult result{probe, find(model, probe), {}};
-    for (const std::string& name : probe.broken_by)
-      result.broken.push_back(find_after(model, probe, intervention_of(name).value()));
-    return result;
+    return asked(model, probe);
   } catch (const UserError& error) {
     throw UserError(fmt::format("probe \"{}\": {}", probe.name, error.what()));
   }
@@ -147,6 +176,23 @@ ProbeResult check(const LoadedModel& model, const Probe& probe) {
 
 bool ProbeResult::passes() const {
   return trained.holds && std::ranges::none_of(broken, &Finding::holds);
+}
+
+std::vector<std::string> leave_out_probes(LoadedModel& model) {
+  std::vector<std::string> lines;
+  std::erase_if(model.config.probes, [&](const Probe& probe) {
+    try {
+      require_known(model, probe);
+      asked(model, probe);
+      return false;
+    } catch (const UserError& error) {
+      lines.push_back(fmt::format(
+          "the probe \"{}\" of the config is left out, as it is not about these data: {}",
+          probe.name, error.what()));
+      return true;
+    }
+  });
+  return lines;
 }
 
 std::vector<ProbeResult> check_probes(const LoadedModel& model) {

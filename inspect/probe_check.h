@@ -35,4 +35,9 @@ struct ProbeResult {
 /// Throws UserError naming the probe when it cannot be asked of this model.
 std::vector<ProbeResult> check_probes(const LoadedModel& model);
 
+/// Takes those probes out of the model's config that are about other data than the model's: they
+/// cannot be asked of it, or have words, labels or outputs that it does not know. Returns a line
+/// about each.
+std::vector<std::string> leave_out_probes(LoadedModel& model);
+
 }  // namespace qkv

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/memory_limit.h"
+#include "layers/attention.h"
 #include "train/check_checkpoint.h"
 #include "train/config/option_list.h"
 #include "train/config/task_kinds.h"
@@ -131,6 +132,16 @@ void require_unchanged(std::string_view split, const std::string& source, const 
                      file.string(), split, source, now, then);
 }
 
+/// Throws CheckpointError when a network divides its projections into another number of heads than
+/// the checkpoint's model, which their shapes do not show.
+void require_equal_heads(Network& network, Index heads, const std::filesystem::path& file) {
+  for (const auto& [path, attention] : modules<MultiHeadAttention>(network))
+    require<CheckpointError>(!attention->w_v || attention->options.heads == heads,
+                             "{}: its model has model.heads = {}, and {} of this one has {}; give "
+                             "this one as many",
+                             file.string(), heads, path, attention->options.heads);
+}
+
 /// The step of the best evaluation, which a checkpoint by an earlier version does not name.
 std::int64_t step_of_best_loss(const Run& run) {
   if (run.task->size(Split::valid) == 0) return run.step;
@@ -249,6 +260,7 @@ Checkpoint checkpoint_of(const Run& run, const std::filesystem::path& folder) {
 
 void load_parameters(Network& network, const Checkpoint& checkpoint,
                      const std::filesystem::path& file) {
+  require_equal_heads(network, config_of(checkpoint, file).model.heads, file);
   try {
     load_state(network, checkpoint.model);
   } catch (const ValueError& error) {

@@ -89,7 +89,8 @@ std::int64_t load_best(Run& run, const RunFolder& folder);
 LoadedModel untrained(const LoadedModel& model);
 /// The same weights in a model of other options; additional parameters are initialized.
 LoadedModel with_options(const LoadedModel& model, const ModelOptions& options);
-/// Overwrites the network's parameters with a checkpoint's; errors as in `restore_run`.
+/// Overwrites the network's parameters with a checkpoint's; errors as in `restore_run`, also for
+/// another number of heads than that of the checkpoint's config.
 void load_parameters(Network& network, const Checkpoint& checkpoint,
                      const std::filesystem::path& file);
 

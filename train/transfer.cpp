@@ -3,10 +3,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 #include <unordered_map>
 
+#include "layers/attention.h"
 #include "train/config/spelling.h"
 #include "train/config/task_kinds.h"
 #include "train/run.h"
@@ -71,7 +73,11 @@ Index load_rows(Parameter& parameter, const Tensor& source, const RowNames& rows
 class Loader {
  public:
   Loader(Network& network, const Task::Vocabularies& vocabulary, const InitialModel& from)
-      : network_(network), vocabulary_(vocabulary), from_(from) {}
+      : network_(network), vocabulary_(vocabulary), from_(from) {
+    for (const auto& [path, attention] : modules<MultiHeadAttention>(network))
+      if (const Index heads = attention->options.heads; heads != from.heads)
+        for (const NamedParameter& named : parameters(*attention)) heads_[named.parameter] = heads;
+  }
 
   std::vector<std::string> load() {
     auto unused = from_.parameters;
@@ -93,6 +99,9 @@ class Loader {
     const bool of_head = is_of_head(*parameter);
     if (of_head && has_labels(vocabulary_) != has_labels(from_.vocabulary))
       return leave(path, kind_of_outputs(from_.vocabulary), kind_of_outputs(vocabulary_));
+    if (const auto heads = heads_.find(parameter); heads != heads_.end())
+      return leave(path, fmt::format("{} heads", from_.heads),
+                   fmt::format("{} heads", heads->second));
     const auto rows = row_names(*parameter, source, of_head);
     const bool fits =
         rows ? rows_fit(source.shape(), parameter->shape()) : source.shape() == parameter->shape();
@@ -145,6 +154,8 @@ class Loader {
         fmt::format("starts from {}, step {} (XXH3 hash of its parameters {})", from_.name,
                     from_.step, hash.text()),
         fmt::format("loaded: {}", fmt::join(loaded, ", "))};
+    if (!from_.other_options.empty())
+      lines.push_back(fmt::format("it was trained with {}", from_.other_options));
     if (!fresh_.empty()) lines.push_back(fmt::format("newly initialised: {}", listed(fresh_)));
     if (const Tokens added = new_tokens(); !added.empty())
       lines.push_back(fmt::format("{} new tokens: {}", added.size(), listed(added)));
@@ -165,9 +176,30 @@ class Loader {
   Network& network_;
   const Task::Vocabularies& vocabulary_;
   const InitialModel& from_;
+  std::map<const Parameter*, Index> heads_;  ///< of attention with other heads than there
   Index loaded_ = 0;
   Tokens partly_, fresh_;
 };
+
+/// The options of two models of one kind that say what they compute, where these differ.
+std::string other_options(const Config& there, const Config& here) {
+  if (there.model.kind != here.model.kind) return "";
+  const auto function_of = [&](ModelOptions model) {
+    const ModelOptions& same = here.model;
+    model.dropout = same.dropout;
+    model.max_length = same.max_length;
+    model.init = same.init;
+    model.embedding_std = same.embedding_std;
+    model.embedding_file = same.embedding_file;
+    model.freeze_embedding = same.freeze_embedding;
+    model.tied = same.tied;
+    model.output = same.output;
+    Config config;
+    config.model = std::move(model);
+    return config;
+  };
+  return differing_options(function_of(there.model), function_of(here.model));
+}
 
 bool is_end_of(const std::string& path, const std::string& name) {
   return path == name || path.ends_with("." + name);
@@ -205,8 +237,12 @@ InitialModel read_initial_model(const Config& config) {
                      config.train.init, trained.model.width, config.model.width);
   require<UserError>(there == here, "train.init: {} was trained with {}; this run has {}",
                      config.train.init, described(there), described(here));
-  return {trained.name, checkpoint.step, std::move(checkpoint.model),
-          std::move(checkpoint.vocabulary)};
+  return {trained.name,
+          checkpoint.step,
+          std::move(checkpoint.model),
+          std::move(checkpoint.vocabulary),
+          trained.model.heads,
+          other_options(trained, config)};
 }
 
 std::vector<std::string> load_initial(Network& network, const Task::Vocabularies& vocabulary,

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <optional>
 #include <sstream>
 #include <type_traits>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "cli/svg/svg.h"
 #include "core/error.h"
 #include "core/shape.h"
+#include "train/config/spelling.h"
 #include "train/storage/durable_file.h"
 
 namespace qkv::commands {
@@ -105,6 +107,39 @@ std::pair<std::string, std::string> name_and_value(const std::string& declared) 
   const std::size_t space = declared.find(' ');
   if (space == std::string::npos) return {declared, ""};
   return {declared.substr(0, space), declared.substr(space + 1)};
+}
+
+/// "did you mean train?", or where to look when nothing known is near.
+std::string hint(const std::string& unknown, const std::vector<std::string>& known,
+                 std::string_view dashes, const std::string& program) {
+  const auto nearest = nearest_name(unknown, known);
+  return nearest ? fmt::format("did you mean {}{}?", dashes, *nearest)
+                 : fmt::format("see {} --help", program);
+}
+
+/// What is wrong with a command line that names something unknown; nothing when it does not.
+std::optional<std::string> unknown_name(const CLI::App& program, const std::string& first) {
+  const auto chosen = program.get_subcommands();
+  if (chosen.empty() && !first.starts_with('-')) {
+    std::vector<std::string> commands;
+    for (const CLI::App* command : program.get_subcommands([](const CLI::App*) { return true; }))
+      commands.push_back(command->get_name());
+    return fmt::format("unknown command {}; {}", first,
+                       hint(first, commands, "", program.get_name()));
+  }
+  const CLI::App& command = chosen.empty() ? program : *chosen.front();
+  const std::string called =
+      chosen.empty() ? program.get_name() : program.get_name() + " " + command.get_name();
+  for (const std::string& argument : program.remaining(true)) {
+    const std::string name = argument.substr(0, argument.find('='));
+    if (!name.starts_with("--")) continue;
+    std::vector<std::string> known;
+    for (const CLI::Option* option : command.get_options())
+      for (const std::string& other : option->get_lnames()) known.push_back(other);
+    return fmt::format("unknown option {} of {}; {}", name, called,
+                       hint(name.substr(2), known, "--", called));
+  }
+  return std::nullopt;
 }
 
 /// `condition`: what help says of the check, behind the name of the value.
@@ -225,9 +260,8 @@ int CommandLine::run(int argc, const char* const* argv) {
       flush_results();
       return 0;
     }
-    if (argc > 1 && app_->get_subcommands().empty())
-      throw UserError(fmt::format("unknown command {}; see {} --help", argv[1], app_->get_name()));
-    throw UserError(error.what());
+    const auto unknown = argc > 1 ? unknown_name(*app_, argv[1]) : std::nullopt;
+    throw UserError(unknown.value_or(error.what()));
   }
   Document document = chosen_(format_->stream);
   if (!svg_.empty())

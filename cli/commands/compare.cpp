@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <numeric>
+#include <set>
 
 #include "cli/commands/compare_results.h"
 #include "cli/commands/training.h"
@@ -33,19 +34,30 @@ struct Job {
   std::string variant;
   Config config;
   RunFolder folder;
-  Index fold = 0;  ///< of the cross-validation; 0: none
+  Index fold = 0;           ///< of the cross-validation; 0: none
+  bool other_data = false;  ///< than the config's
 };
 
-std::vector<Variant> chosen_variants(const ConfigFile& file, const std::vector<std::string>& only) {
-  if (only.empty()) return file.variants;
+/// Those of the file, or the config itself where it has none and several runs of it are asked for.
+std::vector<Variant> variants_of(const ConfigFile& file, const CompareOptions& options) {
+  if (!file.variants.empty()) return file.variants;
+  require<UserError>(options.seeds > 1 || options.folds > 0,
+                     "{} has no [[variant]] to compare; give --seeds N or --folds K for several "
+                     "runs of it",
+                     options.config);
+  return {Variant{file.base.name, file.base}};
+}
+
+std::vector<Variant> chosen_variants(const std::vector<Variant>& all,
+                                     const std::vector<std::string>& only) {
+  if (only.empty()) return all;
   std::vector<Variant> variants;
   for (const std::string& name : only) {
-    const auto found = std::ranges::find(file.variants, name, &Variant::name);
+    const auto found = std::ranges::find(all, name, &Variant::name);
     std::string known;
-    for (const Variant& variant : file.variants)
-      known += (known.empty() ? "" : ", ") + variant.name;
-    require<UserError>(found != file.variants.end(), "--only {}: no such variant; there are: {}",
-                       name, known);
+    for (const Variant& variant : all) known += (known.empty() ? "" : ", ") + variant.name;
+    require<UserError>(found != all.end(), "--only {}: no such variant; there are: {}", name,
+                       known);
     if (std::ranges::find(variants, name, &Variant::name) == variants.end())
       variants.push_back(*found);
   }
@@ -107,12 +119,15 @@ std::vector<Job> jobs_of(const CompareOptions& options, const ConfigFile& file,
   const auto runs_of = [&](const std::vector<Variant>& variants) {
     std::vector<Job> jobs;
     for (const Variant& variant : variants)
-      for (Index i = 0; i < std::max(options.seeds, options.folds); ++i)
+      for (Index i = 0; i < std::max(options.seeds, options.folds); ++i) {
         jobs.push_back(job_of(variant, i, options, parent));
+        jobs.back().other_data = file.other_data;
+      }
     return jobs;
   };
-  require_folders(runs_of(file.variants));
-  return runs_of(chosen_variants(file, options.only));
+  const std::vector<Variant> variants = variants_of(file, options);
+  require_folders(runs_of(variants));
+  return runs_of(chosen_variants(variants, options.only));
 }
 
 /// The checkpoint from which a run continues, if there is one. Throws UserError when it was
@@ -141,8 +156,8 @@ std::vector<double> check(const std::vector<Job>& jobs, bool restart) {
       continue;
     }
     if (!of_variant.contains(job.variant)) {
-      const Run run = start_run(job.config);
-      check_probes(run);
+      Run run = start_run(job.config);
+      check_or_leave_out_probes(run, job.other_data, silent);
       of_variant[job.variant] =
           static_cast<double>(run.last_step) *
           step_operations(run, run.config.train.batch, run.config.model.max_length);
@@ -203,6 +218,7 @@ Outcome outcome_of(const Job& job, Run& run, bool is_new, Callback& callback) {
 struct Done {
   Index parameters;
   VariantRun result;
+  std::vector<std::string> left_out;  ///< probes that cannot be asked
 };
 
 Done carried_out(Job job, Callback& callback) {
@@ -210,9 +226,14 @@ Done carried_out(Job job, Callback& callback) {
   const auto saved = checkpoint_for(job, callback);
   Run run = saved ? restore_run(job.config, saved->first, saved->second, callback)
                   : start_run(job.config, callback);
+  auto left_out = job.other_data ? leave_out_probes(run) : std::vector<std::string>();
   const Outcome outcome = outcome_of(job, run, !saved, callback);
-  Done done{parameter_count(*run.network), {job.config.seed, job.fold, outcome, {}}};
-  if (!outcome.signal) done.result.probes = probed(run, job.variant);
+  Done done{
+      parameter_count(*run.network), {job.config.seed, job.fold, outcome, {}}, std::move(left_out)};
+  if (outcome.signal) return done;
+  done.result.probes = probed(run, job.variant);
+  if (!outcome.test && run.task->size(Split::valid) > 0)
+    done.result.valid = run.task->evaluate(*run.network, Split::valid);
   return done;
 }
 
@@ -339,7 +360,6 @@ Document compare_on_rank(const CompareOptions& options, StopSignal& stop,
   std::vector<std::string> changes = options.set;
   if (options.folds > 0) changes.push_back(fmt::format("task.folds={}", options.folds));
   const ConfigFile file = read_config(options.config, changes);
-  require<UserError>(!file.variants.empty(), "{} has no [[variant]] to compare", options.config);
   const fs::path parent = fs::path("runs") / (file.base.name + "-compare");
   const auto jobs = jobs_of(options, file, parent);
   const auto order = order_of(jobs, options.restart, ranks);
@@ -358,6 +378,9 @@ Document compare_on_rank(const CompareOptions& options, StopSignal& stop,
     document.add_text("\n");
     document.add_table(probes);
   }
+  std::set<std::string> left_out;
+  for (const auto& run : done) left_out.insert(run->left_out.begin(), run->left_out.end());
+  for (const std::string& line : left_out) document.add_note("{}", line);
   note_written(document, parent);
   judge(document, probes_of(results), options.check);
   return document;
@@ -377,7 +400,10 @@ void add_compare(CommandLine& program) {
       "Train every [[variant]] of a config and print one table; again, it continues; under "
       "mpirun, each rank trains some of the runs",
       [](Command& command, CompareOptions& options) {
-        command.add_option("CONFIG", options.config, "TOML file with variants").required();
+        command
+            .add_option("CONFIG", options.config,
+                        "TOML file with variants; with --seeds or --folds also one without")
+            .required();
         command
             .add_option("--only NAME", options.only,
                         "Name of a variant; may be given several times")

@@ -30,20 +30,35 @@ std::string cell_of(const std::vector<double>& values) {
                             : fmt::format("{:.4f} ± {:.4f}", spread.mean, spread.deviation);
 }
 
-/// Test losses of the runs; none without test data.
-std::vector<double> losses_of(const VariantResult& result) {
+const std::optional<Evaluation>& measured(const VariantRun& run, Split split) {
+  return split == Split::test ? run.outcome.test : run.valid;
+}
+
+/// What the results are measured on.
+Split split_of(const std::vector<VariantResult>& results) {
+  const auto has = [&](Split split) {
+    return std::ranges::any_of(results, [&](const VariantResult& result) {
+      return measured(result.runs.front(), split).has_value();
+    });
+  };
+  return !has(Split::test) && has(Split::valid) ? Split::valid : Split::test;
+}
+
+/// Losses of the runs; none without data.
+std::vector<double> losses_of(const VariantResult& result, Split split) {
   std::vector<double> losses;
   for (const VariantRun& run : result.runs)
-    if (run.outcome.test) losses.push_back(run.outcome.test->loss);
+    if (const auto& found = measured(run, split)) losses.push_back(found->loss);
   return losses;
 }
 
-/// The values of a test metric; none where it does not belong to the task.
-std::vector<double> values_of(const VariantResult& result, const std::string& metric) {
+/// The values of a metric; none where it does not belong to the task.
+std::vector<double> values_of(const VariantResult& result, Split split, const std::string& metric) {
   std::vector<double> values;
-  for (const VariantRun& run : result.runs)
-    if (const auto value = run.outcome.test ? run.outcome.test->find(metric) : std::nullopt)
-      values.push_back(*value);
+  for (const VariantRun& run : result.runs) {
+    const auto& found = measured(run, split);
+    if (const auto value = found ? found->find(metric) : std::nullopt) values.push_back(*value);
+  }
   return values;
 }
 
@@ -53,13 +68,13 @@ double seconds_of(const VariantResult& result) {
   return seconds;
 }
 
-/// The test metrics of any of the variants, in order.
-std::vector<std::string> metrics_of(const std::vector<VariantResult>& results) {
+/// The metrics of any of the variants, in order.
+std::vector<std::string> metrics_of(const std::vector<VariantResult>& results, Split split) {
   std::vector<std::string> names;
   for (const VariantResult& result : results) {
-    const auto& test = result.runs.front().outcome.test;
-    if (!test) continue;
-    for (const auto& [name, value] : test->metrics)
+    const auto& found = measured(result.runs.front(), split);
+    if (!found) continue;
+    for (const auto& [name, value] : found->metrics)
       if (std::ranges::find(names, name) == names.end()) names.push_back(name);
   }
   return names;
@@ -70,22 +85,28 @@ std::string_view runs_are(const VariantResult& result) {
   return result.runs.front().fold > 0 ? "folds" : "seeds";
 }
 
-Json to_json(const VariantRun& run) {
+Json to_json(const VariantRun& run, Split split) {
   Json json = {{"seed", run.seed}, {"seconds", run.outcome.seconds}};
   if (run.fold > 0) json["fold"] = run.fold;
-  if (run.outcome.test) json["test"] = commands::to_json(*run.outcome.test);
+  if (const auto& found = measured(run, split))
+    json[std::string(to_string(split))] = commands::to_json(*found);
   json["probes"] = commands::to_json(run.probes);
   return json;
 }
 
 /// A row for each claim of a probe, with the number of runs in which it is as expected.
 void add_claims(Rows& rows, const VariantResult& result, std::size_t probe) {
-  const auto in_runs = [&](auto right) {
-    const auto count = std::ranges::count_if(
-        result.runs, [&](const VariantRun& run) { return right(run.probes[probe].result); });
-    return fmt::format("{} of {} {}", count, result.runs.size(), runs_are(result));
-  };
   const Probe& claim = result.runs.front().probes[probe].result.probe;
+  const auto in_runs = [&](auto right) {
+    std::size_t count = 0, all = 0;
+    for (const VariantRun& run : result.runs)
+      for (const auto& [variant, found] : run.probes)
+        if (found.probe == claim) {
+          ++all;
+          count += right(found) ? 1 : 0;
+        }
+    return fmt::format("{} of {} {}", count, all, runs_are(result));
+  };
   rows.push_back({result.name, claim.name, "training", claim.expect,
                   in_runs([](const ProbeResult& found) { return found.trained.holds; })});
   for (std::size_t i = 0; i < claim.broken_by.size(); ++i)
@@ -96,37 +117,42 @@ void add_claims(Rows& rows, const VariantResult& result, std::size_t probe) {
 }  // namespace
 
 Json to_json(const std::vector<VariantResult>& results) {
-  const auto metrics = metrics_of(results);
+  const Split split = split_of(results);
+  const auto metrics = metrics_of(results, split);
   Json variants = Json::array();
   for (const VariantResult& result : results) {
     const VariantRun& first = result.runs.front();
     Json variant = {
         {"name", result.name}, {"parameters", result.parameters}, {"seconds", seconds_of(result)}};
-    if (first.outcome.test) variant["test"] = commands::to_json(*first.outcome.test);
+    if (const auto& found = measured(first, split))
+      variant[std::string(to_string(split))] = commands::to_json(*found);
     variant["probes"] = commands::to_json(first.probes);
-    for (const VariantRun& run : result.runs) variant[runs_are(result)].push_back(to_json(run));
+    for (const VariantRun& run : result.runs)
+      variant[runs_are(result)].push_back(to_json(run, split));
     const auto add = [&](const std::string& name, const std::vector<double>& values) {
       if (values.empty()) return;
       const Spread spread = spread_of(values);
       variant["mean"][name] = spread.mean;
       variant["std"][name] = spread.deviation;
     };
-    add("loss", losses_of(result));
-    for (const std::string& metric : metrics) add(metric, values_of(result, metric));
+    add("loss", losses_of(result, split));
+    for (const std::string& metric : metrics) add(metric, values_of(result, split, metric));
     variants.push_back(variant);
   }
-  return {{"variants", variants}};
+  return {{"variants", variants}, {"split", std::string(to_string(split))}};
 }
 
 Rows to_table(const std::vector<VariantResult>& results) {
-  const auto metrics = metrics_of(results);
-  Rows rows = {{"variant", "parameters", "seconds", "test loss"}};
-  for (const std::string& metric : metrics) rows.front().push_back("test " + metric);
+  const Split split = split_of(results);
+  const auto metrics = metrics_of(results, split);
+  Rows rows = {{"variant", "parameters", "seconds", fmt::format("{} loss", to_string(split))}};
+  for (const std::string& metric : metrics)
+    rows.front().push_back(fmt::format("{} {}", to_string(split), metric));
   for (const VariantResult& result : results) {
     rows.push_back({result.name, fmt::format("{}", result.parameters),
-                    fmt::format("{:.1f}", seconds_of(result)), cell_of(losses_of(result))});
+                    fmt::format("{:.1f}", seconds_of(result)), cell_of(losses_of(result, split))});
     for (const std::string& metric : metrics)
-      rows.back().push_back(cell_of(values_of(result, metric)));
+      rows.back().push_back(cell_of(values_of(result, split, metric)));
   }
   return rows;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@ struct VariantRun {
   Index fold;  ///< 0 without cross-validation
   Outcome outcome;
   std::vector<VariantProbe> probes;
+  std::optional<Evaluation> valid = {};  ///< of the best checkpoint, where there is no test split
 };
 
 /// The runs of a variant, which differ in their seeds or folds alone.
@@ -26,11 +28,12 @@ struct VariantResult {
 };
 
 /// `test` and `probes` are those of the first run; `mean` and `std`, the sample standard
-/// deviation, are over the runs, which are listed as `seeds` or `folds`.
+/// deviation, are over the runs, which are listed as `seeds` or `folds`. Where no run has test
+/// data, `valid` takes the place of `test`; `split` says which it is.
 Json to_json(const std::vector<VariantResult>& results);
 
-/// A row for each variant; of several runs "mean ± standard deviation". A variant without test
-/// data has dashes for its results.
+/// A row for each variant; of several runs "mean ± standard deviation". The columns name the split:
+/// "test loss", or "valid loss" where no run has test data. A variant without such data has dashes.
 Rows to_table(const std::vector<VariantResult>& results);
 
 /// What each probe found, or of several runs in how many of them it passes; empty without probes.

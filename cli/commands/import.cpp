@@ -31,6 +31,13 @@ Document import_model(const ImportOptions& options) {
     document.data["not_used"] = model.not_used;
     document.add_note("not used: {}", fmt::join(model.not_used, ", "));
   }
+  if (!model.added_tokens.empty()) {
+    document.data["added_tokens"] = model.added_tokens;
+    document.add_note(
+        "added tokens, which are in the vocabulary; text that spells one is cut like "
+        "other text: {}",
+        fmt::join(model.added_tokens, ", "));
+  }
   note_written(document, folder.path());
   return document;
 }

@@ -10,27 +10,49 @@ struct LinearProbeOptions {
   std::string train, data;
 };
 
+using Texts = std::vector<LabelledText>;
+
+/// The labelled texts to fit on, and those to test on.
+struct Data {
+  Texts train, test;
+};
+
 /// What the user named, else what the config does.
-std::string file_of(const std::string& named, const std::string& of_config,
-                    std::string_view option) {
+Texts texts_of(const LoadedModel& trained, const std::string& named, const std::string& of_config,
+               std::string_view option, ReadCallback& callback) {
   const std::string& file = named.empty() ? of_config : named;
   require<UserError>(!file.empty(), "the config names no such data; name some with {}", option);
   require<UserError>(std::filesystem::exists(file), "there is no {}; name other data with {}", file,
                      option);
-  return file;
+  return read_labelled_texts(trained, file, callback);
+}
+
+Texts texts_of(const Task& task, Split split) {
+  Texts texts;
+  for (Index i = 0; i < task.size(split); ++i) texts.push_back(task.example(split, i));
+  return texts;
+}
+
+Data data_of(const LoadedModel& trained, const LinearProbeOptions& options,
+             ReadCallback& callback) {
+  const TaskOptions& task = trained.config.task;
+  const bool names_both = !options.train.empty() && !options.data.empty();
+  if (names_both || !draws_splits(task))
+    return {texts_of(trained, options.train, task.train, "--train FILE", callback),
+            texts_of(trained, options.data, task.test.empty() ? task.valid : task.test,
+                     "--data FILE", callback)};
+  const auto drawn = drawn_task(trained, options.model, callback);
+  return {options.train.empty() ? texts_of(*drawn, Split::train)
+                                : read_labelled_texts(trained, options.train, callback),
+          options.data.empty() ? texts_of(*drawn, measured_split(*drawn, options.model))
+                               : read_labelled_texts(trained, options.data, callback)};
 }
 
 Document linear_probe(const LinearProbeOptions& options) {
   const LoadedModel trained = load_model(options.model);
-  const TaskOptions& task = trained.config.task;
   Document document;
   Notes notes(document);
-  const auto train = read_labelled_texts(trained,
-                                         file_of(options.train, task.train, "--train FILE"), notes),
-             test = read_labelled_texts(
-                 trained,
-                 file_of(options.data, task.test.empty() ? task.valid : task.test, "--data FILE"),
-                 notes);
+  const auto [train, test] = data_of(trained, options, notes);
   document.data = {{"train", train.size()}, {"test", test.size()}, {"layers", Json::array()}};
   Rows rows = {{"state", "accuracy", "control task", "selectivity"}};
   HeatMap curves{{{}, {}}, {"accuracy", "control task"}, {}};

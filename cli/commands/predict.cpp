@@ -1,6 +1,9 @@
+#include <charconv>
+
 #include "cli/commands/shared.h"
 #include "cli/terminal.h"
 #include "datasets/text_file.h"
+#include "train/config/task_kinds.h"
 #include "train/tasks/ensemble.h"
 
 namespace qkv::commands {
@@ -9,12 +12,13 @@ namespace {
 struct PredictOptions {
   std::string model;
   std::vector<std::string> texts;
-  std::string file;
+  std::string file, data;
 };
 
-/// A text to predict, and its line in a file.
+/// A text to predict, where it is from, and its line in a file.
 struct Question {
   std::string text;
+  std::string place;  ///< "texts:3", "text 3"
   std::optional<std::size_t> line = {};
 };
 
@@ -41,20 +45,41 @@ Json to_json(const Prediction& p, const Question& asked) {
   return json;
 }
 
-/// The texts of the command line, or the lines of the file that are not blank; the blank ones are
-/// noted.
-std::vector<Question> questions(const PredictOptions& options, Document& document) {
+/// The lines of a file that are not blank; the blank ones are noted.
+std::vector<Question> lines_of(const std::string& file, Document& document) {
   std::vector<Question> texts;
-  for (const std::string& text : options.texts) texts.push_back({text});
-  if (options.file.empty()) return texts;
-  const auto filled = read_filled_lines(options.file);
   std::size_t next = 1;
-  for (const auto& [number, text] : filled) {
-    for (; next < number; ++next)
-      document.add_note("{}:{}: blank line skipped", options.file, next);
+  for (const auto& [number, text] : read_filled_lines(file)) {
+    for (; next < number; ++next) document.add_note("{}:{}: blank line skipped", file, next);
     next = number + 1;
-    texts.push_back({text, number});
+    texts.push_back({text, fmt::format("{}:{}", file, number), number});
   }
+  return texts;
+}
+
+/// The texts of a file in the task's format: the last column, of a translation the first.
+std::vector<Question> texts_of(const std::string& file, const LoadedModel& model,
+                               Document& document) {
+  const bool source_first =
+      row_of(task_kinds(), model.config.task.kind).traits.has_source_and_target;
+  std::vector<Question> texts;
+  Notes notes(document);
+  model.task->for_each_line(file, notes, [&](const TsvRow& row) {
+    std::size_t line = 0;
+    const char* const end = row.place.data() + row.place.size();
+    std::from_chars(row.place.data() + row.place.rfind(':') + 1, end, line);
+    texts.push_back({source_first ? row.fields.front() : row.fields.back(), row.place, line});
+  });
+  return texts;
+}
+
+std::vector<Question> questions(const PredictOptions& options, const LoadedModel& model,
+                                Document& document) {
+  if (!options.file.empty()) return lines_of(options.file, document);
+  if (!options.data.empty()) return texts_of(options.data, model, document);
+  std::vector<Question> texts;
+  for (const std::string& text : options.texts)
+    texts.push_back({text, fmt::format("text {}", texts.size() + 1)});
   return texts;
 }
 
@@ -111,21 +136,22 @@ struct Answers {
 
 Document predict(PredictOptions options) {
   const auto models = take_models(options);
-  require<UserError>(options.texts.empty() != options.file.empty(),
-                     "give texts or --file, one of the two");
+  const bool given[] = {!options.texts.empty(), !options.file.empty(), !options.data.empty()};
+  require<UserError>(std::ranges::count(given, true) == 1,
+                     "give texts, --data or --file, one of the three");
   Answers answers;
   constexpr int wrong_data = 2;
   Document document;
   Notes notes(document);
-  const std::vector<Question> all = questions(options, document);
+  const std::vector<Question> all = questions(options, models.front(), document);
   for (std::size_t i = 0; i < all.size(); ++i) {
     notes.on_item("predicting", i, all.size());
     const Question& asked = all[i];
     try {
       answers.add(models, asked);
     } catch (const UserError& error) {
-      if (!asked.line) throw;
-      document.add_note("{}:{}: {}", options.file, *asked.line, error.what());
+      if (options.texts.size() == 1) throw;
+      document.add_note("{}: {}", asked.place, error.what());
       document.exit_code = wrong_data;
     }
   }
@@ -145,9 +171,11 @@ void add_predict(CommandLine& program) {
         command.add_option("TEXT", options.texts,
                            "Sentences; files and folders before them are further models, with "
                            "which probabilities are averaged");
+        command.add_option("--data FILE", options.data,
+                           "File in the task's format, whose texts are predicted");
         command.add_option("--file FILE", options.file,
-                           "File with a sentence a line; a line without an answer is named, and "
-                           "the exit code is 2");
+                           "File with a sentence a line; one of several texts without an answer is "
+                           "named, and the exit code is 2");
       },
       predict);
 }

@@ -32,14 +32,8 @@ EvaluationData data_of_config(const LoadedModel& trained, const std::string& mod
 /// A split that is drawn from all of the data.
 EvaluationData drawn_data(const LoadedModel& trained, const std::string& model,
                           ReadCallback& callback) {
-  require_data(trained.config, model, "--data FILE");
-  const std::shared_ptr<const Task> task = task_with_data(trained, callback);
-  require<UserError>(
-      task->vocabularies() == trained.task->vocabularies(),
-      "the training data has changed since {} was trained; name the data with --data", model);
-  const Split split = task->size(Split::test) > 0 ? Split::test : Split::valid;
-  require<UserError>(task->size(split) > 0,
-                     "the config of {} names no test data; name some with --data", model);
+  const std::shared_ptr<const Task> task = drawn_task(trained, model, callback);
+  const Split split = measured_split(*task, model);
   return {fmt::format("{} split", to_string(split)),
           [&trained, task, split](const EvaluationOptions& options, ReadCallback&) {
             return task->evaluate(*trained.network, split, options);
@@ -96,9 +90,30 @@ EvaluationData evaluation_data(const LoadedModel& trained, const std::string& mo
                                const std::string& data, ReadCallback& callback) {
   if (!data.empty()) return data_of_file(trained, data, data);
   const TaskOptions& task = trained.config.task;
-  const bool has_files =
-      task.format == DataFormat::files && (!task.test.empty() || task.data.empty());
-  return has_files ? data_of_config(trained, model) : drawn_data(trained, model, callback);
+  const bool has_test = task.format == DataFormat::files && !task.test.empty() && task.folds == 0;
+  return has_test || !draws_splits(task) ? data_of_config(trained, model)
+                                         : drawn_data(trained, model, callback);
+}
+
+bool draws_splits(const TaskOptions& task) {
+  return task.format != DataFormat::files || !task.data.empty() || task.folds > 0;
+}
+
+std::shared_ptr<const Task> drawn_task(const LoadedModel& trained, const std::string& model,
+                                       ReadCallback& callback) {
+  require_data(trained.config, model, "--data FILE");
+  std::shared_ptr<const Task> task = task_with_data(trained, callback);
+  require<UserError>(
+      task->vocabularies() == trained.task->vocabularies(),
+      "the training data has changed since {} was trained; name the data with --data", model);
+  return task;
+}
+
+Split measured_split(const Task& task, const std::string& model) {
+  const Split split = task.size(Split::test) > 0 ? Split::test : Split::valid;
+  require<UserError>(task.size(split) > 0,
+                     "the config of {} names no test data; name some with --data", model);
+  return split;
 }
 
 Json to_json(const Evaluation& evaluation) {

@@ -61,6 +61,16 @@ void add_evaluation_data_option(Command& command, std::string& data);
 EvaluationData evaluation_data(const LoadedModel& trained, const std::string& model,
                                const std::string& data, ReadCallback& callback);
 
+/// Whether the splits of a run are not those of its config's files: they are drawn from task.data,
+/// or one is a fold.
+bool draws_splits(const TaskOptions& task);
+/// The task with the splits that were drawn for a run. Throws UserError when its data is gone or
+/// has changed.
+std::shared_ptr<const Task> drawn_task(const LoadedModel& trained, const std::string& model,
+                                       ReadCallback& callback);
+/// The test split or, where there is none, the valid split. Throws UserError when both are empty.
+Split measured_split(const Task& task, const std::string& model);
+
 Json to_json(const Evaluation& evaluation);
 /// "test split: 400 examples  loss 0.0373  accuracy 0.9925", without the scores of each label.
 void add_evaluation(Document& document, const std::string& data, const Evaluation& evaluation);

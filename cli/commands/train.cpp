@@ -26,12 +26,13 @@ Document train_from_config(const TrainCommandOptions& options) {
   StopSignal stop;
   const auto ranks = connect();
   return on_all_ranks(*ranks, [&] {
-    const Config config = read_config(options.config, options.set).base;
+    const ConfigFile file = read_config(options.config, options.set);
+    const Config& config = file.base;
     RunFolder folder(options.run.empty() ? std::filesystem::path("runs") / config.name
                                          : std::filesystem::path(options.run));
     const auto progress = progress_of(*ranks, stop);
     Run run = start_run(config, *progress);
-    check_probes(run);  // an untrained model answers, too: what cannot be asked is found now
+    check_or_leave_out_probes(run, file.other_data, *progress);
     if (ranks->rank() == 0) folder.lock();
     TensorBoard logged(config, folder, *progress);
     const Outcome outcome = start(run, folder, logged, *ranks);

@@ -47,6 +47,12 @@ void add_check_flag(Command& command, bool& check) {
                    "End with exit code 1 when a [[probe]] fails [0, noted on stderr]");
 }
 
+void check_or_leave_out_probes(Run& run, bool other_data, Callback& callback) {
+  if (other_data)
+    for (const std::string& line : leave_out_probes(run)) callback.on_message(line);
+  check_probes(run);
+}
+
 void note_stopped(Document& document, int signal, const std::string& command) {
   document.add_note("continue with: {}", command);
   document.exit_code = 128 + signal;

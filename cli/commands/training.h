@@ -23,6 +23,11 @@ std::unique_ptr<Callback> progress_of(const Communicator& ranks, StopSignal& sto
 /// Declares --check, with which a probe that fails makes the exit code 1.
 void add_check_flag(Command& command, bool& check);
 
+/// Finds what cannot be asked of a run before it is trained, since an untrained model answers, too:
+/// throws UserError or, where the run has other data than its config, leaves such probes out and
+/// tells the callback.
+void check_or_leave_out_probes(Run& run, bool other_data, Callback& callback);
+
 /// Notes how to continue after a signal, `command` as a shell takes it, and sets the exit code.
 void note_stopped(Document& document, int signal, const std::string& command);
 

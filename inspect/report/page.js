@@ -10,7 +10,7 @@ function showFacts() {
   const sizes = run().data, models = data.runs.length;
   const steps = d3.max(data.runs.flatMap(seedsOf).flatMap(seed => seed.metrics), event => event.step);
   $("summary").textContent = models > 1
-    ? `${models} models, the same data, and what each of them learned.`
+    ? `${models} models, ${data.same_data ? "the same data" : "not all on the same data"}, and what each of them learned.`
     : steps ? "What the model learned, from its first step to its best one." : "What the model has learned.";
   const facts = [];
   if (sizes.train !== undefined) facts.push(["Training examples", count(sizes.train)], ["Valid and test", `${count(sizes.valid)} + ${count(sizes.test)}`]);
@@ -45,7 +45,7 @@ function showResults() {
   const head = make("tr", {}, make("th", { scope: "col" }, "Model"), ...[...keys.map(testName), "Parameters", "Best step", "Seconds"]
     .map(text => make("th", { scope: "col" }, text)));
   const rows = data.runs.map((run, i) => make("tr", {}, runHeader(run, i),
-    ...keys.map(key => make("td", { class: data.runs.length > 1 && average(run, key) === best[key] && "best", "data-name": testName(key) },
+    ...keys.map(key => make("td", { class: data.runs.length > 1 && data.same_data && average(run, key) === best[key] && "best", "data-name": testName(key) },
       meanOf(testValues(run, key), 4))),
     ...[["Parameters", count(run.parameters)], ["Best step", bestSteps(run)], ["Seconds", meanOf(seedsOf(run).map(seed => seed.seconds), 1)]]
       .map(([name, text]) => make("td", { "data-name": name }, text))));

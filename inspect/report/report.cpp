@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <tuple>
 
 #include "datasets/coarsewsd.h"
 #include "datasets/text.h"
@@ -184,6 +185,38 @@ Json variant_view(const report::Variant& variant, std::span<const std::string> s
   return view;
 }
 
+/// The configs of the runs on a page.
+std::vector<Config> configs_of(const Json& runs, std::span<const report::Variant> variants) {
+  std::vector<Config> configs;
+  for (std::size_t i = 0; i < variants.size(); ++i) {
+    configs.push_back(parse_config(runs[i]["config"].get_ref<const std::string&>(), ""));
+    locate_files(configs.back(), variants[i].front());
+  }
+  return configs;
+}
+
+/// Whether runs learned from the same files, and are measured on the same.
+bool share_data(std::span<const Config> configs) {
+  const auto data_of = [](const Config& config) {
+    const TaskOptions& task = config.task;
+    return std::tie(task.kind, task.format, task.train, task.valid, task.test, task.data,
+                    task.valid_share, task.test_share, task.folds);
+  };
+  return std::ranges::all_of(
+      configs, [&](const Config& other) { return data_of(other) == data_of(configs.front()); });
+}
+
+/// What the names of all runs begin with, as those of a comparison; else that of their folder.
+std::string title_of(std::span<const Config> configs, const fs::path& folder) {
+  const auto title = [](const Config& config) {
+    return config.name.substr(0, config.name.find(" - "));
+  };
+  const std::string first = title(configs.front());
+  if (std::ranges::all_of(configs, [&](const Config& other) { return title(other) == first; }))
+    return first;
+  return fs::absolute(folder / "").lexically_normal().parent_path().filename().string();
+}
+
 /// Points of a run that an earlier one has, too, become the index of that run.
 void share_points(Json& runs) {
   for (std::size_t i = 1; i < runs.size(); ++i)
@@ -208,8 +241,9 @@ std::string report_page(const fs::path& run, std::span<const std::string> senten
   for (const report::Variant& variant : variants)
     data["runs"].push_back(variant_view(variant, sentences, variants.size(), weights));
   share_points(data["runs"]);
-  const std::string name = parse_config(data["runs"][0]["config"].get<std::string>(), "").name;
-  data["name"] = name.substr(0, name.find(" - "));
+  const std::vector<Config> configs = configs_of(data["runs"], variants);
+  data["name"] = title_of(configs, run);
+  data["same_data"] = share_data(configs);
   const auto page = [&] {
     return report::page(data["name"].get<std::string>(),
                         data.dump(-1, ' ', false, Json::error_handler_t::replace));

@@ -179,6 +179,42 @@ class Compare(ProgramTest):
         alone = self.json("train", "two.toml", "--set", "model.heads=1", "--set", "task.folds=3", "--set", "task.fold=2", "--run", "alone")
         self.assertEqual(alone["test"], folds[1]["test"])
 
+    def test_without_test_data_the_validation_results_are_shown_and_named(self):
+        untested = ["--set", "task.test=", "--only", "b, 1 head"]
+        result = self.json("compare", "two.toml", *untested, "--seeds", 2)
+        (variant,) = result["variants"]
+        self.assertEqual(result["split"], "valid")
+        self.assertNotIn("test", variant)
+        self.assertEqual(variant["valid"], self.json("eval", self.runs / "b-1-head"))
+        accuracies = [run["valid"]["accuracy"] for run in variant["seeds"]]
+        self.assertAlmostEqual(variant["mean"]["accuracy"], statistics.mean(accuracies))
+        shown = self.run_qkv("compare", "two.toml", *untested).stdout
+        self.assertRegex(shown, "valid loss +valid accuracy")
+        self.assertIn(f"{variant['valid']['loss']:.4f}", shown)
+        self.assertNotIn("test", shown)
+
+    def test_a_config_without_variants_is_compared_over_seeds_or_folds(self):
+        self.assert_refused(["compare", "tiny.toml"], "tiny.toml has no [[variant]] to compare; give --seeds N or --folds K")
+        result = self.json("compare", "tiny.toml", "--seeds", 2)
+        (variant,) = result["variants"]
+        self.assertEqual((variant["name"], [run["seed"] for run in variant["seeds"]]), ("tiny", [1, 2]))
+        self.assertEqual(variant["test"], self.json("eval", "runs/tiny"))  # the first seed is the config's
+        folds = self.json("compare", "tiny.toml", "--folds", 2, "--restart")["variants"][0]["folds"]
+        self.assertEqual(sum(run["test"]["count"] for run in folds), 200)
+
+    def test_other_data_take_the_place_of_the_config_s_and_probes_that_do_not_apply_are_left_out(self):
+        (self.folder / "two.toml").write_text(CONFIG + VARIANTS + PROBE)
+        (self.folder / "own.tsv").write_text("season\t1\tthe spring came\nwater\t1\tthe spring dried\n" * 20)
+        own = ["--set", "task.data=own.tsv", "--set", "train.steps=2"]
+        done = self.run_qkv("compare", "two.toml", *own, "--seeds", 2)
+        self.assertRegex(done.stdout, "valid loss +valid accuracy")
+        self.assertEqual(done.stderr.count('the probe "one vector" of the config is left out'), 1)
+        done = self.run_qkv("train", "two.toml", *own, "--run", "runs/own")
+        self.assertIn('the probe "one vector" of the config is left out, as it is not about these data: "money"', done.stderr)
+        self.assertNotIn("probe", (self.folder / "runs/own/config.toml").read_text())
+        self.run_qkv("resume", "runs/own", "--set", "train.steps=4")
+        self.run_qkv("compare", "two.toml", *own, "--seeds", 2)
+
     def test_folds_that_cannot_be_are_refused(self):
         self.assert_refused(["compare", "two.toml", "--folds", 3, "--seeds", 2], "--folds and --seeds exclude each other")
         self.assert_refused(["compare", "two.toml", "--folds", 3, "--set", "task.kind=coreference"],

@@ -7,9 +7,9 @@ TRIES hostile files are imported, 60 unless told.
 import json
 import os
 import pathlib
-import shutil
 import random
 import re
+import shutil
 import struct
 import sys
 import tempfile
@@ -393,6 +393,90 @@ class ForeignModels(unittest.TestCase):
     def test_a_folder_with_a_name_that_no_run_can_have_is_imported(self):
         shutil.copytree(self.folder / "masked", self.folder / "line\nend")
         self.assertIn("wrote runs/imported", self.run_qkv("import", "line\nend").stderr)
+
+    def assert_refused_with(self, name, file, options, *texts):
+        """The classifier's folder with another JSON file."""
+        arguments = self.broken(name)
+        (self.folder / name / file).write_text(json.dumps(options))
+        self.assert_refused(arguments, file, *texts)
+
+    def test_another_tokenizer_is_refused_by_its_name(self):
+        config = "tokenizer_config.json"
+        self.assert_refused(self.broken("ja", tokenizer_class="BertJapaneseTokenizer"), "tokenizer_class", "BertJapaneseTokenizer")
+        self.assert_refused_with("ja-2", config, {"tokenizer_class": "BertJapaneseTokenizer"}, "BertJapaneseTokenizer")
+        self.assert_refused_with("mecab", config, {"word_tokenizer_type": "mecab"}, "word_tokenizer_type", "mecab")
+        self.assert_refused_with("letters", config, {"subword_tokenizer_type": "character"}, "subword_tokenizer_type", "character")
+        self.assert_refused_with("uncut", config, {"do_basic_tokenize": False}, "do_basic_tokenize must be true")
+        self.assert_refused_with("kept", config, {"never_split": ["C++"]}, "never_split must be empty")
+        self.assert_refused_with("unknown", config, {"unk_token": {"content": "<unk>"}}, "unk_token must be [UNK]")
+        self.assert_refused_with("accents", config, {"do_lower_case": True, "strip_accents": False}, "strip_accents")
+        for flag in ("add_bos_token", "add_eos_token", "add_prefix_space"):
+            folder = self.copy("gpt2", flag)
+            (folder / config).write_text(json.dumps({flag: True}))
+            self.assert_refused(["import", flag], config, f"{flag} must be false")
+
+    def test_a_head_of_another_kind_is_refused_by_its_name(self):
+        for kind in ("multi_label_classification", "regression"):
+            self.assert_refused(self.broken(kind, problem_type=kind), "problem_type must be single_label_classification", kind)
+        self.assert_refused(self.broken("drops", classifier_dropout=0.3), "classifier_dropout", "0.3")
+
+    def test_other_files_of_weights_and_tokenizers_are_refused_with_the_command_that_converts_them(self):
+        def moved(name, source, old, new):
+            folder = self.copy(source, name)
+            (folder / old).rename(folder / new)
+            return ["import", name, "--run", f"runs/{name}"]
+
+        weights = "transformers.BertForSequenceClassification.from_pretrained('{0}').save_pretrained('{0}', max_shard_size="
+        for name, file in (("pickle", "pytorch_model.bin"), ("pickles", "pytorch_model.bin.index.json"),
+                           ("shards", "model.safetensors.index.json")):
+            self.assert_refused(moved(name, "classifier", "model.safetensors", file), file, "no model.safetensors", weights.format(name))
+        for name, source, file in (("json-1", "classifier", "vocab.txt"), ("json-2", "gpt2", "vocab.json"), ("json-3", "gpt2", "merges.txt")):
+            self.assert_refused(moved(name, source, file, "tokenizer.json"), f"no {file}",
+                                f"tokenizers.Tokenizer.from_file('{name}/tokenizer.json').model.save('{name}')")
+
+    def copy(self, source, name):
+        return pathlib.Path(shutil.copytree(self.folder / source, self.folder / name))
+
+    def test_labels_without_names_are_called_as_transformers_calls_them(self):
+        logits, _ = classified(self.classifier, self.bert_ids(TEXT))
+        arguments = self.broken("nameless", id2label=None)
+        self.run_qkv(*arguments)
+        prediction, = self.json("predict", "runs/nameless", TEXT)["predictions"]
+        self.assert_logits(prediction, logits, ["LABEL_0", "LABEL_1"])
+
+    def test_rows_without_a_token_and_added_tokens_are_part_of_the_model(self):
+        rows = len(self.vocabulary) + 3
+        parameters = self.write_bert("padded", "BertForMaskedLM", bert_shapes(rows, masked=True), vocab_size=rows)
+        added = {"[E1]": rows - 2, "[PAD]": self.vocabulary.index("[PAD]")}
+        (self.folder / "padded/added_tokens.json").write_text(json.dumps(added))
+        done = self.run_qkv("import", "padded", "--run", "runs/padded")
+        self.assertIn("added tokens", done.stderr)
+        self.assertIn("[E1]", done.stderr)
+        ids = self.bert_ids(TEXT)
+        ids[2] = self.vocabulary.index("[MASK]")
+        logits, _ = masked_logits(parameters, ids)
+        prediction, = self.json("predict", "runs/padded", "the [MASK] of the river")["predictions"]
+        ours = {"[PAD]": "<pad>", "[UNK]": "<unk>"}
+        last = len(self.vocabulary)
+        names = [*(ours.get(token, token) for token in self.vocabulary), f"[no token {last}]", "[E1]", f"[no token {last + 2}]"]
+        self.assert_logits(prediction, logits[2], names)
+
+    def test_an_added_token_of_a_gpt2_is_part_of_the_model(self):
+        folder = self.copy("gpt2", "with-padding")
+        parameters = drawn(gpt2_shapes(len(self.bytes) + 1))
+        write_safetensors(folder / "model.safetensors", parameters)
+        (folder / "config.json").write_text(json.dumps({**GPT2_CONFIG, "vocab_size": len(self.bytes) + 1}))
+        options = {"added_tokens_decoder": {str(len(self.bytes)): {"content": "[PAD]", "special": True}}}
+        (folder / "tokenizer_config.json").write_text(json.dumps(options))
+        self.run_qkv("import", "with-padding", "--run", "runs/with-padding")
+        logits, _ = gpt2(parameters, self.gpt2_ids(TEXT))
+        prediction, = self.json("predict", "runs/with-padding", TEXT)["predictions"]
+        self.assert_logits(prediction, logits[-1], [*self.bytes, "[PAD]"])
+
+    def test_tokens_that_do_not_fit_the_table_are_refused(self):
+        self.assert_refused(self.broken("small", vocab_size=3), "vocab_size must be")
+        for name, added in (("beyond", {"[E1]": len(self.vocabulary)}), ("taken", {"[E1]": 0}), ("negative", {"[E1]": -1})):
+            self.assert_refused_with(name, "added_tokens.json", added)
 
     def test_hostile_safetensors_are_refused_with_a_clear_error(self):
         folder = self.folder / "hostile"

@@ -116,6 +116,20 @@ class Looking(ProgramTest):
         self.assertIn("selectivity", self.run_qkv("linear-probe", "runs/tiny").stdout)
         self.assert_refused(["linear-probe", "runs/tiny", "--train", "none.tsv"], "there is no none.tsv")
 
+    def test_linear_probes_of_a_run_whose_data_were_split_use_its_splits(self):
+        lines = (self.folder / "train.tsv").read_text()
+        (self.folder / "all.tsv").write_text(lines)
+        data = ["--set", "task.train=", "--set", "task.valid=", "--set", "task.test=", "--set", "task.data=all.tsv", "--set", "train.steps=2"]
+        for share, (train, test) in (("0", (180, 20)), ("0.2", (140, 40))):  # the valid split where there is no test split
+            self.run_qkv("train", "tiny.toml", *data, "--set", f"task.test_share={share}", "--run", f"runs/split-{share}")
+            found = self.json("linear-probe", f"runs/split-{share}")
+            self.assertEqual((found["train"], found["test"]), (train, test))
+        named = self.json("linear-probe", "runs/split-0.2", "--train", "train.tsv")
+        self.assertEqual((named["train"], named["test"]), (200, 40))
+        self.run_qkv("train", "tiny.toml", "--set", "task.folds=5", "--set", "train.steps=2", "--run", "runs/fold")
+        found = self.json("linear-probe", "runs/fold")
+        self.assertEqual((found["train"], found["test"]), (160, 40))
+
     def test_attend_shows_the_cross_attention_of_what_an_encoder_decoder_writes(self):
         (self.folder / "one.toml").write_text(
             f'name = "copy"\n[task]\nkind = "translate"\ntrain = "{PROJECT}/datasets/sequences/copy/valid.tsv"\n[model]\n'

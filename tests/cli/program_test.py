@@ -234,6 +234,20 @@ class Looking(ProgramTest):
         self.assertEqual(self.json("predict", "runs/tiny", "--file", "texts")["predictions"][0]["label"],
                          result[0]["label"])
 
+    def test_predict_takes_the_texts_of_a_data_file(self):
+        found = self.json("predict", "runs/tiny", "--data", "test.tsv")["predictions"]
+        rows = [line.split("\t") for line in (self.folder / "test.tsv").read_text().splitlines()]
+        self.assertEqual([(p["line"], p["text"]) for p in found], [(i + 1, row[-1]) for i, row in enumerate(rows)])
+        right = sum(p["label"] == row[0] for p, row in zip(found, rows))
+        self.assertEqual(right / len(rows), self.json("eval", "runs/tiny")["accuracy"])
+        self.assert_refused(["predict", "runs/tiny", "money bank", "--data", "test.tsv"], "give texts, --data or --file")
+
+    def test_a_text_without_an_answer_does_not_silence_the_others(self):
+        done = self.run_qkv("predict", "runs/tiny", "money bank grows", "no such word", "river bank flows", "--json", code=2)
+        self.assertEqual([p["text"] for p in json.loads(done.stdout)["predictions"]], ["money bank grows", "river bank flows"])
+        self.assertIn('text 2: "no such word" has none of the words', done.stderr)
+        self.assert_refused(["predict", "runs/tiny", "no such word"], '"no such word" has none of the words')
+
     def test_the_probabilities_of_several_models_are_averaged(self):
         self.run_qkv("train", "tiny.toml", "--set", "seed=2", "--run", "runs/other")
         both = "runs/tiny", "runs/other"
@@ -345,6 +359,14 @@ class Output(ProgramTest):
 
 
 class BadInput(ProgramTest):
+    def test_an_unknown_option_or_command_names_the_nearest(self):
+        for arguments, message in ((["trian", "tiny.toml"], "unknown command trian; did you mean train?"),
+                                   (["dance"], "unknown command dance; see qkv --help"),
+                                   (["train", "tiny.toml", "--sett", "seed=2"], "unknown option --sett of qkv train; did you mean --set?"),
+                                   (["compare", "tiny.toml", "--seed=2"], "unknown option --seed of qkv compare; did you mean --seeds?"),
+                                   (["eval", "runs/tiny", "--zebra"], "unknown option --zebra of qkv eval; see qkv eval --help")):
+            self.assert_refused(arguments, f"qkv: {message}\n")
+
     def test_options(self):
         self.assert_refused(["train"], "CONFIG is required")
         self.assert_refused(["train", "tiny.toml", "--colour"], "--colour")

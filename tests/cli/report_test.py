@@ -62,6 +62,16 @@ class File(ReportTest):
         runs = self.data_of(self.report("runs/tiny-compare"))["runs"]
         self.assertEqual((len(runs[0]["points"]), runs[1]["points"]), (40, 0))
 
+    def test_runs_of_other_data_are_not_said_to_have_the_same(self):
+        (self.folder / "two.toml").write_text(CONFIG + '[[variant]]\nname = "a"\n[[variant]]\nname = "b"\nmodel.heads = 1\n')
+        self.run_qkv("compare", "two.toml", "--set", "train.steps=2")
+        data = self.data_of(self.report("runs/tiny-compare"))
+        self.assertEqual((data["same_data"], data["name"]), (True, "tiny"))
+        shutil.copy(self.folder / "test.tsv", self.folder / "other.tsv")
+        self.run_qkv("train", "tiny.toml", "--set", "task.train=other.tsv", "--set", "name=other", "--set", "train.steps=2")
+        data = self.data_of(self.report("runs"))
+        self.assertEqual((data["same_data"], data["name"]), (False, "runs"))
+
     def test_the_page_lies_in_the_run_unless_named(self):
         self.assertIn("report.html", self.run_qkv("report", "runs/tiny").stdout)
         self.assertTrue((self.folder / "runs/tiny/report.html").exists())

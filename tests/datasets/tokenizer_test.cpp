@@ -9,6 +9,7 @@
 #include "datasets/byte_pairs.h"
 #include "datasets/corpus.h"
 #include "datasets/text.h"
+#include "datasets/unicode.h"
 #include "tests/support/errors.h"
 
 using namespace qkv;
@@ -67,6 +68,13 @@ TEST_CASE("typed text loses its capitals and its marks become words") {
               "!"});
   CHECK(cut_sentence("केक का टुकड़ा", {}).pieces == Words{"केक", "का", "टुकड़ा"});
   CHECK(cut_sentence("The Bank", {TokenizerKind::word, false}).pieces == Words{"The", "Bank"});
+}
+
+TEST_CASE("a capital sigma becomes the small one of the end of a word where it ends one") {
+  const std::pair<std::string_view, std::string_view> cases[] = {
+      {"ΟΔΟΣ", "οδος"}, {"ΟΔΟΣ, ΣΑΣ.", "οδος, σας."}, {"Σ", "σ"},        {"1Σ", "1σ"},
+      {"ΑΣ'Α", "ασ'α"}, {"ΑΣ'", "ας'"},               {"ΑΣ\u0301", "ας"}, {"ΑΣΣ", "ασς"}};
+  for (const auto& [text, lower] : cases) CHECK(lower_without_accents(text) == lower);
 }
 
 TEST_CASE("every kind cuts a sentence and finds its words") {

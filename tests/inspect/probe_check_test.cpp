@@ -142,3 +142,20 @@ TEST_CASE("swapped words change places as whole words") {
   CHECK(swapped("केक और नमक", "केक", "नमक") == "नमक और केक");
   CHECK(swapped("", "a", "b").empty());
 }
+
+TEST_CASE("probes about other data than the model's are left out, each with the reason") {
+  Run run = small_run();
+  Probe label = about_bank("label = \"nothing\""), word = about_bank("contextual_cosine < 1"),
+        target = about_bank("label = \"river\"");
+  word.sentences.front() = "money bank zzz";
+  target.sentences = {"money grows"};
+  run.config.probes = {label, about_bank("contextual_cosine < 1"), word, target};
+  const std::string begin =
+      "the probe \"p\" of the config is left out, as it is not about these data: ";
+  const auto lines = leave_out_probes(run);
+  CHECK(run.config.probes == std::vector{about_bank("contextual_cosine < 1")});
+  REQUIRE(lines.size() == 3);
+  CHECK(lines[0] == begin + "\"nothing\" is no label of the model's");
+  CHECK(lines[1] == begin + "\"zzz\" is not in the vocabulary");
+  CHECK(lines[2].starts_with(begin + "\"money grows\" has none of the words"));
+}

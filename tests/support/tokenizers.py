@@ -48,7 +48,7 @@ def _basic(text, lower):
             kept += f" {c} " if any(a <= ord(c) <= b for a, b in IDEOGRAPHS) else c
     for word in kept.split():
         if lower:
-            word = "".join(c.lower() for c in word)
+            word = word.lower()
             word = "".join(c for c in unicodedata.normalize("NFD", word) if unicodedata.category(c) != "Mn")
         part = ""
         for c in word:

@@ -63,6 +63,18 @@ TEST_CASE("a checkpoint of another model is refused with every difference") {
   CHECK(error.find("encoder.layers.0.attention.w_q.weight is not a parameter of it") != error.npos);
 }
 
+TEST_CASE("a checkpoint of a model with another number of heads is refused") {
+  Run run = start_run(tiny_config());
+  const Checkpoint checkpoint = checkpoint_of(run);
+  Config other = tiny_config();
+  other.model.heads *= 2;
+  const std::string error =
+      error_of<CheckpointError>([&] { restore_run(other, checkpoint, "c.h5"); });
+  CHECK(error.starts_with(fmt::format(
+      "c.h5: its model has model.heads = {}, and encoder.layers.0.attention of this one has {}",
+      tiny_config().model.heads, other.model.heads)));
+}
+
 TEST_CASE("a checkpoint without a token list is refused") {
   Run run = start_run(tiny_config());
   Task::Vocabularies vocabularies = run.task->vocabularies();

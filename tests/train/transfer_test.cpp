@@ -101,6 +101,28 @@ TEST_CASE("a run starts from parameters of equal path and shape and from the vec
   CHECK(messages.lines[3] == "2 new tokens: floods, pays");
 }
 
+TEST_CASE("attention with other heads is initialised as without the trained model, and said so") {
+  const Trained from;
+  Config config = from.next();
+  config.model.heads = 4;
+  config.model.norm = NormKind::post;
+  Messages messages;
+  const Run run = start_run(config, messages);
+  Network fresh(config.model, run.task->vocabulary().size(), 2,
+                Random(config.seed, Purpose::initialisation));
+  const auto state = state_of(*run.network), untouched = state_of(fresh);
+  const std::string query = "encoder.layers.0.attention.w_q.weight",
+                    hidden = "encoder.layers.0.feed_forward.w_1.weight";
+  CHECK(state.at(query).values() == untouched.at(query).values());
+  CHECK(state.at(hidden).values() == from.parameters().at(hidden).values());
+  const auto says = [&](std::string_view part) {
+    return std::ranges::any_of(messages.lines,
+                               [&](const auto& line) { return line.find(part) != line.npos; });
+  };
+  CHECK(says(query + " (2 heads there, 4 heads here)"));
+  CHECK(says("it was trained with model.heads = 2 (now 4), model.norm = \"pre\" (now \"post\")"));
+}
+
 TEST_CASE("what the trained model does not have is initialised as without it") {
   const Trained from;
   const Config config = from.next();

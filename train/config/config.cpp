@@ -92,6 +92,8 @@ class Draft {
   void set(std::string_view key, const Value& value, const std::string& place);
   void apply(std::span<const TomlEntry> entries, std::string_view source);
   void apply(std::span<const std::string> overrides);
+  /// Takes back what the file says of the data where overrides name other data; whether they do.
+  bool make_way_for_data(std::span<const std::string> overrides);
   void take(std::span<const TomlTable> probes, std::string_view source);
   /// The configuration. Throws ConfigError when options conflict.
   const Config& checked() const;
@@ -151,6 +153,29 @@ void Draft::apply(std::span<const std::string> overrides) {
     if (known && option->path && !option->path->empty())
       store_path(*option, fs::absolute(*option->path).lexically_normal());
   }
+}
+
+bool Draft::make_way_for_data(std::span<const std::string> overrides) {
+  const auto names = [&](std::string_view key) {
+    return std::ranges::any_of(overrides, [&](const std::string& assignment) {
+      const auto equals = assignment.find('=');
+      return equals != assignment.npos && trimmed(assignment.substr(0, equals)) == key &&
+             !trimmed(assignment.substr(equals + 1)).empty();
+    });
+  };
+  const auto take_back = [&](std::string& member, std::string_view key) {
+    member.clear();
+    std::erase_if(places_, [&](const auto& entry) { return entry.first == key; });
+  };
+  TaskOptions& task = config_.task;
+  const bool data = names("task.data"), train = names("task.train");
+  if (data) {
+    take_back(task.train, "task.train");
+    take_back(task.valid, "task.valid");
+    take_back(task.test, "task.test");
+  }
+  if (train && !data && task.format == DataFormat::files) take_back(task.data, "task.data");
+  return data || train;
 }
 
 void Draft::take(std::span<const TomlTable> probes, std::string_view source) {
@@ -327,9 +352,10 @@ ConfigFile read_config(const fs::path& path, std::span<const std::string> overri
   const TomlDocument document = parse_toml(read_text(path, source), source);
   Draft draft({}, source);
   draft.apply(document.root.entries, source);
+  const bool other_data = draft.make_way_for_data(overrides);
   draft.apply(overrides);
   draft.take(document.probes, source);
-  ConfigFile result{draft.checked_at_start(), {}};
+  ConfigFile result{draft.checked_at_start(), {}, other_data};
   std::vector<Config> all = {result.base};
   for (const TomlTable& table : document.variants) {
     Variant variant = read_variant(table, draft, source);

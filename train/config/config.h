@@ -71,6 +71,7 @@ struct TaskOptions {
   DataFormat format = DataFormat::files;
   std::string train, valid, test;  ///< files
   std::string data;                ///< one file to split; for coarsewsd a folder
+  std::string word = {};           ///< whose sense is asked, in files without an index column
   double valid_share = 0.1;        ///< fraction of data, where valid is empty
   double test_share = 0;           ///< fraction of data, where test is empty
   Index folds = 0;  ///< parts of the training examples, one of which is the test data; 0: none
@@ -153,6 +154,7 @@ struct Variant {
 struct ConfigFile {
   Config base;
   std::vector<Variant> variants;  ///< each with the probes that are about it
+  bool other_data = false;        ///< an override names the training data
 };
 
 /// An invalid configuration, in one line: where, which option, expected and got.
@@ -161,10 +163,12 @@ struct ConfigError : UserError {
 };
 
 /// Reads a configuration file. The overrides, such as "train.steps=500", apply to the base; what a
-/// variant changes stays changed. All paths of the result are absolute: the file's lead from where
-/// `locate_files` finds them, those of overrides from the working folder. An option that the file
-/// or an override sets must have an effect in the base or a variant, one that a variant sets in
-/// that variant; where it has none, it has its default. Throws ConfigError.
+/// variant changes stays changed. An override that names `task.data` takes the place of the file's
+/// `task.train`, `task.valid` and `task.test`, one that names `task.train` that of `task.data`. All
+/// paths of the result are absolute: the file's lead from where `locate_files` finds them, those of
+/// overrides from the working folder. An option that the file or an override sets must have an
+/// effect in the base or a variant, one that a variant sets in that variant; where it has none, it
+/// has its default. Throws ConfigError.
 ConfigFile read_config(const std::filesystem::path& path, std::span<const std::string> overrides);
 
 /// Reads a configuration without variants, such as the one stored in a checkpoint; errors call it

@@ -68,6 +68,12 @@ constexpr Condition own_files = {"another task.format than \"coarsewsd\"", [](co
 constexpr Condition some_data = {"another task.format than \"generated\"", [](const Config& c) {
                                    return c.task.format != DataFormat::generated;
                                  }};
+constexpr Condition senses_of_files = {
+    "task.kind \"word-sense\", task.format \"files\" and another task.tokenizer than \"char\"",
+    [](const Config& c) {
+      return c.task.kind == TaskKind::word_sense && c.task.format == DataFormat::files &&
+             cutting_of(c).kind != TokenizerKind::character;
+    }};
 constexpr Condition cut_valid = {
     "task.data without task.valid", [](const Config& c) {
       return is_split(c) && (c.task.valid.empty() || c.task.format == DataFormat::coarsewsd);
@@ -261,6 +267,10 @@ Options task_options(TaskOptions& task) {
                 path_option("task.data", task.data,
                             "one file to split into training, validation and test data, or with "
                             "coarsewsd the folder with train.data.txt")),
+      only_with(senses_of_files,
+                option("task.word", task.word,
+                       "word whose sense is asked, at its first place in each sentence of files "
+                       "without an index column, label<TAB>sentence")),
       only_with(cut_valid,
                 option("task.valid_share", task.valid_share, between(0, 0.5),
                        "fraction of task.data for validation, where task.valid names no file")),

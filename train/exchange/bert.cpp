@@ -50,9 +50,16 @@ Tensor chosen_rows(const Tensor& table, const std::vector<std::int32_t>& rows) {
   return reshape(embedding(matrix, Indices(rows, {std::ssize(rows)})), table.shape()).detach();
 }
 
-/// The labels of a classifier in the order of their outputs.
+/// The labels of a classifier in the order of their outputs. Without `id2label` they are called as
+/// transformers calls them then.
 Tokens labels_of(const JsonOptions& options) {
   const nlohmann::json& names = options.find("id2label");
+  if (names.is_null()) {
+    Tokens labels;
+    for (Index i = options.integer("num_labels", 2, 65536, 2); std::ssize(labels) < i;)
+      labels.push_back(fmt::format("LABEL_{}", labels.size()));
+    return labels;
+  }
   options.demand(names.is_object() && names.size() >= 2, "id2label",
                  "must be {\"0\": LABEL, \"1\": LABEL, ...}");
   Tokens labels;
@@ -66,6 +73,13 @@ Tokens labels_of(const JsonOptions& options) {
   options.demand(std::set<std::string>(labels.begin(), labels.end()).size() == labels.size(),
                  "id2label", "must not have a label twice");
   return labels;
+}
+
+/// Whether a token or name is left out or is `text`, alone or as the content of an object.
+bool is_text(const nlohmann::json& value, const char* text) {
+  const nlohmann::json& content =
+      value.is_object() && value.contains("content") ? value["content"] : value;
+  return content.is_null() || content == text;
 }
 
 void set_bert_options(Import& import) {
@@ -87,6 +101,15 @@ void set_bert_options(Import& import) {
   model.activation = activation_of(options, "hidden_act", ActivationKind::gelu);
   model.dropout = dropout_of(options, "hidden_dropout_prob", {"attention_probs_dropout_prob"});
   const bool classifies = import.architecture == Architecture::classifier;
+  if (classifies) {
+    options.demand(options.number("classifier_dropout", 0, 1, model.dropout) == model.dropout,
+                   "classifier_dropout", fmt::format("must be {}, as elsewhere", model.dropout));
+    const nlohmann::json& problem = options.find("problem_type");
+    options.demand(problem.is_null() || problem == "single_label_classification", "problem_type",
+                   "must be single_label_classification: a text has one label, and the "
+                   "probabilities are a softmax over all; neither several labels, each with a "
+                   "sigmoid, nor regression is supported");
+  }
   import.config.task.kind = classifies ? TaskKind::classify : TaskKind::masked_language_model;
   model.tied = !classifies;
   if (import.architecture == Architecture::masked ||
@@ -96,14 +119,25 @@ void set_bert_options(Import& import) {
   }
 }
 
-/// Lower case as `tokenizer_config.json` has it.
-bool lower_case_of(const fs::path& folder) {
-  const fs::path file = folder / "tokenizer_config.json";
-  if (!fs::exists(file)) return true;
-  const JsonOptions options(file);
+/// Lower case as `tokenizer_config.json` has it. Throws UserError when a text would be cut in
+/// another way than by BERT.
+bool lower_case_of(const Import& import) {
+  const std::string cuts = "cuts words at white space and punctuation";
+  require_tokenizer(import, "BertTokenizer", cuts);
+  const auto options = JsonOptions::if_there(import.folder / "tokenizer_config.json");
+  for (const auto& [key, supported] :
+       {std::pair("word_tokenizer_type", "basic"), std::pair("subword_tokenizer_type", "wordpiece"),
+        std::pair("unk_token", "[UNK]"), std::pair("pad_token", "[PAD]"),
+        std::pair("cls_token", "[CLS]"), std::pair("sep_token", "[SEP]"),
+        std::pair("mask_token", "[MASK]")})
+    options.demand(is_text(options.find(key), supported), key,
+                   fmt::format("must be {} of a tokenizer that {}", supported, cuts));
+  options.require_flag("do_basic_tokenize", true);
+  options.require_flag("tokenize_chinese_chars", true);
+  const nlohmann::json& never_split = options.find("never_split");
+  options.demand(never_split.empty(), "never_split", "must be empty here");
   const bool lower = options.flag("do_lower_case", true);
   options.require_flag("strip_accents", lower);
-  options.require_flag("tokenize_chinese_chars", true);
   return lower;
 }
 
@@ -132,15 +166,18 @@ bool is_unused_of_bert(std::string_view name) {
 Tokens read_bert(Import& import) {
   set_bert_options(import);
   ModelOptions& model = import.config.model;
-  const fs::path vocab = import.folder / "vocab.txt";
-  const Reordered vocabulary = reordered(read_vocab_txt(vocab), vocab);
-  const Index width = model.width, rows = std::ssize(vocabulary.tokens);
   import.config.task.tokenizer = TokenizerKind::word_piece;
-  import.config.task.lower_case = lower_case_of(import.folder);
+  import.config.task.lower_case = lower_case_of(import);
+  TensorSource source(weights_file(import), "bert.");
+  const std::string name = "embeddings.word_embeddings.weight";
+  const fs::path vocab = tokenizer_file(import, "vocab.txt");
+  Tokens tokens = read_vocab_txt(vocab);
+  complete_vocabulary(import, source, name, vocab, tokens);
+  const Reordered vocabulary = reordered(tokens, vocab);
+  const Index width = model.width, rows = std::ssize(tokens);
   import.checkpoint.vocabulary["tokens"] = vocabulary.tokens;
 
-  TensorSource source(import.folder / "model.safetensors", "bert.");
-  const Tensor table = source.take("embeddings.word_embeddings.weight", {rows, width});
+  const Tensor table = source.take(name, {rows, width});
   import.parameter("embedding.weight") = chosen_rows(table, vocabulary.lines);
   import.parameter("positions.weight") =
       source.take("embeddings.position_embeddings.weight", {model.max_length, width});
@@ -158,14 +195,14 @@ Tokens read_bert(Import& import) {
                 {std::ssize(import.checkpoint.vocabulary["labels"]), width});
   }
   if (model.output == OutputKind::transformed) {
-    const std::string name = "cls.predictions.";
-    take_linear(import, source, "output_transform.linear", name + "transform.dense",
+    const std::string output = "cls.predictions.";
+    take_linear(import, source, "output_transform.linear", output + "transform.dense",
                 {width, width});
-    take_norm(import, source, "output_transform.norm", name + "transform.LayerNorm");
-    const Tensor bias = source.take(name + "bias", {rows});
+    take_norm(import, source, "output_transform.norm", output + "transform.LayerNorm");
+    const Tensor bias = source.take(output + "bias", {rows});
     import.parameter("output_bias") = chosen_rows(bias, vocabulary.lines);
-    source.take_copy(name + "decoder.weight", table);
-    source.take_copy(name + "decoder.bias", bias);
+    source.take_copy(output + "decoder.weight", table);
+    source.take_copy(output + "decoder.bias", bias);
   }
   return source.left(is_unused_of_bert);
 }

@@ -3,7 +3,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
 #include <functional>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -60,6 +62,39 @@ std::string shown(const nlohmann::json& value) {
   return value.is_null() ? "none" : text.size() > most ? text.substr(0, most) + "..." : text;
 }
 
+struct AddedToken {
+  fs::path file;
+  std::string token;
+  std::uint64_t id;
+};
+
+/// The tokens that were added to a vocabulary, from both files that may name them.
+std::vector<AddedToken> added_tokens_of(const fs::path& folder) {
+  std::vector<AddedToken> found;
+  const fs::path list = folder / "added_tokens.json", config = folder / "tokenizer_config.json";
+  const auto demand = [](bool holds, const fs::path& file) {
+    require<UserError>(holds, "{}: must give each added token an id", file.string());
+  };
+  const auto json = [](const fs::path& file) {
+    return fs::exists(file) ? json_of(file, longest_vocabulary) : nlohmann::json::object();
+  };
+  const nlohmann::json ids = json(list), decoder = json(config).value("added_tokens_decoder",
+                                                                      nlohmann::json::object());
+  for (const auto& [token, id] : ids.items()) {
+    demand(id.is_number_unsigned(), list);
+    found.push_back({list, token, id.get<std::uint64_t>()});
+  }
+  for (const auto& [id, token] : decoder.items()) {
+    std::uint64_t number = 0;
+    const auto [end, error] = std::from_chars(id.data(), id.data() + id.size(), number);
+    demand(error == std::errc() && end == id.data() + id.size() && token.is_object() &&
+               token.contains("content") && token["content"].is_string(),
+           config);
+    found.push_back({config, token["content"].get<std::string>(), number});
+  }
+  return found;
+}
+
 /// A name without `prefix`, and as it is now called where the file was converted from TensorFlow.
 std::string plain_name(std::string_view name, std::string_view prefix) {
   std::string plain(name.starts_with(prefix) ? name.substr(prefix.size()) : name);
@@ -70,6 +105,33 @@ std::string plain_name(std::string_view name, std::string_view prefix) {
 }
 
 }  // namespace
+
+Tokens take_added_tokens(Tokens& tokens, const fs::path& folder, Index highest) {
+  std::map<std::size_t, std::string> added;
+  for (const auto& [file, token, id] : added_tokens_of(folder)) {
+    require<UserError>(!token.empty() && token.find('\0') == token.npos,
+                       "{}: an added token is empty or has a zero byte", file.string());
+    require<UserError>(id <= static_cast<std::uint64_t>(highest),
+                       "{}: the id of \"{}\" must be from 0 to {}, the last row of the table of "
+                       "embeddings, got {}",
+                       file.string(), token, highest, id);
+    std::string& other = id < tokens.size() ? tokens[id] : added[id];
+    require<UserError>(other.empty() || other == token, "{}: \"{}\" and \"{}\" have the same id",
+                       file.string(), other, token);
+    other = token;
+  }
+  Tokens names;
+  for (const auto& [id, token] : added) {
+    name_further_rows(tokens, static_cast<Index>(id));
+    tokens.push_back(token);
+    names.push_back(token);
+  }
+  return names;
+}
+
+void name_further_rows(Tokens& tokens, Index rows) {
+  while (std::ssize(tokens) < rows) tokens.push_back(fmt::format("[no token {}]", tokens.size()));
+}
 
 Tokens read_vocab_txt(const fs::path& file) {
   Tokens tokens;
@@ -133,6 +195,10 @@ Tokens read_merges(const fs::path& file, const Tokens& tokens) {
 JsonOptions::JsonOptions(fs::path file)
     : file_(std::move(file)), json_(json_of(file_, longest_config)) {}
 
+JsonOptions JsonOptions::if_there(const fs::path& file) {
+  return fs::exists(file) ? JsonOptions(file) : JsonOptions(file, nlohmann::json::object());
+}
+
 const nlohmann::json& JsonOptions::find(const std::string& key) const {
   static const nlohmann::json null;
   const auto found = json_.find(key);
@@ -192,6 +258,13 @@ TensorSource::TensorSource(fs::path file, std::string_view prefix) : file_(std::
                        file_.string(), plain);
   }
   for (std::string& name : integers_) name = plain_name(name, prefix);
+}
+
+Index TensorSource::rows(const std::string& name) const {
+  const auto found = tensors_.find(name);
+  require<UserError>(found != tensors_.end() && found->second.rank() > 0, "{}: has no table {}",
+                     file_.string(), name);
+  return found->second.dim(0);
 }
 
 Tensor TensorSource::take(const std::string& name, const Shape& shape) {

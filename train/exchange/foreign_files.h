@@ -21,6 +21,15 @@ std::vector<std::string> read_vocab_txt(const std::filesystem::path& file);
 /// The tokens of a `vocab.json`, {TOKEN: ID, ...}, in the order of their ids, which must be all
 /// from 0 on. Throws UserError.
 std::vector<std::string> read_vocab_json(const std::filesystem::path& file);
+/// Adds the tokens of `added_tokens.json`, {TOKEN: ID, ...}, and of `added_tokens_decoder` in
+/// `tokenizer_config.json` to `tokens`, with a name for each id between them that has no token, and
+/// returns them; none where the folder has no such file. Throws UserError when an id is that of
+/// another token or above `highest`.
+std::vector<std::string> take_added_tokens(std::vector<std::string>& tokens,
+                                           const std::filesystem::path& folder, Index highest);
+/// Gives `tokens` names for further rows of a table, up to `rows`. They hold spaces, so that no
+/// text has them.
+void name_further_rows(std::vector<std::string>& tokens, Index rows);
 /// The lines of a `merges.txt` but for a first one that begins with "#version". Throws UserError
 /// naming file and line, also for a merge that does not fit `tokens` or the merges before it
 /// (`ByteMerges`).
@@ -31,6 +40,8 @@ std::vector<std::string> read_merges(const std::filesystem::path& file,
 class JsonOptions {
  public:
   explicit JsonOptions(std::filesystem::path file);
+  /// No options where there is no such file.
+  static JsonOptions if_there(const std::filesystem::path& file);
 
   /// Null where it is left out.
   const nlohmann::json& find(const std::string& key) const;
@@ -45,6 +56,9 @@ class JsonOptions {
   void demand(bool holds, const std::string& key, const std::string& what) const;
 
  private:
+  JsonOptions(std::filesystem::path file, nlohmann::json json)
+      : file_(std::move(file)), json_(std::move(json)) {}
+
   std::filesystem::path file_;
   nlohmann::json json_;
 };
@@ -56,6 +70,8 @@ class TensorSource {
   TensorSource(std::filesystem::path file, std::string_view prefix);
 
   bool has(const std::string& name) const { return tensors_.contains(name); }
+  /// The number of rows of a table. Throws UserError when there is none.
+  Index rows(const std::string& name) const;
   /// In float32. Throws UserError when there is none or it has another shape.
   Tensor take(const std::string& name, const Shape& shape);
   /// Takes another copy of what was taken. Throws UserError unless it is equal.

@@ -22,6 +22,8 @@ struct Import {
   Architecture architecture;
   Config config = {};
   Checkpoint checkpoint = {};
+  std::string_view model_class = {};           ///< that transformers reads it with
+  std::vector<std::string> added_tokens = {};  ///< to the tokenizer's own
 
   Tensor& parameter(const std::string& path) { return checkpoint.model[path]; }
 };
@@ -30,6 +32,22 @@ struct Import {
 /// that it has no place for. They throw as `read_huggingface`.
 std::vector<std::string> read_bert(Import& import);
 std::vector<std::string> read_gpt2(Import& import);
+
+/// The file of the weights. Throws UserError with the command that writes it where the folder has
+/// another kind of file.
+std::filesystem::path weights_file(const Import& import);
+/// The file `name` of the tokenizer. Throws UserError with the command that writes it where the
+/// folder has a tokenizer.json alone.
+std::filesystem::path tokenizer_file(const Import& import, std::string_view name);
+
+/// Adds the added tokens to those of a tokenizer's `file`, and names for the rows
+/// of `table` that have no token. Throws UserError when there are more tokens than rows, or
+/// config.json has another number.
+void complete_vocabulary(Import& import, const TensorSource& source, const std::string& table,
+                         const std::filesystem::path& file, std::vector<std::string>& tokens);
+/// Throws UserError unless `tokenizer_class`, in any of the folder's files that may have it, is
+/// `name` or `name`Fast.
+void require_tokenizer(const Import& import, std::string_view name, std::string_view cuts);
 
 /// The activation that an option names, `usual` where it is left out.
 ActivationKind activation_of(const JsonOptions& options, const std::string& key,

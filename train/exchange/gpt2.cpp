@@ -59,6 +59,13 @@ void take_gpt2_layer(Import& import, TensorSource& source, Index layer) {
   take_conv1d(import, source, block + "feed_forward.w_2", theirs + "mlp.c_proj", hidden, width);
 }
 
+void require_gpt2_tokenizer(const Import& import) {
+  require_tokenizer(import, "GPT2Tokenizer", "merges the bytes of pieces of text");
+  const auto options = JsonOptions::if_there(import.folder / "tokenizer_config.json");
+  for (const char* flag : {"add_prefix_space", "add_bos_token", "add_eos_token"})
+    options.require_flag(flag, false);
+}
+
 /// The masks of old files.
 bool is_unused_of_gpt2(std::string_view name) {
   return name.starts_with("h.") &&
@@ -70,16 +77,16 @@ bool is_unused_of_gpt2(std::string_view name) {
 Tokens read_gpt2(Import& import) {
   set_gpt2_options(import);
   const ModelOptions& model = import.config.model;
-  const Tokens tokens = read_vocab_json(import.folder / "vocab.json");
   import.config.task.tokenizer = TokenizerKind::byte_level;
   import.config.task.lower_case = false;
+  require_gpt2_tokenizer(import);
+  TensorSource source(weights_file(import), "transformer.");
+  const fs::path vocab = tokenizer_file(import, "vocab.json");
+  Tokens tokens = read_vocab_json(vocab);
+  complete_vocabulary(import, source, "wte.weight", vocab, tokens);
   import.checkpoint.vocabulary = {{"tokens", tokens},
                                   { "merges",
-                                    read_merges(import.folder / "merges.txt", tokens) }};
-  if (const fs::path file = import.folder / "tokenizer_config.json"; fs::exists(file))
-    JsonOptions(file).require_flag("add_prefix_space", false);
-
-  TensorSource source(import.folder / "model.safetensors", "transformer.");
+                                    read_merges(tokenizer_file(import, "merges.txt"), tokens) }};
   const Tensor table = source.take("wte.weight", {std::ssize(tokens), model.width});
   import.parameter("embedding.weight") = table;
   import.parameter("positions.weight") = source.take("wpe.weight", {model.max_length, model.width});

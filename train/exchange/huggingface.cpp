@@ -48,6 +48,7 @@ ForeignModel read_huggingface(const fs::path& folder) {
   JsonOptions options(folder / "config.json");
   const Architecture architecture = architecture_of(options);
   Import import{folder, std::move(options), architecture};
+  import.model_class = architectures[static_cast<std::size_t>(architecture)];
   import.config.name = name_of(folder);
   import.config.task.format = DataFormat::none;
   import.config.model.position = PositionKind::learned;
@@ -56,6 +57,7 @@ ForeignModel read_huggingface(const fs::path& folder) {
   import.checkpoint.config = to_toml(import.config);
   begin_run(import.checkpoint, folder / "model.safetensors");
   model.checkpoint = std::move(import.checkpoint);
+  model.added_tokens = std::move(import.added_tokens);
   return model;
 }
 

@@ -16,6 +16,13 @@
 namespace qkv {
 namespace {
 
+/// task.word where it has an effect.
+std::string asked_word(const Config& config) {
+  const bool is_asked = config.task.kind == TaskKind::word_sense &&
+                        cutting_of(config).kind != TokenizerKind::character;
+  return is_asked ? config.task.word : "";
+}
+
 double ratio(double a, Index b) {
   return b ? a / static_cast<double>(b) : 0.0;
 }
@@ -113,6 +120,7 @@ SentenceTask::SentenceTask(const Config& config, Question question, const Vocabu
                            ReadCallback& callback)
     : ExampleTask(config),
       question_(std::move(question)),
+      word_(asked_word(config)),
       unknown_labels_(config.task.unknown_labels),
       background_(config.task.background) {
   Rows rows;
@@ -137,6 +145,7 @@ SentenceTask::SentenceTask(const Config& config, const Vocabularies& vocabularie
                            Question question)
     : ExampleTask(config),
       question_(std::move(question)),
+      word_(asked_word(config)),
       unknown_labels_(config.task.unknown_labels),
       background_(config.task.background) {
   restore_tokens(vocabularies);
@@ -212,7 +221,8 @@ void SentenceTask::keep_labels_in_training(const Rows& rows, SplitRows& splits) 
 }
 
 void SentenceTask::add_row(const TsvRow& row, Rows& rows) const {
-  const SentenceExample example = question_.parse(row, cutting());
+  SentenceExample example = question_.parse(row, cutting());
+  if (example.index < 0 && !word_.empty()) example.index = place_of_word(example.pieces);
   rows.corpus.add(example.pieces);
   rows.places.add(row.place);
   rows.rows.push_back({rows.labels.number(example.label), static_cast<std::int32_t>(example.index),
@@ -221,7 +231,22 @@ void SentenceTask::add_row(const TsvRow& row, Rows& rows) const {
 
 void SentenceTask::add_file(const std::filesystem::path& file, Rows& rows,
                             ReadCallback& callback) const {
-  for_each_row(file, question_.columns, callback, [&](const TsvRow& row) { add_row(row, rows); });
+  const std::string_view columns = word_.empty() ? question_.columns : labelled_columns;
+  for_each_row(file, columns, callback, [&](const TsvRow& row) {
+    add_row(row, rows);
+    row.demand(word_.empty() || rows.rows.back().index >= 0,
+               "the sentence has no word \"{}\" (task.word)", word_);
+  });
+}
+
+/// The first piece of the first occurrence of task.word; -1: there is none.
+Index SentenceTask::place_of_word(const std::vector<std::string>& pieces) const {
+  const auto without_space = [](std::string_view piece) {
+    return piece.starts_with(' ') ? piece.substr(1) : piece;
+  };
+  const auto wanted = cut_phrase(word_, cutting()).pieces;
+  const auto found = std::ranges::search(pieces, wanted, {}, without_space, without_space);
+  return found.empty() ? -1 : found.begin() - pieces.begin();
 }
 
 /// The first token of each word that is asked about.

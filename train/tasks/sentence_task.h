@@ -103,6 +103,7 @@ class SentenceTask : public ExampleTask<EncodedSentences, ChoiceMetrics> {
   static void keep_labels_in_training(const Rows& rows, SplitRows& splits);
   void add_row(const TsvRow& row, Rows& rows) const;
   void add_file(const std::filesystem::path& file, Rows& rows, ReadCallback& callback) const;
+  Index place_of_word(const std::vector<std::string>& pieces) const;
   std::vector<std::string> target_words(const Rows& rows, std::span<const Index> chosen) const;
   /// `known`: the index of each label of the rows.
   Encoded encoded(const Rows& rows, const CorpusEncoder& encoder, Index row,
@@ -120,6 +121,7 @@ class SentenceTask : public ExampleTask<EncodedSentences, ChoiceMetrics> {
 
   Question question_;
   Noise noise_;
+  std::string word_;  ///< that is asked about in files without its index
   UnknownLabels unknown_labels_;
   std::filesystem::path background_;
   std::vector<std::string> labels_;   ///< choices; empty when they are the sentence's words

@@ -72,6 +72,24 @@ TEST_CASE("a config's path leads from its folder or the nearest above it that ha
   CHECK(found.base.task.test.empty());
 }
 
+TEST_CASE("an override that names data takes the place of the file's") {
+  const std::string files = "name = 'x'\n[task]\ntrain = 'a'\nvalid = 'b'\ntest = 'c'\n",
+                    split = "name = 'x'\n[task]\ndata = 'a'\n";
+  const ConfigFile one = read(files, {"task.data=all.tsv"});
+  CHECK(one.other_data);
+  CHECK(one.base.task.data == fs::absolute("all.tsv"));
+  CHECK(one.base.task.train + one.base.task.valid + one.base.task.test == "");
+  const TaskOptions tested = read(files, {"task.test=own.tsv", "task.data=all.tsv"}).base.task;
+  CHECK(tested.test == fs::absolute("own.tsv"));
+  CHECK(tested.valid.empty());
+  const TaskOptions trained = read(split, {"task.train=own.tsv"}).base.task;
+  CHECK(trained.train == fs::absolute("own.tsv"));
+  CHECK(trained.data.empty());
+  CHECK_FALSE(read(files, {"train.steps=3"}).other_data);
+  CHECK(contains(message_of([&] { read(files, {"task.data=all.tsv", "task.train=own.tsv"}); }),
+                 "--set task.train=own.tsv: task.train has no effect here"));
+}
+
 TEST_CASE("an override's path leads from the working folder") {
   const TempDir dir;
   dir.write("t.tsv", "");

@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <span>
 
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
@@ -50,6 +51,37 @@ TEST_CASE("classify refuses invalid data and names file and line") {
   CHECK(error("good\ta\nbad\ta b c d e f g\n") ==
         "f.tsv:2: the sentence has 7 words, more than model.max_length = 6; "
         "task.truncate=true cuts it");
+}
+
+TEST_CASE("task.word finds the word of sentences without an index column") {
+  const TempDir dir;
+  const auto file = dir.write("f.tsv",
+                              "season\tIn Spring, the spring.\nwater\ta (spring) dried\n"
+                              "water\toffspring and spring\n");
+  const std::string before[] = {"in", "a (", "offspring and"};
+  for (const TokenizerKind kind : {TokenizerKind::word, TokenizerKind::bpe}) {
+    Config config = config_of(TaskKind::word_sense, file);
+    config.task.word = "Spring";
+    config.task.tokenizer = kind;
+    config.model.max_length = 64;
+    const auto task = make_task(config);
+    REQUIRE(task->size(Split::train) == 3);
+    for (Index i = 0; i < 3; ++i) {
+      const LabelledText example = task->example(Split::train, i);
+      const std::string text = task->tokenizer().joined(
+          std::span(example.sentence.words).first(static_cast<std::size_t>(example.index)));
+      CHECK(text.substr(text.starts_with(' ')) == before[i]);
+    }
+  }
+}
+
+TEST_CASE("a sentence without task.word is named by file and line") {
+  const TempDir dir;
+  Config config = config_of(TaskKind::word_sense,
+                            dir.write("f.tsv", "season\tin spring\nwater\tthe springs\n"));
+  config.task.word = "spring";
+  const std::string error = error_of<UserError>([&] { make_task(config); });
+  CHECK(error.ends_with("f.tsv:2: the sentence has no word \"spring\" (task.word)"));
 }
 
 TEST_CASE("coreference refuses invalid data and names file and line") {
