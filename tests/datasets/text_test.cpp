@@ -43,7 +43,8 @@ TEST_CASE("a file that is not text is refused with its name and line") {
   };
   CHECK(error("good\nb\xff"
               "d\n") == "f:2: is not valid UTF-8; save the file as UTF-8");
-  CHECK(error(std::string_view("good\na\0b\n", 9)) == "f:2: contains a zero byte; is this text?");
+  CHECK(error(std::string_view("good\na\0b\n", 9)) ==
+        "f:2: contains a zero byte; is it UTF-16? Save the file as UTF-8");
   CHECK(error("") == "f: is empty");
 }
 

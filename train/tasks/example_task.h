@@ -87,9 +87,23 @@ class ExampleTask : public Task {
       sum += batch.value.item() * static_cast<double>(batch.targets);
       targets += batch.targets;
     }
+    if (options.counts_tokens) count_tokens(examples, evaluation);
     evaluation.loss = targets ? sum / static_cast<double>(targets) : 0;
     if (!options.one_by_one) measured.report(evaluation);
     return evaluation;
+  }
+
+  void count_tokens(const Examples& examples, Evaluation& evaluation) const {
+    const auto add = [&](std::span<const std::int32_t> ids) {
+      evaluation.tokens += std::ssize(ids);
+      evaluation.unknown +=
+          std::ranges::count_if(ids, [&](auto id) { return vocabulary().is_unknown(id); });
+    };
+    for (Index i = 0; i < static_cast<Index>(examples.size()); ++i) {
+      const Sentence sentence = example_of(examples, i).sentence;
+      add(sentence.ids);
+      if (sentence.written) add(sentence.written->output_ids);
+    }
   }
 
   Index evaluation_batch_;

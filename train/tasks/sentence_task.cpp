@@ -208,7 +208,8 @@ void SentenceTask::add_row(const TsvRow& row, Rows& rows) const {
 
 void SentenceTask::add_file(const std::filesystem::path& file, Rows& rows,
                             ReadCallback& callback) const {
-  for_each_row(file, question_.columns, callback, [&](const TsvRow& row) { add_row(row, rows); });
+  for_each_row(file, Columns(question_.columns, columns()), callback,
+               [&](const TsvRow& row) { add_row(row, rows); });
 }
 
 /// The first token of each word that is asked about.
@@ -350,6 +351,14 @@ Indices SentenceTask::with_word_dropout(const Batch& batch, const Random& random
       ids[i] = tokenizer().unlisted_id(vocabulary().token(ids[i]));
   }
   return Indices(ids, batch.ids.shape());
+}
+
+std::string SentenceTask::label_summary() const {
+  if (labels_.empty()) return "";
+  std::vector<Index> counts(labels_.size());
+  for (const auto& question : examples(Split::train).questions)
+    ++counts[static_cast<std::size_t>(question.answer)];
+  return summary_of(labels_, counts);
 }
 
 void SentenceTask::initialise(Network& network, const ModelOptions& options) const {

@@ -53,6 +53,7 @@ class Tagging final : public ExampleTask<EncodedTags, TaggingMetrics> {
   LabelledText read_line(const TsvRow& row) const override;
   void for_each_line(const std::filesystem::path& file, ReadCallback& callback,
                      const UseRow& use) const override;
+  std::string label_summary() const override;
   Scores scores(const Network& network, const Sentence& sentence, Index index,
                 Context& context) const override;
 

@@ -5,7 +5,6 @@
 #include <set>
 
 #include "datasets/batch.h"
-#include "datasets/sentences.h"
 #include "datasets/text.h"
 #include "train/config/task_kinds.h"
 #include "train/tasks/classification.h"
@@ -66,7 +65,8 @@ Task::Task(const Config& config)
     : max_length_(config.model.max_length),
       learn_(learn_options(config)),
       truncates_(config.task.truncate || config.task.format == DataFormat::coarsewsd),
-      cutting_(cutting_of(config)) {}
+      cutting_(cutting_of(config)),
+      columns_(config.task.columns) {}
 
 void Task::learn_tokens(const Vocabulary::Counts& pieces, const Vocabularies& known) {
   if (is_imported(cutting_.kind)) {
@@ -149,7 +149,7 @@ Sentence Task::fitted(Sentence sentence) const {
 
 void Task::for_each_line(const std::filesystem::path& file, ReadCallback& callback,
                          const UseRow& use) const {
-  for_each_row(file, callback, use);
+  for_each_row(file, Columns(form(), columns_, true), callback, use);
 }
 
 std::vector<Index> Task::occurrences(const Sentence& sentence, const std::string& word) const {
@@ -159,8 +159,7 @@ std::vector<Index> Task::occurrences(const Sentence& sentence, const std::string
     if (pieces.empty()) return {};
     if (positions.empty()) return {};
     const auto first = pieces.begin() + positions.front();
-    const auto is_punctuation = [](const std::string& p) { return p.size() == 1 && is_mark(p[0]); };
-    wanted = sentence_of({first, std::find_if(first + 1, pieces.end(), is_punctuation)}).words;
+    wanted = sentence_of({first, std::find_if(first + 1, pieces.end(), is_one_mark)}).words;
   }
   std::vector<Index> found;
   for (auto at = sentence.words.begin();; ++at) {

@@ -11,6 +11,7 @@
 
 #include "core/error.h"
 #include "datasets/read_callback.h"
+#include "datasets/sentences.h"
 #include "datasets/tokenizer.h"
 #include "datasets/tsv.h"
 #include "train/config/config.h"
@@ -34,7 +35,8 @@ struct LabelScores {
 /// How well a model does on a set of examples.
 struct Evaluation {
   Index count = 0;
-  double loss = 0;  ///< mean over all targets, as in training
+  double loss = 0;                ///< mean over all targets, as in training
+  Index tokens = 0, unknown = 0;  ///< that the model read, where counted, and how many are <unk>
   /// What the task measures, such as {"accuracy", 0.98}; the first is the headline metric.
   std::vector<std::pair<std::string, double>> metrics;
   std::vector<LabelScores> labels;  ///< in alphabetical order; `predicted` is the confusion matrix
@@ -108,6 +110,7 @@ struct BatchLoss {
 struct EvaluationOptions {
   const Hook* hook = nullptr;  ///< replaces activations of every forward pass
   bool one_by_one = false;     ///< each example alone, without padding, and the loss alone
+  bool counts_tokens = false;  ///< sets `Evaluation::tokens` and `unknown`
 };
 
 /// One kind of problem: its data, output layer, loss and metrics. Tasks derive from `ExampleTask`;
@@ -160,6 +163,8 @@ class Task {
   /// `label<TAB>text` or `label<TAB>index<TAB>text`, whose label means nothing to the task. Throws
   /// UserError.
   virtual LabelledText read_line(const TsvRow& row) const;
+  /// The most frequent labels of the training examples, in a line; empty for a task without labels.
+  virtual std::string label_summary() const { return ""; }
   /// Calls `use` for the rows of a file in the task's format, as `read_line` takes them.
   virtual void for_each_line(const std::filesystem::path& file, ReadCallback& callback,
                              const UseRow& use) const;
@@ -185,6 +190,10 @@ class Task {
   /// Whether longer ones are cut to it.
   bool truncates() const { return truncates_; }
   const Cutting& cutting() const { return cutting_; }
+  /// The columns of the task's files, see `datasets/sentences.h`.
+  virtual std::string_view form() const { return word_sense_columns; }
+  /// Those that the options name.
+  const std::vector<std::string>& columns() const { return columns_; }
   /// Constructors call one of these: learns tokens from the pieces of the training data, in
   /// addition to those of the lists `known`, or takes a checkpoint's. Those of an imported model
   /// are not learned: throws UserError where they are not known.
@@ -223,6 +232,7 @@ class Task {
   LearnOptions learn_;
   bool truncates_;
   Cutting cutting_;
+  std::vector<std::string> columns_;
   std::shared_ptr<const Tokenizer> tokenizer_;
 };
 

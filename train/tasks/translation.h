@@ -55,6 +55,7 @@ class Translation final : public ExampleTask<EncodedPairs, TranslationMetrics> {
     double probability = 1;  ///< product of its words'
   };
 
+  std::string_view form() const override { return translate_columns; }
   Examples read_examples(const std::filesystem::path& file, ReadCallback& callback) const override;
   LabelledText example_of(const Examples& examples, Index i) const override;
   BatchLoss batch_loss(const Network& network, const Examples& examples,
