@@ -57,7 +57,7 @@ void change(const Option& option) {
            true, false, std::int64_t{1}, std::int64_t{2}, 0.25, std::string("gru"),
            std::string("uniform"), std::string("rotary"), std::string("post"), std::string("cbow"),
            std::string("learned"), std::string("skip"), std::string("balanced"),
-           std::string("gelu"), std::string("first"), std::string("transformed")})
+           std::string("gelu"), std::string("first"), std::string("transformed"), TextList{"1"}})
     if (!option.assign(value) && option.print() != before) return;
   FAIL("no other value known");
 }
