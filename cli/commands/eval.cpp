@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "cli/commands/shared.h"
 #include "train/tasks/ensemble.h"
 
@@ -36,7 +34,7 @@ Measured measured(const EvalOptions& options, ReadCallback& callback) {
     const LoadedModel trained = loaded(model, options);
     const auto data = evaluation_data(trained, model, options.data, callback);
     name = data.name;
-    evaluations.push_back(data.evaluate({.counts_tokens = true}, callback));
+    evaluations.push_back(data.evaluate({}, callback));
   }
   if (evaluations.size() == 1) return {name, evaluations.front()};
   return {fmt::format("{}, {} models averaged", name, evaluations.size()), averaged(evaluations)};
@@ -62,25 +60,15 @@ Rows confusion_table(const Evaluation& evaluation) {
   return rows;
 }
 
-/// What a model without knowledge of the texts would score.
-void add_baseline(Document& document, const Evaluation& evaluation) {
-  if (evaluation.labels.empty()) return;
-  const LabelScores& most = std::ranges::max(evaluation.labels, {}, &LabelScores::count);
-  Index all = 0;
-  for (const LabelScores& scores : evaluation.labels) all += scores.count;
-  const double accuracy = static_cast<double>(most.count) / std::max(static_cast<double>(all), 1.0);
-  document.data["majority_baseline"] = {{"label", most.label}, {"accuracy", accuracy}};
-  document.add_text("\nalways answering \"{}\": accuracy {:.4f}\n", most.label, accuracy);
-}
-
-void add_unknown_tokens(Document& document, const Evaluation& evaluation) {
-  if (evaluation.tokens == 0) return;  // of several models
-  document.data["tokens"] = evaluation.tokens;
-  document.data["unknown_tokens"] = evaluation.unknown;
-  const double fraction =
-      static_cast<double>(evaluation.unknown) / static_cast<double>(evaluation.tokens);
-  document.add_text("{} of {} tokens are not in the vocabulary ({:.1f} %)\n", evaluation.unknown,
-                    evaluation.tokens, 100 * fraction);
+/// What the scores are to be read beside.
+void add_context(Document& document, const Evaluation& evaluation) {
+  if (const auto baseline = majority_baseline(evaluation))
+    document.add_text("\nalways answering \"{}\": accuracy {:.4f}\n", baseline->label,
+                      baseline->accuracy);
+  const auto [all, unknown] = evaluation.tokens;
+  if (all == 0) return;
+  document.add_text("{} of {} tokens are not in the vocabulary ({:.1f} %)\n", unknown, all,
+                    100 * static_cast<double>(unknown) / static_cast<double>(all));
 }
 
 Document evaluate(const EvalOptions& options) {
@@ -94,8 +82,7 @@ Document evaluate(const EvalOptions& options) {
     document.add_text("\nhow often the examples of a label are given each label:\n");
     document.add_table(confusion_table(evaluation));
   }
-  add_baseline(document, evaluation);
-  add_unknown_tokens(document, evaluation);
+  add_context(document, evaluation);
   return document;
 }
 

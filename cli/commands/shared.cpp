@@ -1,5 +1,7 @@
 #include "cli/commands/shared.h"
 
+#include <algorithm>
+
 #include "cli/terminal.h"
 #include "core/parallel.h"
 #include "datasets/text.h"
@@ -101,6 +103,15 @@ EvaluationData evaluation_data(const LoadedModel& trained, const std::string& mo
   return has_files ? data_of_config(trained, model) : drawn_data(trained, model, callback);
 }
 
+std::optional<Baseline> majority_baseline(const Evaluation& evaluation) {
+  if (evaluation.labels.empty()) return std::nullopt;
+  const LabelScores& most = std::ranges::max(evaluation.labels, {}, &LabelScores::count);
+  Index all = 0;
+  for (const LabelScores& scores : evaluation.labels) all += scores.count;
+  return Baseline{most.label,
+                  static_cast<double>(most.count) / std::max(static_cast<double>(all), 1.0)};
+}
+
 Json to_json(const Evaluation& evaluation) {
   Json json = {{"count", evaluation.count}, {"loss", evaluation.loss}};
   for (const auto& [name, value] : evaluation.metrics) json[name] = value;
@@ -111,6 +122,12 @@ Json to_json(const Evaluation& evaluation) {
     json["f1"][scores.label] = scores.f1;
     json["support"][scores.label] = scores.count;
     json["confusion"].push_back(scores.predicted);
+  }
+  if (const auto baseline = majority_baseline(evaluation))
+    json["majority_baseline"] = {{"label", baseline->label}, {"accuracy", baseline->accuracy}};
+  if (evaluation.tokens.all > 0) {
+    json["tokens"] = evaluation.tokens.all;
+    json["unknown_tokens"] = evaluation.tokens.unknown;
   }
   return json;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -54,6 +55,14 @@ void add_evaluation_data_option(Command& command, std::string& data);
 /// split. `model` is what the user named; `trained` must outlive the result. Throws UserError.
 EvaluationData evaluation_data(const LoadedModel& trained, const std::string& model,
                                const std::string& data, ReadCallback& callback);
+
+/// Always giving the most frequent label of the data.
+struct Baseline {
+  std::string label;
+  double accuracy;
+};
+/// None without labels.
+std::optional<Baseline> majority_baseline(const Evaluation& evaluation);
 
 Json to_json(const Evaluation& evaluation);
 /// "test split: 400 examples  loss 0.0373  accuracy 0.9925", without the scores of each label.

@@ -58,6 +58,8 @@ class ExampleTask : public Task {
                                  ReadCallback& callback) const = 0;
   /// As `Task::example`.
   virtual LabelledText example_of(const Examples& examples, Index i) const = 0;
+  /// The tokens that the model reads of examples; none where unknown ones are left out.
+  virtual TokenCount token_count(const Examples& examples) const = 0;
   /// Mean loss of the chosen examples, over their targets; adds them to `metrics` unless null,
   /// which it is in training.
   virtual BatchLoss batch_loss(const Network& network, const Examples& examples,
@@ -87,23 +89,10 @@ class ExampleTask : public Task {
       sum += batch.value.item() * static_cast<double>(batch.targets);
       targets += batch.targets;
     }
-    if (options.counts_tokens) count_tokens(examples, evaluation);
+    if (!options.one_by_one) evaluation.tokens = token_count(examples);
     evaluation.loss = targets ? sum / static_cast<double>(targets) : 0;
     if (!options.one_by_one) measured.report(evaluation);
     return evaluation;
-  }
-
-  void count_tokens(const Examples& examples, Evaluation& evaluation) const {
-    const auto add = [&](std::span<const std::int32_t> ids) {
-      evaluation.tokens += std::ssize(ids);
-      evaluation.unknown +=
-          std::ranges::count_if(ids, [&](auto id) { return vocabulary().is_unknown(id); });
-    };
-    for (Index i = 0; i < static_cast<Index>(examples.size()); ++i) {
-      const Sentence sentence = example_of(examples, i).sentence;
-      add(sentence.ids);
-      if (sentence.written) add(sentence.written->output_ids);
-    }
   }
 
   Index evaluation_batch_;

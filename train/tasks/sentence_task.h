@@ -111,6 +111,9 @@ class SentenceTask : public ExampleTask<EncodedSentences, ChoiceMetrics> {
   std::string_view form() const final { return question_.columns; }
   Examples read_examples(const std::filesystem::path& file, ReadCallback& callback) const final;
   LabelledText example_of(const Examples& examples, Index i) const final;
+  TokenCount token_count(const Examples& examples) const final {
+    return token_count_of(examples.sentences);
+  }
   BatchLoss batch_loss(const Network& network, const Examples& examples,
                        std::span<const Index> chosen, Context& context,
                        ChoiceMetrics* metrics) const final;

@@ -65,6 +65,9 @@ class Tagging final : public ExampleTask<EncodedTags, TaggingMetrics> {
   Examples encoded(const Rows& rows, std::span<const Index> chosen, ReadCallback& callback) const;
   Examples read_examples(const std::filesystem::path& file, ReadCallback& callback) const override;
   LabelledText example_of(const Examples& examples, Index i) const override;
+  TokenCount token_count(const Examples& examples) const override {
+    return token_count_of(examples.sentences);
+  }
   BatchLoss batch_loss(const Network& network, const Examples& examples,
                        std::span<const Index> chosen, Context& context,
                        TaggingMetrics* metrics) const override;

@@ -106,6 +106,17 @@ Evaluation Task::evaluate(const Network& network, const std::filesystem::path& f
   return evaluate(network, file, silent, {});
 }
 
+TokenCount Task::token_count_of(const IdLists& lists) const {
+  TokenCount count;
+  for (Index i = 0; i < lists.size(); ++i) {
+    const auto ids = lists[i];
+    count.all += std::ssize(ids);
+    count.unknown +=
+        std::ranges::count_if(ids, [&](std::int32_t id) { return vocabulary().is_unknown(id); });
+  }
+  return count;
+}
+
 LabelledText Task::text_of_ids(std::vector<std::int32_t> ids) const {
   LabelledText text;
   for (const std::int32_t id : ids) text.sentence.words.push_back(vocabulary().token(id));

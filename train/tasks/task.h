@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "datasets/corpus.h"
 #include "datasets/read_callback.h"
 #include "datasets/sentences.h"
 #include "datasets/tokenizer.h"
@@ -32,11 +33,16 @@ struct LabelScores {
   std::vector<Index> predicted = {};  ///< how often its examples are given each label
 };
 
+/// How many tokens there are, and how many of them are <unk>.
+struct TokenCount {
+  Index all = 0, unknown = 0;
+};
+
 /// How well a model does on a set of examples.
 struct Evaluation {
   Index count = 0;
-  double loss = 0;                ///< mean over all targets, as in training
-  Index tokens = 0, unknown = 0;  ///< that the model read, where counted, and how many are <unk>
+  double loss = 0;         ///< mean over all targets, as in training
+  TokenCount tokens = {};  ///< that the model read, where counted
   /// What the task measures, such as {"accuracy", 0.98}; the first is the headline metric.
   std::vector<std::pair<std::string, double>> metrics;
   std::vector<LabelScores> labels;  ///< in alphabetical order; `predicted` is the confusion matrix
@@ -110,7 +116,6 @@ struct BatchLoss {
 struct EvaluationOptions {
   const Hook* hook = nullptr;  ///< replaces activations of every forward pass
   bool one_by_one = false;     ///< each example alone, without padding, and the loss alone
-  bool counts_tokens = false;  ///< sets `Evaluation::tokens` and `unknown`
 };
 
 /// One kind of problem: its data, output layer, loss and metrics. Tasks derive from `ExampleTask`;
@@ -202,6 +207,7 @@ class Task {
   void set_tokenizer(Tokenizer tokenizer);
   std::shared_ptr<const Tokenizer> shared_tokenizer() const { return tokenizer_; }
 
+  TokenCount token_count_of(const IdLists& lists) const;
   /// Ids as a text, about no word.
   LabelledText text_of_ids(std::vector<std::int32_t> ids) const;
   /// Pieces as a sentence of any length without targets.

@@ -102,10 +102,9 @@ TEST_CASE("an evaluation counts the tokens that the vocabulary does not have") {
   Config config = config_of(TaskKind::classify, dir.write("f.tsv", "good\ta b\nbad\tc\n"));
   config.task.test = dir.write("t.tsv", "good\ta x\nbad\ty\n").string();
   const Run run = start_run(config);
-  const Evaluation counted = run.task->evaluate(*run.network, Split::test, {.counts_tokens = true});
-  CHECK(counted.tokens == 3);
-  CHECK(counted.unknown == 2);
-  CHECK(run.task->evaluate(*run.network, Split::test).tokens == 0);
+  const TokenCount tokens = run.task->evaluate(*run.network, Split::test).tokens;
+  CHECK(tokens.all == 3);
+  CHECK(tokens.unknown == 2);
 }
 
 TEST_CASE("a language model says how many tokens of a text are unknown") {
