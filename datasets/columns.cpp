@@ -129,7 +129,7 @@ ColumnPlaces chosen_places(const TsvRow& first, const Columns& columns,
   const std::vector<std::string>& chosen = columns.chosen;
   require<UserError>(chosen.size() == form.size(),
                      "task.columns must have the {} columns {}, got {}", form.size(),
-                     fmt::join(form, ", "), quoted_names(chosen));
+                     fmt::format("{}", fmt::join(form, ", ")), quoted_names(chosen));
   ColumnPlaces named, numbered;
   std::string missing;
   bool has_text = false;
