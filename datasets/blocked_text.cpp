@@ -133,6 +133,7 @@ void BlockedText::add_blocks(const Source& source, ReadCallback& callback) {
     callback.on_reading("reading " + source.path().string(),
                         static_cast<double>(begin) / static_cast<double>(end_));
   }
+  ends_with_cr_ = !source.path().empty() && lines == 0;
   lacks_line_end_ = !source.path().empty() && !buffer.ends_with('\n');
   if (lacks_line_end_ && !buffer.ends_with('\r')) ++characters_;
   blocks_.shrink_to_fit();
@@ -155,6 +156,7 @@ std::string BlockedText::block(Index i) const {
     if (text.ends_with('\r')) text.pop_back();
     text += '\n';
   }
+  if (ends_with_cr_) std::ranges::replace(text, '\r', '\n');
   return text;
 }
 

@@ -17,8 +17,8 @@ class BlockedText {
  public:
   BlockedText();  ///< empty
   explicit BlockedText(std::string text);
-  /// Reads a UTF-8 file once. Its text is without byte order mark, has LF for CRLF and ends with
-  /// LF. Throws as `for_each_line`.
+  /// Reads a UTF-8 file once. Its text is without byte order mark, has LF for CRLF, where there is
+  /// no LF for CR, and ends with LF. Throws as `for_each_line`.
   BlockedText(const std::filesystem::path& file, ReadCallback& callback);
 
   std::string name() const;  ///< of the file; empty in memory
@@ -44,6 +44,7 @@ class BlockedText {
   std::uint64_t end_ = 0;
   Index characters_ = 0;
   bool lacks_line_end_ = false;  ///< which is added
+  bool ends_with_cr_ = false;    ///< every line, rather than with LF
 };
 
 }  // namespace qkv

@@ -19,9 +19,12 @@ struct LabelledWords {
 };
 
 /// Calls `use` for each sentence of a file in CoNLL columns: a word a line, its label in the last
-/// of the columns, which white space separates, and blank lines between sentences. Lines that begin
-/// with "-DOCSTART-" are skipped. Throws UserError as `for_each_line` does, naming the line when it
-/// has no label, and when there is no sentence.
+/// of the columns, which tabs separate, in lines without tabs spaces, and blank lines between
+/// sentences. In CoNLL-U (ten columns, the first a number) the word is FORM and the label UPOS.
+/// Lines that begin with "-DOCSTART-" and comments, which begin with "#", are skipped: before a
+/// sentence those that begin with "# " and have a "=" or that have not the columns of a word, and
+/// "#begin document" and "#end document". Throws UserError as `for_each_line` does, naming the line
+/// when it has no label, and when there is no sentence.
 void for_each_conll_sentence(const std::filesystem::path& path, ReadCallback& callback,
                              const std::function<void(const LabelledWords&)>& use);
 

@@ -6,6 +6,21 @@
 #include "datasets/text.h"
 
 namespace qkv {
+namespace {
+
+char separator_of(std::string_view line) {
+  std::string outside;
+  bool in_quotes = false;
+  for (const char c : line) {
+    in_quotes = in_quotes != (c == '"');
+    if (!in_quotes) outside += c;
+  }
+  for (const char separator : {',', ';', '\t'})
+    if (outside.find(separator) != outside.npos) return separator;
+  return ',';
+}
+
+}  // namespace
 
 std::optional<CsvRecord> CsvParser::add(std::size_t number, const std::string& line) {
   const auto demand = [&](bool ok, const char* wrong) {
@@ -15,6 +30,7 @@ std::optional<CsvRecord> CsvParser::add(std::size_t number, const std::string& l
     record_.fields.back() += ' ';
   else
     record_ = {number, {""}};
+  if (separator_ == '\0') separator_ = separator_of(line);
   bool closed = false;  // the field's quotes
   for (std::size_t i = 0; i < line.size(); ++i) {
     std::string& field = record_.fields.back();
@@ -30,15 +46,16 @@ std::optional<CsvRecord> CsvParser::add(std::size_t number, const std::string& l
       demand(field.size() <= max_token_bytes,
              "a field in quotes must have at most 65536 bytes; "
              "are they closed?");
-    } else if (line[i] == ',') {
+    } else if (line[i] == separator_) {
       record_.fields.emplace_back();
       closed = false;
-    } else {
+    } else if (!closed || line[i] != ' ') {
       demand(!closed, "text follows the quotes of a field; double the quotes inside it");
-      demand(!quote || field.empty(),
+      demand(!quote || trimmed(field).empty(),
              "a quote inside a field; put the field in quotes and double this one");
+      in_quotes_ = quote;
       if (quote)
-        in_quotes_ = true;
+        field.clear();
       else
         field += line[i];
     }

@@ -14,7 +14,8 @@ struct CsvRecord {
 };
 
 /// Reads records of comma-separated values line by line (RFC 4180): a field in quotes may hold
-/// commas, doubled quotes and line ends, which become spaces.
+/// commas, doubled quotes and line ends, which become spaces. Where the first line has no comma
+/// outside quotes, semicolons or else tabs separate.
 class CsvParser {
  public:
   explicit CsvParser(std::filesystem::path file) : file_(std::move(file)) {}
@@ -27,6 +28,7 @@ class CsvParser {
  private:
   std::filesystem::path file_;
   CsvRecord record_ = {};
+  char separator_ = '\0';  ///< of the first line on
   bool in_quotes_ = false;
 };
 

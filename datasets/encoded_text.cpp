@@ -15,7 +15,7 @@ EncodedText::EncodedText(BlockedText text, std::shared_ptr<const Tokenizer> toke
   const bool keeps = text_.characters() <= longest_kept;
   struct Part {
     std::vector<std::int32_t> ids;  // all of them, or those of the last block
-    Index size = 0;
+    Index size = 0, unknown = 0;
   };
   const Chunks chunks{blocks, std::min<Index>(blocks, threads())};
   std::vector<Part> parts(static_cast<std::size_t>(chunks.count));
@@ -32,6 +32,9 @@ EncodedText::EncodedText(BlockedText text, std::shared_ptr<const Tokenizer> toke
       const Index before = std::ssize(part.ids);
       encoder.encode(text_.block(i), part.ids);
       part.size += std::ssize(part.ids) - before;
+      part.unknown += std::count_if(part.ids.begin() + before, part.ids.end(), [&](auto id) {
+        return tokenizer_->vocabulary().is_unknown(id);
+      });
     }
   });
   for (Index chunk = 0; chunk < chunks.count; ++chunk) {
@@ -39,6 +42,7 @@ EncodedText::EncodedText(BlockedText text, std::shared_ptr<const Tokenizer> toke
     for (Index i = chunks.begin(chunk); i < chunks.end(chunk); ++i)
       begins_[static_cast<std::size_t>(i)] += size_;
     size_ += part.size;
+    unknown_ += part.unknown;
     if (keeps) kept_.insert(kept_.end(), part.ids.begin(), part.ids.end());
   }
 }

@@ -21,6 +21,7 @@ class EncodedText {
 
   const Tokenizer& tokenizer() const { return *tokenizer_; }
   Index size() const { return size_; }
+  Index unknown() const { return unknown_; }  ///< ids of the unknown token
   /// Ids `begin` up to `end`, which is at most `size`. Throws FileError as `BlockedText::block`.
   std::vector<std::int32_t> ids(Index begin, Index end) const;
   /// All ids, in parts.
@@ -30,7 +31,7 @@ class EncodedText {
   BlockedText text_;
   std::shared_ptr<const Tokenizer> tokenizer_;
   std::vector<Index> begins_;  ///< of each block, in ids
-  Index size_ = 0;
+  Index size_ = 0, unknown_ = 0;
   std::vector<std::int32_t> kept_;  ///< all ids, or none
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "datasets/text.h"
+#include "datasets/unicode.h"
 
 namespace qkv {
 
@@ -13,7 +14,7 @@ SentenceExample parse_labelled(const TsvRow& row, const Cutting& cutting) {
   row.demand(last == 0 || row.fields[0].size() <= max_token_bytes,
              "a label must have at most {} bytes, got {}", max_token_bytes, row.fields[0].size());
   const CutSentence sentence = row.sentence(last, cutting);
-  return {.label = last > 0 ? row.fields[0] : "",
+  return {.label = last > 0 ? composed(row.fields[0]) : "",
           .pieces = sentence.pieces,
           .index = last == 2 ? row.position(1, sentence) : -1};
 }

@@ -5,17 +5,30 @@
 #include <cstdint>
 #include <cstring>
 
+#include "datasets/unicode.h"
+
 namespace qkv {
 namespace {
 
-constexpr std::string_view white = " \t\r\n\v\f";
+constexpr char32_t beyond_ascii = 0x80;
 
-constexpr std::array<bool, 256> members(std::string_view characters) {
-  std::array<bool, 256> table = {};
+constexpr std::array<bool, beyond_ascii> members(std::string_view characters) {
+  std::array<bool, beyond_ascii> table = {};
   for (const char c : characters) table[static_cast<unsigned char>(c)] = true;
   return table;
 }
-constexpr auto is_in_white = members(white), is_in_marks = members(".,;:!?()[]\"");
+constexpr auto ascii_white = members(" \t\r\n\v\f"), ascii_marks = members(".,;:!?()[]\"");
+
+/// The number of bytes that a text begins with of white space, or of anything else.
+std::size_t prefix_length(std::string_view text, bool white) {
+  std::size_t length = 0;
+  while (length < text.size()) {
+    const std::string_view character = first_character(text.substr(length));
+    if (is_white(first_code_point(character).code) != white) break;
+    length += character.size();
+  }
+  return length;
+}
 
 bool is_valid(CodePoint c) {
   const bool overlong = (c.length == 3 && c.code < 0x800) || (c.length == 4 && c.code < 0x10000);
@@ -87,28 +100,56 @@ std::string lower(std::string_view text) {
 std::vector<std::string> words(std::string_view text) {
   std::vector<std::string> result;
   for (;;) {
-    text.remove_prefix(std::min(text.find_first_not_of(white), text.size()));
+    text.remove_prefix(prefix_length(text, true));
     if (text.empty()) return result;
-    const std::size_t length = std::min(text.find_first_of(white), text.size());
+    const std::size_t length = prefix_length(text, false);
     result.emplace_back(text.substr(0, length));
     text.remove_prefix(length);
   }
 }
 
-bool is_white(char c) {
-  return is_in_white[static_cast<unsigned char>(c)];
+std::string_view trimmed(std::string_view text) {
+  text.remove_prefix(prefix_length(text, true));
+  std::size_t at = 0, end = 0;  // `end`: of the last word up to `at`
+  while (at < text.size()) {
+    end = at + prefix_length(text.substr(at), false);
+    at = end + prefix_length(text.substr(end), true);
+  }
+  return text.substr(0, end);
 }
 
-bool is_mark(char c) {
-  return is_in_marks[static_cast<unsigned char>(c)];
+bool is_white(char32_t code) {
+  constexpr char32_t zero_width_space = 0x200B, byte_order_mark = 0xFEFF;
+  if (code < beyond_ascii) return ascii_white[code];
+  return code == zero_width_space || code == byte_order_mark || is_space(code);
+}
+
+bool is_mark(char32_t code) {
+  return code < beyond_ascii ? ascii_marks[code] : is_punctuation(code);
+}
+
+bool is_inner_mark(char32_t code) {
+  constexpr std::u32string_view marks = U"\u00B7\u05F3\u05F4\u2010\u2011\u2019";
+  return marks.find(code) != marks.npos;
+}
+
+bool is_one_mark(std::string_view text) {
+  if (text.empty()) return false;
+  const CodePoint c = first_code_point(text);
+  return c.length == text.size() && is_mark(c.code);
+}
+
+bool begins_with_white(std::string_view text) {
+  return !text.empty() && is_white(first_code_point(text).code);
 }
 
 std::size_t longest_token(std::string_view text) {
   std::size_t longest = 0, length = 0;
-  for (const char c : text) {
-    length = is_white(c) || is_mark(c) ? 0 : length + 1;
+  for_each_character(text, [&](std::string_view character) {
+    const char32_t code = first_code_point(character).code;
+    length = is_white(code) || is_mark(code) ? 0 : length + character.size();
     longest = std::max(longest, length);
-  }
+  });
   return longest;
 }
 

@@ -47,14 +47,26 @@ std::string lower(std::string_view text);
 
 /// `text` split at white space; data files count these words.
 std::vector<std::string> words(std::string_view text);
+/// `text` without white space at its ends.
+std::string_view trimmed(std::string_view text);
 
 /// The number of bytes of the longest of a text's tokens.
 std::size_t longest_token(std::string_view text);
 /// The most bytes that a token or a label of a data file may have: what is longer is not text.
 inline constexpr std::size_t max_token_bytes = std::size_t{1} << 16;
 
-bool is_white(char c);
-/// Whether a byte is a punctuation mark, which is a token of its own.
-bool is_mark(char c);
+/// Whether a code point is white space, which parts words and fields: the property White_Space, the
+/// zero-width space and the byte order mark.
+bool is_white(char32_t code);
+/// Whether a code point is a punctuation mark, which is a token of its own: . , ; : ! ? ( ) [ ] "
+/// and, beyond ASCII, category P.
+bool is_mark(char32_t code);
+/// Whether the mark belongs to a word where it stands between two of its letters: hyphens and
+/// apostrophes beyond ASCII (as in UAX #29, MidLetter).
+bool is_inner_mark(char32_t code);
+/// Whether a text is one punctuation mark.
+bool is_one_mark(std::string_view text);
+/// Whether a text begins with white space.
+bool begins_with_white(std::string_view text);
 
 }  // namespace qkv

@@ -24,9 +24,13 @@ std::uintmax_t size_of(const std::filesystem::path& path) {
 }  // namespace
 
 void require_text(std::string_view line, const std::filesystem::path& file, std::size_t number) {
+  const bool is_utf16 = line.starts_with("\xFF\xFE") || line.starts_with("\xFE\xFF");
+  require<UserError>(number > 1 || !is_utf16, "{}: is UTF-16; save the file as UTF-8",
+                     file.string());
   require<UserError>(is_utf8(line), "{}:{}: is not valid UTF-8; save the file as UTF-8",
                      file.string(), number);
-  require<UserError>(line.find('\0') == line.npos, "{}:{}: contains a zero byte; is this text?",
+  require<UserError>(line.find('\0') == line.npos,
+                     "{}:{}: contains a zero byte; is it UTF-16? Save the file as UTF-8",
                      file.string(), number);
 }
 
@@ -42,6 +46,16 @@ void for_each_line(const std::filesystem::path& path, ReadCallback& callback,
     bytes += line.size() + 1;
     if (number == 0 && line.starts_with(byte_order_mark)) line.erase(0, byte_order_mark.size());
     if (line.ends_with('\r')) line.pop_back();
+    // The lines of a file without LF end with CR.
+    const char end = number == 0 && file.eof() ? '\r' : '\n';
+    std::string_view rest = line;
+    for (auto at = rest.find(end); at != rest.npos; at = rest.find(end)) {
+      std::string part(rest.substr(0, at));
+      require_text(part, path, ++number);
+      use(number, part);
+      rest.remove_prefix(at + 1);
+    }
+    line.erase(0, line.size() - rest.size());
     require_text(line, path, ++number);
     use(number, line);
     if (bytes < reported + report_every) continue;

@@ -20,7 +20,8 @@ constexpr std::size_t most_pieces = std::size_t{1} << 16;
 /// A text as the tokenizer reads it.
 std::string prepared(std::string_view text, const Cutting& cutting) {
   if (cutting.kind == TokenizerKind::word_piece) return without_controls(text, cutting.lower_case);
-  return cutting.lower_case ? lower(text) : std::string(text);
+  const std::string whole = is_imported(cutting.kind) ? std::string(text) : composed(text);
+  return cutting.lower_case ? lower(whole) : whole;
 }
 
 /// Whether a piece may have several tokens.
@@ -33,22 +34,36 @@ bool keeps_spaces(TokenizerKind kind) {
   return kind != TokenizerKind::word && kind != TokenizerKind::word_piece;
 }
 
-/// The number of bytes up to the next white space or punctuation mark.
+bool begins_with_letter(std::string_view text) {
+  if (text.empty()) return false;
+  const char32_t code = first_code_point(text).code;
+  return !is_white(code) && !is_mark(code);
+}
+
+/// The number of bytes up to the next white space or punctuation mark, but for marks inside words.
 std::size_t word_length(std::string_view text) {
   std::size_t length = 0;
-  while (length < text.size() && !is_white(text[length]) && !is_mark(text[length])) ++length;
+  while (length < text.size()) {
+    const std::string_view rest = text.substr(length), character = first_character(rest);
+    const bool is_inside = length > 0 && is_inner_mark(first_code_point(rest).code) &&
+                           begins_with_letter(rest.substr(character.size()));
+    if (!begins_with_letter(rest) && !is_inside) break;
+    length += character.size();
+  }
   return length;
 }
 
 /// `text` begins with no white space.
 std::size_t word_piece(std::string_view text) {
-  return is_mark(text[0]) ? 1 : word_length(text);
+  return std::max(word_length(text), first_character(text).size());
 }
 
 std::size_t byte_pair_piece(std::string_view text) {
-  const std::size_t begin = text[0] == ' ' && text.size() > 1 && !is_white(text[1]) ? 1 : 0;
-  if (is_white(text[begin])) return begin + 1;
-  std::size_t length = begin + word_piece(text.substr(begin));
+  const std::size_t begin =
+      text[0] == ' ' && text.size() > 1 && !begins_with_white(text.substr(1)) ? 1 : 0;
+  const std::string_view rest = text.substr(begin);
+  if (begins_with_white(rest)) return begin + first_character(rest).size();
+  std::size_t length = begin + word_piece(rest);
   if (length <= longest_piece) return length;
   for (length = longest_piece; (text[length] & 0xC0) == 0x80 && length > begin + 1; --length) {
   }
@@ -59,7 +74,7 @@ std::size_t byte_pair_piece(std::string_view text) {
 std::size_t piece_length(std::string_view text, TokenizerKind kind) {
   switch (kind) {
     case TokenizerKind::word:
-      return is_white(text[0]) ? 1 : word_piece(text);
+      return word_piece(text);
     case TokenizerKind::character:
       return first_character(text).size();
     case TokenizerKind::bpe:
@@ -81,7 +96,7 @@ void for_each_piece(std::string_view text, TokenizerKind kind, F f) {
   while (!text.empty()) {
     const std::string_view piece = text.substr(0, piece_length(text, kind));
     if (keeps_spaces(kind) ||
-        !(kind == TokenizerKind::word ? is_white(piece[0]) : begins_with_space(piece)))
+        !(kind == TokenizerKind::word ? begins_with_white(piece) : begins_with_space(piece)))
       f(piece);
     text.remove_prefix(piece.size());
   }
@@ -106,7 +121,46 @@ Vocabulary::Counts stems_of(const Vocabulary::Counts& pieces) {
 /// Whether a piece is a word or a part of one.
 bool names_something(std::string_view piece) {
   if (piece.starts_with(' ')) piece.remove_prefix(1);
-  return piece.size() > 1 || (piece.size() == 1 && !is_mark(piece[0]));
+  return !piece.empty() && !is_one_mark(piece);
+}
+
+/// A text without the white space that is a control character to BERT.
+std::string without_control_spaces(std::string_view text) {
+  std::string kept;
+  for_each_character(text, [&](std::string_view character) {
+    const char32_t code = first_code_point(character).code;
+    const bool stays = code == '\t' || code == '\n' || code == '\r';
+    if (stays || !is_white(code) || !is_control(code)) kept += character;
+  });
+  return kept;
+}
+
+CutSentence cut_words(std::span<const std::string> words, const Cutting& cutting) {
+  CutSentence cut;
+  for (const std::string& whole : words) {
+    const std::string word = prepared(whole, cutting);
+    const bool spaced =
+        cutting.kind == TokenizerKind::bpe || (keeps_spaces(cutting.kind) && !cut.pieces.empty());
+    const Index begin = std::ssize(cut.pieces);
+    for_each_piece(spaced ? " " + word : word, cutting.kind,
+                   [&](std::string_view piece) { cut.pieces.emplace_back(piece); });
+    const auto first = cut.pieces.begin() + begin;
+    const auto named = std::find_if(first, cut.pieces.end(), names_something);
+    cut.positions.push_back(first == cut.pieces.end()
+                                ? -1
+                                : (named == cut.pieces.end() ? first : named) - cut.pieces.begin());
+  }
+  return cut;
+}
+
+/// With what a whole sentence begins and ends with.
+CutSentence with_ends(CutSentence cut, TokenizerKind kind) {
+  if (kind != TokenizerKind::word_piece || cut.positions.empty()) return cut;
+  cut.pieces.emplace(cut.pieces.begin(), first_word_piece);
+  cut.pieces.emplace_back(last_word_piece);
+  for (Index& position : cut.positions)
+    if (position >= 0) ++position;
+  return cut;
 }
 
 }  // namespace
@@ -126,35 +180,17 @@ std::vector<std::string> pieces_of(std::string_view text, const Cutting& cutting
 }
 
 CutSentence cut_phrase(std::string_view sentence, const Cutting& cutting) {
-  CutSentence cut;
-  std::string text(sentence);
-  // Other white space of ASCII is a control character to BERT.
   if (cutting.kind == TokenizerKind::word_piece)
-    std::erase_if(text, [](char c) { return c == '\v' || c == '\f'; });
-  for (const std::string& whole : words(text)) {
-    const std::string word = prepared(whole, cutting);
-    const bool spaced =
-        cutting.kind == TokenizerKind::bpe || (keeps_spaces(cutting.kind) && !cut.pieces.empty());
-    const Index begin = std::ssize(cut.pieces);
-    for_each_piece(spaced ? " " + word : word, cutting.kind,
-                   [&](std::string_view piece) { cut.pieces.emplace_back(piece); });
-    const auto first = cut.pieces.begin() + begin;
-    const auto named = std::find_if(first, cut.pieces.end(), names_something);
-    cut.positions.push_back(first == cut.pieces.end()
-                                ? -1
-                                : (named == cut.pieces.end() ? first : named) - cut.pieces.begin());
-  }
-  return cut;
+    return cut_words(words(without_control_spaces(sentence)), cutting);
+  return cut_words(words(sentence), cutting);
 }
 
 CutSentence cut_sentence(std::string_view sentence, const Cutting& cutting) {
-  CutSentence cut = cut_phrase(sentence, cutting);
-  if (cutting.kind != TokenizerKind::word_piece || cut.positions.empty()) return cut;
-  cut.pieces.emplace(cut.pieces.begin(), first_word_piece);
-  cut.pieces.emplace_back(last_word_piece);
-  for (Index& position : cut.positions)
-    if (position >= 0) ++position;
-  return cut;
+  return with_ends(cut_phrase(sentence, cutting), cutting.kind);
+}
+
+CutSentence cut_sentence(std::span<const std::string> words, const Cutting& cutting) {
+  return with_ends(cut_words(words, cutting), cutting.kind);
 }
 
 void PieceCounter::add(std::string_view text) {

@@ -38,7 +38,8 @@ constexpr bool is_imported(TokenizerKind kind) {
 ///     byte-level  words, numbers, other characters, each with the space before it; other white
 ///                 space (datasets/byte_level.h)
 ///
-/// The pieces of `char`, `bpe` and `byte-level` are the whole text.
+/// The pieces of `char`, `bpe` and `byte-level` are the whole text. The kinds that are learned read
+/// characters composed (NFC); what parts their words is `is_white` and `is_mark`.
 struct Cutting {
   TokenizerKind kind = TokenizerKind::word;
   bool lower_case = true;  ///< A to Z become a to z; of `wordpiece` all letters, without accents
@@ -59,6 +60,8 @@ struct CutSentence {
 /// White space counts as one space, and a sentence of `bpe` begins with one, so that a word has the
 /// same tokens wherever it stands. One of `wordpiece` is between [CLS] and [SEP].
 CutSentence cut_sentence(std::string_view sentence, const Cutting& cutting);
+/// The same of a sentence whose words are given; one may have white space inside.
+CutSentence cut_sentence(std::span<const std::string> words, const Cutting& cutting);
 /// The same of a part of a sentence, without what a whole one begins and ends with.
 CutSentence cut_phrase(std::string_view sentence, const Cutting& cutting);
 
@@ -96,7 +99,7 @@ struct LearnOptions {
 /// Turns text into ids and back. What `word` and `char` have not seen in training becomes the
 /// unknown token, and so does a word of `wordpiece` that no tokens make up; a word whose stem is
 /// listed becomes the stem. `bpe` and `byte-level` have a token for each byte, so that any bytes
-/// are encoded and decoded without loss, unless letters became lower case.
+/// are encoded and decoded without loss, unless letters became lower case or were composed.
 class Tokenizer {
  public:
   /// `merges` are those of `byte-level`, see `ByteMerges`. Throws FileError when the tokens are not

@@ -1,9 +1,12 @@
 #include "datasets/tsv.h"
 
-#include <algorithm>
-#include <array>
-#include <charconv>
+#include <fmt/ranges.h>
 
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include "datasets/columns.h"
 #include "datasets/csv.h"
 #include "datasets/text.h"
 #include "datasets/text_file.h"
@@ -12,28 +15,17 @@ namespace qkv {
 namespace {
 
 std::vector<std::string> fields_of(std::string_view line) {
-  std::vector<std::string> fields(1);
-  for (const char c : line)
-    if (c == '\t')
-      fields.emplace_back();
-    else
-      fields.back() += c;
-  return fields;
-}
-
-/// Whether a field could be the name of a column.
-bool names_a_column(std::string_view field) {
-  constexpr std::array names = {"label",  "class", "category", "sense",    "sentiment", "tag",
-                                "target", "text",  "sentence", "question", "review",    "source",
-                                "index",  "word",  "position", "pronoun",  "antecedent"};
-  const std::string name = lower(field);
-  return name.find(' ') == name.npos && std::ranges::any_of(names, [&](std::string_view part) {
-           return name.find(part) != name.npos;
-         });
+  std::vector<std::string> fields;
+  for (;;) {
+    const std::string_view field = line.substr(0, line.find('\t'));
+    fields.emplace_back(trimmed(field));
+    if (field.size() == line.size()) return fields;
+    line.remove_prefix(field.size() + 1);
+  }
 }
 
 bool is_blank(std::string_view line) {
-  return std::ranges::all_of(line, is_white);
+  return trimmed(line).empty();
 }
 
 bool is_csv(const std::filesystem::path& path) {
@@ -56,7 +48,8 @@ void for_each_csv_row(const std::filesystem::path& path, ReadCallback& callback,
   for_each_line(path, callback, [&](std::size_t number, std::string& line) {
     auto record = parser.add(number, line);
     if (!record || std::ranges::all_of(record->fields, is_blank)) return;
-    TsvRow row{fmt::format("{}:{}", path.string(), record->line), std::move(record->fields)};
+    TsvRow row{fmt::format("{}:{}", path.string(), record->line), {}};
+    for (const std::string& field : record->fields) row.fields.emplace_back(trimmed(field));
     for (const std::string& field : row.fields) require_short_tokens(field, row.place);
     use(row);
   });
@@ -68,18 +61,107 @@ void for_each_raw_row(const std::filesystem::path& path, ReadCallback& callback,
   (is_csv(path) ? for_each_csv_row : for_each_tsv_row)(path, callback, use);
 }
 
-/// Whether the first row of a file, which could name columns, is a header: there are other rows,
-/// and its first field occurs in none. Of a pipe, which cannot be read twice, it is one.
+/// Whether the first row of a file, which could name columns, is no example of the same words:
+/// there are other rows, and none of them has one of its fields. Of a pipe, which cannot be read
+/// twice, it is a header.
 bool is_header(const std::filesystem::path& path, const TsvRow& first) {
   if (std::error_code unknown; !std::filesystem::is_regular_file(path, unknown)) return true;
   ReadCallback silent;
   std::size_t rows = 0, equal = 0;
   for_each_raw_row(path, silent, [&](const TsvRow& row) {
     ++rows;
-    equal += row.fields[0] == first.fields[0];
+    for (std::size_t i = 0; i < std::min(row.fields.size(), first.fields.size()); ++i)
+      equal += rows > 1 && !row.fields[i].empty() && row.fields[i] == first.fields[i];
   });
-  return rows > 1 && equal == 1;
+  return rows > 1 && equal == 0;
 }
+
+void require_no_json(const TsvRow& first) {
+  const std::string& text = first.fields[0];
+  first.demand(!text.starts_with("{\"") && !text.starts_with("[{") && text != "[" && text != "{",
+               "is JSON; write it as CSV, or with a tab between columns");
+}
+
+/// Puts the fields of a file's rows in the order of a form.
+class RowReader {
+ public:
+  RowReader(const std::filesystem::path& path, const Columns& columns, ReadCallback& callback)
+      : path_(path), columns_(columns), form_(columns_of(columns.form)), callback_(callback) {}
+
+  /// Whether the row is an example, rather than the header.
+  bool take(TsvRow& row) {
+    if (!found_) {
+      begin(row);
+      if (found_->has_header) return false;
+    }
+    arrange(row);
+    return true;
+  }
+
+ private:
+  void begin(const TsvRow& first) {
+    require_no_json(first);
+    width_ = first.fields.size();
+    found_ = column_places(first, columns_);
+    const bool may_be_header = found_->has_header || !found_->why_not.empty();
+    if (may_be_header && columns_.chosen.empty() && !is_header(path_, first))
+      found_ = ColumnPlaces();
+    first.demand(found_->why_not.empty(), "{}", found_->why_not);
+    if (found_->has_header) tell(first);
+  }
+
+  void tell(const TsvRow& header) const {
+    const auto& places = found_->places;
+    std::vector<std::string> read, unread = header.fields;
+    bool in_order = true;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      const auto [column, field] = places[i];
+      in_order = in_order && field == i;
+      read.push_back(fmt::format("{} from \"{}\"", column, header.fields[field]));
+      unread[field].clear();
+    }
+    std::erase(unread, "");
+    if (places.empty() || (in_order && unread.empty()))
+      callback_.on_message(fmt::format("{}: skipped the header", header.place));
+    else
+      callback_.on_message(fmt::format(
+          "{}: {} by the header{}", header.place, fmt::join(read, ", "),
+          unread.empty() ? "" : fmt::format("; not read: \"{}\"", fmt::join(unread, "\", \""))));
+  }
+
+  void arrange(TsvRow& row) const {
+    const std::size_t size = row.fields.size();
+    if (found_->places.empty()) {
+      row.demand(columns_.may_lack || size == form_.size(), "{}", wrong_count(row));
+      return;
+    }
+    const auto last = std::ranges::max(found_->places, {}, &ColumnPlace::field).field;
+    if (columns_.may_lack && !found_->has_header && size <= last) return;
+    row.demand(last < size && size <= width_, "must have the {} columns of the {}, got {}", width_,
+               found_->has_header ? "header" : "first line", size);
+    std::vector<std::string> fields;
+    for (const auto& [column, field] : found_->places) fields.push_back(row.fields[field]);
+    row.fields = std::move(fields);
+  }
+
+  std::string wrong_count(const TsvRow& row) const {
+    const std::size_t size = row.fields.size();
+    const bool csv = is_csv(path_), other = row.fields[0].find_first_of(",;") != std::string::npos;
+    return fmt::format("must be {}, got {} field{}{}", fmt::join(form_, csv ? "," : "<TAB>"), size,
+                       size == 1 ? "" : "s",
+                       size > form_.size() ? "; name the columns in a first line"
+                       : !csv && size == 1 && other
+                           ? "; name a file with commas or semicolons *.csv"
+                           : "");
+  }
+
+  const std::filesystem::path& path_;
+  const Columns& columns_;
+  std::vector<std::string_view> form_;
+  ReadCallback& callback_;
+  std::optional<ColumnPlaces> found_;  ///< by the first row
+  std::size_t width_ = 0;              ///< fields of the first row
+};
 
 }  // namespace
 
@@ -113,34 +195,25 @@ TsvRow tsv_row(std::string_view line) {
   return {"", fields_of(line)};
 }
 
-void for_each_row(const std::filesystem::path& path, ReadCallback& callback, const UseRow& use) {
+void for_each_row(const std::filesystem::path& path, const Columns& columns, ReadCallback& callback,
+                  const UseRow& use) {
+  RowReader reader(path, columns, callback);
   std::size_t rows = 0;
   for_each_raw_row(path, callback, [&](TsvRow& row) {
-    const bool names_columns =
-        ++rows == 1 && row.fields.size() > 1 && std::ranges::all_of(row.fields, names_a_column);
-    if (names_columns && is_header(path, row))
-      callback.on_message(fmt::format("{}: skipped the header", row.place));
-    else
-      use(row);
+    ++rows;
+    if (reader.take(row)) use(row);
   });
   require<UserError>(rows > 0, "{}: all of its lines are blank", path.string());
 }
 
-void for_each_row(const std::filesystem::path& path, std::string_view form, ReadCallback& callback,
-                  const UseRow& use) {
-  std::size_t count = 1;
-  for (auto at = form.find("<TAB>"); at != form.npos; at = form.find("<TAB>", at + 1)) ++count;
-  for_each_row(path, callback, [&](TsvRow& row) {
-    row.demand(row.fields.size() == count, "must be {}, got {} field{}", form, row.fields.size(),
-               row.fields.size() == 1 ? "" : "s");
-    use(row);
-  });
+void for_each_row(const std::filesystem::path& path, ReadCallback& callback, const UseRow& use) {
+  for_each_row(path, Columns("label<TAB>index<TAB>sentence", {}, true), callback, use);
 }
 
-std::vector<TsvRow> read_tsv(const std::filesystem::path& path, std::string_view form) {
+std::vector<TsvRow> read_tsv(const std::filesystem::path& path, const Columns& columns) {
   ReadCallback silent;
   std::vector<TsvRow> rows;
-  for_each_row(path, form, silent, [&](TsvRow& row) { rows.push_back(std::move(row)); });
+  for_each_row(path, columns, silent, [&](TsvRow& row) { rows.push_back(std::move(row)); });
   return rows;
 }
 

@@ -35,23 +35,35 @@ struct TsvRow {
   CutSentence sentence(std::size_t i, const Cutting& cutting) const;
 };
 
-/// The fields of a line.
+/// The fields of a line, without white space at their ends.
 TsvRow tsv_row(std::string_view line);
+
+/// The columns that are read from a file.
+struct Columns {
+  Columns(const char* columns) : form(columns) {}
+  Columns(std::string_view columns, std::vector<std::string> which = {}, bool lack = false)
+      : form(columns), chosen(std::move(which)), may_lack(lack) {}
+
+  std::string_view form;            ///< their names in order, as "label<TAB>text"
+  std::vector<std::string> chosen;  ///< which of the file's each is (task.columns); may be empty
+  bool may_lack = false;            ///< whether rows may have others
+};
 
 using UseRow = std::function<void(TsvRow& row)>;
 
-/// Calls `use` for the rows of a file: the lines that are not blank, split at tabs, or of a file
-/// "*.csv" the records with commas and quotes (RFC 4180), where a line end inside quotes counts as
-/// a space. A first row that names columns, such as "label<TAB>text", is skipped with a message.
-/// Throws UserError as `for_each_line` does, when all lines are blank, and naming the line where
-/// quotes are misplaced.
-void for_each_row(const std::filesystem::path& path, ReadCallback& callback, const UseRow& use);
-/// The same for rows of the form `form`, such as "label<TAB>text". Throws UserError naming file and
-/// line when a row has more or fewer fields.
-void for_each_row(const std::filesystem::path& path, std::string_view form, ReadCallback& callback,
+/// Calls `use` for the rows of a file, with the fields in the order of the form and without white
+/// space at their ends: the lines that are not blank, split at tabs, or of a file "*.csv" its
+/// records (`CsvParser`). A first row that names columns, such as "review,sentiment", says which
+/// field is which; what it names besides is not read, and a message says so. Throws UserError as
+/// `for_each_line` does, when all lines are blank, where quotes are misplaced, where a header
+/// cannot be understood or the file is JSON, and when a row has more or fewer fields, naming file
+/// and line.
+void for_each_row(const std::filesystem::path& path, const Columns& columns, ReadCallback& callback,
                   const UseRow& use);
+/// The same for rows of a sentence, `label<TAB>sentence`, `label<TAB>index<TAB>sentence` or others.
+void for_each_row(const std::filesystem::path& path, ReadCallback& callback, const UseRow& use);
 
 /// All rows.
-std::vector<TsvRow> read_tsv(const std::filesystem::path& path, std::string_view form);
+std::vector<TsvRow> read_tsv(const std::filesystem::path& path, const Columns& columns);
 
 }  // namespace qkv

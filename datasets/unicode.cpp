@@ -72,6 +72,16 @@ bool ends_word(const std::vector<char32_t>& codes, std::vector<char32_t>::const_
          !meets_letter(std::next(sigma), codes.end());
 }
 
+/// Throws ValueError when the text is not UTF-8.
+std::string mapped(std::string_view text, utf8proc_option_t options) {
+  utf8proc_uint8_t* result = nullptr;
+  const auto length = utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
+                                   static_cast<utf8proc_ssize_t>(text.size()), &result, options);
+  const std::unique_ptr<utf8proc_uint8_t, decltype(&std::free)> owner(result, &std::free);
+  require<ValueError>(length >= 0, "[unicode] {}", utf8proc_errmsg(length));
+  return {reinterpret_cast<const char*>(result), static_cast<std::size_t>(length)};
+}
+
 }  // namespace
 
 bool is_letter(char32_t code) {
@@ -104,14 +114,7 @@ bool is_ideograph(char32_t code) {
 }
 
 std::string lower_without_accents(std::string_view text) {
-  utf8proc_uint8_t* mapped = nullptr;
-  const auto length =
-      utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
-                   static_cast<utf8proc_ssize_t>(text.size()), &mapped, UTF8PROC_DECOMPOSE);
-  const std::unique_ptr<utf8proc_uint8_t, decltype(&std::free)> owner(mapped, &std::free);
-  require<ValueError>(length >= 0, "[unicode] {}", utf8proc_errmsg(length));
-  const std::string_view decomposed(reinterpret_cast<const char*>(mapped),
-                                    static_cast<std::size_t>(length));
+  const std::string decomposed = mapped(text, UTF8PROC_DECOMPOSE);
   std::vector<char32_t> codes;
   for_each_character(decomposed, [&](std::string_view character) {
     codes.push_back(first_code_point(character).code);
@@ -126,6 +129,14 @@ std::string lower_without_accents(std::string_view text) {
             : utf8(static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(*code))));
   }
   return result;
+}
+
+std::string composed(std::string_view text) {
+  // No character before U+0300, whose bytes begin with CC, composes or decomposes.
+  const bool may_change =
+      std::ranges::any_of(text, [](char c) { return static_cast<unsigned char>(c) >= 0xCC; });
+  if (!may_change || !is_utf8(text)) return std::string(text);
+  return mapped(text, static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE));
 }
 
 }  // namespace qkv

@@ -18,4 +18,7 @@ bool is_ideograph(char32_t code);    ///< in a block of CJK ideographs
 /// nonspacing marks (category Mn). A capital sigma at the end of a word becomes U+03C2.
 std::string lower_without_accents(std::string_view text);
 
+/// A text in its canonical composition (NFC); one that is not UTF-8 as it is.
+std::string composed(std::string_view text);
+
 }  // namespace qkv

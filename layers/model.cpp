@@ -29,8 +29,8 @@ struct StaticModel final : Model {
 };
 
 /// Puts one-hot vectors or those of a file into the embedding table, and freezes it if so asked.
-void prepare_table(Parameter& table, const ModelOptions& options,
-                   std::span<const std::string> tokens) {
+void prepare_table(Model& model, const ModelOptions& options, std::span<const std::string> tokens) {
+  Parameter& table = model.embedding.weight;
   const Index vocabulary = table.shape()[0];
   const bool one_hot = options.embedding == EmbeddingKind::one_hot;
   require<ValueError>(!one_hot || options.width == vocabulary,
@@ -45,7 +45,7 @@ void prepare_table(Parameter& table, const ModelOptions& options,
                         "[model] embedding_file {} needs the {} tokens of the vocabulary, got {}; "
                         "give them to make_model",
                         options.embedding_file, vocabulary, tokens.size());
-    load_vectors(options.embedding_file, tokens, table);
+    model.vectors = load_vectors(options.embedding_file, tokens, table);
   }
   if (one_hot) table.assign(identity(vocabulary));
   if (one_hot || options.freeze_embedding) table.freeze();
@@ -103,7 +103,7 @@ std::span<const ModelRow> model_kinds() {
 std::unique_ptr<Model> make_model(const ModelOptions& options, Index vocabulary, Random& random,
                                   std::span<const std::string> tokens) {
   std::unique_ptr<Model> model = row_of(model_rows, options.kind).make(options, vocabulary, random);
-  prepare_table(model->embedding.weight, options, tokens);
+  prepare_table(*model, options, tokens);
   return model;
 }
 

@@ -7,6 +7,7 @@
 #include "layers/context.h"
 #include "layers/embedding.h"
 #include "layers/options.h"
+#include "layers/pretrained.h"
 
 namespace qkv {
 
@@ -31,6 +32,7 @@ struct Model : Module {
   }
 
   Embedding embedding;
+  VectorsFound vectors = {};  ///< of `ModelOptions::embedding_file`
 
  protected:
   Model(const ModelOptions& options, Index vocabulary, Random& random)

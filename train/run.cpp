@@ -38,6 +38,21 @@ std::unique_ptr<Network> fresh_network(const Config& config, const Task& task, V
                                    task.vocabulary().tokens());
 }
 
+/// Says what of a config's model.embedding_file the model has.
+void tell_vectors(const Config& config, const Network& network, ReadCallback& callback) {
+  const VectorsFound& vectors = network.model->vectors;
+  const std::string& file = config.model.embedding_file;
+  if (vectors.found == 0) return;
+  callback.on_message(fmt::format("{}: vectors of {} of the {} words of the vocabulary{}", file,
+                                  vectors.found, vectors.words,
+                                  vectors.repeated == 0 ? ""
+                                                        : fmt::format("; {} that come again are "
+                                                                      "left out",
+                                                                      vectors.repeated)));
+  if (vectors.lacks_line_end)
+    callback.on_message(fmt::format("{}: the last line has no end; is the file complete?", file));
+}
+
 /// The steps of all epochs, the last of which may be begun.
 std::int64_t last_step_of(const TrainOptions& train, Index examples) {
   if (train.epochs == 0) return train.steps;
@@ -73,6 +88,7 @@ Run assembled(const Config& config, Vectors vectors, const Task::Vocabularies& k
   run.last_step = last_step_of(config.train, run.task->size(Split::train));
   require_training_memory(config, run.task->vocabulary().size(), run.task->outputs(), limit);
   run.network = fresh_network(config, *run.task, vectors);
+  tell_vectors(config, *run.network, callback);
   if (vectors == Vectors::from_file) run.task->initialise(*run.network, config.model);
   freeze_parts(*run.network, config.train.freeze);
   if (auto& head = run.network->head; head && head->bias && !predicts_with_bias(config))

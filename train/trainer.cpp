@@ -86,6 +86,8 @@ class Trainer {
         run_.config.name, parameter_count(*run_.network), frozen(), run_.task->size(Split::train),
         run_.task->size(Split::valid), run_.task->size(Split::test), run_.last_step,
         options_.batch * options_.accumulate));
+    if (const std::string labels = run_.task->label_summary(); !labels.empty())
+      callback_.on_message(labels);
     if (!validates_)
       callback_.on_message(
           "no validation data: the best checkpoint is the last; name a file with task.valid, or "

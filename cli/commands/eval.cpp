@@ -60,20 +60,31 @@ Rows confusion_table(const Evaluation& evaluation) {
   return rows;
 }
 
+/// What the scores are to be read beside.
+void add_context(Document& document, const Evaluation& evaluation) {
+  if (const auto baseline = majority_baseline(evaluation))
+    document.add_text("\nalways answering \"{}\": accuracy {:.4f}\n", baseline->label,
+                      baseline->accuracy);
+  const auto [all, unknown] = evaluation.tokens;
+  if (all == 0) return;
+  document.add_text("{} of {} tokens are not in the vocabulary ({:.1f} %)\n", unknown, all,
+                    100 * static_cast<double>(unknown) / static_cast<double>(all));
+}
+
 Document evaluate(const EvalOptions& options) {
   Document document;
   Notes notes(document);
   const auto [name, evaluation] = measured(options, notes);
   document.data = commands::to_json(evaluation);
   add_evaluation(document, name, evaluation);
-  if (evaluation.labels.empty()) return document;
   if (evaluation.labels.size() > most_compared_labels) {
     document.add_text("{} labels, of which --json gives the scores\n", evaluation.labels.size());
-    return document;
+  } else if (!evaluation.labels.empty()) {
+    document.add_table(label_table(evaluation));
+    document.add_text("\nhow often the examples of a label are given each label:\n");
+    document.add_table(confusion_table(evaluation));
   }
-  document.add_table(label_table(evaluation));
-  document.add_text("\nhow often the examples of a label are given each label:\n");
-  document.add_table(confusion_table(evaluation));
+  add_context(document, evaluation);
   return document;
 }
 

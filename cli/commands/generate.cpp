@@ -56,8 +56,8 @@ Document continue_text(const GenerateOptions& options, const Stream& stream) {
   sampling.reserved = trained.task->vocabulary().reserved();
   sampling.ends = end_of_text_tokens(trained.task->vocabulary());
   std::int32_t last = prompt.ids.back();
-  const bool is_spaced =
-      leaves_out_spaces(tokenizer.cutting().kind) && is_white(options.prompt.back());
+  const bool is_spaced = leaves_out_spaces(tokenizer.cutting().kind) &&
+                         !options.prompt.ends_with(trimmed(options.prompt));
   Index written_tokens = 0;
   std::string text;
   stream(options.prompt);

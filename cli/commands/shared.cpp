@@ -1,5 +1,7 @@
 #include "cli/commands/shared.h"
 
+#include <algorithm>
+
 #include "cli/terminal.h"
 #include "core/parallel.h"
 #include "datasets/text.h"
@@ -116,6 +118,15 @@ Split measured_split(const Task& task, const std::string& model) {
   return split;
 }
 
+std::optional<Baseline> majority_baseline(const Evaluation& evaluation) {
+  if (evaluation.labels.empty()) return std::nullopt;
+  const LabelScores& most = std::ranges::max(evaluation.labels, {}, &LabelScores::count);
+  Index all = 0;
+  for (const LabelScores& scores : evaluation.labels) all += scores.count;
+  return Baseline{most.label,
+                  static_cast<double>(most.count) / std::max(static_cast<double>(all), 1.0)};
+}
+
 Json to_json(const Evaluation& evaluation) {
   Json json = {{"count", evaluation.count}, {"loss", evaluation.loss}};
   for (const auto& [name, value] : evaluation.metrics) json[name] = value;
@@ -126,6 +137,12 @@ Json to_json(const Evaluation& evaluation) {
     json["f1"][scores.label] = scores.f1;
     json["support"][scores.label] = scores.count;
     if (!scores.predicted.empty()) json["confusion"].push_back(scores.predicted);
+  }
+  if (const auto baseline = majority_baseline(evaluation))
+    json["majority_baseline"] = {{"label", baseline->label}, {"accuracy", baseline->accuracy}};
+  if (evaluation.tokens.all > 0) {
+    json["tokens"] = evaluation.tokens.all;
+    json["unknown_tokens"] = evaluation.tokens.unknown;
   }
   return json;
 }

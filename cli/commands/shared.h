@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -70,6 +71,14 @@ std::shared_ptr<const Task> drawn_task(const LoadedModel& trained, const std::st
                                        ReadCallback& callback);
 /// The test split or, where there is none, the valid split. Throws UserError when both are empty.
 Split measured_split(const Task& task, const std::string& model);
+
+/// Always giving the most frequent label of the data.
+struct Baseline {
+  std::string label;
+  double accuracy;
+};
+/// None without labels.
+std::optional<Baseline> majority_baseline(const Evaluation& evaluation);
 
 Json to_json(const Evaluation& evaluation);
 /// "test split: 400 examples  loss 0.0373  accuracy 0.9925", without the scores of each label.

@@ -2,13 +2,14 @@
 
 const padding = 0, unknown = 1, firstByte = 2, byteTokens = 256, longestPiece = 64;  // longestPiece: bytes
 const stemEnding = "..", stemLengths = [6, 4];
-const isWhite = c => " \t\r\n\v\f".includes(c), isMark = c => ".,;:!?()[]\"".includes(c);
-const splitWords = text => text.split(/[ \t\r\n\v\f]+/).filter(Boolean);
+const isWhite = c => /[\p{White_Space}\u200B\uFEFF]/u.test(c), isMark = c => /[.,;:!?()[\]"]|(?![\0-\x7F])\p{P}/u.test(c);
+const isInnerMark = c => "\u00B7\u05F3\u05F4\u2010\u2011\u2019".includes(c);  // which belongs to a word between two letters
+const splitWords = text => text.split(/[\p{White_Space}\u200B\uFEFF]+/u).filter(Boolean);
 const lowered = text => text.replace(/[A-Z]/g, c => c.toLowerCase());
 const bytesIn = c => { const code = c.codePointAt(0); return code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4; };
 
 // Whether a piece is a word or a part of one.
-const namesSomething = piece => { const bare = piece.replace(/^ /, ""); return bare.length > 1 || (bare !== "" && !isMark(bare)); };
+const namesSomething = piece => { const bare = [...piece.replace(/^ /, "")]; return bare.length > 1 || (bare.length === 1 && !isMark(bare[0])); };
 
 class Tokenizer {
   constructor({ kind, lower_case }, tokens) {
@@ -26,7 +27,7 @@ class Tokenizer {
     const stems = stemLengths.filter(length => letters.length >= length).map(length => letters.slice(0, length).join("") + stemEnding);
     return this.id(stems.find(stem => this.ids.has(stem)));
   }
-  prepared(text) { return this.lowers ? lowered(text) : text; }
+  prepared(text) { return this.lowers ? lowered(text.normalize("NFC")) : text.normalize("NFC"); }
 
   // The pieces of a text, which no token reaches across.
   pieces(text) {
@@ -41,8 +42,9 @@ class Tokenizer {
     return found;
   }
   wordPiece(characters, begin) {
+    const isLetter = i => i < characters.length && !isWhite(characters[i]) && !isMark(characters[i]);
     let end = begin;
-    while (end < characters.length && !isWhite(characters[end]) && !isMark(characters[end])) ++end;
+    while (isLetter(end) || (end > begin && end < characters.length && isInnerMark(characters[end]) && isLetter(end + 1))) ++end;
     return end > begin ? end - begin : isWhite(characters[begin]) ? 0 : 1;
   }
   bytePairPiece(characters, begin) {

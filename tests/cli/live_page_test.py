@@ -23,7 +23,8 @@ SHOWN = str.maketrans({" ": "·", "\n": "↵", "\t": "⇥"})  # white space of a
 HARD = ["Money, BANK grows!", "zebra  qux\tbank\n", "a.b.c (x) [y] \"z\" bank", "über café naïve — “quoted” don't bank", "日本語 bank 😀 grüße",
         "bankers groww grüße moneylenders étéçàx riv",
         "the\u00a0river\u2003bank\u200bflows", "x" * 70 + " bank " + "é" * 40, "...bank?!", "<u>bank</u> &amp; </script> İI ß", "[MASK] bank [mask]",
-        "<pad> bank <unk>"]
+        "<pad> bank <unk>", "cafe\u0301 don\u2019t l\u00b7l co\u2011op \u2018bank\u2019\u2026", "the\u2028river\u3000bank\ufeff \u00abflows\u00bb\u2014now",
+        "\u00bfbank? \u65e5\u672c\u3002\u0915\u093c bank\u2019 \u2019s \u00a0\u00a0"]
 # Changes of an option that no config in configs/ makes, and that change the forward pass.
 OTHERS = {"post-norm, bpe, shared keys": {"model.norm": "post", "task.tokenizer": "bpe", "task.merges": 60, "model.kv_heads": 1},
           "no norm, char, relative, capitals": {"model.norm": "none", "task.tokenizer": "char", "model.position": "relative",

@@ -68,11 +68,18 @@ TEST_CASE("a file's text has no byte order mark, LF for CRLF, and ends with LF")
 
 TEST_CASE("one CR belongs to the end of a line, and those before it to the line") {
   const TempDir dir;
-  for (const char* text : {"one\r\r", "one\r\r\n"}) {
+  const BlockedText blocked = read(dir, "one\r\r\n");
+  CHECK(whole(blocked) == "one\r\n");
+  CHECK(blocked.characters() == 5);
+}
+
+TEST_CASE("the lines of a file without LF end with CR") {
+  const TempDir dir;
+  for (const char* text : {"one\rtwo", "one\rtwo\r"}) {
     CAPTURE(text);
     const BlockedText blocked = read(dir, text);
-    CHECK(whole(blocked) == "one\r\n");
-    CHECK(blocked.characters() == 5);
+    CHECK(whole(blocked) == "one\ntwo\n");
+    CHECK(blocked.characters() == 8);
   }
 }
 
@@ -120,7 +127,7 @@ TEST_CASE("what is not text is refused with its line") {
   CHECK(error(std::string(5000, '\n') + "\xff") ==
         "f.txt:5001: is not valid UTF-8; save the file as UTF-8");
   CHECK(error(std::string_view("good\na\0b\n", 9)) ==
-        "f.txt:2: contains a zero byte; is this text?");
+        "f.txt:2: contains a zero byte; is it UTF-16? Save the file as UTF-8");
 }
 
 TEST_CASE("a file that is written to while it is in use is an error") {

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <iterator>
+
 #include "core/error.h"
 #include "datasets/text_file.h"
 #include "tests/support/errors.h"
@@ -29,10 +31,29 @@ TEST_CASE("data is split at white space alone") {
   CHECK(words(" \t ").empty());
 }
 
+TEST_CASE(
+    "every character of White_Space, the zero-width space and the byte order mark part words") {
+  const char32_t white[] = {0x09,   0x0A,   0x0B,   0x0C,   0x0D,   0x20,   0x85,   0xA0,   0x1680,
+                            0x2000, 0x2001, 0x2002, 0x2003, 0x2004, 0x2005, 0x2006, 0x2007, 0x2008,
+                            0x2009, 0x200A, 0x200B, 0x2028, 0x2029, 0x202F, 0x205F, 0x3000, 0xFEFF};
+  std::size_t found = 0;
+  for (char32_t code = 0; code <= 0x10FFFF; ++code) found += is_white(code);
+  CHECK(found == std::size(white));
+  for (const char32_t code : white) {
+    CAPTURE(static_cast<std::uint32_t>(code));
+    CHECK(words("a" + utf8(code) + "b") == Words{"a", "b"});
+    CHECK(trimmed(utf8(code) + "a b" + utf8(code)) == "a b");
+  }
+  CHECK(trimmed("\u00A0 \u3000").empty());
+  CHECK(words("a\u200Cb\u200Dc\u00ADd") == Words{"a\u200Cb\u200Dc\u00ADd"});  // joiners, hyphen
+}
+
 TEST_CASE("lines are read without their ends and without a byte order mark") {
   const TempDir dir;
   CHECK(read_lines(dir.write("a", "\xEF\xBB\xBFone\r\ntwo\n\nlast")) ==
         Words{"one", "two", "", "last"});
+  CHECK(read_lines(dir.write("a", "one\rtwo\r\rlast\r")) == Words{"one", "two", "", "last"});
+  CHECK(read_lines(dir.write("a", "one\rtwo\nlast\n")) == Words{"one\rtwo", "last"});
 }
 
 TEST_CASE("a file that is not text is refused with its name and line") {
@@ -43,7 +64,9 @@ TEST_CASE("a file that is not text is refused with its name and line") {
   };
   CHECK(error("good\nb\xff"
               "d\n") == "f:2: is not valid UTF-8; save the file as UTF-8");
-  CHECK(error(std::string_view("good\na\0b\n", 9)) == "f:2: contains a zero byte; is this text?");
+  CHECK(error(std::string_view("good\na\0b\n", 9)) ==
+        "f:2: contains a zero byte; is it UTF-16? Save the file as UTF-8");
+  CHECK(error("\xFF\xFEg") == "f: is UTF-16; save the file as UTF-8");
   CHECK(error("") == "f: is empty");
 }
 

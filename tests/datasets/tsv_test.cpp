@@ -57,6 +57,17 @@ TEST_CASE("a header line is skipped with a message, an example of the same words
   CHECK(rows("label\ttext\n", 0) == 1);
 }
 
+TEST_CASE("a message says which columns a header in another order names, and what is not read") {
+  const TempDir dir;
+  Messages messages;
+  const auto file = dir.write("f.csv", "id,review,sentiment\n1,fine,good\n");
+  for_each_row(file, classify_columns, messages, [](const TsvRow&) {});
+  REQUIRE(messages.lines.size() == 1);
+  CHECK(messages.lines[0] == file.string() +
+                                 ":1: label from \"sentiment\", text from \"review\" by the "
+                                 "header; not read: \"id\"");
+}
+
 TEST_CASE("a CSV file has commas, doubled quotes and line ends inside quotes") {
   const TempDir dir;
   CHECK(fields_of(dir.write("f.CSV", "good,\"fine, \"\"really\"\"\"\r\nbad,\"a\nb\"\n\n,\nx,\n")) ==

@@ -79,7 +79,9 @@ TEST_CASE("sentences become tokens, and indices count the words between white sp
 TEST_CASE("a malformed word-sense line is named by file and line") {
   CHECK(tsv_error("a\t0\tok\nmoney bank grows\n") ==
         "f.tsv:2: must be label<TAB>index<TAB>sentence, got 1 field");
-  CHECK(tsv_error("a\t0\tb\tc\n") == "f.tsv:1: must be label<TAB>index<TAB>sentence, got 4 fields");
+  CHECK(tsv_error("a\t0\tb\tc\n") ==
+        "f.tsv:1: must be label<TAB>index<TAB>sentence, got 4 fields; name the columns in a first "
+        "line");
   CHECK(tsv_error("\t0\tb\n") == "f.tsv:1: the label is empty");
   CHECK(tsv_error("a\t0\t \n") == "f.tsv:1: the sentence is empty");
   CHECK(tsv_error("a\tx\tb\n") == "f.tsv:1: the index must be an integer from 0, got \"x\"");

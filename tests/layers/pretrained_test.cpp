@@ -79,6 +79,52 @@ TEST_CASE("a file that cannot be read or has no token is an error that names it"
         narrow.string() + ":2: must be a word and model.width = 2 values, got 1 values");
 }
 
+TEST_CASE("a file of vectors whose first line announces something else is refused") {
+  const TempDir dir;
+  const auto error = [&](std::string_view text) {
+    const auto file = dir.write("v.txt", text);
+    return error_of<UserError>([&] { row(with_file(file), 0); }).substr(file.string().size());
+  };
+  const std::string two = "dog 1 2\ncat 3 4\n";
+  CHECK(error("400000 2\n" + two) ==
+        ": the first line announces 400000 words, the file has 2; is it complete?");
+  CHECK(error("1 2\n" + two) ==
+        ": the first line announces 1 words, the file has 2; is it complete?");
+  CHECK(error("99999999999999999999999 2\n" + two).ends_with("the file has 2; is it complete?"));
+  for (const std::string width : {"0", "3", "99999999999"})
+    CHECK(error("2 " + width + "\n" + two) ==
+          ":1: announces vectors of " + width + " values; model.width = 2");
+}
+
+TEST_CASE("a word of a file of vectors may have spaces, and a number a plus or no size") {
+  const TempDir dir;
+  const auto file =
+      dir.write("v.txt", ". . . 4 5\nat name@domain.com 7 8\ndog +1 1e-400\ncat -1e-400 +2.5E+1\n");
+  CHECK(row(with_file(file), 3) == std::vector<double>{1, 0});
+  CHECK(row(with_file(file), 2) == std::vector<double>{0, 25});
+  const auto error = [&](const std::string& line) {
+    const auto wrong = dir.write("w.txt", line);
+    return error_of<UserError>([&] { row(with_file(wrong), 0); }).substr(wrong.string().size());
+  };
+  CHECK(error("dog 1 2 3\n") == ":1: must be a word and model.width = 2 values, got 3 values");
+  for (const std::string number : {"+-1", "+", "1e400", "nan", "inf", "1,5", "0x1"})
+    CHECK(error("dog 1 " + number + "\n") == ":1: \"" + number + "\" is not a finite number");
+}
+
+TEST_CASE("loading vectors tells how many words got one, and whether the file may be cut off") {
+  const TempDir dir;
+  const auto loaded = [&](std::string_view text) {
+    Parameter table(Tensor::zeros({4, 2}));
+    return load_vectors(dir.write("v.txt", text), tokens, table);
+  };
+  const VectorsFound found = loaded("dog 1 2\nbird 1 2\ndog 3 4\n");
+  CHECK(found.words == 2);
+  CHECK(found.found == 1);
+  CHECK(found.repeated == 1);
+  CHECK_FALSE(found.lacks_line_end);
+  CHECK(loaded("dog 1 0.").lacks_line_end);
+}
+
 TEST_CASE("a table as word2vec text comes back bit for bit") {
   const TempDir dir;
   Parameter table(randn({4, 3})), copy(Tensor::zeros({4, 3}));

@@ -66,12 +66,6 @@ Value override_value(const std::string& text, bool takes_text, const std::string
   return *value;
 }
 
-std::string trimmed(const std::string& text) {
-  const auto begin = text.find_first_not_of(" \t");
-  if (begin == text.npos) return "";
-  return text.substr(begin, text.find_last_not_of(" \t") + 1 - begin);
-}
-
 /// Stores an absolute path, whose folders the configuration did not name. Throws ConfigError when
 /// it could not be read back from a checkpoint.
 void store_path(const Option& option, const fs::path& path) {
@@ -144,12 +138,11 @@ void Draft::apply(std::span<const std::string> overrides) {
     const auto equals = assignment.find('=');
     require<ConfigError>(equals != assignment.npos,
                          "{}: must have the form key=value, as in train.steps=500", place);
-    const std::string key = trimmed(assignment.substr(0, equals));
+    const std::string key(trimmed(assignment.substr(0, equals)));
     const auto option = std::ranges::find(options, key, &Option::key);
     const bool known = option != options.end();
-    set(key,
-        override_value(trimmed(assignment.substr(equals + 1)), known && option->takes_text, place),
-        place);
+    const std::string value(trimmed(assignment.substr(equals + 1)));
+    set(key, override_value(value, known && option->takes_text, place), place);
     if (known && option->path && !option->path->empty())
       store_path(*option, fs::absolute(*option->path).lexically_normal());
   }

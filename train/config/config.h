@@ -71,9 +71,11 @@ struct TaskOptions {
   DataFormat format = DataFormat::files;
   std::string train, valid, test;  ///< files
   std::string data;                ///< one file to split; for coarsewsd a folder
-  std::string word = {};           ///< whose sense is asked, in files without an index column
-  double valid_share = 0.1;        ///< fraction of data, where valid is empty
-  double test_share = 0;           ///< fraction of data, where test is empty
+  /// The files' columns that are the task's, see `Columns`; empty: as the files say.
+  std::vector<std::string> columns = {};
+  std::string word = {};     ///< whose sense is asked, in files without an index column
+  double valid_share = 0.1;  ///< fraction of data, where valid is empty
+  double test_share = 0;     ///< fraction of data, where test is empty
   Index folds = 0;  ///< parts of the training examples, one of which is the test data; 0: none
   Index fold = 1;   ///< which of them
   std::optional<TokenizerKind> tokenizer = {};  ///< none: what suits the task, see `cutting_of`

@@ -88,6 +88,14 @@ constexpr Condition one_label = {"a task with one label an example", [](const Co
                                  }};
 constexpr Condition folds = {
     "task.folds", [](const Config& c) { return one_label.holds(c) && c.task.folds > 0; }};
+constexpr Condition table = {
+    "task.format \"files\" and task.kind \"word-sense\", \"classify\", \"coreference\" or "
+    "\"translate\"",
+    [](const Config& c) {
+      return c.task.format == DataFormat::files &&
+             (one_label.holds(c) || c.task.kind == TaskKind::coreference ||
+              c.task.kind == TaskKind::translate);
+    }};
 constexpr Condition negatives = {
     "task.kind \"static-embedding\" with task.objective \"skip-gram\" or \"cbow\"",
     [](const Config& c) { return learns_vectors(c) && c.task.objective != Objective::glove; }};
@@ -267,6 +275,10 @@ Options task_options(TaskOptions& task) {
                 path_option("task.data", task.data,
                             "one file to split into training, validation and test data, or with "
                             "coarsewsd the folder with train.data.txt")),
+      only_with(table,
+                option("task.columns", task.columns,
+                       "columns of the files that are the task's, in its order, as [\"sentiment\", "
+                       "\"review\"] for label and text: names in the header, or numbers from 1")),
       only_with(senses_of_files,
                 option("task.word", task.word,
                        "word whose sense is asked, at its first place in each sentence of files "

@@ -59,6 +59,8 @@ class ExampleTask : public Task {
                                  ReadCallback& callback) const = 0;
   /// As `Task::example`.
   virtual LabelledText example_of(const Examples& examples, Index i) const = 0;
+  /// The tokens that the model reads of examples; none where unknown ones are left out.
+  virtual TokenCount token_count(const Examples& examples) const = 0;
   /// Weighted mean loss of the chosen examples, over their targets; adds them to `metrics` unless
   /// null, which it is in training.
   virtual BatchLoss batch_loss(const Network& network, const Examples& examples,
@@ -90,6 +92,7 @@ class ExampleTask : public Task {
       sum += batch.value.item() * batch.weight;
       weight += batch.weight;
     }
+    if (!options.one_by_one) evaluation.tokens = token_count(examples);
     evaluation.loss = weight > 0 ? sum / weight : 0;
     if (!options.one_by_one) measured.report(evaluation);
     return evaluation;

@@ -119,7 +119,12 @@ std::optional<Conflict> LanguageModel::conflict(const Config& config) {
 }
 
 Windows LanguageModel::windows(BlockedText text, Index stride, ReadCallback& callback) const {
-  return {EncodedText(std::move(text), shared_tokenizer(), callback), max_length(), stride};
+  const std::string name = text.name();
+  EncodedText encoded(std::move(text), shared_tokenizer(), callback);
+  if (encoded.unknown() > 0)
+    callback.on_message(fmt::format("{}: {} of {} tokens are not in the vocabulary", name,
+                                    encoded.unknown(), encoded.size()));
+  return {std::move(encoded), max_length(), stride};
 }
 
 Windows LanguageModel::read_examples(const std::filesystem::path& file,

@@ -15,6 +15,7 @@ class Windows {
 
   Index size() const;
   Index tokens() const { return text_.size(); }
+  Index unknown() const { return text_.unknown(); }
   /// The tokens of window `i` and the one after it: `length` + 1, fewer at the end of the text.
   std::vector<std::int32_t> operator[](Index i) const;
   friend void for_each_ids(const Windows& windows, const Task::IdsSink& sink) {
@@ -57,6 +58,9 @@ class LanguageModel final : public ExampleTask<Windows, LanguageModelMetrics> {
   Windows windows(BlockedText text, Index stride, ReadCallback& callback) const;
   Windows read_examples(const std::filesystem::path& file, ReadCallback& callback) const override;
   LabelledText example_of(const Windows& windows, Index i) const override;
+  TokenCount token_count(const Windows& windows) const override {
+    return {windows.tokens(), windows.unknown()};
+  }
   BatchLoss batch_loss(const Network& network, const Windows& windows,
                        std::span<const Index> chosen, Context& context,
                        LanguageModelMetrics* metrics) const override;

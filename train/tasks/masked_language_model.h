@@ -62,6 +62,7 @@ class MaskedLanguageModel final : public ExampleTask<IdLists, MaskedTokenMetrics
   LabelledText example_of(const IdLists& texts, Index i) const override {
     return text_of_ids(texts[i]);
   }
+  TokenCount token_count(const IdLists& texts) const override { return token_count_of(texts); }
   Masked masked(std::span<const std::int32_t> ids, const Random& random) const;
   BatchLoss batch_loss(const Network& network, const IdLists& texts, std::span<const Index> chosen,
                        Context& context, MaskedTokenMetrics* metrics) const override;

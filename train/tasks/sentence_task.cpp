@@ -231,8 +231,7 @@ void SentenceTask::add_row(const TsvRow& row, Rows& rows) const {
 
 void SentenceTask::add_file(const std::filesystem::path& file, Rows& rows,
                             ReadCallback& callback) const {
-  const std::string_view columns = word_.empty() ? question_.columns : labelled_columns;
-  for_each_row(file, columns, callback, [&](const TsvRow& row) {
+  for_each_row(file, Columns(form(), columns()), callback, [&](const TsvRow& row) {
     add_row(row, rows);
     row.demand(word_.empty() || rows.rows.back().index >= 0,
                "the sentence has no word \"{}\" (task.word)", word_);
@@ -399,6 +398,14 @@ Indices SentenceTask::with_word_dropout(const Batch& batch, const Random& random
       ids[i] = tokenizer().unlisted_id(vocabulary().token(ids[i]));
   }
   return Indices(ids, batch.ids.shape());
+}
+
+std::string SentenceTask::label_summary() const {
+  if (labels_.empty()) return "";
+  std::vector<Index> counts(labels_.size());
+  for (const auto& question : examples(Split::train).questions)
+    ++counts[static_cast<std::size_t>(question.answer)];
+  return summary_of(labels_, counts);
 }
 
 void SentenceTask::initialise(Network& network, const ModelOptions& options) const {

@@ -55,6 +55,7 @@ class SentenceTask : public ExampleTask<EncodedSentences, ChoiceMetrics> {
   LabelledText read_line(const TsvRow& row) const final;
   Scores scores(const Network& network, const Sentence& sentence, Index index,
                 Context& context) const final;
+  std::string label_summary() const final;
   void initialise(Network& network, const ModelOptions& options) const final;
   std::vector<Prediction> predict(const Network& network, std::string_view text) const final;
 
@@ -112,8 +113,14 @@ class SentenceTask : public ExampleTask<EncodedSentences, ChoiceMetrics> {
   void add_targets(Sentence& sentence) const;
   static Batch collated(const Examples& examples, std::span<const Index> chosen);
 
+  std::string_view form() const final {
+    return word_.empty() ? question_.columns : labelled_columns;
+  }
   Examples read_examples(const std::filesystem::path& file, ReadCallback& callback) const final;
   LabelledText example_of(const Examples& examples, Index i) const final;
+  TokenCount token_count(const Examples& examples) const final {
+    return token_count_of(examples.sentences);
+  }
   BatchLoss batch_loss(const Network& network, const Examples& examples,
                        std::span<const Index> chosen, Context& context,
                        ChoiceMetrics* metrics) const final;

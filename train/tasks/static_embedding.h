@@ -75,6 +75,7 @@ class StaticEmbedding final : public ExampleTask<WordContexts, EmbeddingMetrics>
   WordContexts read_examples(const std::filesystem::path& file,
                              ReadCallback& callback) const override;
   LabelledText example_of(const WordContexts& contexts, Index i) const override;
+  TokenCount token_count(const WordContexts&) const override { return {}; }
   BatchLoss batch_loss(const Network& network, const WordContexts& contexts,
                        std::span<const Index> chosen, Context& context,
                        EmbeddingMetrics* metrics) const override;

@@ -25,10 +25,15 @@ bool mark_spans(const std::vector<std::string>& labels) {
   return std::ranges::any_of(labels, is_bio) || std::ranges::all_of(labels, is_part);
 }
 
-/// What a sentence of a file is to `Tagging::read_line`.
-TsvRow row_of_words(const LabelledWords& sentence) {
+/// What a sentence of a file is to `Tagging::read_line`; a word with white space inside has its
+/// label for each of its parts.
+TsvRow row_of_words(const LabelledWords& sentence, const Cutting& cutting) {
+  std::vector<std::string> labels;
+  for (std::size_t i = 0; i < sentence.words.size(); ++i)
+    labels.insert(labels.end(), cut_phrase(sentence.words[i], cutting).positions.size(),
+                  sentence.labels[i]);
   return {sentence.place,
-          {fmt::format("{}", fmt::join(sentence.labels, " ")),
+          {fmt::format("{}", fmt::join(labels, " ")),
            fmt::format("{}", fmt::join(sentence.words, " "))}};
 }
 
@@ -139,10 +144,17 @@ Index Tagging::tokens(Index example) const {
   return examples(Split::train).sentences.length(example);
 }
 
+std::string Tagging::label_summary() const {
+  std::vector<Index> counts(labels_.size());
+  for (const std::int32_t tag : examples(Split::train).tags.flat())
+    if (tag >= 0) ++counts[static_cast<std::size_t>(tag)];
+  return summary_of(labels_, counts);
+}
+
 void Tagging::for_each_line(const std::filesystem::path& file, ReadCallback& callback,
                             const UseRow& use) const {
   for_each_conll_sentence(file, callback, [&](const LabelledWords& sentence) {
-    TsvRow row = row_of_words(sentence);
+    TsvRow row = row_of_words(sentence, cutting());
     use(row);
   });
 }
@@ -150,7 +162,7 @@ void Tagging::for_each_line(const std::filesystem::path& file, ReadCallback& cal
 void Tagging::add_file(const std::filesystem::path& file, Rows& rows,
                        ReadCallback& callback) const {
   for_each_conll_sentence(file, callback, [&](const LabelledWords& sentence) {
-    const CutSentence cut = cut_sentence(row_of_words(sentence).fields[1], cutting());
+    const CutSentence cut = cut_sentence(sentence.words, cutting());
     std::vector<Rows::Word> words;
     for (std::size_t i = 0; i < sentence.labels.size(); ++i)
       words.push_back(

@@ -55,6 +55,7 @@ class Tagging final : public ExampleTask<EncodedTags, TaggingMetrics> {
   LabelledText read_line(const TsvRow& row) const override;
   void for_each_line(const std::filesystem::path& file, ReadCallback& callback,
                      const UseRow& use) const override;
+  std::string label_summary() const override;
   Scores scores(const Network& network, const Sentence& sentence, Index index,
                 Context& context) const override;
 
@@ -68,6 +69,9 @@ class Tagging final : public ExampleTask<EncodedTags, TaggingMetrics> {
   Examples encoded(const Rows& rows, std::span<const Index> chosen, ReadCallback& callback) const;
   Examples read_examples(const std::filesystem::path& file, ReadCallback& callback) const override;
   LabelledText example_of(const Examples& examples, Index i) const override;
+  TokenCount token_count(const Examples& examples) const override {
+    return token_count_of(examples.sentences);
+  }
   BatchLoss batch_loss(const Network& network, const Examples& examples,
                        std::span<const Index> chosen, Context& context,
                        TaggingMetrics* metrics) const override;

@@ -5,7 +5,6 @@
 #include <set>
 
 #include "datasets/batch.h"
-#include "datasets/sentences.h"
 #include "datasets/text.h"
 #include "train/config/task_kinds.h"
 #include "train/storage/content_hash.h"
@@ -67,7 +66,8 @@ Task::Task(const Config& config)
     : max_length_(config.model.max_length),
       learn_(learn_options(config)),
       truncates_(config.task.truncate || config.task.format == DataFormat::coarsewsd),
-      cutting_(cutting_of(config)) {}
+      cutting_(cutting_of(config)),
+      columns_(config.task.columns) {}
 
 void Task::learn_tokens(const Vocabulary::Counts& pieces, const Vocabularies& known) {
   if (is_imported(cutting_.kind)) {
@@ -105,6 +105,17 @@ void Task::set_tokenizer(Tokenizer tokenizer) {
 Evaluation Task::evaluate(const Network& network, const std::filesystem::path& file) const {
   ReadCallback silent;
   return evaluate(network, file, silent, {});
+}
+
+TokenCount Task::token_count_of(const IdLists& lists) const {
+  TokenCount count;
+  for (Index i = 0; i < lists.size(); ++i) {
+    const auto ids = lists[i];
+    count.all += std::ssize(ids);
+    count.unknown +=
+        std::ranges::count_if(ids, [&](std::int32_t id) { return vocabulary().is_unknown(id); });
+  }
+  return count;
 }
 
 LabelledText Task::text_of_ids(std::vector<std::int32_t> ids) const {
@@ -150,7 +161,7 @@ Sentence Task::fitted(Sentence sentence) const {
 
 void Task::for_each_line(const std::filesystem::path& file, ReadCallback& callback,
                          const UseRow& use) const {
-  for_each_row(file, callback, use);
+  for_each_row(file, Columns(form(), columns_, true), callback, use);
 }
 
 std::vector<Index> Task::occurrences(const Sentence& sentence, const std::string& word) const {
@@ -160,8 +171,7 @@ std::vector<Index> Task::occurrences(const Sentence& sentence, const std::string
     const auto named = std::ranges::find_if(positions, [](Index piece) { return piece >= 0; });
     if (named == positions.end()) return {};
     const auto first = pieces.begin() + *named;
-    const auto is_punctuation = [](const std::string& p) { return p.size() == 1 && is_mark(p[0]); };
-    wanted = sentence_of({first, std::find_if(first + 1, pieces.end(), is_punctuation)}).words;
+    wanted = sentence_of({first, std::find_if(first + 1, pieces.end(), is_one_mark)}).words;
   }
   std::vector<Index> found;
   for (auto at = sentence.words.begin();; ++at) {

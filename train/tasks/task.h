@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "core/error.h"
+#include "datasets/corpus.h"
 #include "datasets/read_callback.h"
+#include "datasets/sentences.h"
 #include "datasets/tokenizer.h"
 #include "datasets/tsv.h"
 #include "train/config/config.h"
@@ -37,10 +39,16 @@ struct LabelScores {
   std::vector<Index> predicted = {};
 };
 
+/// How many tokens there are, and how many of them are <unk>.
+struct TokenCount {
+  Index all = 0, unknown = 0;
+};
+
 /// How well a model does on a set of examples.
 struct Evaluation {
   Index count = 0;
-  double loss = 0;  ///< mean over all targets, as in training
+  double loss = 0;         ///< mean over all targets, as in training
+  TokenCount tokens = {};  ///< that the model read, where counted
   /// What the task measures, such as {"accuracy", 0.98}; the first is the headline metric.
   std::vector<std::pair<std::string, double>> metrics;
   std::vector<LabelScores> labels;  ///< in alphabetical order; `predicted` is the confusion matrix
@@ -170,6 +178,8 @@ class Task {
   /// `label<TAB>text` or `label<TAB>index<TAB>text`, whose label means nothing to the task. Throws
   /// UserError.
   virtual LabelledText read_line(const TsvRow& row) const;
+  /// The most frequent labels of the training examples, in a line; empty for a task without labels.
+  virtual std::string label_summary() const { return ""; }
   /// Calls `use` for the rows of a file in the task's format, as `read_line` takes them.
   virtual void for_each_line(const std::filesystem::path& file, ReadCallback& callback,
                              const UseRow& use) const;
@@ -195,6 +205,10 @@ class Task {
   /// Whether longer ones are cut to it.
   bool truncates() const { return truncates_; }
   const Cutting& cutting() const { return cutting_; }
+  /// The columns of the task's files, see `datasets/sentences.h`.
+  virtual std::string_view form() const { return word_sense_columns; }
+  /// Those that the options name.
+  const std::vector<std::string>& columns() const { return columns_; }
   /// Constructors call one of these: learns tokens from the pieces of the training data, in
   /// addition to those of the lists `known`, or takes a checkpoint's. Those of an imported model
   /// are not learned: throws UserError where they are not known.
@@ -203,6 +217,7 @@ class Task {
   void set_tokenizer(Tokenizer tokenizer);
   std::shared_ptr<const Tokenizer> shared_tokenizer() const { return tokenizer_; }
 
+  TokenCount token_count_of(const IdLists& lists) const;
   /// Ids as a text, about no word.
   LabelledText text_of_ids(std::vector<std::int32_t> ids) const;
   /// Of a text of too many tokens: how many to leave out behind those that begin a sentence, so
@@ -234,6 +249,7 @@ class Task {
   LearnOptions learn_;
   bool truncates_;
   Cutting cutting_;
+  std::vector<std::string> columns_;
   std::shared_ptr<const Tokenizer> tokenizer_;
 };
 

@@ -100,7 +100,7 @@ void Translation::learn_tokens_of(const Pairs& pairs, std::span<const Index> row
 
 void Translation::add_pairs(const std::filesystem::path& file, Pairs& pairs,
                             ReadCallback& callback) const {
-  for_each_row(file, translate_columns, callback, [&](const TsvRow& row) {
+  for_each_row(file, Columns(form(), columns()), callback, [&](const TsvRow& row) {
     const SentencePair pair = parse_translation(row, cutting());
     pairs.corpus.add(pair.source);
     pairs.corpus.add(pair.target);

@@ -58,8 +58,13 @@ class Translation final : public ExampleTask<EncodedPairs, TranslationMetrics> {
     double probability = 1;  ///< product of its words'
   };
 
+  std::string_view form() const override { return translate_columns; }
   Examples read_examples(const std::filesystem::path& file, ReadCallback& callback) const override;
   LabelledText example_of(const Examples& examples, Index i) const override;
+  TokenCount token_count(const Examples& examples) const override {
+    const TokenCount from = token_count_of(examples.sources), to = token_count_of(examples.targets);
+    return {from.all + to.all, from.unknown + to.unknown};
+  }
   BatchLoss batch_loss(const Network& network, const Examples& examples,
                        std::span<const Index> chosen, Context& context,
                        TranslationMetrics* metrics) const override;

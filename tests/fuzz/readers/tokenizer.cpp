@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "datasets/text.h"
+#include "datasets/unicode.h"
 #include "tests/fuzz/readers/input.h"
 
 namespace qkv::fuzz {
@@ -24,7 +25,7 @@ void check(const Tokenizer& tokenizer, std::string_view text) {
   // What is known comes back.
   const bool is_known = std::ranges::find(ids, Vocabulary::unknown) == ids.end();
   const std::string decoded = tokenizer.decode(ids),
-                    expected = cutting.lower_case ? lower(text) : std::string(text);
+                    expected = cutting.lower_case ? lower(composed(text)) : composed(text);
   switch (cutting.kind) {
     case TokenizerKind::word:
       demand(!is_known || pieces_of(decoded, cutting) == pieces);

@@ -88,7 +88,8 @@ const std::vector<Value> values = {true,
                                    std::string("first"),
                                    std::string("transformed"),
                                    std::string("char"),
-                                   std::string("bpe")};
+                                   std::string("bpe"),
+                                   TextList{"1"}};
 
 /// Sets an option to another value than it has.
 void change(const Option& option) {

@@ -34,6 +34,13 @@ std::string data_error(TaskKind task, std::string_view text) {
   return name == error.npos ? error : error.substr(name);
 }
 
+/// What is said while a task reads its data.
+class Said : public ReadCallback {
+ public:
+  void on_message(const std::string& line) override { lines.push_back(line); }
+  std::vector<std::string> lines;
+};
+
 double chrf(std::string_view output, std::string_view reference) {
   ChrF score;
   score.add(output, reference);
@@ -82,6 +89,83 @@ TEST_CASE("a sentence without task.word is named by file and line") {
   config.task.word = "spring";
   const std::string error = error_of<UserError>([&] { make_task(config); });
   CHECK(error.ends_with("f.tsv:2: the sentence has no word \"spring\" (task.word)"));
+}
+
+TEST_CASE("a header in any order, or task.columns, says which column is the label") {
+  const TempDir dir;
+  Config config =
+      config_of(TaskKind::classify, dir.write("f.csv", "review,sentiment\na b,good\nc,bad\n"));
+  CHECK(make_task(config)->vocabularies().at("labels") == std::vector<std::string>{"bad", "good"});
+  config = config_of(TaskKind::classify, dir.write("f.csv", "klasse,kommentar\ngood,a b\nbad,c\n"));
+  config.task.columns = {"kommentar", "klasse"};
+  CHECK(make_task(config)->vocabularies().at("labels") == std::vector<std::string>{"a b", "c"});
+  config.task.columns = {"klasse", "kommentar"};
+  const auto task = make_task(config);
+  CHECK(task->vocabularies().at("labels") == std::vector<std::string>{"bad", "good"});
+  ReadCallback silent;
+  std::vector<std::string> texts;
+  task->for_each_line(config.task.train, silent, [&](const TsvRow& row) {
+    const LabelledText line = task->read_line(row);
+    texts.push_back(line.label + ": " + line.text);
+  });
+  CHECK(texts == std::vector<std::string>{"good: a b", "bad: c"});
+}
+
+TEST_CASE("task.word is found in the column that a header or task.columns names") {
+  const TempDir dir;
+  for (const std::string header : {"sentence,sense", "satz,bedeutung"}) {
+    Config config = config_of(TaskKind::word_sense,
+                              dir.write("f.csv", header + "\nin spring,season\na spring,water\n"));
+    config.task.word = "spring";
+    if (header == "satz,bedeutung") config.task.columns = {"bedeutung", "satz"};
+    const auto task = make_task(config);
+    CHECK(task->vocabularies().at("labels") == std::vector<std::string>{"season", "water"});
+    CHECK(task->example(Split::train, 0).index == 1);
+    ReadCallback silent;
+    std::vector<std::string> texts;
+    task->for_each_line(config.task.train, silent,
+                        [&](const TsvRow& row) { texts.push_back(row.fields.back()); });
+    CHECK(texts == std::vector<std::string>{"in spring", "a spring"});
+  }
+}
+
+TEST_CASE("the labels are counted, with a warning where most of many occur once") {
+  const TempDir dir;
+  const auto summary = [&](const std::string& text) {
+    return make_task(config_of(TaskKind::classify, dir.write("f.tsv", text)))->label_summary();
+  };
+  CHECK(summary("bad\ta\ngood\tb\ngood\tc\n") == "2 labels: good 2, bad 1");
+  std::string other_order;
+  for (int i = 0; i < 30; ++i) other_order += fmt::format("text {}\tgood\n", i < 26 ? i : 26);
+  CHECK(
+      summary(other_order)
+          .starts_with(
+              "30 examples, 27 labels, most of them once: is the column of labels the right one?"));
+  std::string many;
+  for (int i = 0; i < 40; ++i) many += fmt::format("{:02}\ta\n", i % 20);
+  CHECK(summary(many) ==
+        "20 labels: 00 2, 01 2, 02 2, 03 2, 04 2, 05 2, 06 2, 07 2, 08 2, 09 2, ...");
+}
+
+TEST_CASE("an evaluation counts the tokens that the vocabulary does not have") {
+  const TempDir dir;
+  Config config = config_of(TaskKind::classify, dir.write("f.tsv", "good\ta b\nbad\tc\n"));
+  config.task.test = dir.write("t.tsv", "good\ta x\nbad\ty\n").string();
+  const Run run = start_run(config);
+  const TokenCount tokens = run.task->evaluate(*run.network, Split::test).tokens;
+  CHECK(tokens.all == 3);
+  CHECK(tokens.unknown == 2);
+}
+
+TEST_CASE("a language model says how many tokens of a text are unknown") {
+  const TempDir dir;
+  Config config = config_of(TaskKind::language_model, dir.write("f.txt", "abcabcabc"));
+  config.model.kind = ModelKind::decoder;
+  config.task.valid = dir.write("v.txt", "abxaby").string();
+  Said said;
+  make_task(config, said);
+  CHECK(said.lines ==
+        std::vector<std::string>{config.task.valid + ": 2 of 7 tokens are not in the vocabulary"});
 }
 
 TEST_CASE("coreference refuses invalid data and names file and line") {
