@@ -53,14 +53,14 @@ def general():
     static, learned = trained("general", "word2vec, static", "word2vec, learned attention",
                               changes=["model.embedding_file=runs/word2vec.txt"])
     assert accuracy(static) == 0.5
-    assert accuracy(learned) >= 0.95, accuracy(learned)
+    assert accuracy(learned) >= 0.9, accuracy(learned)
 
 
 def apple():
     static, learned = trained("apple", "static embedding", "learned attention", steps=500)
     assert accuracy(static) == 0.5
     assert static["test"]["recall"] == {"company": 0, "fruit": 1}
-    assert accuracy(learned) >= 0.95, accuracy(learned)
+    assert accuracy(learned) >= 0.9, accuracy(learned)
     assert passes(learned), learned["probes"]
 
 
@@ -113,9 +113,10 @@ def variable_length():
 
 
 def heads():
-    one, four = trained("heads", "1 head", "4 heads", steps=800, seeds=3)  # one head differs from seed to seed
-    assert accuracy(four) >= 0.98, accuracy(four)
-    assert accuracy(one) <= accuracy(four) - 0.05, accuracy(one)
+    one, eight = trained("heads", "1 head", "8 heads", steps=1200)
+    assert accuracy(eight) >= 0.96, accuracy(eight)
+    assert accuracy(one) <= 0.95, accuracy(one)
+    assert passes(eight), eight["probes"]
 
 
 def sentiment():
