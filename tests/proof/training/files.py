@@ -1,6 +1,8 @@
 """Random data files of a config's task."""
 import random
 
+import bert
+
 LABELS = ("a", "b", "c")
 TAGS = ("O", "B-X", "I-X", "B-Y")
 STEMS = ("ab", "wxyz", "stones")
@@ -21,6 +23,8 @@ def write_files(folder, config):
         (folder / f"{split}.txt").write_text(writer.text(lines))
     if config["train.on_divergence"] == "skip":
         (folder / "vectors.txt").write_text(writer.vectors())
+    if config["train.init"] == "bert":
+        bert.write_bert(folder / "bert", writer.words)
 
 
 class Writer:
@@ -35,7 +39,7 @@ class Writer:
 
     def text(self, examples):
         if self.config["task.kind"] == "language-model":
-            return "".join(examples)
+            return "".join(examples)[:-1] + "\n"
         return "".join(example + "\n" for example in examples)
 
     def sentence(self, shortest=1):

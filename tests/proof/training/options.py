@@ -22,7 +22,7 @@ BASE = {
     "schedule.kind": "constant", "schedule.warmup": 0, "schedule.floor": 0.0,
     "train.steps": 8, "train.epochs": 0.0, "train.batch": 8, "train.accumulate": 1, "train.clip": 1.0,
     "train.clip_value": 0.0, "train.ema": 0.0, "train.eval_every": 1, "train.patience": 0, "train.select": "",
-    "train.freeze": [], "train.on_divergence": "stop",
+    "train.freeze": [], "train.on_divergence": "stop", "train.init": "",
 }
 RATES = {"sgd": 0.1, "adam": 0.01, "adamw": 0.01, "rmsprop": 0.003, "adagrad": 0.05, "muon": 0.01}
 MODELS = {"language-model": ["decoder", "recurrent", "static"], "translate": ["encoder-decoder"],
@@ -127,14 +127,19 @@ def drops_words(c):
 
 
 def counts_passes(c):
-    """A few passes one by one, whose number of examples may be inexact: 1.1 * 10 is 11.000000000000002."""
-    return (c["task.kind"] in ("classify", "word-sense", "translate") and c["train.batch"] == c["train.accumulate"] == 1
-            and c["train.epochs"] * c["data.examples"] <= 25 and "train.steps" not in c)
+    """Some are inexact: 2.24 * 25 / 8 is 7.000000000000001."""
+    steps = c["train.epochs"] * c["data.examples"] / (c["train.batch"] * c["train.accumulate"])
+    return c["task.kind"] in ("classify", "word-sense", "translate") and steps <= 25 and "train.steps" not in c
 
 
 def can_overflow(c):
     """Whether vectors as large as float32 has them make a loss that is not finite: the table's values reach the logits."""
     return has_one_label(c) and c["model.kind"] == "static" and c["model.output"] == "linear" and reads_words(c)
+
+
+def can_be_bert(c):
+    return has_one_label(c) and not any(key.startswith("model.") or key in ("task.min_count", "task.stems", "task.truncate",
+                                                                            "task.tokenizer") for key in c)
 
 
 OPTIONS = [
@@ -187,7 +192,7 @@ OPTIONS = [
     Option("optimizer.nesterov", [True], lambda c: c["optimizer.kind"] == "sgd" and c["optimizer.momentum"] > 0),
     Option("optimizer.beta1", [0.5], optimizer_is("adam", "adamw", "muon")),
     Option("optimizer.beta2", [0.9], optimizer_is("adam", "adamw", "muon", "rmsprop")),
-    Option("optimizer.amsgrad", [True], optimizer_is("adam", "adamw")),
+    Option("optimizer.amsgrad", [True], optimizer_is("adam", "adamw", "muon")),
     Option("optimizer.epsilon", [1e-3], lambda c: c["optimizer.kind"] != "sgd"),
     Option("optimizer.weight_decay", [0.1, 0.5]),
     Option("optimizer.require_gradients", [True]),
@@ -197,7 +202,7 @@ OPTIONS = [
     Option("train.batch", [1, 2, 5, 40]),
     Option("train.accumulate", [2, 3]),
     Option("train.steps", [1, 20], lambda c: c["train.epochs"] == 0),
-    Option("train.epochs", [1.1, 0.55, 2.2], counts_passes),
+    Option("train.epochs", [2.24, 0.56, 1.3], counts_passes),
     Option("train.clip", [0.0, 0.05]),
     Option("train.clip_value", [0.01]),
     Option("train.ema", [0.5, 0.9]),
@@ -206,6 +211,7 @@ OPTIONS = [
     Option("train.select", ["loss"]),
     Option("train.freeze", [["embedding"], ["head"]], lambda c: not c["model.tied"]),
     Option("train.on_divergence", ["skip"], can_overflow),
+    Option("train.init", ["bert"], can_be_bert),
 ]
 
 # Options that nothing reads in a config that has the second: refused, or they have an effect after all.

@@ -13,6 +13,7 @@ PROJECT = pathlib.Path(__file__).parents[3]
 sys.path.insert(0, str(PROJECT / "python"))
 import qkv
 
+import bert
 from files import write_files
 from options import BASE, BY_KEY, Config
 
@@ -44,6 +45,8 @@ def toml_of(config, folder):
     if config["train.on_divergence"] == "skip":  # an interval without any update would be an error
         values["train.eval_every"] = 1000
         values["model.embedding_file"] = str(folder / "vectors.txt")
+    if config["train.init"]:
+        values |= bert.MODEL | {"train.init": str(folder / "imported")}
     data = "task.train" if config["task.valid_share"] is None else "task.data"
     values |= {data: str(folder / "train.txt"), "task.test": str(folder / "test.txt")}
     if data == "task.train":
@@ -57,29 +60,42 @@ def toml_of(config, folder):
     return text + "".join(f"\n[{section}]\n" + "".join(lines) for section, lines in sections.items())
 
 
-def train(config, folder):
-    """Writes data and config into the folder and trains there. Raises Refused or Failed."""
+def prepare(config, folder):
+    """Writes data and config, the file run.toml, into the folder; returns the config's text."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     write_files(folder, config)
-    return train_file(toml_of(config, folder), folder, "run")
+    if config["train.init"]:
+        call("import", folder / "bert", "--run", folder / "imported")
+    text = toml_of(config, folder)
+    (folder / "run.toml").write_text(text)
+    return text
+
+
+def train(config, folder):
+    """Prepares the folder and trains there. Raises Refused or Failed."""
+    prepare(config, folder)
+    return train_file(folder, "run")
 
 
 def first_parameters(config, folder):
     """A checkpoint of the parameters before the first step, in whose folder the config was trained."""
-    at_rest = Config({key: value for key, value in config.items() if key.split(".")[0] in ("seed", "data", "task", "model")})
+    at_rest = Config({key: value for key, value in config.items()
+                      if key.split(".")[0] in ("seed", "data", "task", "model") or key == "train.init"})
     at_rest |= {"optimizer.lr": 1e-30, "train.steps": 1}
     if config["train.on_divergence"] == "skip":
         at_rest |= {"train.on_divergence": "skip", "train.batch": 1}
-    text = toml_of(at_rest, folder)
-    return train_file(text, folder, "start").last
+    (folder / "start.toml").write_text(toml_of(at_rest, folder))
+    return train_file(folder, "start").last
 
 
-def train_file(text, folder, name):
-    (folder / f"{name}.toml").write_text(text)
+def call(*arguments):
+    return subprocess.run([qkv.program(), *map(str, arguments)], capture_output=True, text=True, timeout=300)
+
+
+def train_file(folder, name):
     run = folder / name
-    done = subprocess.run([qkv.program(), "train", str(folder / f"{name}.toml"), "--run", str(run), "--threads", "1"],
-                          capture_output=True, text=True, timeout=300)
+    done = call("train", folder / f"{name}.toml", "--run", run, "--threads", "1")
     if done.returncode == 2 and not run.exists():
         raise Refused(done.stderr.strip())
     if done.returncode:

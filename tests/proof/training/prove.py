@@ -10,7 +10,6 @@ import argparse
 import os
 import pathlib
 import random
-import shutil
 import sys
 import tempfile
 import time
@@ -26,7 +25,7 @@ except ImportError as error:
 
 import compare
 from options import IDLE, OPTIONS, Config, proper
-from program import PROJECT, toml_of
+from program import PROJECT, prepare
 
 CHANCE = 0.12  # of an option to be drawn besides the one whose turn it is
 
@@ -56,21 +55,22 @@ def turns(chooser):
 
 class Proof:
     def __init__(self, folder):
-        self.folder, self.kinds, self.failures = folder, Counter(), []
+        self.folder, self.kinds, self.failures, self.again = folder, Counter(), [], 0
 
     def check(self, turn, chooser):
-        """Draws one config and compares; a failure is shrunk and shown, unless it is known."""
+        """Draws one config and compares; a difference is shrunk and shown, unless its options are known to differ."""
         option, context = turn
-        if context is not None:
+        if context is None:
+            config = draw(option, chooser)
+            found = compare.differences(config, self.folder)
+            self.kinds[config["task.kind"]] += 1
+        else:
+            config = Config(context | option)
             found = compare.idle_differences(option, context, self.folder)
-            if found:
-                self.show(Config(context | option), found)
-            return
-        config = draw(option, chooser)
-        self.kinds[config["task.kind"]] += 1
-        found = compare.differences(config, self.folder)
-        if found:
-            self.show(*self.shrunk(config, found))
+        if found and any(known.items() <= config.items() for known in self.failures):
+            self.again += 1
+        elif found:
+            self.show(*(self.shrunk(config, found) if context is None else (config, found)))
 
     def shrunk(self, config, found):
         """The config with as few options as differ in the same kind of value."""
@@ -81,17 +81,13 @@ class Proof:
         return config, found
 
     def show(self, config, found):
-        known = {key: value for key, value in config.items() if not key.startswith("data.")}, found[0][0]
-        if known in self.failures:
-            return
-        self.failures.append(known)
+        self.failures.append({key: value for key, value in config.items() if key != "data.seed"})
         kept = PROJECT / f"build/proof/{len(self.failures)}"
-        shutil.rmtree(kept, ignore_errors=True)
-        shutil.copytree(self.folder, kept)
+        text = prepare(config, kept)
         print(f"\nDIFFERS: {config or 'the base'}")
         for kind, text in found[:5]:
             print(f"  {kind}: {text}")
-        print(f"  {kept}/run.toml:\n" + "".join(f"    {line}\n" for line in toml_of(config, kept).splitlines()), flush=True)
+        print(f"  {kept}/run.toml:\n" + "".join(f"    {line}\n" for line in text.splitlines() if line), flush=True)
 
 
 def main():
@@ -115,7 +111,8 @@ def main():
             count += 1
     tasks = ", ".join(f"{number} {task}" for task, number in sorted(proof.kinds.items()))
     print(f"{count} configs ({tasks}), seed {options.seed}, {time.monotonic() - begin:.0f} s: "
-          + (f"{len(proof.failures)} differences" if proof.failures else "no difference beyond rounding"))
+          + (f"{len(proof.failures)} differences, {proof.again} configs with the same options" if proof.failures else
+             "no difference beyond rounding"))
     return 1 if proof.failures else 0
 
 

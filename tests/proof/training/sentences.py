@@ -23,6 +23,8 @@ class OneAnswer(Task):
         *answer, text = line.split("\t")
         label, index = answer[0], int(answer[1]) if len(answer) > 1 else -1
         ids, begin = self.cropped(self.encoded(text), index)
+        if self.config["train.init"] == "bert":
+            ids, begin = [self.ids["[CLS]"], *ids, self.ids["[SEP]"]], -1
         if self.config["task.kind"] != "coreference":
             return ids, index - begin if index >= 0 else -1, self.vocabulary["labels"].index(label)
         antecedent = int(label) - begin

@@ -26,9 +26,7 @@ def make_optimizer(config, named):
         return torch.optim.RMSprop(groups, lr, alpha=betas[1], eps=epsilon, momentum=config["optimizer.momentum"])
     if kind == "adagrad":
         return torch.optim.Adagrad(groups, lr, eps=epsilon)
-    if kind == "muon":
-        return Muon(groups, lr, betas=betas, eps=epsilon)
-    rule = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[kind]
+    rule = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "muon": Muon}[kind]
     return rule(groups, lr, betas=betas, eps=epsilon, amsgrad=config["optimizer.amsgrad"])
 
 
