@@ -1,0 +1,115 @@
+"""What the program trains of a config against the reference."""
+import math
+
+import torch
+
+from options import BASE, NEUTRAL, Config, proper
+from program import Failed, Refused, first_parameters, train
+from reference import Reference
+
+TOLERANCE = 1e-5  # of a value, of 1 where it is less
+ROUNDING = 20     # times what float32 changes in the reference
+ERRORS = ("loss", "perplexity", "bits_per_token", "error")
+HEADLINES = {"classify": "accuracy", "word-sense": "accuracy", "coreference": "accuracy", "tagging": "span_f1",
+             "translate": "exact_match"}
+
+
+def differences(config, folder):
+    """[(kind, text), ...], the earliest first; empty where the program trains what the config says."""
+    try:
+        trained = train(config, folder)
+        start = first_parameters(config, folder)
+    except (Refused, Failed) as error:
+        return [(type(error).__name__.lower(), str(error))]
+    reference = Reference(config, folder, start)
+    found = wrong_start(config, start) + wrong_choices(config, trained, reference.steps)
+    if found:
+        return found
+    expected = values_of(reference.train(trained.last.step), trained.best.step)
+    actual = values_in(trained)
+    wrong = [name for name, value in expected.items() if distance(actual.get(name), value) > TOLERANCE]
+    if wrong:
+        rough = values_of(Reference(config, folder, start, torch.float32).train(trained.last.step), trained.best.step)
+        found = [(name[0], f"step {name[1]}: {' '.join(map(str, name[2:]))} {shown(actual.get(name))}, expected "
+                   f"{shown(expected[name])}") for name in wrong
+                  if not distance(actual.get(name), expected[name]) <= ROUNDING * distance(rough.get(name), expected[name])]
+    return found
+
+
+def wrong_start(config, start):
+    """The embeddings' standard deviation, within five times its standard error."""
+    if "model.embedding_std" not in config:
+        return []
+    table = start.parameters["embedding.weight"][1:]  # without padding
+    std, wanted = float(table.std()), config["model.embedding_std"]
+    far = abs(std - wanted) > 5 * wanted / math.sqrt(2 * table.size)
+    return [("embeddings", f"begin with a standard deviation of {std:.3g}, expected {wanted:g}")] if far else []
+
+
+def wrong_choices(config, trained, steps):
+    """The last step, and the best checkpoint by the validation data as the program has them."""
+    key = config["train.select"] or HEADLINES.get(config["task.kind"], "loss")
+    best, behind, last = None, 0, steps
+    for line in trained.metrics["valid"]:
+        score = (-line[key] if key in ERRORS else line[key], -line["loss"])
+        behind += 1
+        if best is None or score > best[0]:
+            best, behind = (score, line["step"]), 0
+        if 0 < config["train.patience"] <= behind:
+            last = min(last, line["step"])
+    found = []
+    if trained.last.step != last:
+        found.append(("steps", f"{trained.last.step} steps, expected {last}"))
+    if trained.best.step != best[1]:
+        found.append(("best", f"the checkpoint of step {trained.best.step}, expected that of {best[1]}"))
+    return found
+
+
+def values_of(evaluations, best):
+    """{(kind, step, name...): value} of the reference."""
+    values = {}
+    for step, found in evaluations.items():
+        values |= {("train", step, name): value for name, value in found.train.items()}
+        values |= {("valid", step, name): value for name, value in found.valid.items()}
+        if step in (best, max(evaluations)):
+            values |= {("parameters", step, name): value for name, value in found.parameters.items()}
+    return values | {("test", best, name): value for name, value in evaluations[best].test.items()}
+
+
+def values_in(trained):
+    """The same of the program."""
+    values = {(split, line["step"], name): value for split, lines in trained.metrics.items() for line in lines
+              for name, value in line.items()}
+    return values | {("parameters", run.step, name): torch.from_numpy(value)
+                     for run in (trained.best, trained.last) for name, value in run.parameters.items()}
+
+
+def distance(actual, expected):
+    """The largest, as a share of the largest value or of 1."""
+    if actual is None:
+        return math.inf
+    actual, expected = (torch.as_tensor(value, dtype=torch.float64) for value in (actual, expected))
+    found = ((actual - expected).abs().max() / expected.abs().max().clamp(min=1)).item()
+    return math.inf if math.isnan(found) else found
+
+
+def shown(value):
+    if isinstance(value, torch.Tensor):
+        return "[" + ", ".join(f"{x:.6g}" for x in value.flatten()[:3]) + (", ...]" if value.numel() > 3 else "]")
+    return "nothing" if value is None else f"{value:.7g}"
+
+
+def idle_differences(option, context, folder):
+    """Whether an option that nothing reads is accepted, and trains as if it were another value."""
+    config = proper(context)
+    (key, _), = option.items()
+    try:
+        changed = train(Config(config | option), folder)
+    except Refused:
+        return []
+    except Failed as error:
+        return [("failed", f"{key} is refused too late: {error}")]
+    neutral = {key: NEUTRAL[key]} if key in NEUTRAL else {}
+    if changed.bits != train(Config({k: v for k, v in config.items() if k != key} | neutral), folder).bits:
+        return []
+    return [("idle", f"{key} is accepted, but {option[key]} and {neutral.get(key, BASE[key])} train the same")]
