@@ -55,8 +55,8 @@ bool is_cased(char32_t code) {
 bool is_case_ignorable(char32_t code) {
   constexpr std::u32string_view inside_words =
       U"'.:\u00B7\u0387\u055F\u05F4\u2018\u2019\u2024\u2027\uFE13\uFE52\uFE55\uFF07\uFF0E\uFF1A";
-  constexpr auto ignored = {UTF8PROC_CATEGORY_MN, UTF8PROC_CATEGORY_ME, UTF8PROC_CATEGORY_CF,
-                            UTF8PROC_CATEGORY_LM, UTF8PROC_CATEGORY_SK};
+  constexpr std::array ignored = {UTF8PROC_CATEGORY_MN, UTF8PROC_CATEGORY_ME, UTF8PROC_CATEGORY_CF,
+                                  UTF8PROC_CATEGORY_LM, UTF8PROC_CATEGORY_SK};
   return std::ranges::find(ignored, category(code)) != ignored.end() ||
          inside_words.find(code) != inside_words.npos;
 }

@@ -9,6 +9,7 @@
 
 #include "datasets/batch.h"
 #include "datasets/coarsewsd.h"
+#include "train/config/task_kinds.h"
 #include "train/tasks/data_report.h"
 #include "train/tasks/labels.h"
 #include "train/tasks/naive_bayes.h"
