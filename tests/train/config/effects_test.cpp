@@ -98,12 +98,12 @@ void change(const Option& option) {
   FAIL("no other value known");
 }
 
-/// Ten sentences of several words, in which "bank" is word 0, with unequal labels.
+/// Ten sentences of several words, in which "bank" is word 2, with unequal labels.
 const std::string sentences =
-    "a\t0\tbank of the river\nb\t0\tbank with money\na\t0\tbank near the water here\n"
-    "a\t0\tbank of sand\nb\t0\tbank money is paper\na\t0\tbank river water\n"
-    "a\t0\tbank of the stream\na\t0\tbank the river the water\nb\t0\tbank pays\n"
-    "a\t0\tbank by the river\n";
+    "a\t2\tat the bank of the river\nb\t2\tin my bank with money\na\t2\tat a bank near water\n"
+    "a\t2\ton the bank of sand\nb\t2\tthis big bank is paper\na\t2\tby the bank river water\n"
+    "a\t2\tat that bank of the stream\na\t2\tto the bank the river the water\n"
+    "b\t2\tof my bank pays\na\t2\ta green bank by the river\n";
 
 /// A training of each task, on files in `dir`.
 Config config_of(TaskKind task, const TempDir& dir) {
@@ -112,8 +112,8 @@ Config config_of(TaskKind task, const TempDir& dir) {
   config.task.kind = task;
   const bool two_columns = task == TaskKind::translate || task == TaskKind::classify;
   std::string text = sentences;
-  for (auto at = text.find("\t0\t"); at != text.npos; at = text.find("\t0\t"))
-    text.replace(at, 3, two_columns ? "\t" : "\t0 ");
+  for (auto at = text.find("\t2\t"); at != text.npos; at = text.find("\t2\t"))
+    text.replace(at, 3, two_columns ? "\t" : "\t2 ");
   config.task.train = dir.write("data", task == TaskKind::word_sense ? sentences : text).string();
   config.model = {.width = 8, .heads = 2, .feed_forward = 8, .max_length = 16};
   if (task == TaskKind::static_embedding) config.model.kind = ModelKind::static_embedding;
