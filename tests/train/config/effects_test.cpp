@@ -99,12 +99,12 @@ void change(const Option& option) {
   FAIL("no other value known");
 }
 
-/// Ten sentences of several words, in which "bank" is word 0, with unequal labels.
+/// Ten sentences of several words, in which "bank" is word 2, with unequal labels.
 const std::string sentences =
-    "a\t0\tbank of the river\nb\t0\tbank with money\na\t0\tbank near the water here\n"
-    "a\t0\tbank of sand\nb\t0\tbank money is paper\na\t0\tbank river water\n"
-    "a\t0\tbank of the stream\na\t0\tbank the river the water\nb\t0\tbank pays\n"
-    "a\t0\tbank by the river\n";
+    "a\t2\tat the bank of the river\nb\t2\tin my bank with money\na\t2\tat a bank near water\n"
+    "a\t2\ton the bank of sand\nb\t2\tthis big bank is paper\na\t2\tby the bank river water\n"
+    "a\t2\tat that bank of the stream\na\t2\tto the bank the river the water\n"
+    "b\t2\tof my bank pays\na\t2\ta green bank by the river\n";
 
 /// A training of each task, on files in `dir`.
 Config config_of(TaskKind task, const TempDir& dir) {
@@ -113,8 +113,8 @@ Config config_of(TaskKind task, const TempDir& dir) {
   config.task.kind = task;
   const bool two_columns = task == TaskKind::translate || task == TaskKind::classify;
   std::string text = sentences;
-  for (auto at = text.find("\t0\t"); at != text.npos; at = text.find("\t0\t"))
-    text.replace(at, 3, two_columns ? "\t" : "\t0 ");
+  for (auto at = text.find("\t2\t"); at != text.npos; at = text.find("\t2\t"))
+    text.replace(at, 3, two_columns ? "\t" : "\t2 ");
   config.task.train = dir.write("data", task == TaskKind::word_sense ? sentences : text).string();
   config.model = {.width = 8, .heads = 2, .feed_forward = 8, .max_length = 16};
   if (task == TaskKind::static_embedding) config.model.kind = ModelKind::static_embedding;
@@ -127,13 +127,16 @@ Config config_of(TaskKind task, const TempDir& dir) {
   return config;
 }
 
+bool agree_with_each_other(const Config& config) {
+  return !find_conflict(config) && !find_conflict_at_start(config);
+}
+
 /// Whether `read_config` would accept the options of `config` that are not those of `usual`.
 bool is_accepted(Config config, Config usual) {
-  if (find_conflict(config) || find_conflict_at_start(config)) return false;
   const std::vector<Option> options = options_of(config), before = options_of(usual);
   for (std::size_t i = 0; i < options.size(); ++i)
     if (options[i].print() != before[i].print() && !options[i].has_effect(config)) return false;
-  return true;
+  return agree_with_each_other(config);
 }
 
 /// Models of a task of which others are one change away.
@@ -171,18 +174,19 @@ void for_each_accepted(const Use& use) {
     if (task.value == TaskKind::coreference || task.value == TaskKind::tagging) continue;
     for (const Config& usual : models_for(config_of(task.value, dir))) {
       Config config = usual;
-      for (std::size_t i = 0; i < options_of(config).size(); ++i)
+      for (const Option& option : options_of(config)) {
+        if (!option.key.starts_with("model.")) continue;
         for (const Value& value : values) {
           config = usual;
-          const Option option = options_of(config)[i];
-          const std::string before = option.print();
-          if (!option.key.starts_with("model.") || option.assign(value)) continue;
-          if (option.print() == before || config.model.kv_heads == config.model.heads) continue;
+          if (option.assign(value) || config == usual) continue;
           const ModelOptions& m = config.model;
+          const bool same_heads = m.kv_heads == m.heads && usual.model.kv_heads == 0;
           const bool trains = m.embedding == EmbeddingKind::learned && m.embedding_file.empty() &&
                               m.max_length == usual.model.max_length;
-          if (trains && is_accepted(config, usual)) use(config, usual);
+          if (trains && !same_heads && option.has_effect(config) && agree_with_each_other(config))
+            use(config, usual);
         }
+      }
     }
   }
 }
@@ -238,12 +242,12 @@ TEST_CASE("an option that is said to have no effect changes no bit of a training
 }
 
 TEST_CASE("an option of a model that is accepted changes what is trained, by all its parameters") {
-  std::string model;
+  Config model;
   Parameters expected;
   for_each_accepted([&](const Config& config, const Config& usual) {
-    if (to_toml(usual) != model) expected = trained(usual);
-    model = to_toml(usual);
-    CAPTURE(model);
+    if (usual != model) expected = trained(usual);
+    model = usual;
+    CAPTURE(to_toml(usual));
     CAPTURE(differing_options(usual, config));
     CHECK(trained(config) != expected);
   });
