@@ -78,8 +78,7 @@ void ChoiceMetrics::report(Evaluation& evaluation) const {
 void ChoiceMetrics::report_labels(Evaluation& evaluation) const {
   const std::size_t labels = labels_->size();
   const bool are_compared = labels <= most_compared_labels;
-  const LabelScores none{.label = "",
-                         .predicted = std::vector<Index>(are_compared ? labels : 0)};
+  const LabelScores none{.label = "", .predicted = std::vector<Index>(are_compared ? labels : 0)};
   std::vector<LabelScores> table(labels, none);
   std::vector<Index> given(labels), right(labels);
   for (const auto& [pair, count] : counts_) {
