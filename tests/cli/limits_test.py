@@ -203,8 +203,8 @@ class Limits(ProgramTest):
 
     def test_byte_pairs_that_do_not_fit_name_what_to_lower(self):
         self.need_address_limits()
-        (self.folder / "random.txt").write_bytes(base64.b64encode(random.Random(1).randbytes(16 << 20)))
-        limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (640 << 20, 640 << 20))
+        (self.folder / "random.txt").write_bytes(base64.encodebytes(random.Random(1).randbytes(30 << 20)))
+        limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (900 << 20, 900 << 20))
         done = self.limited("train", "tiny.toml", "--run", "new", "--threads", "1", "--set", "task.kind=language-model",
                             "--set", "model.kind=decoder", "--set", "task.train=random.txt", "--set", "task.valid=",
                             "--set", "task.test=", "--set", "task.tokenizer=bpe", limit=limit, code=1)

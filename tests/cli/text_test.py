@@ -111,6 +111,15 @@ class Text(ProgramTest):
         done = self.run_qkv("eval", "runs/strict", "--data", "u.csv", "--skip-unknown-labels")
         self.assertIn('2 of 3 examples left out: unknown label "mixed"', done.stderr)
 
+    def test_many_labels_have_scores_but_no_table(self):
+        labels = [f"l{i}" for i in range(201)]
+        self.train("many", "classify", 'train = "t.tsv"\ntest = "t.tsv"', t_tsv="".join(f"{l}\tword {l}\n" for l in labels))
+        found = self.json("eval", "runs/many")
+        self.assertEqual(set(found["recall"]), set(labels))
+        self.assertNotIn("confusion", found)
+        lines = self.run_qkv("eval", "runs/many").stdout.splitlines()
+        self.assertEqual((len(lines), lines[1]), (2, "201 labels, of which --json gives the scores"))
+
     def test_a_language_model_of_byte_pairs_generates_any_text_and_resumes(self):
         text = "the bank of the river, the bank of the town\n" * 40
         task = 'data = "t.txt"\ntokenizer = "bpe"\nmerges = 30'

@@ -85,7 +85,9 @@ void ChoiceMetrics::report(Evaluation& evaluation) const {
 /// the predictions have do not count, as in scikit-learn.
 void ChoiceMetrics::report_labels(Evaluation& evaluation) const {
   const std::size_t labels = labels_->size();
-  std::vector<LabelScores> table(labels);
+  const bool are_compared = labels <= most_compared_labels;
+  const LabelScores none{.label = "", .predicted = std::vector<Index>(are_compared ? labels : 0)};
+  std::vector<LabelScores> table(labels, none);
   std::vector<Index> given(labels), right(labels);
   for (const auto& [pair, count] : counts_) {
     const auto answer = static_cast<std::size_t>(pair.first),
@@ -94,16 +96,13 @@ void ChoiceMetrics::report_labels(Evaluation& evaluation) const {
     scores.count += count;
     given[predicted] += count;
     if (answer == predicted) right[answer] = count;
-    if (labels > most_compared_labels) continue;
-    scores.predicted.resize(labels);
-    scores.predicted[predicted] = count;
+    if (are_compared) scores.predicted[predicted] = count;
   }
   double sum = 0;
   Index occurring = 0;
   for (std::size_t i = 0; i < labels; ++i) {
     LabelScores& scores = table[i];
     scores.label = (*labels_)[i];
-    if (labels <= most_compared_labels) scores.predicted.resize(labels);
     const auto hits = static_cast<double>(right[i]);
     scores.precision = ratio(hits, given[i]);
     scores.recall = ratio(hits, scores.count);

@@ -66,9 +66,9 @@ TaggingMetrics::TaggingMetrics(const std::vector<std::string>& labels)
 void TaggingMetrics::update(const Tensor& scores, const Indices& tags) {
   const Index sentences = scores.dim(0), time = scores.dim(1), labels = scores.dim(2);
   const auto values = scores.data<float>();
-  std::vector<std::int32_t> answers;
-  std::vector<double> chosen;
   for (Index b = 0; b < sentences; ++b) {
+    std::vector<std::int32_t> answers;
+    std::vector<double> chosen;
     std::vector<std::string> right, given;
     for (Index t = 0; t < time; ++t) {
       const auto at = static_cast<std::size_t>(b * time + t);
@@ -87,12 +87,12 @@ void TaggingMetrics::update(const Tensor& scores, const Indices& tags) {
     predicted_ += std::ssize(found);
     common_ += std::ranges::count_if(
         found, [&](const Span& span) { return std::ranges::binary_search(expected, span); });
+    const Index count = std::ssize(answers);
+    labelled_ += count;
+    if (count > 0)
+      tokens_.update(Tensor::from(chosen, {count, labels}, DType::float32),
+                     Indices(answers, {count}));
   }
-  const Index count = std::ssize(answers);
-  labelled_ += count;
-  if (count > 0)
-    tokens_.update(Tensor::from(chosen, {count, labels}, DType::float32),
-                   Indices(answers, {count}));
 }
 
 void TaggingMetrics::report(Evaluation& evaluation) const {

@@ -8,6 +8,7 @@
 #include "tests/support/temp_dir.h"
 #include "train/run.h"
 #include "train/tasks/chrf.h"
+#include "train/tasks/sentence_task.h"
 
 using namespace qkv;
 
