@@ -17,9 +17,9 @@ inline constexpr std::uintmax_t max_file_bytes = std::uintmax_t{1} << 30;
 void require_text(std::string_view line, const std::filesystem::path& file, std::size_t number);
 
 /// Calls `use` for each line of a UTF-8 text file without line end (LF, CRLF or, in a file without
-/// LF, CR) and byte order mark, and its number, counted from 1. Throws UserError naming the file, and the line where there
-/// is one, when the file cannot be read, is empty, larger than 1 GiB, not UTF-8 or contains a zero
-/// byte; FileError when reading fails.
+/// LF, CR) and byte order mark, and its number, counted from 1. Throws UserError naming the file,
+/// and the line where there is one, when the file cannot be read, is empty, larger than 1 GiB, not
+/// UTF-8 or contains a zero byte; FileError when reading fails.
 void for_each_line(const std::filesystem::path& path, ReadCallback& callback,
                    const std::function<void(std::size_t number, std::string& line)>& use);
 /// All of them.
