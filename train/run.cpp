@@ -43,12 +43,11 @@ void tell_vectors(const Config& config, const Network& network, ReadCallback& ca
   const VectorsFound& vectors = network.model->vectors;
   const std::string& file = config.model.embedding_file;
   if (vectors.found == 0) return;
-  callback.on_message(fmt::format("{}: vectors of {} of the {} words of the vocabulary{}", file,
-                                  vectors.found, vectors.words,
-                                  vectors.repeated == 0 ? ""
-                                                        : fmt::format("; {} that come again are "
-                                                                      "left out",
-                                                                      vectors.repeated)));
+  callback.on_message(fmt::format("{}: vectors of {} of the {} words of the vocabulary", file,
+                                  vectors.found, vectors.words));
+  if (vectors.repeated > 0)
+    callback.on_message(
+        fmt::format("{}: {} vectors left out: their words had one before", file, vectors.repeated));
   if (vectors.lacks_line_end)
     callback.on_message(fmt::format("{}: the last line has no end; is the file complete?", file));
 }

@@ -88,7 +88,7 @@ constexpr Condition one_label = {"a task with one label an example", [](const Co
                                  }};
 constexpr Condition folds = {
     "task.folds", [](const Config& c) { return one_label.holds(c) && c.task.folds > 0; }};
-constexpr Condition table = {
+constexpr Condition has_columns = {
     "task.format \"files\" and task.kind \"word-sense\", \"classify\", \"coreference\" or "
     "\"translate\"",
     [](const Config& c) {
@@ -275,7 +275,7 @@ Options task_options(TaskOptions& task) {
                 path_option("task.data", task.data,
                             "one file to split into training, validation and test data, or with "
                             "coarsewsd the folder with train.data.txt")),
-      only_with(table,
+      only_with(has_columns,
                 option("task.columns", task.columns,
                        "columns of the files that are the task's, in its order, as [\"sentiment\", "
                        "\"review\"] for label and text: names in the header, or numbers from 1")),

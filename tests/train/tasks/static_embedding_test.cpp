@@ -160,7 +160,7 @@ TEST_CASE("vectors are taken from GloVe and word2vec files, other words keep the
   const TempDir dir;
   Config config = config_of(dir.write("text", "the cat saw the dog\n"));
   const auto random_row = row(start_run(config), "saw");
-  for (const std::string header : {"", "2 3\n"}) {
+  for (const std::string header : {"", "4 3\n"}) {
     config.model.embedding_file =
         dir.write("v.txt", header + "cat 1 -2.5 3e-1\nbird 1 1 1\nthe 4 5 6\ncat 7 7 7\n");
     const Run run = start_run(config);
@@ -174,7 +174,7 @@ TEST_CASE("an invalid file of vectors is refused and names the line") {
   CHECK(vector_error("cat 1 2 3\nthe 4 5\n") ==
         "v.txt:2: must be a word and model.width = 3 values, got 2 values");
   CHECK(vector_error("2 5\ncat 1 2 3 4 5\n") ==
-        "v.txt:2: must be a word and model.width = 3 values, got 5 values");
+        "v.txt:1: announces vectors of 5 values; model.width = 3");
   CHECK(vector_error("cat 1 x 3\n") == "v.txt:1: \"x\" is not a finite number");
   CHECK(vector_error("cat 1 inf 3\n") == "v.txt:1: \"inf\" is not a finite number");
   CHECK(vector_error("cat 1 -3.5e38 3\n") == "v.txt:1: \"-3.5e38\" is not a finite number");
