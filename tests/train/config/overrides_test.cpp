@@ -86,7 +86,9 @@ TEST_CASE("an override that names data takes the place of the file's") {
   CHECK(trained.train == fs::absolute("own.tsv"));
   CHECK(trained.data.empty());
   CHECK_FALSE(read(files, {"train.steps=3"}).other_data);
-  CHECK(contains(message_of([&] { read(files, {"task.data=all.tsv", "task.train=own.tsv"}); }),
+  CHECK(contains(message_of([&] {
+                   read(files, {"task.data=all.tsv", "task.train=own.tsv"});
+                 }),
                  "--set task.train=own.tsv: task.train has no effect here"));
 }
 
