@@ -214,6 +214,19 @@ OPTIONS = [
     Option("train.init", ["bert"], can_be_bert),
 ]
 
+# Options that are drawn together as well, whose interplay matters.
+TOGETHER = [
+    {"task.class_weights": "balanced", "train.batch": 1, "train.accumulate": 3},
+    {"task.class_weights": "balanced", "task.label_smoothing": 0.1},
+    {"task.word_dropout": 20.0, "train.init": "bert"},
+    {"task.kind": "static-embedding", "data.words": 2},
+    {"task.objective": "cbow", "data.words": 2},
+    {"model.kind": "feed-forward", "model.activation": "gelu"},
+    {"model.output": "transformed", "model.activation": "gelu", "model.kind": "static"},
+    {"train.on_divergence": "skip", "optimizer.kind": "adam"},
+    {"train.ema": 0.9, "train.accumulate": 2, "optimizer.kind": "adamw", "optimizer.weight_decay": 0.5},
+]
+
 # Options that nothing reads in a config that has the second: refused, or they have an effect after all.
 IDLE = [
     ({"model.pooling": "first"}, {"task.kind": "tagging"}),
