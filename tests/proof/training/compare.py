@@ -3,7 +3,7 @@ import math
 
 import torch
 
-from options import BASE, NEUTRAL, Config, proper
+from options import BASE, NEUTRAL, Config
 from program import Failed, Refused, first_parameters, train
 from reference import Reference
 
@@ -101,15 +101,20 @@ def shown(value):
 
 def idle_differences(option, context, folder):
     """Whether an option that nothing reads is accepted, and trains as if it were another value."""
-    config = proper(context)
-    (key, _), = option.items()
+    (key, value), = option.items()
     try:
-        changed = train(Config(config | option), folder)
+        changed = train(Config(context | option | {"optimizer.require_gradients": True}), folder)
     except Refused:
         return []
     except Failed as error:
         return [("failed", f"{key} is refused too late: {error}")]
-    neutral = {key: NEUTRAL[key]} if key in NEUTRAL else {}
-    if changed.bits != train(Config({k: v for k, v in config.items() if k != key} | neutral), folder).bits:
+    neutral = NEUTRAL.get(key, BASE[key])
+    if not same(changed, train(Config(context | {key: neutral}), folder)):
         return []
-    return [("idle", f"{key} is accepted, but {option[key]} and {neutral.get(key, BASE[key])} train the same")]
+    return [("idle", f"{key} is accepted, but {value} and {neutral} train the same")]
+
+
+def same(a, b):
+    """Whether metrics and parameters that both have are equal to the last bit."""
+    shared = a.last.parameters.keys() & b.last.parameters.keys()
+    return a.metrics == b.metrics and all((a.last.parameters[name] == b.last.parameters[name]).all() for name in shared)

@@ -133,8 +133,9 @@ def counts_passes(c):
 
 
 def can_overflow(c):
-    """Whether vectors as large as float32 has them make a loss that is not finite: the table's values reach the logits."""
-    return has_one_label(c) and c["model.kind"] == "static" and c["model.output"] == "linear" and reads_words(c)
+    """Whether a word whose vectors sum to infinity is read as it is, and its vector reaches the logits."""
+    return (c["task.kind"] == "classify" and c["model.kind"] == "static" and c["model.output"] == "linear"
+            and reads_words(c) and not c["task.word_dropout"])
 
 
 def can_be_bert(c):
@@ -212,6 +213,19 @@ OPTIONS = [
     Option("train.freeze", [["embedding"], ["head"]], lambda c: not c["model.tied"]),
     Option("train.on_divergence", ["skip"], can_overflow),
     Option("train.init", ["bert"], can_be_bert),
+]
+
+# Options that are drawn together as well, whose interplay matters.
+TOGETHER = [
+    {"task.class_weights": "balanced", "train.batch": 1, "train.accumulate": 3},
+    {"task.class_weights": "balanced", "task.label_smoothing": 0.1},
+    {"task.word_dropout": 20.0, "train.init": "bert"},
+    {"task.kind": "static-embedding", "data.words": 2},
+    {"task.objective": "cbow", "data.words": 2},
+    {"model.kind": "feed-forward", "model.activation": "gelu"},
+    {"model.output": "transformed", "model.activation": "gelu", "model.kind": "static"},
+    {"train.on_divergence": "skip", "optimizer.kind": "adam"},
+    {"train.ema": 0.9, "train.accumulate": 2, "optimizer.kind": "adamw", "optimizer.weight_decay": 0.5},
 ]
 
 # Options that nothing reads in a config that has the second: refused, or they have an effect after all.

@@ -34,7 +34,6 @@ class Trained(NamedTuple):
     metrics: dict       # {split: [line, ...]}
     best: qkv.Run       # the chosen checkpoint
     last: qkv.Run       # after the last step
-    bits: tuple         # equal for runs that have trained the same
 
 
 def toml_of(config, folder):
@@ -106,6 +105,4 @@ def train_file(folder, name):
         for times in ("seconds", "tokens_per_second"):
             line.pop(times, None)
         metrics[line["split"]].append(line)
-    best, last = qkv.run(run / "best.h5"), qkv.run(run / "last.h5")
-    parameters = sorted((path, value.tobytes()) for path, value in last.parameters.items())
-    return Trained(metrics, best, last, (json.dumps(metrics), parameters))
+    return Trained(metrics, qkv.run(run / "best.h5"), qkv.run(run / "last.h5"))

@@ -4,7 +4,7 @@ Usage: prove.py PROGRAM [--seconds N | --cases N] [--seed N]
 
 Every option of options.py is drawn in turn, together with others. Of a config that differs, the options are reset one by one
 while it differs, and the rest is printed with what differs; config and data are left in build/proof. Exits with 77 where
-PyTorch or h5py are not installed.
+PyTorch, h5py or libxxhash are not installed.
 """
 import argparse
 import os
@@ -19,12 +19,13 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 try:
     import h5py
     import torch
-except ImportError as error:
-    print(f"skipped: the proof of trainings needs h5py and PyTorch ({error})")
+    import streams
+except (ImportError, OSError) as error:
+    print(f"skipped: the proof of trainings needs h5py, PyTorch and libxxhash ({error})")
     sys.exit(77)
 
 import compare
-from options import IDLE, OPTIONS, Config, proper
+from options import IDLE, OPTIONS, TOGETHER, Config, proper
 from program import PROJECT, prepare
 
 CHANCE = 0.12  # of an option to be drawn besides the one whose turn it is
@@ -47,10 +48,16 @@ def draw(forced, chooser):
 def turns(chooser):
     """Every value of every option in a random order, again and again; in between options that are idle."""
     while True:
-        values = [({option.key: value}, None) for option in OPTIONS for value in option.values]
-        every = values + IDLE
+        forced = [{option.key: value} for option in OPTIONS for value in option.values] + TOGETHER
+        every = [(options, None) for options in forced] + IDLE
         chooser.shuffle(every)
         yield from every
+
+
+def same_kind(a, b):
+    """Whether both differ, and both in values or in the same other way."""
+    kinds = [{kind for kind, _ in found} - {"valid", "parameters", "test"} for found in (a, b)]
+    return bool(a) and (kinds[0] == kinds[1] or all("train" in kind or not kind for kind in kinds))
 
 
 class Proof:
@@ -73,10 +80,10 @@ class Proof:
             self.show(*(self.shrunk(config, found) if context is None else (config, found)))
 
     def shrunk(self, config, found):
-        """The config with as few options as differ in the same kind of value."""
-        for key in list(config):
+        """The config with as few options as still differ, and by values where values did."""
+        for key in [*config, *config]:
             smaller = proper({k: v for k, v in config.items() if k != key})
-            if key in config and (differs := compare.differences(smaller, self.folder))[:1] and differs[0][0] == found[0][0]:
+            if smaller != config and same_kind(differs := compare.differences(smaller, self.folder), found):
                 config, found = smaller, differs
         return config, found
 

@@ -13,11 +13,19 @@ class OneAnswer(Task):
     def read(self, folder):
         found = {split: [self.example(line) for line in lines]
                  for split, lines in split_lines(self.config, folder, lines_of).items()}
+        self.keep_labels_in_training(found)
         labels = [answer for _, _, answer in found["train"]]
         counts = [max(labels.count(i), 1) for i in range(len(self.vocabulary.get("labels", [])))]
         self.weights = torch.tensor([1 / n for n in counts]) if self.config["task.class_weights"] == "balanced" else None
         self.drops = self.drop_probabilities(found["train"])
         return {split: [example for example in examples if example[2] is not None] for split, examples in found.items()}
+
+    def keep_labels_in_training(self, found):
+        """Examples that a fraction of the file has drawn train where no training example has their label."""
+        known = {answer for _, _, answer in found["train"]}
+        if self.config["task.valid_share"] is not None:
+            found["train"] += [example for example in found["valid"] if example[2] not in known]
+            found["valid"] = [example for example in found["valid"] if example[2] in known]
 
     def example(self, line):
         *answer, text = line.split("\t")

@@ -15,7 +15,8 @@ class WordVectors(Task):
 
     def read(self, folder):
         self.glove = self.config["task.objective"] == "glove"
-        lines = {split: [self.known(line) for line in lines_of(folder / f"{split}.txt")] for split in ("train", "valid", "test")}
+        lines = {split: [self.known(line) for line in lines_of(folder / f"{split}.txt")]
+                 for split in ("train", "valid", "test")}
         counts = Counter(word for line in map(self.encoded, lines_of(folder / "train.txt")) for word in line)
         frequencies = numpy.array([counts[i] if i > 1 else 0 for i in range(len(self.ids))], float)**0.75
         self.cumulative = numpy.cumsum(frequencies)
