@@ -207,8 +207,8 @@ class Noting final : public Task {
 
   Index outputs() const override { return task_->outputs(); }
   Index size(Split split) const override { return task_->size(split); }
-  void for_each_training_ids(const IdsSink& sink) const override {
-    task_->for_each_training_ids(sink);
+  void for_each_ids_of(Split split, const IdsSink& sink) const override {
+    task_->for_each_ids_of(split, sink);
   }
   LabelledText example(Split split, Index i) const override { return task_->example(split, i); }
   Index tokens(Index) const override { return tokens_of_each; }
