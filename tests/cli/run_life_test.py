@@ -243,7 +243,7 @@ class RunLife(ProgramTest):
         second.communicate()
         for name in ("best.h5", "last.h5"):
             with h5py.File(self.folder / "runs/again" / name) as file:
-                self.assertIn("seed = 2 ", file.attrs["config"])
+                self.assertIn(b"seed = 2 ", file.attrs["config"])
 
     def test_a_config_that_was_edited_is_obeyed_or_refused(self):
         config = self.folder / "runs/tiny/config.toml"
