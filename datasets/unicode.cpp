@@ -46,9 +46,13 @@ utf8proc_category_t category(char32_t code) {
   return utf8proc_category(static_cast<utf8proc_int32_t>(code));
 }
 
+/// Property Cased: letters with a case, and numerals and signs that have both.
 bool is_cased(char32_t code) {
   const auto c = category(code);
-  return c == UTF8PROC_CATEGORY_LU || c == UTF8PROC_CATEGORY_LL || c == UTF8PROC_CATEGORY_LT;
+  const auto number = static_cast<utf8proc_int32_t>(code);
+  return c == UTF8PROC_CATEGORY_LU || c == UTF8PROC_CATEGORY_LL || c == UTF8PROC_CATEGORY_LT ||
+         utf8proc_tolower(number) != number || utf8proc_toupper(number) != number ||
+         code == U'\u00AA' || code == U'\u00BA';
 }
 
 /// Property Case_Ignorable: marks, modifiers, formats and the punctuation inside words.

@@ -185,8 +185,8 @@ class Training(ProgramTest):
         self.assertEqual({event["split"] for event in events}, {"train", "test"})
 
     def test_task_data_is_cut_into_training_and_validation_beside_a_file_of_test_data(self):
-        done = self.run_qkv("train", "tiny.toml", "--run", "new", "--set", "task.train=", "--set", "task.valid=", "--set",
-                            "task.data=train.tsv", "--set", "task.valid_share=0.2")
+        done = self.run_qkv("train", "tiny.toml", "--run", "new", "--set", "task.data=train.tsv", "--set",
+                            "task.test=test.tsv", "--set", "task.valid_share=0.2")
         self.assertIn("160 training examples (40 valid, 40 test)", done.stderr)
 
     def test_a_finished_run_that_is_resumed_measures_no_speed(self):

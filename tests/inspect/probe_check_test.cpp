@@ -145,17 +145,21 @@ TEST_CASE("swapped words change places as whole words") {
 
 TEST_CASE("probes about other data than the model's are left out, each with the reason") {
   Run run = small_run();
-  Probe label = about_bank("label = \"nothing\""), word = about_bank("contextual_cosine < 1"),
-        target = about_bank("label = \"river\"");
-  word.sentences.front() = "money bank zzz";
-  target.sentences = {"money grows"};
-  run.config.probes = {label, about_bank("contextual_cosine < 1"), word, target};
+  const auto about = [](const std::string& expect, const std::string& sentence) {
+    Probe probe = about_bank(expect);
+    probe.sentences = {sentence, "river bank"};
+    return probe;
+  };
+  const Probe kept = about("contextual_cosine < 1", "money bank");
+  run.config.probes = {about("label = \"nothing\"", "money bank"), kept,
+                       about("contextual_cosine < 1", "money bank zzz"),
+                       about("label = \"river\"", "money")};
   const std::string begin =
       "the probe \"p\" of the config is left out, as it is not about these data: ";
   const auto lines = leave_out_probes(run);
-  CHECK(run.config.probes == std::vector{about_bank("contextual_cosine < 1")});
+  CHECK(run.config.probes == std::vector{kept});
   REQUIRE(lines.size() == 3);
   CHECK(lines[0] == begin + "\"nothing\" is no label of the model's");
   CHECK(lines[1] == begin + "\"zzz\" is not in the vocabulary");
-  CHECK(lines[2].starts_with(begin + "\"money grows\" has none of the words"));
+  CHECK(lines[2].starts_with(begin + "\"money\" has none of the words"));
 }

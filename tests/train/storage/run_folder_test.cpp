@@ -173,6 +173,6 @@ TEST_CASE("the checkpoint of a stop goes with the next one, unless it is the bes
         std::vector{folder.checkpoint(40), folder.checkpoint(30), folder.checkpoint(20)});
   folder.save(of_step(45, 45), 3);
   folder.save(of_step(50, 45), 3, 45);
-  CHECK(folder.checkpoints() ==
-        std::vector{folder.checkpoint(50), folder.checkpoint(45), folder.checkpoint(40)});
+  CHECK(folder.checkpoints() == std::vector{folder.checkpoint(50), folder.checkpoint(45),
+                                            folder.checkpoint(40), folder.checkpoint(30)});
 }
