@@ -85,7 +85,7 @@ class Looking(ProgramTest):
 
     def test_patch_shows_where_two_texts_differ(self):
         self.run_qkv("train", "tiny.toml", "--run", "longer", "--set", "train.steps=200")
-        texts = [line.split("\t")[-1] for line in (self.folder / "test.tsv").read_text().splitlines()]
+        texts = [line.split("\t")[-1] for line in (self.folder / "train.tsv").read_text().splitlines()]
         said = zip(texts, (p["label"] for p in self.json("predict", "longer", *texts)["predictions"]))
         two = next([a, b] for (a, one), (b, other) in itertools.combinations(said, 2)
                    if one != other and len(a.split()) == len(b.split()) and a.split()[0] != b.split()[0]
