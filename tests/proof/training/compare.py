@@ -3,7 +3,7 @@ import math
 
 import torch
 
-from options import BASE, NEUTRAL, Config
+from options import NEUTRAL, Config
 from program import Failed, Refused, first_parameters, train
 from reference import Reference
 
@@ -108,10 +108,10 @@ def idle_differences(option, context, folder):
         return []
     except Failed as error:
         return [("failed", f"{key} is refused too late: {error}")]
-    neutral = NEUTRAL.get(key, BASE[key])
-    if not same(changed, train(Config(context | {key: neutral}), folder)):
+    neutral = {key: NEUTRAL[key]} if key in NEUTRAL else {}
+    if not same(changed, train(Config(context | neutral), folder)):
         return []
-    return [("idle", f"{key} is accepted, but {value} and {neutral} train the same")]
+    return [("idle", f"{key} is accepted, but {value} and {neutral.get(key, 'its default')} train the same")]
 
 
 def same(a, b):

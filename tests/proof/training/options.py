@@ -238,7 +238,7 @@ IDLE = [
     ({"model.norm_epsilon": 0.5}, {"model.attention": "parameter-free"}),
     ({"model.activation": "gelu"}, {"model.feed_forward": 0}),
     ({"task.word_dropout": 5.0}, {"task.kind": "word-sense", "model.kind": "static"}),
-    ({"model.heads": 4}, {"model.attention": "uniform"}),
+    ({"model.heads": 3}, {"model.attention": "uniform"}),
     ({"model.max_distance": 2}, {"model.attention": "uniform", "model.position": "relative"}),
     ({"model.position": "relative"}, {"model.attention": "uniform"}),
     ({"model.position": "rotary"}, {"model.attention": "uniform"}),
