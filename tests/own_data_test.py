@@ -87,7 +87,7 @@ class OwnData(unittest.TestCase):
     def test_probes_about_other_words_are_left_out_with_a_note(self):
         (tuned,) = [done.stderr for command, done in self.outputs.items() if command.startswith("qkv train configs/bank.toml")]
         self.assertIn('the probe "who did what decides" of the config is left out', tuned)
-        self.assertIn("starts from general", tuned)
+        self.assertIn("starts from pretrain", tuned)
 
     def test_the_config_s_word_is_found_and_its_sense_answered(self):
         (prediction,) = self.json('qkv predict runs/spring "the spring dried up"')["predictions"]

@@ -26,8 +26,4 @@ std::string ContentHash::text() const {
   return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
 }
 
-std::uint64_t ContentHash::low64() const {
-  return XXH3_128bits_digest(state_->xxh).low64;
-}
-
 }  // namespace qkv

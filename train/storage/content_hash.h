@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -19,8 +18,6 @@ class ContentHash {
   void add(std::span<const std::byte> bytes);
   /// Of all so far, as `xxh128sum` prints it.
   std::string text() const;
-  /// The lower half of it.
-  std::uint64_t low64() const;
 
  private:
   struct State;

@@ -4,7 +4,7 @@ Usage: prove.py PROGRAM [--seconds N | --cases N] [--seed N]
 
 Every option of options.py is drawn in turn, together with others. Of a config that differs, the options are reset one by one
 while it differs, and the rest is printed with what differs; config and data are left in build/proof. Exits with 77 where
-PyTorch, h5py or libxxhash are not installed.
+PyTorch or h5py are not installed.
 """
 import argparse
 import os
@@ -20,8 +20,8 @@ try:
     import h5py
     import torch
     import streams
-except (ImportError, OSError) as error:
-    print(f"skipped: the proof of trainings needs h5py, PyTorch and libxxhash ({error})")
+except ImportError as error:
+    print(f"skipped: the proof of trainings needs h5py and PyTorch ({error})")
     sys.exit(77)
 
 import compare
