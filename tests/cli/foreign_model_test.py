@@ -4,6 +4,7 @@ Usage: foreign_model_test.py PROGRAM [TRIES]
 
 TRIES hostile files are imported, 60 unless told.
 """
+import itertools
 import json
 import os
 import pathlib
@@ -42,8 +43,8 @@ def write_safetensors(file, tensors):
     file.write_bytes(struct.pack("<Q", len(text)) + text + data)
 
 
-def drawn(shapes, seed=1):
-    """Parameters around 0, of norms around 1, large enough that each matters to the outputs."""
+def drawn(shapes, seed=3):
+    """Parameters around 0, of norms around 1, large enough that each matters; with this seed the classifier gives both labels."""
     generator = torch.Generator().manual_seed(seed)
     is_gain = lambda name: re.search(r"(LayerNorm|ln_\w)\.weight$", name)
     return {name: torch.randn(shape, generator=generator) * 0.4 + (1 if is_gain(name) else 0) for name, shape in shapes.items()}
@@ -351,8 +352,11 @@ class ForeignModels(unittest.TestCase):
             self.run_qkv("embed", f"runs/{name}", TEXT, "--word", "bank")
             self.run_qkv("explain", f"runs/{name}", TEXT, "--word", "bank")
         self.run_qkv("ablate", "runs/classifier", "--data", "data.tsv")
-        words = [token for token in self.vocabulary if token.isascii() and token.isalpha()]
-        said = {p["label"]: p["text"] for p in self.json("predict", "runs/classifier", *words)["predictions"]}
+        words = [token for token in self.vocabulary if token.isascii() and token.isalpha()][-20:]
+        texts = [" ".join(three) for three in itertools.product(words, repeat=3)]
+        (self.folder / "texts.txt").write_text("\n".join(texts) + "\n")
+        answers = self.json("predict", "runs/classifier", "--file", "texts.txt")["predictions"]
+        said = {p["label"]: p["text"] for p in answers}
         self.run_qkv("patch", "runs/classifier", said["river"], said["money"])
         self.run_qkv("eval", "runs/classifier", "--data", "data.tsv")
         for name in ("classifier", "masked", "gpt2"):

@@ -177,7 +177,8 @@ SplitRows SentenceTask::read_splits_of(const Config& config, Rows& rows,
     add_file(file, rows, callback);
     return std::ssize(rows.rows);
   });
-  if (question_.has_labels && !config.task.data.empty()) keep_labels_in_training(rows, splits);
+  if (question_.has_labels && !config.task.data.empty())
+    keep_labels_in_training(rows, config.task, splits);
   return splits;
 }
 
@@ -206,15 +207,17 @@ void SentenceTask::hold_out_fold(const Config& config, const Rows& rows, SplitRo
   for (auto* split : {&splits[0], &splits[2]}) std::ranges::sort(*split);
 }
 
-/// Moves the examples whose label no training example has to the training split, as those of a
-/// label that occurs once.
-void SentenceTask::keep_labels_in_training(const Rows& rows, SplitRows& splits) {
+/// Moves the examples whose label no training example has from the splits that were drawn to the
+/// training split, as those of a label that occurs once.
+void SentenceTask::keep_labels_in_training(const Rows& rows, const TaskOptions& task,
+                                           SplitRows& splits) {
+  const bool is_drawn[] = {false, task.valid.empty(), task.test.empty()};
   const auto label = [&](Index row) { return rows.rows[static_cast<std::size_t>(row)].label; };
   std::set<std::int32_t> known;
   for (const Index row : splits[0]) known.insert(label(row));
   for (std::size_t split = 1; split < splits.size(); ++split)
     std::erase_if(splits[split], [&](Index row) {
-      if (known.contains(label(row))) return false;
+      if (!is_drawn[split] || known.contains(label(row))) return false;
       splits[0].push_back(row);
       return true;
     });

@@ -101,7 +101,7 @@ class SentenceTask : public ExampleTask<EncodedSentences, ChoiceMetrics> {
   Indices with_word_dropout(const Batch& batch, const Random& random) const;
   SplitRows read_splits_of(const Config& config, Rows& rows, ReadCallback& callback) const;
   static void hold_out_fold(const Config& config, const Rows& rows, SplitRows& splits);
-  static void keep_labels_in_training(const Rows& rows, SplitRows& splits);
+  static void keep_labels_in_training(const Rows& rows, const TaskOptions& task, SplitRows& splits);
   void add_row(const TsvRow& row, Rows& rows) const;
   void add_file(const std::filesystem::path& file, Rows& rows, ReadCallback& callback) const;
   Index place_of_word(const std::vector<std::string>& pieces) const;

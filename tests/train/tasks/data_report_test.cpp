@@ -91,6 +91,18 @@ TEST_CASE("an example whose label occurs once is for training, however the file 
     CHECK(make_task(config)->vocabularies().at("labels").size() == 3);
 }
 
+TEST_CASE("examples of a test file never train, also where training has none of their label") {
+  const TempDir dir;
+  Config config = config_of(TaskKind::classify, "");
+  config.task.data = dir.write("f", "a\tx\na\ty\na\tz\nb\tx\nb\ty\n").string();
+  config.task.test = dir.write("g", "a\tx\nc\ty\nc\tz\n").string();
+  config.task.unknown_labels = UnknownLabels::skip;
+  const auto task = make_task(config);
+  CHECK(task->vocabularies().at("labels") == std::vector<std::string>{"a", "b"});
+  CHECK(task->size(Split::train) + task->size(Split::valid) == 5);
+  CHECK(task->size(Split::test) == 1);
+}
+
 TEST_CASE("tokens and case are as the options say, else as suits the task") {
   const TempDir dir;
   const auto tokens = [&](TaskKind kind, std::string_view text, auto change) {
