@@ -229,17 +229,9 @@ class Terminal(ProgramTest):
         lines = self.in_terminal(*arguments, **environment).replace("\r", "").splitlines()
         return [line for line in lines if not line.startswith("not in the vocabulary")]
 
-    def test_commands_that_take_long_show_how_far_they_are(self):
-        lines = (self.folder / "test.tsv").read_text()
-        (self.folder / "large.tsv").write_text(lines * 200)
-        (self.folder / "texts").write_text("".join(line.split("\t")[2] + "\n" for line in lines.splitlines()) * 500)
-        for arguments, what in ((["predict", "runs/tiny", "--file", "texts"], "predicting"),
-                                (["embed", "runs/tiny", "--data", "large.tsv"], "embedding"),
-                                (["attend", "runs/tiny", "--data", "large.tsv"], "attending"),
-                                (["gradients", "runs/tiny", "--data", "large.tsv"], "differentiating"),
-                                (["activations", "runs/tiny", "--data", "large.tsv", "-o", "all.h5"], "writing"),
-                                (["linear-probe", "runs/tiny", "--data", "large.tsv"], "recording")):
-            self.assertRegex(self.in_terminal(*arguments), rf"{what} \d+ %")
+    def test_a_command_that_takes_more_than_a_second_shows_how_far_it_is(self):
+        (self.folder / "large.tsv").write_text((self.folder / "test.tsv").read_text() * 800)
+        self.assertRegex(self.in_terminal("attend", "runs/tiny", "--data", "large.tsv"), r"attending \d+ %")
 
     def test_heat_maps_have_no_gaps_beside_long_words(self):
         lines = self.lines("attend", "runs/tiny", self.LONG, "--head", "0", COLORTERM="truecolor")
