@@ -1,6 +1,5 @@
 #pragma once
 
-#include <compare>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -33,7 +32,7 @@ struct Span {
   Index begin, end;
   std::string type;
 
-  friend auto operator<=>(const Span&, const Span&) = default;
+  friend bool operator==(const Span&, const Span&) = default;
 };
 /// Whether a label is the part of a span that its first letter says, behind which "-" and a type
 /// follow: B begins a span, I and M are in the middle of one, E and L end one, S and U are one word

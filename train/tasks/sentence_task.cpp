@@ -247,8 +247,11 @@ Index SentenceTask::place_of_word(const std::vector<std::string>& pieces) const 
     return piece.starts_with(' ') ? piece.substr(1) : piece;
   };
   const auto wanted = cut_phrase(word_, cutting()).pieces;
-  const auto found = std::ranges::search(pieces, wanted, {}, without_space, without_space);
-  return found.empty() ? -1 : found.begin() - pieces.begin();
+  const auto found = std::search(pieces.begin(), pieces.end(), wanted.begin(), wanted.end(),
+                                 [&](const std::string& a, const std::string& b) {
+                                   return without_space(a) == without_space(b);
+                                 });
+  return wanted.empty() || found == pieces.end() ? -1 : found - pieces.begin();
 }
 
 /// The first token of each word that is asked about.

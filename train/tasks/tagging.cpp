@@ -85,8 +85,10 @@ void TaggingMetrics::update(const Tensor& scores, const Indices& tags) {
     const auto expected = spans_of(right), found = spans_of(given);
     spans_ += std::ssize(expected);
     predicted_ += std::ssize(found);
-    common_ += std::ranges::count_if(
-        found, [&](const Span& span) { return std::ranges::binary_search(expected, span); });
+    common_ += std::ranges::count_if(found, [&](const Span& span) {
+      const auto same = std::ranges::lower_bound(expected, span.begin, {}, &Span::begin);
+      return same != expected.end() && *same == span;
+    });
     const Index count = std::ssize(answers);
     labelled_ += count;
     if (count > 0)
