@@ -42,8 +42,9 @@ if(QKV_PROGRAM OR QKV_GEMM STREQUAL blas)
   target_link_libraries(qkv_xtensor INTERFACE ${BLAS_LIBRARIES})
   target_compile_options(qkv_xtensor INTERFACE "$<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds;-Wno-stringop-overflow>")
   if(CMAKE_CXX_COMPILER_ID MATCHES Clang AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 19 AND xtensor_VERSION VERSION_LESS 0.26)
-    # xtensor's rebind_container is ambiguous under the rule of C++17 for template template arguments.
-    target_compile_options(qkv_xtensor INTERFACE -fno-relaxed-template-template-args -Wno-deprecated-no-relaxed-template-template-args)
+    # xtensor's rebind_container is ambiguous under the rule of C++17 for template template arguments. All sources have the
+    # option, as they share precompiled headers.
+    set(QKV_XTENSOR_FLAGS -fno-relaxed-template-template-args -Wno-deprecated-no-relaxed-template-template-args)
   endif()
 endif()
 

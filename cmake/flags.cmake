@@ -49,7 +49,7 @@ endif()
 if(QKV_FUSED_CHAINS)
   list(APPEND QKV_MATH_FLAGS --param=avoid-fma-max-bits=0)
 endif()
-target_compile_options(qkv_flags INTERFACE ${QKV_MATH_FLAGS})
+target_compile_options(qkv_flags INTERFACE ${QKV_MATH_FLAGS} ${QKV_XTENSOR_FLAGS})
 
 # Headers that most sources include, parsed once: half a second less for each source. JSON in it would cost
 # more than it saves. Not with ccache, which does not store what is compiled so. Once more for what is optimised little: from
