@@ -135,7 +135,7 @@ def counts_passes(c):
 def can_overflow(c):
     """Whether a word whose vectors sum to infinity is read as it is, its vector reaches the logits, and it trains alone."""
     return (c["task.kind"] == "classify" and c["model.kind"] == "static" and c["model.output"] == "linear"
-            and reads_words(c) and not c["task.word_dropout"] and c["task.valid_share"] is None)
+            and reads_words(c) and not (c["task.word_dropout"] or c["task.valid_share"] or c["train.epochs"]))
 
 
 def can_be_bert(c):
