@@ -133,9 +133,11 @@ def counts_passes(c):
 
 
 def can_overflow(c):
-    """Whether a word whose vectors sum to infinity is read as it is, its vector reaches the logits, and it trains alone."""
+    """Whether a word whose vectors sum to infinity is read as it is, its vector reaches the logits, and it trains in few of the
+    batches."""
+    changes = ("task.word_dropout", "task.valid_share", "data.examples", "train.batch", "train.accumulate", "train.steps", "train.epochs")
     return (c["task.kind"] == "classify" and c["model.kind"] == "static" and c["model.output"] == "linear"
-            and reads_words(c) and not (c["task.word_dropout"] or c["task.valid_share"] or c["train.epochs"]))
+            and reads_words(c) and not any(key in c for key in changes))
 
 
 def can_be_bert(c):
