@@ -84,7 +84,8 @@ class ExampleTask : public Task {
     double sum = 0, weight = 0;
     const Index at_once = options.one_by_one ? 1 : evaluation_batch_;
     for (Index begin = 0; begin < evaluation.count; begin += at_once) {
-      callback.on_item("evaluating", static_cast<std::size_t>(begin), examples.size());
+      callback.on_item("evaluating", static_cast<std::size_t>(begin),
+                       static_cast<std::size_t>(evaluation.count));
       const Index size = std::min(at_once, evaluation.count - begin);
       const std::vector<Index> chosen = index_range(begin, begin + size);
       const BatchLoss batch =
