@@ -21,7 +21,7 @@ void require_address_space() {
   ::_exit(1);
 }
 
-/// Of a stack that is too small, the program would be killed without a word.
+/// The system would kill a program whose stack is too small without a message.
 void require_stack() {
   constexpr rlim_t least = rlim_t{128} << 10;
   rlimit limit{};

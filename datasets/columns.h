@@ -17,12 +17,12 @@ struct ColumnPlace {
 /// Where the rows of a file have the columns of a form.
 struct ColumnPlaces {
   bool has_header = false;  ///< the first row names the columns
-  /// Those that are read, in the order of the form; empty: all fields as they stand.
+  /// The columns that are read, in the order of the form; empty: all fields as they stand.
   std::vector<ColumnPlace> places = {};
   std::string why_not = {};  ///< why a first row that seems to be a header cannot be understood
 };
 
-/// What the first row of a file says about its columns: `columns.chosen` are names in it or numbers
+/// Reads the columns from the first row of a file: `columns.chosen` are names in it or numbers
 /// from 1, else it may have the usual names, as "sentiment" for a label. Whether it is a header
 /// rather than an example of the same words, other rows tell. Throws UserError when the chosen
 /// columns do not fit.

@@ -60,7 +60,7 @@ struct CutSentence {
 /// White space counts as one space, and a sentence of `bpe` begins with one, so that a word has the
 /// same tokens wherever it stands. One of `wordpiece` is between [CLS] and [SEP].
 CutSentence cut_sentence(std::string_view sentence, const Cutting& cutting);
-/// The same of a sentence whose words are given; one may have white space inside.
+/// Cuts a sentence whose words are given; a word may have white space inside.
 CutSentence cut_sentence(std::span<const std::string> words, const Cutting& cutting);
 /// The same of a part of a sentence, without what a whole one begins and ends with.
 CutSentence cut_phrase(std::string_view sentence, const Cutting& cutting);

@@ -38,7 +38,7 @@ struct Job {
   bool other_data = false;  ///< than the config's
 };
 
-/// Those of the file, or the config itself where it has none and several runs of it are asked for.
+/// The variants of the file, or the config itself where it has none and several runs are asked for.
 std::vector<Variant> variants_of(const ConfigFile& file, const CompareOptions& options) {
   if (!file.variants.empty()) return file.variants;
   require<UserError>(options.seeds > 1 || options.folds > 0,

@@ -34,7 +34,7 @@ const std::optional<Evaluation>& measured(const VariantRun& run, Split split) {
   return split == Split::test ? run.outcome.test : run.valid;
 }
 
-/// What the results are measured on.
+/// The split on which the results are measured.
 Split split_of(const std::vector<VariantResult>& results) {
   const auto has = [&](Split split) {
     return std::ranges::any_of(results, [&](const VariantResult& result) {

@@ -60,7 +60,7 @@ Rows confusion_table(const Evaluation& evaluation) {
   return rows;
 }
 
-/// What the scores are to be read beside.
+/// Adds the majority baseline and the number of unknown tokens.
 void add_context(Document& document, const Evaluation& evaluation) {
   if (const auto baseline = majority_baseline(evaluation))
     document.add_text("\nalways answering \"{}\": accuracy {:.4f}\n", baseline->label,
