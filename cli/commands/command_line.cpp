@@ -117,7 +117,8 @@ std::string hint(const std::string& unknown, const std::vector<std::string>& kno
                  : fmt::format("see {} --help", program);
 }
 
-/// The error for an unknown option or command, with the nearest known name; none when all are known.
+/// The error for an unknown option or command, with the nearest known name; none when all are
+/// known.
 std::optional<std::string> unknown_name(const CLI::App& program, const std::string& first) {
   const auto chosen = program.get_subcommands();
   if (chosen.empty() && !first.starts_with('-')) {
