@@ -34,7 +34,7 @@ Config continued(const Checkpoint& checkpoint, const std::filesystem::path& file
   const Config saved = config_of(checkpoint, folder.config());  // paths lead from there, too
   if (edited == saved) return config;
   require_resumable(saved, edited,
-                    fmt::format("{} (remove it to go on with the options of the checkpoint)",
+                    fmt::format("{} (remove it to resume with the options of the checkpoint)",
                                 folder.config().string()));
   if (const std::string changes = differing_options(saved, edited); !changes.empty())
     progress.on_message(fmt::format("{}: changed since the last checkpoint: {}",

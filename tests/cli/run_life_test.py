@@ -253,7 +253,7 @@ class RunLife(ProgramTest):
         self.assertIn("runs/tiny/config.toml: changed since the last checkpoint: train.steps = 40 (now 60)", done.stderr)
         self.assertEqual(self.json("verify", "runs/tiny/last.h5")["files"][0]["step"], 60)
         text = config.read_text()
-        for old, new, parts in (("width = 8 ", "width = 16 ", ["config.toml (remove it to go on with", "model.width = 8 (now 16)"]),
+        for old, new, parts in (("width = 8 ", "width = 16 ", ["config.toml (remove it to resume with", "model.width = 8 (now 16)"]),
                                 ("steps = 60 ", "steps = many ", ["config.toml:"])):
             self.assertIn(old, text)
             config.write_text(text.replace(old, new))
