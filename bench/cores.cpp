@@ -24,8 +24,8 @@
 #include "core/parallel.h"
 #include "optim/clip.h"
 #include "train/config/config.h"
-#include "train/sharded_optimizer.h"
-#include "train/step.h"
+#include "train/loop/sharded_optimizer.h"
+#include "train/loop/step.h"
 
 namespace {
 

@@ -14,7 +14,7 @@
 #include "inspect/attention_image.h"
 #include "inspect/components.h"
 #include "inspect/word_vectors.h"
-#include "train/metrics.h"
+#include "train/metrics/metrics.h"
 #include "train/storage/durable_file.h"
 
 namespace qkv {

@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
-#include "train/callback.h"
-#include "train/event_file.h"
-#include "train/run.h"
+#include "train/loop/callback.h"
+#include "train/metrics/event_file.h"
+#include "train/run/run.h"
 #include "train/storage/run_folder.h"
 
 namespace qkv {

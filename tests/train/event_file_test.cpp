@@ -1,4 +1,4 @@
-#include "train/event_file.h"
+#include "train/metrics/event_file.h"
 
 #include <doctest/doctest.h>
 

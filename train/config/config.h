@@ -182,6 +182,10 @@ Config parse_config(std::string_view toml, std::string_view source);
 /// part.
 void locate_files(Config& config, const std::filesystem::path& folder);
 
+/// The configuration that was stored in `file`, in whose folder or above it relative paths are.
+/// Throws ConfigError.
+Config stored_config(std::string_view toml, const std::filesystem::path& file);
+
 /// A configuration as a file in `folder` or below says it: a path leads from the nearest folder
 /// above that also holds what it names, so that the whole tree can be moved; it is absolute where
 /// there is none but the root, or where `locate_files` would find another file.

@@ -3,7 +3,7 @@
 
 #include "core/error.h"
 #include "tests/fuzz/readers/input.h"
-#include "train/event_file.h"
+#include "train/metrics/event_file.h"
 
 void qkv::fuzz::read(std::span<const std::byte> input) {
   const std::string_view file = text_of(input);

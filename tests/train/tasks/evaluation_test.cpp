@@ -6,7 +6,7 @@
 #include <set>
 
 #include "tests/support/temp_dir.h"
-#include "train/run.h"
+#include "train/run/run.h"
 
 using namespace qkv;
 

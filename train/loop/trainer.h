@@ -2,9 +2,9 @@
 
 #include <optional>
 
-#include "train/callback.h"
-#include "train/communicator.h"
-#include "train/run.h"
+#include "train/loop/callback.h"
+#include "train/ranks/communicator.h"
+#include "train/run/run.h"
 #include "train/storage/run_folder.h"
 
 namespace qkv {

@@ -1,4 +1,4 @@
-#include "train/equal_ranks.h"
+#include "train/loop/equal_ranks.h"
 
 #include <algorithm>
 #include <array>

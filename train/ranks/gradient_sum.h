@@ -11,8 +11,8 @@
 #include "core/joining_thread.h"
 #include "core/parallel.h"
 #include "core/parameter.h"
-#include "train/communicator.h"
-#include "train/shard_tree.h"
+#include "train/ranks/communicator.h"
+#include "train/ranks/shard_tree.h"
 
 namespace qkv {
 
@@ -35,7 +35,7 @@ struct StepGradients : StepStatistics {
 
 /// Sums the gradients of a step's shards over the ranks that computed them. Of the elements of all
 /// gradients, laid end to end, each rank adds a slice, in the order of the tree
-/// (train/shard_tree.h): it receives that slice of every partial sum (reduce-scatter) and sends
+/// (train/ranks/shard_tree.h): it receives that slice of every partial sum (reduce-scatter) and sends
 /// what it summed to the others (all-gather). So a rank sends and receives about two times the
 /// bytes of its gradients, however many ranks there are.
 ///

@@ -2,8 +2,8 @@
 
 #include <span>
 
-#include "train/communicator.h"
-#include "train/run.h"
+#include "train/ranks/communicator.h"
+#include "train/run/run.h"
 
 namespace qkv {
 

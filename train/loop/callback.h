@@ -5,7 +5,7 @@
 #include <string>
 
 #include "datasets/read_callback.h"
-#include "train/metrics.h"
+#include "train/metrics/metrics.h"
 #include "train/tasks/task.h"
 
 namespace qkv {

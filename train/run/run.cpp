@@ -1,4 +1,4 @@
-#include "train/run.h"
+#include "train/run/run.h"
 
 #include <fmt/ranges.h>
 
@@ -7,16 +7,16 @@
 
 #include "core/memory_limit.h"
 #include "layers/attention.h"
-#include "train/check_checkpoint.h"
+#include "train/run/check_checkpoint.h"
 #include "train/config/option_list.h"
 #include "train/config/task_kinds.h"
 #include "train/config/toml_document.h"
-#include "train/memory_needs.h"
-#include "train/metrics.h"
+#include "train/memory/memory_needs.h"
+#include "train/metrics/metrics.h"
 #include "train/storage/content_hash.h"
 #include "train/storage/durable_file.h"
 #include "train/tasks/splits.h"
-#include "train/transfer.h"
+#include "train/run/transfer.h"
 
 namespace qkv {
 namespace {
@@ -167,12 +167,6 @@ std::int64_t step_of_best_loss(const Run& run) {
   return best == events.end() ? 0 : best->step;
 }
 
-Config config_in(std::string_view toml, const std::filesystem::path& file) {
-  Config config = parse_config(toml, file.string());
-  locate_files(config, file.parent_path());
-  return config;
-}
-
 }  // namespace
 
 bool is_finished(const Run& run) {
@@ -285,12 +279,12 @@ void load_parameters(Network& network, const Checkpoint& checkpoint,
 }
 
 Config config_of(const Checkpoint& checkpoint, const std::filesystem::path& file) {
-  return config_in(checkpoint.config, file);
+  return stored_config(checkpoint.config, file);
 }
 
 Config config_of(const RunFolder& folder) {
   const auto bytes = read_file(folder.config(), longest_toml);
-  return config_in({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, folder.config());
+  return stored_config({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, folder.config());
 }
 
 LoadedModel untrained(const LoadedModel& model) {

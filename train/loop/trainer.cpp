@@ -1,4 +1,4 @@
-#include "train/trainer.h"
+#include "train/loop/trainer.h"
 
 #include <algorithm>
 #include <chrono>
@@ -9,13 +9,13 @@
 
 #include "optim/clip.h"
 #include "optim/schedule.h"
-#include "train/equal_ranks.h"
-#include "train/metrics.h"
-#include "train/sharded_optimizer.h"
-#include "train/spike_detector.h"
-#include "train/step.h"
+#include "train/loop/equal_ranks.h"
+#include "train/metrics/metrics.h"
+#include "train/loop/sharded_optimizer.h"
+#include "train/metrics/spike_detector.h"
+#include "train/loop/step.h"
 #include "train/storage/durable_file.h"
-#include "train/token_rate.h"
+#include "train/metrics/token_rate.h"
 
 namespace qkv {
 namespace {

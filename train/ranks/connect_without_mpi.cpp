@@ -2,7 +2,7 @@
 #include <string_view>
 
 #include "core/error.h"
-#include "train/communicator.h"
+#include "train/ranks/communicator.h"
 
 namespace qkv {
 

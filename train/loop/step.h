@@ -5,10 +5,10 @@
 
 #include "core/parallel.h"
 #include "datasets/batch.h"
-#include "train/communicator.h"
-#include "train/gradient_sum.h"
-#include "train/memory_needs.h"
-#include "train/run.h"
+#include "train/ranks/communicator.h"
+#include "train/ranks/gradient_sum.h"
+#include "train/memory/memory_needs.h"
+#include "train/run/run.h"
 
 namespace qkv {
 
@@ -26,7 +26,7 @@ Index shard_count(Index parameters, Index examples, Index tokens);
 /// whose gradients and activations take much memory, one lane's threads share its ops. A shard is
 /// divided into chunks, which go through forward and backward in sequence, so that only one chunk's
 /// activations are in memory. Shards and chunks depend on the model and the examples alone, and
-/// the gradients of shards are added in a fixed tree (train/shard_tree.h), so that results do not
+/// the gradients of shards are added in a fixed tree (train/ranks/shard_tree.h), so that results do not
 /// depend on the number of threads or ranks. With S shards a lane holds up to 1 + log2 S gradients.
 /// To keep to `train.memory`, one lane computes at a time, and blocks are recomputed in backward.
 class Stepper {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "core/autograd.h"
-#include "train/communicator.h"
-#include "train/run.h"
+#include "train/ranks/communicator.h"
+#include "train/run/run.h"
 
 namespace qkv {
 

@@ -1,4 +1,4 @@
-#include "train/gradient_sum.h"
+#include "train/ranks/gradient_sum.h"
 
 #include <algorithm>
 #include <array>

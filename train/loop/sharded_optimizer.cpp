@@ -1,4 +1,4 @@
-#include "train/sharded_optimizer.h"
+#include "train/loop/sharded_optimizer.h"
 
 #include <algorithm>
 #include <string_view>

@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "train/metrics.h"
+#include "train/metrics/metrics.h"
 #include "train/storage/checkpoint.h"
 
 namespace qkv {

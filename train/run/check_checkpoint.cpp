@@ -1,9 +1,9 @@
-#include "train/check_checkpoint.h"
+#include "train/run/check_checkpoint.h"
 
 #include <cmath>
 #include <limits>
 
-#include "train/metrics.h"
+#include "train/metrics/metrics.h"
 
 namespace qkv {
 namespace {

@@ -1,4 +1,4 @@
-#include "train/transfer.h"
+#include "train/run/transfer.h"
 
 #include <fmt/ranges.h>
 
@@ -11,8 +11,9 @@
 #include "layers/attention.h"
 #include "train/config/spelling.h"
 #include "train/config/task_kinds.h"
-#include "train/run.h"
+#include "train/storage/checkpoint.h"
 #include "train/storage/content_hash.h"
+#include "train/storage/run_folder.h"
 
 namespace qkv {
 namespace {
@@ -225,7 +226,7 @@ bool is_end_of(const std::string& path, const std::string& name) {
 InitialModel read_initial_model(const Config& config) {
   const std::filesystem::path file = find_checkpoint(config.train.init);
   Checkpoint checkpoint = read_checkpoint(file, CheckpointPart::without_optimizer);
-  const Config trained = config_of(checkpoint, file);
+  const Config trained = stored_config(checkpoint.config, file);
   const Cutting there = cutting_of(trained), here = cutting_of(config);
   const auto described = [](const Cutting& cutting) {
     return fmt::format("task.tokenizer = \"{}\", task.lower_case = {}",

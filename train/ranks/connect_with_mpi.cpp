@@ -14,7 +14,7 @@
 #include "core/error.h"
 #include "core/parallel.h"
 #include "core/platform.h"
-#include "train/communicator.h"
+#include "train/ranks/communicator.h"
 
 namespace qkv {
 namespace {

@@ -1,4 +1,4 @@
-#include "train/metrics.h"
+#include "train/metrics/metrics.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-#include "train/communicator.h"
+#include "train/ranks/communicator.h"
 
 #include <algorithm>
 

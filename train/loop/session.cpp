@@ -1,11 +1,11 @@
-#include "train/session.h"
+#include "train/loop/session.h"
 
 #include <algorithm>
 #include <limits>
 #include <map>
 
-#include "train/equal_ranks.h"
-#include "train/metrics.h"
+#include "train/loop/equal_ranks.h"
+#include "train/metrics/metrics.h"
 #include "train/storage/durable_file.h"
 
 namespace qkv {

@@ -1,4 +1,4 @@
-#include "train/run_difference.h"
+#include "train/run/run_difference.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

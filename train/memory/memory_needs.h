@@ -16,7 +16,7 @@ struct MemoryNeeds {
   double state = 0;        ///< 4 P (1 + slots of the optimizer + 1 with train.ema)
   double gradients = 0;    ///< 4 P
   double checkpoint = 0;   ///< state: the file while it is built
-  double activations = 0;  ///< of a chunk of examples, see train/step.h, recomputed in backward
+  double activations = 0;  ///< of a chunk of examples, see train/loop/step.h, recomputed in backward
   double order = 0;        ///< 8 batch accumulate: the indices of a step's examples
 
   double total() const { return state + gradients + checkpoint + activations + order; }

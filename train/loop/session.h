@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "train/storage/run_lock.h"
-#include "train/trainer.h"
+#include "train/loop/trainer.h"
 
 /// The life cycle of a run in its folder, which train, resume and compare share. Who calls these
 /// has locked the folder (`RunFolder::lock`).
