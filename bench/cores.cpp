@@ -24,7 +24,6 @@
 #include "core/parallel.h"
 #include "optim/clip.h"
 #include "train/config/config.h"
-#include "train/loop/sharded_optimizer.h"
 #include "train/loop/step.h"
 
 namespace {
@@ -87,7 +86,7 @@ class Steps {
   void one() {
     StepGradients now = stepper_.gradients();
     clip_norm(now.gradients, run_.config.train.clip);
-    optimizer_.step(now.gradients, run_.config.optimizer.lr);
+    run_.optimizer->step(run_.parameters, now.gradients, run_.config.optimizer.lr, run_.step);
     ++run_.step;
   }
 
@@ -101,7 +100,6 @@ class Steps {
   MemoryPool::Use use_{pool_};
   Run run_;
   Stepper stepper_{run_};
-  ShardedOptimizer optimizer_{run_, single_process};
 };
 
 double median(std::vector<double> values) {

@@ -223,7 +223,7 @@ Config without_ineffective_options(const Config& config) {
 /// The options that a run may change when it resumes: how long, how fast and in which memory it
 /// trains, and what it writes. Others would make what is restored another model's, another
 /// optimizer's or other data's.
-constexpr std::array<std::string_view, 18> resumable_options = {
+constexpr std::array<std::string_view, 17> resumable_options = {
     "optimizer.lr",
     "optimizer.require_gradients",
     "schedule.kind",
@@ -239,11 +239,12 @@ constexpr std::array<std::string_view, 18> resumable_options = {
     "train.keep",
     "train.on_divergence",
     "train.memory",
-    "train.shard_optimizer",
     "train.detect_anomaly",
     "train.tensorboard",
 };
-/// Of these, the file may have moved; what the training data hold is compared by `restore_run`.
+/// Options that stored configurations may have and that no longer exist. None changed a result.
+constexpr std::array<std::string_view, 1> retired_options = {"train.shard_optimizer"};
+/// Files that may have moved; `restore_run` compares what the data hold.
 constexpr std::array<std::string_view, 4> data_files = {"task.train", "task.valid", "task.test",
                                                         "task.data"};
 
@@ -373,7 +374,10 @@ ConfigFile read_config(const fs::path& path, std::span<const std::string> overri
 }
 
 Config parse_config(std::string_view toml, std::string_view source) {
-  const TomlDocument document = parse_toml(toml, source);
+  TomlDocument document = parse_toml(toml, source);
+  std::erase_if(document.root.entries, [](const TomlEntry& entry) {
+    return std::ranges::find(retired_options, entry.key) != retired_options.end();
+  });
   if (!document.variants.empty())
     throw ConfigError(fmt::format("{}:{}: a single configuration has no variants", source,
                                   document.variants.front().line));

@@ -124,10 +124,9 @@ struct TrainOptions {
   Index patience = 0;       ///< evaluations without a better checkpoint that end the run; 0: none
   std::string select = {};  ///< metric that selects the best checkpoint; empty: the task's own
   OnDivergence on_divergence = OnDivergence::stop;
-  bool shard_optimizer = false;  ///< each rank keeps a part of the optimizer's state (ZeRO-1)
-  std::string memory = {};       ///< budget of memory, as "4GB"; empty: none
-  bool detect_anomaly = false;   ///< name the op that produces a NaN or infinity
-  bool tensorboard = false;      ///< write event files (inspect/tensorboard.h)
+  std::string memory = {};      ///< budget of memory, as "4GB"; empty: none
+  bool detect_anomaly = false;  ///< name the op that produces a NaN or infinity
+  bool tensorboard = false;     ///< write event files (inspect/tensorboard.h)
 
   friend bool operator==(const TrainOptions&, const TrainOptions&) = default;
 };

@@ -53,15 +53,6 @@ std::vector<T> all_gather(const Communicator& ranks, const T& own) {
   return all;
 }
 
-/// Replaces the values, of which every rank has as many, by those of rank 0.
-template <class T>
-void broadcast(const Communicator& ranks, std::span<T> values) {
-  static_assert(std::is_trivially_copyable_v<T>);
-  std::vector<Index> sizes(static_cast<std::size_t>(ranks.size()), 0);
-  sizes.front() = static_cast<Index>(values.size_bytes());
-  ranks.all_gather(std::as_writable_bytes(values), sizes);
-}
-
 /// The group in which an MPI launcher (mpirun, srun) started this process. It must be the only one
 /// and outlive all use of it. Threads that nobody has chosen (core/parallel.h) become one for each
 /// core that the ranks of a machine leave to this one. Throws UserError when the program was

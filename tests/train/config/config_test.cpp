@@ -281,6 +281,12 @@ TEST_CASE(
   for (const auto& earlier : {uniform, free, masked}) CHECK(error_of(earlier) == "no error");
 }
 
+TEST_CASE("an option that no longer exists is read of a stored configuration alone") {
+  const std::string earlier = smallest + "train.shard_optimizer = true";
+  CHECK(parse_config(earlier, "c.toml") == parse_config(smallest, "c.toml"));
+  CHECK(contains(file_error(earlier), "unknown key train.shard_optimizer"));
+}
+
 TEST_CASE("characters cannot be translated") {
   CHECK(error_of("task.kind = \"translate\"\nmodel.kind = \"encoder-decoder\"\n"
                  "task.tokenizer = \"char\"") ==
