@@ -319,8 +319,7 @@ class Trainer {
   SpikeDetector spikes_;
   std::int64_t left_out_ = 0;  ///< updates
   StepReport report_;
-  double rate_ = 0,
-         gradient_norm_ = 0;  ///< of the latest step: learning rate, norm before clipping
+  double rate_ = 0, gradient_norm_ = 0;  ///< of the latest step, the norm before clipping
   TokenRate token_rate_;
   Clock::time_point start_ = Clock::now();
 };

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -32,9 +33,12 @@ class Communicator {
                           [[maybe_unused]] std::span<const Index> sizes) const {}
   /// Sends block r of `sent`, of `sent_sizes[r]` bytes, to rank r, and receives block r of
   /// `received`, of `received_sizes[r]` bytes, from it.
-  virtual void all_to_all(std::span<const std::byte> sent, std::span<const Index> sent_sizes,
+  virtual void all_to_all(std::span<const std::byte> sent,
+                          [[maybe_unused]] std::span<const Index> sent_sizes,
                           std::span<std::byte> received,
-                          std::span<const Index> received_sizes) const;
+                          [[maybe_unused]] std::span<const Index> received_sizes) const {
+    std::ranges::copy(sent, received.begin());
+  }
   /// Kills all other ranks and lets their launcher end with `exit_code`. May not return.
   virtual void kill_others([[maybe_unused]] int exit_code) const {}
 };

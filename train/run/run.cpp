@@ -179,17 +179,6 @@ Run start_run(const Config& config, ReadCallback& callback) {
   return run;
 }
 
-Run start_run(const Config& config) {
-  ReadCallback silent;
-  return start_run(config, silent);
-}
-
-Run restore_run(const Config& config, const Checkpoint& checkpoint,
-                const std::filesystem::path& file) {
-  ReadCallback silent;
-  return restore_run(config, checkpoint, file, silent);
-}
-
 Run restore_run(const Config& config, const Checkpoint& checkpoint,
                 const std::filesystem::path& file, ReadCallback& callback) {
   check_checkpoint(checkpoint, config, file);

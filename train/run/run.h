@@ -46,21 +46,21 @@ struct Run : LoadedModel {
   std::string valid_hash;      ///< of the encoded validation examples; empty without any
 };
 
+/// Shows nothing of what is read.
+inline ReadCallback silent_reading;
+
 /// Whether no step is left: after the last one, or when the last `train.patience` evaluations were
 /// no better than one before.
 bool is_finished(const Run& run);
 
 /// Fresh parameters or those of train.init, data read from where the config says. Throws UserError.
-Run start_run(const Config& config, ReadCallback& callback);
-Run start_run(const Config& config);
+Run start_run(const Config& config, ReadCallback& callback = silent_reading);
 /// A run at a checkpoint; `config` is the checkpoint's with the user's changes. Throws
 /// UserError when the training or validation data has changed (of an imported model, which has no
 /// hash of its data, only the vocabularies are compared), and CheckpointError naming the file and
 /// every parameter that is missing, not expected or of another shape.
 Run restore_run(const Config& config, const Checkpoint& checkpoint,
-                const std::filesystem::path& file, ReadCallback& callback);
-Run restore_run(const Config& config, const Checkpoint& checkpoint,
-                const std::filesystem::path& file);
+                const std::filesystem::path& file, ReadCallback& callback = silent_reading);
 /// The checkpoint of a run; its relative paths lead from `folder`, or from one above it.
 Checkpoint checkpoint_of(const Run& run, const std::filesystem::path& folder = {});
 
