@@ -3,13 +3,17 @@
 `p` holds the parameters by qkv's paths, `x` the tensors that go in.
 """
 import functools
+import pathlib
+import sys
 
 import torch
 from torch import nn
 from torch.nn import functional as F
 from torch.nn.utils.stateless import functional_call
 
-import op_recipes
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "ops"))
+import torch_side
+
 
 PADDING = torch.arange(4) >= torch.tensor([4, 2])[:, None]
 CAUSAL = torch.ones(4, 4).triu(1).bool()
@@ -140,5 +144,5 @@ RECIPES = {
     "InputPositions: learned": lambda p, x: x + p["weight"][3:7],
     "AttentionPositions: relative": lambda p, x: x + p["weight"][
         (torch.arange(4) - torch.arange(1, 4)[:, None]).clamp(-2, 2) + 2].permute(2, 0, 1),
-    "AttentionPositions: rotary": lambda p, x: op_recipes.rotary(x, 1, first=3),
+    "AttentionPositions: rotary": lambda p, x: torch_side.rotary(x, 1, torch_side.rotary_cos_sin(4, 6, 3, x.dtype)),
 }

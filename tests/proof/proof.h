@@ -17,11 +17,13 @@ struct ProofRow {
   /// gradient by each.
   std::vector<NamedParameter> parameters;
   std::function<Tensor()> output;
+  bool detaches = false;  ///< a gradient may differ from numeric derivatives, which are then omitted
 };
 
 /// The rows of the proof as one checkpoint, so that reading it proves the format too:
 ///
 ///     /vocabulary/<section>                             labels; row N is the N-th
+///     /vocabulary/calls                                 of ops: the calls in C++, by row
 ///     /model/<section>/N/gradient_check                 worst error against central differences
 ///     /model/<section>/N/<dtype>/values/<parameter>     for float32 and float64
 ///     /model/<section>/N/<dtype>/weights                of the shape of the output
@@ -33,6 +35,8 @@ class Proof {
   void add(const std::string& section, const ProofRow& row);
   /// Rows of another kind write tensors of their own below the path that this returns.
   std::string add(const std::string& section, const std::string& label);
+  /// The call of the next row of ops.
+  void describe(const std::string& call) { file_.vocabulary["calls"].push_back(call); }
   void write(const std::string& path, const Tensor& value) { file_.model[path] = value.detach(); }
 
   const Checkpoint& file() const { return file_; }

@@ -1,4 +1,4 @@
-"""PyTorch's side of the fuzzer: evaluates cases that qkv_fuzz sends, in both types.
+"""PyTorch's side of the ops' rows: evaluates cases that qkv_fuzz sends, in both types.
 
 Usage: torch_side.py    (started by qkv_fuzz; exits with 77 where PyTorch is not installed)
 
@@ -23,6 +23,8 @@ except ImportError:
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 from muon import Muon
 
+# Ops that PyTorch 1.13 lacks: their formulas are written out and differentiated by PyTorch.
+FORMULAS = {"masked_mean", "masked_max", "select_rows", "rms_norm", "rotary", "rotary_cos_sin"}
 INFINITY, NAN, true, false = math.inf, math.nan, True, False
 torch.set_num_threads(1)
 
@@ -535,13 +537,18 @@ def python_of(code):
     return text
 
 
+def result_of(steps, names):
+    """The value of the last step; `names` holds the inputs x0, x1, ... and the dtype."""
+    for i, code in enumerate(steps):
+        names[f"y{i}"] = eval(code, globals(), names)  # text of the project's own program
+    return names[f"y{len(steps) - 1}"]
+
+
 def evaluated(case, values, weights, dtype):
     names = {f"x{i}": value.to(dtype).requires_grad_() for i, value in enumerate(values)}
     inputs = list(names.values())
     names["dtype"] = dtype
-    for i, code in enumerate(case["steps"]):
-        names[f"y{i}"] = eval(code, globals(), names)  # text of the project's own program
-    y = names[f"y{len(case['steps']) - 1}"]
+    y = result_of(case["steps"], names)
     weights = weights.repeat(y.numel() // len(weights) + 1)[:y.numel()].reshape(y.shape).to(dtype)
     gradients = [None] * len(inputs)
     if y.requires_grad:

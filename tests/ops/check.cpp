@@ -1,4 +1,4 @@
-#include "tests/fuzz/check.h"
+#include "tests/ops/check.h"
 
 #include "core/autograd.h"
 #include "core/parameter.h"
@@ -160,13 +160,23 @@ std::string expectation(const std::string& of, const Failure& failure) {
 
 }  // namespace
 
-Outcome outcome_of(const Case& sample, DType dtype) {
-  std::vector<Parameter> parameters;
+In inputs_of(const Case& sample, DType dtype) {
+  In inputs;
   for (const Input& input : sample.inputs)
-    parameters.emplace_back(Tensor::from(input.values, input.shape, dtype));
-  Tensor y =
-      last_of<Tensor>(sample, {parameters.begin(), parameters.end()},
-                      [](const Step& step, const In& operands) { return step.run(operands); });
+    inputs.push_back(Tensor::from(input.values, input.shape, dtype));
+  return inputs;
+}
+
+Tensor output_of(const Case& sample, const In& inputs) {
+  return last_of<Tensor>(sample, inputs, [](const Step& step, const In& operands) {
+    return step.run(operands);
+  });
+}
+
+Outcome outcome_of(const Case& sample, DType dtype) {
+  const In inputs = inputs_of(sample, dtype);
+  const std::vector<Parameter> parameters(inputs.begin(), inputs.end());
+  Tensor y = output_of(sample, {parameters.begin(), parameters.end()});
   Outcome outcome{y.detach(), {}};
   Gradients gradients;
   if (y.node())

@@ -1,7 +1,7 @@
 #include <numeric>
 
 #include "core/ops/axes.h"
-#include "tests/fuzz/formulas.h"
+#include "tests/ops/formulas.h"
 
 namespace qkv::fuzz {
 namespace {

@@ -1,4 +1,4 @@
-#include "tests/fuzz/oracle.h"
+#include "tests/ops/oracle.h"
 
 namespace qkv::fuzz {
 

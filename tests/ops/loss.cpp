@@ -1,4 +1,4 @@
-#include "tests/fuzz/formulas.h"
+#include "tests/ops/formulas.h"
 
 namespace qkv::fuzz {
 namespace {
@@ -206,7 +206,8 @@ void draw_weighted_logits(Builder& b, Reduction reduction) {
            return pairs(in, reduction, [&](const Scalar& x, const Scalar& t) {
              return weighted_logit_term(x, t, weights.scalars[i++]);
            });
-         }});
+         },
+         false, true});
 }
 
 void draw_with_logits(Builder& b) {

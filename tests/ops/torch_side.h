@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/fuzz/case.h"
+#include "tests/ops/case.h"
 
 namespace qkv::fuzz {
 

@@ -1,7 +1,7 @@
 #include <array>
 #include <numbers>
 
-#include "tests/fuzz/formulas.h"
+#include "tests/ops/formulas.h"
 
 namespace qkv::fuzz {
 namespace {

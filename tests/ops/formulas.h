@@ -3,7 +3,7 @@
 #include <array>
 
 #include "layers/options.h"
-#include "tests/fuzz/case.h"
+#include "tests/ops/case.h"
 
 /// What the draws of all families share: the oracle's loops over arrays.
 namespace qkv::fuzz {

@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "tests/fuzz/torch_side.h"
+#include "tests/ops/torch_side.h"
 
 namespace qkv::fuzz {
 
@@ -15,6 +15,10 @@ struct Failure {
   std::string message;  ///< what else went wrong: an exception, a shape, a signal
 };
 
+/// The inputs of a case as tensors.
+In inputs_of(const Case& sample, DType dtype);
+/// The result of its last step.
+Tensor output_of(const Case& sample, const In& inputs);
 /// What the library makes of a case.
 Outcome outcome_of(const Case& sample, DType dtype);
 

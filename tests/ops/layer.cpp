@@ -1,4 +1,4 @@
-#include "tests/fuzz/formulas.h"
+#include "tests/ops/formulas.h"
 
 namespace qkv::fuzz {
 namespace {
@@ -171,7 +171,7 @@ void draw_embedding(Builder& b) {
                y.scalars.push_back(id == padding ? fixed(s) : s);
            return y;
          },
-         true});
+         true, padding.has_value()});
 }
 
 }  // namespace

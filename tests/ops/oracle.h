@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/shape.h"
-#include "tests/fuzz/number.h"
+#include "tests/ops/number.h"
 
 namespace qkv::fuzz {
 

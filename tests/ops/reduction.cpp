@@ -1,6 +1,6 @@
 #include <numeric>
 
-#include "tests/fuzz/formulas.h"
+#include "tests/ops/formulas.h"
 
 namespace qkv::fuzz {
 namespace {

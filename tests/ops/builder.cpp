@@ -3,7 +3,7 @@
 #include <numeric>
 #include <utility>
 
-#include "tests/fuzz/case.h"
+#include "tests/ops/case.h"
 
 namespace qkv::fuzz {
 namespace {
@@ -37,12 +37,15 @@ std::string text(bool value) {
   return value ? "true" : "false";
 }
 
-Builder::Builder(Draw& draw, std::string family, std::uint32_t reuse)
-    : draw(draw), reuse_(reuse), extremes_(draw.below(4) == 3 ? 1 + draw.below(3) : 0) {
+Builder::Builder(Draw& draw, std::string family, std::uint32_t reuse, Values values)
+    : draw(draw), reuse_(reuse), extremes_(0), smooth_(values == Values::smooth) {
   case_.family = std::move(family);
+  const bool special = values == Values::special || draw.below(4) == 3;
+  if (special && !smooth_) extremes_ = 1 + draw.below(3);
 }
 
 Index Builder::size(Index most) {
+  if (smooth_) most = std::min<Index>(most, draw.chance(15) ? 21 : 6);
   // From the simplest on; later rows are rarer.
   switch (draw.below(16)) {
     case 0:
@@ -79,6 +82,7 @@ Shape Builder::shape(int least_rank, int most_rank, Index most_elements) {
   const auto rank = least_rank + static_cast<int>(draw.index_below(most_rank - least_rank + 1));
   std::vector<Index> sizes(static_cast<std::size_t>(rank), 1);
   Index elements = 1;
+  if (smooth_) most_elements = std::min<Index>(most_elements, 60);
   for (std::size_t axis = sizes.size(); axis-- > 0;) {  // the last axis may be the longest
     sizes[axis] = size(std::max<Index>(1, most_elements / elements));
     elements = std::max<Index>(1, elements * sizes[axis]);
@@ -86,7 +90,19 @@ Shape Builder::shape(int least_rank, int most_rank, Index most_elements) {
   return Shape(sizes);
 }
 
+/// Exact in both types.
+std::vector<double> Builder::smooth_values(Index count) {
+  const auto [low, high] =
+      draw.pick<std::pair<double, double>>({{-2, 2}, {0.75, 2}, {-2, 2}, {-8, 8}});
+  const Random random(draw.below(1U << 16), Purpose::testing);
+  std::vector<double> values(static_cast<std::size_t>(count));
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] = static_cast<float>(low + (high - low) * random.uniform(i));
+  return values;
+}
+
 std::vector<double> Builder::values(Index count) {
+  if (smooth_) return smooth_values(count);
   // The simplest kinds first. All values of ordinary kinds are exact in both types.
   const std::uint32_t kind = extremes_ == 0       ? draw.below(5)
                              : draw.below(5) >= 3 ? 5 + draw.below(9)
@@ -202,7 +218,11 @@ std::size_t Builder::any(int least_rank, int most_rank) {
 
 std::size_t Builder::within(const Shape& shape, double low, double high) {
   const Random random(draw.below(1U << 16), Purpose::testing);
-  const bool ends = draw.chance(30);
+  const bool ends = !smooth_ && draw.chance(30);
+  if (smooth_) {  // numeric derivatives look beyond the elements
+    low += 0.02 * (high - low);
+    high -= 0.02 * (high - low);
+  }
   std::vector<double> values(static_cast<std::size_t>(shape.size()));
   for (std::size_t i = 0; i < values.size(); ++i) {
     const std::uint32_t bits = random.bits(i);
@@ -248,7 +268,7 @@ std::size_t Builder::add(const std::string& op, std::vector<std::size_t> operand
     if (shape.size() > 10'000) return operands.front();  // would take the oracle seconds
   }
   case_.steps.push_back({op, std::move(operands), shape, std::move(call.code), std::move(call.run),
-                         std::move(call.oracle), call.signs});
+                         std::move(call.oracle), call.signs, call.detaches});
   return first_step + case_.steps.size() - 1;
 }
 

@@ -1,11 +1,11 @@
-#include "tests/fuzz/torch_side.h"
+#include "tests/ops/torch_side.h"
 
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 
-#include "tests/fuzz/check.h"
+#include "tests/ops/check.h"
 
 namespace qkv::fuzz {
 

@@ -8,9 +8,8 @@
 #include <vector>
 
 #include "core/ops.h"
-#include "optim/options.h"
-#include "tests/fuzz/draw.h"
-#include "tests/fuzz/oracle.h"
+#include "tests/ops/draw.h"
+#include "tests/ops/oracle.h"
 
 namespace qkv::fuzz {
 
@@ -32,7 +31,8 @@ struct Step {
   std::string code;
   std::function<Tensor(const In&)> run;
   std::function<Array(const Arrays&)> oracle;
-  bool signs = false;  ///< whether the signs of zeros are defined
+  bool signs = false;      ///< whether the signs of zeros are defined
+  bool detaches = false;  ///< whether the op takes an operand, or a part of one, for a constant
 };
 
 /// What is computed from a case in one type: an output and the derivatives of sum(output weights)
@@ -57,11 +57,18 @@ inline double weight_at(const Case& sample, Index i) {
   return sample.weights[static_cast<std::size_t>(i) % sample.weights.size()];
 }
 
+/// Which values the operands of a case have.
+enum class Values {
+  any,      ///< ordinary ones with ties, and in a quarter of the cases special ones among them
+  special,  ///< infinities, NaN, zeros of both signs, subnormal, very large and very small values
+  smooth,   ///< distinct ones without any of these, in small shapes, for numeric derivatives
+};
+
 /// Draws a case's inputs, shapes and values, and collects its steps.
 class Builder {
  public:
-  /// `reuse`: percentage of operands that are results of earlier steps, where one fits.
-  Builder(Draw& draw, std::string family, std::uint32_t reuse = 0);
+  /// `reuse`: percentage of operands that are inputs or results of earlier steps, where one fits.
+  Builder(Draw& draw, std::string family, std::uint32_t reuse = 0, Values values = Values::any);
 
   Draw& draw;
 
@@ -93,6 +100,7 @@ class Builder {
     std::function<Tensor(const In&)> run;
     std::function<Array(const Arrays&)> oracle;
     bool signs = false;
+    bool detaches = false;
   };
   std::size_t add(const std::string& op, std::vector<std::size_t> operands, Call call);
 
@@ -100,14 +108,18 @@ class Builder {
 
  private:
   std::vector<double> values(Index count);
+  std::vector<double> smooth_values(Index count);
   std::size_t input(const Shape& shape, std::vector<double> values);
   void drop_unused();
 
   Case case_;
   std::uint32_t reuse_, extremes_;
+  bool smooth_;
 };
 
-/// Draws a call of an op and adds it.
+/// Draws a call of an op and adds it: its operands, the call in C++, the formula in scalars. These
+/// tables are the rows of all ops, a file for each family in tests/ops/; the numeric gradients, the
+/// oracle, special values, the fuzzer and the comparison with PyTorch draw from them.
 using OpDraw = std::function<void(Builder&)>;
 const std::map<std::string, OpDraw>& elementwise_draws();
 const std::map<std::string, OpDraw>& shape_draws();
@@ -118,16 +130,6 @@ const std::map<std::string, OpDraw>& recurrent_draws();
 const std::map<std::string, OpDraw>& loss_draws();
 /// All of them, by the op's name in core/ops.h.
 const std::map<std::string, OpDraw>& op_draws();
-
-/// Draws layers of layers/, by their names.
-const std::map<std::string, OpDraw>& module_draws();
-
-/// The value of a parameter after a step for each row of gradients.
-Tensor stepped(const Tensor& value, const Tensor& gradients, const OptimizerOptions& options);
-void draw_optimizer(Builder& b);
-
-/// The case of these choices.
-Case draw_case(Draw& draw);
 
 /// C++ for a value, values, a shape, ids.
 std::string text(double value);
