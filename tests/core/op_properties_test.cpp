@@ -5,6 +5,7 @@
 
 #include "core/gradient_check.h"
 #include "core/parallel.h"
+#include "tests/ops/check_rows.h"
 #include "tests/ops/samples.h"
 #include "tests/support/randn.h"
 
@@ -25,30 +26,14 @@ void for_each_call(DType dtype, F f) {
   }
 }
 
-/// `count` cases of every op agree with the formula of its row, in float32 and float64.
-void check_rows(fuzz::Values values, std::uint64_t count) {
-  for (const auto& [op, draw] : fuzz::op_draws())
-    for (std::uint64_t i = 0; i < count; ++i) {
-      fuzz::Draw choices(5, i);
-      fuzz::Builder builder(choices, op, 0, values);
-      draw(builder);
-      const fuzz::Case sample = builder.finish();
-      if (sample.steps.empty()) continue;
-      const auto failure = fuzz::check(sample, nullptr);
-      const std::string message =
-          failure ? fuzz::summary_of(*failure) + "\n" + fuzz::code_of(sample, *failure) : "";
-      CHECK(message == "");
-    }
-}
-
 }  // namespace
 
 TEST_CASE("every op has the values and gradients of its formula") {
-  check_rows(fuzz::Values::any, 60);
+  fuzz::check_rows(fuzz::op_draws(), 60);
 }
 
 TEST_CASE("every op has the values and gradients of its formula for special values") {
-  check_rows(fuzz::Values::special, 40);
+  fuzz::check_rows(fuzz::op_draws(), 40, fuzz::Values::special);
 }
 
 TEST_CASE("every op's gradient agrees with central differences in float64") {

@@ -1,7 +1,5 @@
 #include "layers/recurrent.h"
 
-#include <cmath>
-
 #include "tests/support/modules.h"
 
 namespace qkv::tests {
@@ -41,15 +39,6 @@ TEST_CASE("recurrent models of every cell pass the gradient check in float64") {
       CAPTURE(static_cast<int>(cell));
       CAPTURE(bidirectional);
       check_gradients_of_model(small(cell, bidirectional));
-    }
-}
-
-TEST_CASE("recurrent models of every cell are blind to padding") {
-  for (const CellKind cell : cells)
-    for (const bool bidirectional : {false, true}) {
-      CAPTURE(static_cast<int>(cell));
-      CAPTURE(bidirectional);
-      check_padding_of_model(small(cell, bidirectional));
     }
 }
 

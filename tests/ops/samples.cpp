@@ -89,12 +89,15 @@ bool OpSample::detaches() const {
   return std::ranges::any_of(call.steps, &Step::detaches);
 }
 
+std::vector<OpSample> samples_of(const std::map<std::string, OpDraw>& rows) {
+  std::vector<OpSample> all;
+  for (const auto& [op, draw] : rows)
+    std::ranges::move(samples_of(op, draw), std::back_inserter(all));
+  return all;
+}
+
 const std::vector<OpSample>& op_samples() {
-  static const std::vector<OpSample> samples = [] {
-    std::vector<OpSample> all;
-    for (const auto& [op, draw] : op_draws()) std::ranges::move(samples_of(op, draw), std::back_inserter(all));
-    return all;
-  }();
+  static const std::vector<OpSample> samples = samples_of(op_draws());
   return samples;
 }
 

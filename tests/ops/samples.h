@@ -8,7 +8,7 @@ namespace qkv::fuzz {
 /// derivative uncertain. Where an op's results are constants, such as those of a comparison, the
 /// sum of its first operand is added.
 struct OpSample {
-  std::string op;  ///< name of the function in core/ops.h
+  std::string op;  ///< name of the function in core/ops.h, or of a layer
   int number = 0;  ///< among those of the op
   Case call;
 
@@ -20,7 +20,9 @@ struct OpSample {
   bool detaches() const;
 };
 
-/// Some of every op, always the same.
+/// Eight calls of every row of a table, always the same.
+std::vector<OpSample> samples_of(const std::map<std::string, OpDraw>& rows);
+/// Those of all ops.
 const std::vector<OpSample>& op_samples();
 
 }  // namespace qkv::fuzz

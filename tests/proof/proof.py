@@ -104,13 +104,17 @@ def op_recipe(code):
     return recipe
 
 
-def layer_recipe(label):
-    call = {**layer_recipes.RECIPES, **model_recipes.RECIPES}[label]
+def layer_recipe(call):
     return lambda values: call(below(values, "parameters."), *below(values, "inputs.").values())
 
 
-def prove_rows(group, label, recipe_of):
-    recipe = recipe_of(label)
+def recipes_of(labels, codes, recipes):
+    """{label: recipe} of the rows that are calls in C++, and of those that `recipes` has."""
+    calls = {label: op_recipe(codes[label]) for label in labels if label in codes}
+    return {**calls, **{label: layer_recipe(call) for label, call in recipes.items()}}
+
+
+def prove_rows(group, recipe):
     cells = [group["gradient_check"][()] if "gradient_check" in group else None]
     for dtype in TOLERANCE:
         cells += compare_row(tensors(group[dtype]), recipe)
@@ -200,20 +204,22 @@ def main(program):
         path = pathlib.Path(folder) / "proof.h5"
         subprocess.run([program, str(path)], check=True)
         with h5py.File(path) as file:
-            def rows_of(section, recipes, recipe_of):
-                return prove(file, section, recipes, lambda group, label: prove_rows(group, label, recipe_of))
-            codes = dict(zip(labels_of(file, "ops"), labels_of(file, "calls")))
+            codes = dict(zip(labels_of(file, "called"), labels_of(file, "calls")))
+
+            def rows_of(section, recipes):
+                recipes = recipes_of(labels_of(file, section), codes, recipes)
+                return prove(file, section, recipes, lambda group, label: prove_rows(group, recipes[label]))
             sections = [  # what must have a row, what the rows have shown
-                (ops(), rows_of("ops", codes, lambda label: op_recipe(codes[label]))),
-                (layers(), rows_of("layers", layer_recipes.RECIPES, layer_recipe)),
-                (enumerators("layers/options.h", "ModelKind"), rows_of("models", model_recipes.RECIPES, layer_recipe)),
+                (ops(), rows_of("ops", {})),
+                (layers(), rows_of("layers", layer_recipes.RECIPES)),
+                (enumerators("layers/options.h", "ModelKind"), rows_of("models", model_recipes.RECIPES)),
                 (enumerators("optim/options.h", "OptimizerKind"),
                  prove(file, "optimizers", optim_recipes.OPTIMIZERS, prove_optimizer)),
                 (enumerators("optim/options.h", "ScheduleKind"),
                  prove(file, "schedules", optim_recipes.SCHEDULES, prove_schedule)),
             ]
             sections.append((kinds_of_layers(), ([], shown_kinds(labels_of(file, "layers")))))
-            rows = sum(len(file["vocabulary"][section]) for section in file["vocabulary"] if section != "calls")
+            rows = sum(len(file["vocabulary"][section]) for section in file["vocabulary"] if section not in ("called", "calls"))
     failed = [fault for _, (faults, _) in sections for fault in faults]
     failed += [f"{name} has no row in the proof"
                for wanted, (_, proved) in sections for name in sorted(wanted - proved)]
