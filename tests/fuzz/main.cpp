@@ -9,9 +9,9 @@
 #include <set>
 
 #include "core/parallel.h"
-#include "tests/ops/check.h"
 #include "tests/fuzz/families.h"
 #include "tests/fuzz/shrink.h"
+#include "tests/ops/check.h"
 
 namespace qkv::fuzz {
 namespace {

@@ -290,8 +290,7 @@ TEST_CASE("a decoder with a cache can be recorded") {
   for (const std::int32_t id : {5, 6, 7}) (*model)(Indices({id}, {1, 1}), {}, by_token);
   const std::string path = "decoder.layers.0.attention.weights";
   CHECK(step.at(path).shape()[2] == 1);
-  const auto actual = step.at(path).values(),
-             expected = slice(whole.at(path), 2, 2, 3).values();
+  const auto actual = step.at(path).values(), expected = slice(whole.at(path), 2, 2, 3).values();
   REQUIRE(actual.size() == expected.size());
   for (std::size_t i = 0; i < actual.size(); ++i)
     CHECK(actual[i] == doctest::Approx(expected[i]).epsilon(1e-12));

@@ -31,7 +31,7 @@ struct Step {
   std::string code;
   std::function<Tensor(const In&)> run;
   std::function<Array(const Arrays&)> oracle;
-  bool signs = false;      ///< whether the signs of zeros are defined
+  bool signs = false;     ///< whether the signs of zeros are defined
   bool detaches = false;  ///< whether the op takes an operand, or a part of one, for a constant
 };
 

@@ -168,9 +168,8 @@ In inputs_of(const Case& sample, DType dtype) {
 }
 
 Tensor output_of(const Case& sample, const In& inputs) {
-  return last_of<Tensor>(sample, inputs, [](const Step& step, const In& operands) {
-    return step.run(operands);
-  });
+  return last_of<Tensor>(sample, inputs,
+                         [](const Step& step, const In& operands) { return step.run(operands); });
 }
 
 Outcome outcome_of(const Case& sample, DType dtype) {

@@ -17,7 +17,8 @@ struct ProofRow {
   /// gradient by each.
   std::vector<NamedParameter> parameters;
   std::function<Tensor()> output;
-  bool detaches = false;  ///< a gradient may differ from numeric derivatives, which are then omitted
+  bool detaches =
+      false;  ///< a gradient may differ from numeric derivatives, which are then omitted
 };
 
 /// The rows of the proof as one checkpoint, so that reading it proves the format too:
