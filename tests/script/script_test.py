@@ -2,6 +2,7 @@
 import os
 import pathlib
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -282,34 +283,35 @@ class RealTextTest(ScriptTest):
                          ["| train.tsv (10, 2) | 100.0 / 100.0 | 75.0 / 73.3 | 1.5 |"])
 
 
-class AlternativesTest(unittest.TestCase):
-    """bench/alternatives."""
-
-    def test_what_every_patch_replaces_occurs_once(self):
-        for patch in (PROJECT / "bench/alternatives").glob("*.patch"):
-            for change in patch.read_text().split("\n--- a/")[1:]:
-                source = (PROJECT / change.split("\n", 1)[0]).read_text()
-                for hunk in re.split(r"^@@ .*\n", change, flags=re.MULTILINE)[1:]:
-                    lines = hunk.split("\ndiff --git ")[0].splitlines(keepends=True)
-                    before = "".join(line[1:] for line in lines if line[0] in " -")
-                    with self.subTest(patch.name):
-                        self.assertEqual(source.count(before), 1, before)
-
-
 class MutantsTest(unittest.TestCase):
     """What script/mutants reads; it builds and runs for minutes."""
 
-    mutants = [mutant for table in sorted((PROJECT / "tests/mutants").glob("*.toml"))
-               for mutant in tomllib.loads(table.read_text())["mutant"]]
+    script = runpy.run_path(str(PROJECT / "script/mutants"))
+    mutants = list(script["all_mutants"]())
+
+    def place_of(self, code, original, mutated):
+        with tempfile.TemporaryDirectory() as folder:
+            tree = pathlib.Path(folder)
+            (tree / "core/moved").mkdir(parents=True)
+            (tree / "core/moved/a.cpp").write_text(code)
+            file, text = self.script["place_of"]({"file": "core/a.cpp", "original": original, "mutated": mutated}, tree)
+            return file.name, text
 
     def test_every_mutant_has_an_id_of_its_own(self):
         self.assertEqual(len(self.mutants), len({mutant["id"] for mutant in self.mutants}))
 
-    def test_the_original_of_every_mutant_occurs_once(self):
+    def test_every_mutant_has_one_place(self):
         for mutant in self.mutants:
             with self.subTest(mutant["id"]):
-                original = r"\s+".join(map(re.escape, mutant["original"].split()))
-                self.assertEqual(len(re.findall(original, (PROJECT / mutant["file"]).read_text())), 1)
+                self.script["place_of"](mutant, PROJECT)
+
+    def test_a_mutant_is_found_in_code_that_was_renamed_and_moved(self):
+        self.assertEqual(self.place_of("if (left < right)\n  return left;\nreturn 0;", "if (a < b) return a;", "if (a > b) return b;"),
+                         ("a.cpp", "if (left > right) return right;\nreturn 0;"))
+        with self.assertRaisesRegex(LookupError, "occurs 0 times"):
+            self.place_of("if (left < right) return right;", "if (a < b) return a;", "")
+        with self.assertRaisesRegex(LookupError, "occurs 2 times"):
+            self.place_of("x = y; z = w;", "a = b;", "")
 
 
 if __name__ == "__main__":
