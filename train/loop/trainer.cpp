@@ -277,7 +277,6 @@ class Trainer {
   Evaluation evaluated() const {
     std::optional<UseAverage> averaged;
     if (run_.average) averaged.emplace(run_.parameters, *run_.average);
-    callback_.on_validation(run_, run_.step);
     return run_.task->evaluate(*run_.network, Split::valid);
   }
 
@@ -330,7 +329,6 @@ class Trainer {
     Outcome outcome{.seconds = seconds()};
     if (!writes()) return outcome;
     const std::int64_t best_step = load_best(run_, folder_);
-    callback_.on_trained(run_);
     if (run_.task->size(Split::test) == 0) return outcome;
     outcome.test = run_.task->evaluate(*run_.network, Split::test);
     require_usable("the test loss", outcome.test->loss);
