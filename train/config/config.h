@@ -126,7 +126,7 @@ struct TrainOptions {
   OnDivergence on_divergence = OnDivergence::stop;
   std::string memory = {};      ///< budget of memory, as "4GB"; empty: none
   bool detect_anomaly = false;  ///< name the op that produces a NaN or infinity
-  bool tensorboard = false;     ///< write event files (inspect/tensorboard.h)
+  bool tensorboard = false;     ///< write an event file (inspect/tensorboard.h)
 
   friend bool operator==(const TrainOptions&, const TrainOptions&) = default;
 };

@@ -10,8 +10,6 @@
 
 namespace qkv {
 
-struct LoadedModel;
-
 /// State of a training loop after an update.
 struct StepReport {
   std::int64_t step = 0;  ///< updates done
@@ -21,8 +19,8 @@ struct StepReport {
 };
 
 /// Hooks of reading data and of a training loop, to show progress, to log and to stop early. The
-/// defaults do nothing. Of several ranks, only the one that writes calls `on_start`, `on_metrics`,
-/// `on_validation` and `on_trained`.
+/// defaults do nothing. Of several ranks, only the one that writes calls `on_start` and
+/// `on_metrics`.
 class Callback : public ReadCallback {
  public:
   /// Before the first update of this program: `step` updates are done of `steps`.
@@ -33,11 +31,6 @@ class Callback : public ReadCallback {
                              [[maybe_unused]] const std::optional<Evaluation>& valid) {}
   /// A line of metrics.jsonl, also where the file could not be written.
   virtual void on_metrics([[maybe_unused]] const MetricsEvent& event) {}
-  /// At an evaluation on validation data: the model that is evaluated, after `step` updates.
-  virtual void on_validation([[maybe_unused]] const LoadedModel& model,
-                             [[maybe_unused]] std::int64_t step) {}
-  /// After the last step: the best checkpoint's model.
-  virtual void on_trained([[maybe_unused]] const LoadedModel& model) {}
   /// The signal that asks to stop after this step, or 0.
   virtual int stop_signal() { return 0; }
 };

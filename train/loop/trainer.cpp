@@ -243,7 +243,6 @@ class Trainer {
   Evaluation evaluated() const {
     std::optional<UseAverage> averaged;
     if (run_.average) averaged.emplace(run_.parameters, *run_.average);
-    callback_.on_validation(run_, run_.step);
     return run_.task->evaluate(*run_.network, Split::valid);
   }
 
@@ -292,7 +291,6 @@ class Trainer {
     Outcome outcome{.seconds = seconds()};
     if (!writes()) return outcome;
     const std::int64_t best_step = load_best(run_, folder_);
-    callback_.on_trained(run_);
     if (run_.task->size(Split::test) == 0) return outcome;
     outcome.test = run_.task->evaluate(*run_.network, Split::test);
     require_usable(fault_of("the test loss", outcome.test->loss), outcome.test->loss);
