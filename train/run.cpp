@@ -28,12 +28,12 @@ std::unique_ptr<Network> fresh_network(const Config& config, const Task& task, V
   ModelOptions model = config.model;
   if (vectors == Vectors::from_checkpoint) model.embedding_file.clear();
   const Index vocabulary = task.vocabulary().size();
-  require_network_memory(model, vocabulary, task.outputs(), memory_limit());
+  require_network_memory(model, config.head, vocabulary, task.outputs(), memory_limit());
   require<UserError>(model.embedding != EmbeddingKind::one_hot || model.width == vocabulary,
                      "model.embedding \"one-hot\" needs model.width = {}, the size of the "
                      "vocabulary, got {}",
                      vocabulary, model.width);
-  return std::make_unique<Network>(model, vocabulary, task.outputs(),
+  return std::make_unique<Network>(model, config.head, vocabulary, task.outputs(),
                                    Random(config.seed, Purpose::initialisation),
                                    task.vocabulary().tokens());
 }

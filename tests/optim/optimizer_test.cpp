@@ -92,7 +92,7 @@ TEST_CASE("SGD takes off the learning rate times the gradient") {
 TEST_CASE("without a learning rate a step takes the options'") {
   Parameter x(Tensor::full({1, 1}, 2, DType::float64));
   const std::vector<NamedParameter> parameters = {{"x", &x}};
-  make_optimizer({.kind = OptimizerKind::sgd, .lr = 0.5})->step(parameters, gradients_of(x * 3), 0);
+  make_optimizer({.kind = OptimizerKind::sgd})->step(parameters, gradients_of(x * 3), 0.5, 0);
   CHECK(x.value().item() == doctest::Approx(2 - 0.5 * 3));
 }
 

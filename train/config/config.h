@@ -139,6 +139,7 @@ struct Config {
   std::uint64_t seed = 1;
   TaskOptions task;
   ModelOptions model;
+  HeadOptions head;  ///< model.tied
   OptimizerOptions optimizer;
   ScheduleOptions schedule;
   TrainOptions train;

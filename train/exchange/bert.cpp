@@ -6,6 +6,7 @@
 #include "core/autograd.h"
 #include "core/ops.h"
 #include "train/exchange/foreign_model.h"
+#include "train/tasks/network.h"
 
 // BERT (Devlin et al. 2019) under the names of Hugging Face's transformers.
 namespace qkv {
@@ -82,22 +83,26 @@ bool is_text(const nlohmann::json& value, const char* text) {
   return content.is_null() || content == text;
 }
 
+/// Whether the model predicts masked tokens: `BertModel` alone has no output layer.
+bool has_masked_head(const Import& import) {
+  return import.architecture == Architecture::masked ||
+         import.architecture == Architecture::pretraining;
+}
+
 void set_bert_options(Import& import) {
   const JsonOptions& options = import.options;
   ModelOptions& model = import.config.model;
   options.require_flag("is_decoder", false);
   options.require_flag("add_cross_attention", false);
   options.choice("position_embedding_type", std::array<std::string_view, 1>{"absolute"});
-  model.kind = ModelKind::encoder;
+  model.kind = ModelKind::bert;
   model.width = options.integer("hidden_size", 1, 4096);
   model.layers = options.integer("num_hidden_layers", 1, 64);
   model.heads = options.integer("num_attention_heads", 1, 256);
   model.feed_forward = options.integer("intermediate_size", 1, 65536);
   model.max_length = options.integer("max_position_embeddings", 1, 65536);
-  model.token_types = options.integer("type_vocab_size", 1, 64, 2);
   model.norm = NormKind::post;
-  model.norm_epsilon = options.number("layer_norm_eps", 1e-30, 1, 1e-12);
-  model.embedding_norm = true;
+  require_epsilon(options, "layer_norm_eps", model.kind);
   model.activation = activation_of(options, "hidden_act", ActivationKind::gelu);
   model.dropout = dropout_of(options, "hidden_dropout_prob", {"attention_probs_dropout_prob"});
   const bool classifies = import.architecture == Architecture::classifier;
@@ -111,12 +116,8 @@ void set_bert_options(Import& import) {
                    "sigmoid, nor regression is supported");
   }
   import.config.task.kind = classifies ? TaskKind::classify : TaskKind::masked_language_model;
-  model.tied = !classifies;
-  if (import.architecture == Architecture::masked ||
-      import.architecture == Architecture::pretraining) {
-    model.output = OutputKind::transformed;
-    options.require_flag("tie_word_embeddings", true);
-  }
+  import.config.head.tied = !classifies;
+  if (has_masked_head(import)) options.require_flag("tie_word_embeddings", true);
 }
 
 /// Lower case as `tokenizer_config.json` has it. Throws UserError when a text would be cut in
@@ -139,6 +140,21 @@ bool lower_case_of(const Import& import) {
   const bool lower = options.flag("do_lower_case", true);
   options.require_flag("strip_accents", lower);
   return lower;
+}
+
+/// The first two token types; where there is one, the second is zeros. No text uses more than one.
+Tensor token_types(const Import& import, TensorSource& source) {
+  const Index types = import.options.integer("type_vocab_size", 1, 64, 2),
+              width = import.config.model.width;
+  const Tensor table = source.take("embeddings.token_type_embeddings.weight", {types, width});
+  const NoGrad no_grad;
+  return slice(concatenate({table, Tensor::zeros({1, width})}, 0), 0, 0, 2).detach();
+}
+
+/// A layer that the folder has no weights for starts as in a new run.
+template <class Layer>
+void add_new(Import& import, const std::string& path, Layer layer) {
+  for (const auto& [name, value] : state_of(layer)) import.parameter(path + "." + name) = value;
 }
 
 void take_bert_layer(Import& import, TensorSource& source, Index layer) {
@@ -165,7 +181,7 @@ bool is_unused_of_bert(std::string_view name) {
 
 Tokens read_bert(Import& import) {
   set_bert_options(import);
-  ModelOptions& model = import.config.model;
+  const ModelOptions& model = import.config.model;
   import.config.task.tokenizer = TokenizerKind::word_piece;
   import.config.task.lower_case = lower_case_of(import);
   TensorSource source(weights_file(import), "bert.");
@@ -181,20 +197,20 @@ Tokens read_bert(Import& import) {
   import.parameter("embedding.weight") = chosen_rows(table, vocabulary.lines);
   import.parameter("positions.weight") =
       source.take("embeddings.position_embeddings.weight", {model.max_length, width});
-  import.parameter("token_types.weight") =
-      source.take("embeddings.token_type_embeddings.weight", {model.token_types, width});
+  import.parameter("token_types.weight") = token_types(import, source);
   take_norm(import, source, "input_norm", "embeddings.LayerNorm");
   for (Index layer = 0; layer < model.layers; ++layer) take_bert_layer(import, source, layer);
-  if (source.has("pooler.dense.weight") || import.architecture == Architecture::classifier) {
-    model.pooling = PoolingKind::first;
+  const bool classifies = import.architecture == Architecture::classifier;
+  Random random(import.config.seed, Purpose::initialisation);
+  if (classifies || source.has("pooler.dense.weight"))
     take_linear(import, source, "pooler", "pooler.dense", {width, width});
-  }
-  if (import.architecture == Architecture::classifier) {
+  else
+    add_new(import, "pooler", Linear(width, width, random));
+  if (classifies) {
     import.checkpoint.vocabulary["labels"] = labels_of(import.options);
     take_linear(import, source, "head", "classifier",
                 {std::ssize(import.checkpoint.vocabulary["labels"]), width});
-  }
-  if (model.output == OutputKind::transformed) {
+  } else if (has_masked_head(import)) {
     const std::string output = "cls.predictions.";
     take_linear(import, source, "output_transform.linear", output + "transform.dense",
                 {width, width});
@@ -203,6 +219,9 @@ Tokens read_bert(Import& import) {
     import.parameter("output_bias") = chosen_rows(bias, vocabulary.lines);
     source.take_copy(output + "decoder.weight", table);
     source.take_copy(output + "decoder.bias", bias);
+  } else {
+    add_new(import, "output_transform", OutputTransform(model, random));
+    import.parameter("output_bias") = Tensor::zeros({rows});
   }
   return source.left(is_unused_of_bert);
 }

@@ -1,0 +1,41 @@
+#include "train/config/former_options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "train/config/config.h"
+
+namespace qkv {
+namespace {
+
+struct FormerOption {
+  std::string_view key;
+  std::string_view value;  ///< that later versions have always; empty: it changed no results
+};
+
+constexpr auto former_options = std::to_array<FormerOption>({
+    {"model.norm_epsilon", "the number 1e-05"},
+    {"model.embedding_norm", "false"},
+    {"model.token_types", "the integer 0"},
+    {"model.pooling", "the string \"mean\""},
+    {"model.output", "the string \"linear\""},
+});
+
+}  // namespace
+
+void drop_former_options(TomlTable& config, std::string_view source) {
+  std::erase_if(config.entries, [&](const TomlEntry& entry) {
+    const auto former = std::ranges::find(former_options, entry.key, &FormerOption::key);
+    if (former == former_options.end()) return false;
+    require<ConfigError>(
+        former->value.empty() || former->value == describe(entry.value),
+        "{}:{}: {} is an option of an earlier version and has {}, which this version cannot "
+        "reproduce; train the model again, or import a BERT again",
+        source, entry.line, entry.key, describe(entry.value));
+    return true;
+  });
+}
+
+}  // namespace qkv
