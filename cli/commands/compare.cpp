@@ -12,7 +12,7 @@
 #include "cli/step_benchmark.h"
 #include "core/joining_thread.h"
 #include "core/parallel.h"
-#include "train/equal_ranks.h"
+#include "train/loop/equal_ranks.h"
 
 namespace qkv::commands {
 namespace {
