@@ -92,6 +92,9 @@ Run assembled(const Config& config, Vectors vectors, const Task::Vocabularies& k
   freeze_parts(*run.network, config.train.freeze);
   if (auto& head = run.network->head; head && head->bias && !predicts_with_bias(config))
     head->bias->freeze();
+  // Only the vector of a text is pooled.
+  if (config.model.kind == ModelKind::bert && config.task.kind != TaskKind::classify)
+    freeze_parts(*run.network, std::vector<std::string>{"pooler"});
   run.parameters = parameters(*run.network);
   run.optimizer = make_optimizer(config.optimizer);
   if (config.train.ema > 0) run.average.emplace(config.train.ema);
