@@ -177,11 +177,56 @@ bool is_unused_of_bert(std::string_view name) {
   return name.starts_with("cls.seq_relationship.") || name == "embeddings.position_ids";
 }
 
+void take_embeddings(Import& import, TensorSource& source, const Tensor& table,
+                     const Reordered& vocabulary) {
+  const ModelOptions& model = import.config.model;
+  import.parameter("embedding.weight") = chosen_rows(table, vocabulary.lines);
+  import.parameter("positions.weight") =
+      source.take("embeddings.position_embeddings.weight", {model.max_length, model.width});
+  import.parameter("token_types.weight") = token_types(import, source);
+  take_norm(import, source, "input_norm", "embeddings.LayerNorm");
+}
+
+/// What predicts masked tokens from the table of embeddings.
+void take_masked_head(Import& import, TensorSource& source, const Tensor& table,
+                      const Reordered& vocabulary) {
+  const std::string output = "cls.predictions.";
+  const Index width = table.dim(1);
+  take_linear(import, source, "output_transform.linear", output + "transform.dense",
+              {width, width});
+  take_norm(import, source, "output_transform.norm", output + "transform.LayerNorm");
+  const Tensor bias = source.take(output + "bias", {table.dim(0)});
+  import.parameter("output_bias") = chosen_rows(bias, vocabulary.lines);
+  source.take_copy(output + "decoder.weight", table);
+  source.take_copy(output + "decoder.bias", bias);
+}
+
+/// Pooler and output layer; new ones where the architecture has none.
+void take_heads(Import& import, TensorSource& source, const Tensor& table,
+                const Reordered& vocabulary) {
+  const ModelOptions& model = import.config.model;
+  const bool classifies = import.architecture == Architecture::classifier;
+  Random random(import.config.seed, Purpose::initialisation);
+  if (classifies || source.has("pooler.dense.weight"))
+    take_linear(import, source, "pooler", "pooler.dense", {model.width, model.width});
+  else
+    add_new(import, "pooler", Linear(model.width, model.width, random));
+  if (classifies) {
+    const Tokens labels = labels_of(import.options);
+    import.checkpoint.vocabulary["labels"] = labels;
+    take_linear(import, source, "head", "classifier", {std::ssize(labels), model.width});
+  } else if (has_masked_head(import)) {
+    take_masked_head(import, source, table, vocabulary);
+  } else {
+    add_new(import, "output_transform", OutputTransform(model, random));
+    import.parameter("output_bias") = Tensor::zeros({table.dim(0)});
+  }
+}
+
 }  // namespace
 
 Tokens read_bert(Import& import) {
   set_bert_options(import);
-  const ModelOptions& model = import.config.model;
   import.config.task.tokenizer = TokenizerKind::word_piece;
   import.config.task.lower_case = lower_case_of(import);
   TensorSource source(weights_file(import), "bert.");
@@ -190,39 +235,13 @@ Tokens read_bert(Import& import) {
   Tokens tokens = read_vocab_txt(vocab);
   complete_vocabulary(import, source, name, vocab, tokens);
   const Reordered vocabulary = reordered(tokens, vocab);
-  const Index width = model.width, rows = std::ssize(tokens);
   import.checkpoint.vocabulary["tokens"] = vocabulary.tokens;
 
-  const Tensor table = source.take(name, {rows, width});
-  import.parameter("embedding.weight") = chosen_rows(table, vocabulary.lines);
-  import.parameter("positions.weight") =
-      source.take("embeddings.position_embeddings.weight", {model.max_length, width});
-  import.parameter("token_types.weight") = token_types(import, source);
-  take_norm(import, source, "input_norm", "embeddings.LayerNorm");
+  const ModelOptions& model = import.config.model;
+  const Tensor table = source.take(name, {std::ssize(tokens), model.width});
+  take_embeddings(import, source, table, vocabulary);
   for (Index layer = 0; layer < model.layers; ++layer) take_bert_layer(import, source, layer);
-  const bool classifies = import.architecture == Architecture::classifier;
-  Random random(import.config.seed, Purpose::initialisation);
-  if (classifies || source.has("pooler.dense.weight"))
-    take_linear(import, source, "pooler", "pooler.dense", {width, width});
-  else
-    add_new(import, "pooler", Linear(width, width, random));
-  if (classifies) {
-    import.checkpoint.vocabulary["labels"] = labels_of(import.options);
-    take_linear(import, source, "head", "classifier",
-                {std::ssize(import.checkpoint.vocabulary["labels"]), width});
-  } else if (has_masked_head(import)) {
-    const std::string output = "cls.predictions.";
-    take_linear(import, source, "output_transform.linear", output + "transform.dense",
-                {width, width});
-    take_norm(import, source, "output_transform.norm", output + "transform.LayerNorm");
-    const Tensor bias = source.take(output + "bias", {rows});
-    import.parameter("output_bias") = chosen_rows(bias, vocabulary.lines);
-    source.take_copy(output + "decoder.weight", table);
-    source.take_copy(output + "decoder.bias", bias);
-  } else {
-    add_new(import, "output_transform", OutputTransform(model, random));
-    import.parameter("output_bias") = Tensor::zeros({rows});
-  }
+  take_heads(import, source, table, vocabulary);
   return source.left(is_unused_of_bert);
 }
 
