@@ -28,7 +28,7 @@ struct StaticModel final : Model {
   void visit(ModuleVisitor& visit) override { visit("embedding", embedding); }
 };
 
-/// Puts one-hot vectors or those of a file into the embedding table, and freezes it if so asked.
+/// Puts one-hot vectors, which are not trained, or those of a file into the embedding table.
 void prepare_table(Model& model, const ModelOptions& options, std::span<const std::string> tokens) {
   Parameter& table = model.embedding.weight;
   const Index vocabulary = table.shape()[0];
@@ -48,7 +48,7 @@ void prepare_table(Model& model, const ModelOptions& options, std::span<const st
     model.vectors = load_vectors(options.embedding_file, tokens, table);
   }
   if (one_hot) table.assign(identity(vocabulary));
-  if (one_hot || options.freeze_embedding) table.freeze();
+  if (one_hot) table.freeze();
 }
 
 std::unique_ptr<Model> make_static_model(const ModelOptions& options, Index vocabulary,

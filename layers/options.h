@@ -102,7 +102,6 @@ struct ModelOptions {
   double embedding_std = 0.5;  ///< initial standard deviation of embeddings
   InitKind init = InitKind::random;
   std::string embedding_file = {};  ///< word2vec or GloVe text that the embedding starts from
-  bool freeze_embedding = false;    ///< the embedding is not trained
   CellKind cell = CellKind::lstm;   ///< of a recurrent model
   bool bidirectional = false;  ///< a recurrent model of both directions, half of the width each
   double dropout = 0.0;        ///< probability in [0, 1)

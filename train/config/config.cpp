@@ -35,9 +35,8 @@ Config without_ineffective_options(const Config& config) {
 /// The options that a run may change when it resumes: how long, how fast and in which memory it
 /// trains, and what it writes. Others would make what is restored another model's, another
 /// optimizer's or other data's.
-constexpr std::array<std::string_view, 18> resumable_options = {
+constexpr std::array<std::string_view, 17> resumable_options = {
     "optimizer.lr",
-    "optimizer.require_gradients",
     "schedule.kind",
     "schedule.warmup",
     "schedule.floor",

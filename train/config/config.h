@@ -126,7 +126,7 @@ struct TrainOptions {
   OnDivergence on_divergence = OnDivergence::stop;
   bool shard_optimizer = false;  ///< each rank keeps a part of the optimizer's state (ZeRO-1)
   std::string memory = {};       ///< budget of memory, as "4GB"; empty: none
-  bool detect_anomaly = false;   ///< name the op that produces a NaN or infinity
+  bool detect_anomaly = false;   ///< name what produces a NaN or infinity or has no gradient
   bool tensorboard = false;      ///< write an event file (inspect/tensorboard.h)
 
   friend bool operator==(const TrainOptions&, const TrainOptions&) = default;

@@ -6,7 +6,7 @@
 
 namespace qkv {
 
-/// Takes options of earlier versions out of a stored configuration. Throws ConfigError when one has
+/// Replaces options of earlier versions in a stored configuration. Throws ConfigError when one has
 /// a value that this version cannot reproduce.
 void drop_former_options(TomlTable& config, std::string_view source);
 

@@ -81,9 +81,6 @@ constexpr Condition drawn_table = {
              (c.model.embedding == EmbeddingKind::learned || c.model.kind == ModelKind::bert ||
               (attends(c) && c.model.position == PositionKind::learned));
     }};
-constexpr Condition learned_table = {"model.embedding \"learned\"", [](const Config& c) {
-                                       return c.model.embedding == EmbeddingKind::learned;
-                                     }};
 constexpr Condition recurrent = {"model.kind \"recurrent\"", is_recurrent};
 constexpr Condition activations = {"another model.kind than \"static\"", [](const Config& c) {
                                      return c.model.kind != ModelKind::static_embedding;
@@ -242,8 +239,6 @@ Options model_options(Config& config) {
                  kind_option("model.init", model.init, init_kinds, "initial parameters")),
       checked_by(table_conflict, path_option("model.embedding_file", model.embedding_file,
                                              "word2vec or GloVe text file of initial embeddings")),
-      only_with(learned_table,
-                option("model.freeze_embedding", model.freeze_embedding, "frozen embedding table")),
       only_with(recurrent, kind_option("model.cell", model.cell, cell_kinds(), "recurrent cell")),
       only_with(recurrent, option("model.bidirectional", model.bidirectional,
                                   "recurrent network in both directions, half of the width each")),

@@ -79,8 +79,6 @@ Options optimizer_options(OptimizerOptions& optimizer) {
                                                 "term added to the denominator")),
       option("optimizer.weight_decay", optimizer.weight_decay, at_least(0),
              "weight decay; spares biases, norms, embeddings and positions"),
-      option("optimizer.require_gradients", optimizer.require_gradients,
-             "error when a parameter receives no gradient"),
   };
 }
 
@@ -138,7 +136,8 @@ Options train_options(TrainOptions& train) {
           "train.shard_optimizer", train.shard_optimizer,
           "with mpirun, each rank keeps the optimizer state of a part of the parameters (ZeRO-1)"),
       option("train.detect_anomaly", train.detect_anomaly,
-             "error that names the first op to produce a NaN or infinity; slow"),
+             "error that names the first op to produce a NaN or infinity, and parameters without a "
+             "gradient; slow"),
       option("train.tensorboard", train.tensorboard,
              "write a TensorBoard event file into the run's folder tensorboard (docs/metrics.md)"),
       option("train.keep", train.keep, at_least(1), "number of newest checkpoints to keep"),

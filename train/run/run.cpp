@@ -7,16 +7,16 @@
 
 #include "core/memory_limit.h"
 #include "layers/attention.h"
-#include "train/run/check_checkpoint.h"
 #include "train/config/option_list.h"
 #include "train/config/task_kinds.h"
 #include "train/config/toml_document.h"
 #include "train/memory/memory_needs.h"
 #include "train/metrics/metrics.h"
+#include "train/run/check_checkpoint.h"
+#include "train/run/transfer.h"
 #include "train/storage/content_hash.h"
 #include "train/storage/durable_file.h"
 #include "train/tasks/splits.h"
-#include "train/run/transfer.h"
 
 namespace qkv {
 namespace {
@@ -96,7 +96,9 @@ Run assembled(const Config& config, Vectors vectors, const Task::Vocabularies& k
   if (config.model.kind == ModelKind::bert && config.task.kind != TaskKind::classify)
     freeze_parts(*run.network, std::vector<std::string>{"pooler"});
   run.parameters = parameters(*run.network);
-  run.optimizer = make_optimizer(config.optimizer);
+  OptimizerOptions optimizer = config.optimizer;
+  optimizer.require_gradients = optimizer.require_gradients || config.train.detect_anomaly;
+  run.optimizer = make_optimizer(optimizer);
   if (config.train.ema > 0) run.average.emplace(config.train.ema);
   return run;
 }
@@ -287,7 +289,8 @@ Config config_of(const Checkpoint& checkpoint, const std::filesystem::path& file
 
 Config config_of(const RunFolder& folder) {
   const auto bytes = read_file(folder.config(), longest_toml);
-  return stored_config({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, folder.config());
+  return stored_config({reinterpret_cast<const char*>(bytes.data()), bytes.size()},
+                       folder.config());
 }
 
 LoadedModel untrained(const LoadedModel& model) {

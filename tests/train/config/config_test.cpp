@@ -254,14 +254,23 @@ TEST_CASE("the tied output layer of a BERT reads the activation") {
   CHECK(error_of(bert + "model.tied = true\ntask.kind = 'masked-language-model'") == "no error");
 }
 
+TEST_CASE("a stored config with a frozen embedding freezes this part") {
+  for (const char* parts : {"", "train.freeze = [\"head\"]\n"}) {
+    const Config config =
+        parse_config(smallest + "model.freeze_embedding = true\n" + parts, "old.h5");
+    CHECK(config.train.freeze.back() == "embedding");
+  }
+}
+
 TEST_CASE("a stored config may have options of earlier versions at their defaults") {
-  const std::string stored = smallest + "model.norm_epsilon = 1e-05\nmodel.embedding_norm = false\n" +
-                             "model.token_types = 0\nmodel.pooling = \"mean\"\n" +
-                             "model.output = \"linear\"\n";
+  const std::string stored =
+      smallest + "model.norm_epsilon = 1e-05\nmodel.embedding_norm = false\n" +
+      "model.token_types = 0\nmodel.pooling = \"mean\"\n" + "model.output = \"linear\"\n";
   CHECK(parse_config(stored, "old.h5") == parse_config(smallest, "new.h5"));
-  CHECK(message_of([&] { parse_config(smallest + "model.token_types = 2\n", "old.h5"); }) ==
-        "old.h5:3: model.token_types is an option of an earlier version and has the integer 2, which "
-        "this version cannot reproduce; train the model again, or import a BERT again");
+  CHECK(
+      message_of([&] { parse_config(smallest + "model.token_types = 2\n", "old.h5"); }) ==
+      "old.h5:3: model.token_types is an option of an earlier version and has the integer 2, which "
+      "this version cannot reproduce; train the model again, or import a BERT again");
 }
 
 TEST_CASE("rotary positions need heads of even width") {
