@@ -262,8 +262,6 @@ TEST_CASE("every kind of model has the static vectors that its options ask for")
     CHECK_THROWS_AS(make_model(options, 5, random), ValueError);
     options.embedding = EmbeddingKind::learned;
     CHECK_FALSE(make_model(options, 5, random)->embedding_table().frozen());
-    options.freeze_embedding = true;
-    CHECK(make_model(options, 5, random)->embedding_table().frozen());
   }
 }
 

@@ -124,9 +124,9 @@ struct TrainOptions {
   Index patience = 0;       ///< evaluations without a better checkpoint that end the run; 0: none
   std::string select = {};  ///< metric that selects the best checkpoint; empty: the task's own
   OnDivergence on_divergence = OnDivergence::stop;
-  std::string memory = {};      ///< budget of memory, as "4GB"; empty: none
-  bool detect_anomaly = false;  ///< name the op that produces a NaN or infinity
-  bool tensorboard = false;     ///< write an event file (inspect/tensorboard.h)
+  std::string memory = {};       ///< budget of memory, as "4GB"; empty: none
+  bool detect_anomaly = false;   ///< name what produces a NaN or infinity or has no gradient
+  bool tensorboard = false;      ///< write an event file (inspect/tensorboard.h)
 
   friend bool operator==(const TrainOptions&, const TrainOptions&) = default;
 };
@@ -138,6 +138,7 @@ struct Config {
   std::uint64_t seed = 1;
   TaskOptions task;
   ModelOptions model;
+  HeadOptions head;  ///< model.tied
   OptimizerOptions optimizer;
   ScheduleOptions schedule;
   TrainOptions train;
