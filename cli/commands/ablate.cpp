@@ -36,12 +36,12 @@ class OnlyProgress : public ReadCallback {
 
 /// The effect of ablating components at once, in both ways, on the loss and the headline metric.
 Json changes(const Ablation& ablation, const std::vector<Component>& off, const Evaluation& whole) {
-  const auto& [metric, value] = whole.metrics.front();
+  const std::string& metric = whole.metrics.front().first;
   const auto change = [&](AblationKind kind) {
     const Evaluation ablated = ablation.without(off, kind);
     Json json = object({{"loss", ablated.loss}, {"loss_change", ablated.loss - whole.loss}});
     json[metric] = ablated.metric(metric);
-    json[metric + "_change"] = ablated.metric(metric) - value;
+    json[metric + "_change"] = ablated.metric(metric) - whole.metric(metric);
     return json;
   };
   return object({{"mean", change(AblationKind::mean)}, {"zero", change(AblationKind::zero)}});

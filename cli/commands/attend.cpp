@@ -1,4 +1,4 @@
-#include <cmath>
+#include <algorithm>
 
 #include "cli/commands/shared.h"
 #include "inspect/attention_flow.h"

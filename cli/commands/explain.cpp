@@ -170,7 +170,7 @@ Document explain_word(const ExplainOptions& options) {
   if (const auto lens = logit_lens(trained, explanation); !lens.empty()) add_lens(causes, lens);
   if (const auto attribution = logit_attribution(trained, explanation))
     add_attribution(causes, *attribution, explanation.scores.choices);
-  document.data.update(causes.data);
+  if (!causes.data.is_null()) document.data.update(causes.data);
   if (options.layer >= 0 || options.head >= 0) return document;
   document.blocks.insert(document.blocks.end(), causes.blocks.begin(), causes.blocks.end());
   return document;
