@@ -1,7 +1,7 @@
 #include "cli/step_benchmark.h"
 
 #include "cli/commands/training.h"
-#include "train/equal_ranks.h"
+#include "train/loop/equal_ranks.h"
 
 namespace qkv::commands {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cli/commands/shared.h"
-#include "train/trainer.h"
+#include "train/loop/trainer.h"
 
 /// The results of `qkv compare` as tables and JSON.
 namespace qkv::commands {

@@ -13,7 +13,7 @@
 #include "datasets/read_callback.h"
 #include "inspect/components.h"
 #include "inspect/probe_check.h"
-#include "train/run.h"
+#include "train/run/run.h"
 #include "train/storage/run_folder.h"
 
 /// What several subcommands have in common.

@@ -6,8 +6,8 @@
 #include "cli/commands/shared.h"
 #include "cli/progress.h"
 #include "inspect/tensorboard.h"
-#include "train/communicator.h"
-#include "train/session.h"
+#include "train/loop/session.h"
+#include "train/ranks/communicator.h"
 
 /// What train, resume and compare have in common.
 namespace qkv::commands {

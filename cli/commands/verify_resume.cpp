@@ -10,7 +10,7 @@
 #include "cli/standard_streams.h"
 #include "cli/temporary_folder.h"
 #include "core/parallel.h"
-#include "train/run_difference.h"
+#include "train/run/run_difference.h"
 #include "train/storage/durable_file.h"
 
 namespace qkv::commands {

@@ -1,4 +1,4 @@
-#include "train/session.h"
+#include "train/loop/session.h"
 
 #include <doctest/doctest.h>
 #include <sys/wait.h>
@@ -11,20 +11,13 @@
 #include "tests/support/errors.h"
 #include "tests/support/system_calls.h"
 #include "tests/support/temp_dir.h"
-#include "train/metrics.h"
+#include "tests/support/tiny_config.h"
+#include "train/metrics/metrics.h"
 
 using namespace qkv;
 namespace fs = std::filesystem;
 
 namespace {
-
-/// Texts of two words, of which the first decides the label.
-std::string labelled(const std::string& of_good, const std::string& of_bad) {
-  std::string text;
-  for (const char* second : {"day", "week", "month", "year"})
-    text += fmt::format("{}\tgood {}\n{}\tbad {}\n", of_good, second, of_bad, second);
-  return text;
-}
 
 /// A classifier that is evaluated and saved after each step. The validation data agree with the
 /// training data, so that the last checkpoint is the best, or contradict them, so that it is an

@@ -1,4 +1,4 @@
-#include "train/trainer.h"
+#include "train/loop/trainer.h"
 
 #include <doctest/doctest.h>
 
@@ -11,22 +11,15 @@
 #include "core/parallel.h"
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
-#include "train/session.h"
-#include "train/step.h"
+#include "tests/support/tiny_config.h"
+#include "train/loop/session.h"
+#include "train/loop/step.h"
 
 using namespace qkv;
 
 namespace {
 
 using Json = nlohmann::json;
-
-/// Texts of two words, of which the first decides the label.
-std::string labelled(const std::string& of_good, const std::string& of_bad) {
-  std::string text;
-  for (const char* second : {"day", "week", "month", "year"})
-    text += fmt::format("{}\tgood {}\n{}\tbad {}\n", of_good, second, of_bad, second);
-  return text;
-}
 
 /// A classifier that sees all examples in each step and is evaluated after each.
 Config config_of(const TempDir& dir) {

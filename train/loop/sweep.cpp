@@ -15,8 +15,8 @@
 
 #include "core/joining_thread.h"
 #include "core/parallel.h"
-#include "train/equal_ranks.h"
-#include "train/session.h"
+#include "train/loop/equal_ranks.h"
+#include "train/loop/session.h"
 
 namespace qkv {
 namespace {

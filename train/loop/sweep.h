@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "train/callback.h"
-#include "train/communicator.h"
-#include "train/run.h"
+#include "train/loop/callback.h"
+#include "train/ranks/communicator.h"
+#include "train/run/run.h"
 
 /// A sweep: runs of the variants of a config over seeds or folds, each in a folder of its own.
 namespace qkv {

@@ -9,18 +9,15 @@
 #include "layers/pretrained.h"
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
-#include "train/run.h"
+#include "tests/support/tiny_config.h"
+#include "train/run/run.h"
 
 using namespace qkv;
 
 namespace {
 
 Config config_of(const std::filesystem::path& train) {
-  Config config;
-  config.name = "tiny";
-  config.task.kind = TaskKind::static_embedding;
-  config.task.train = train.string();
-  config.model.kind = ModelKind::static_embedding;
+  Config config = tiny_config(TaskKind::static_embedding, train, 256);
   config.model.width = 3;
   return config;
 }
