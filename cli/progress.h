@@ -4,7 +4,7 @@
 #include <string>
 
 #include "cli/stop_signal.h"
-#include "train/callback.h"
+#include "train/loop/callback.h"
 
 namespace qkv {
 

@@ -11,8 +11,8 @@
 #include "core/parallel.h"
 #include "core/platform.h"
 #include "optim/clip.h"
-#include "train/sharded_optimizer.h"
-#include "train/step.h"
+#include "train/loop/sharded_optimizer.h"
+#include "train/loop/step.h"
 #include "train/tasks/generate.h"
 
 /// Of OpenBLAS, which CMake finds without its header.

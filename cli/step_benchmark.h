@@ -1,7 +1,7 @@
 #pragma once
 
-#include "train/communicator.h"
-#include "train/run.h"
+#include "train/ranks/communicator.h"
+#include "train/run/run.h"
 
 namespace qkv {
 

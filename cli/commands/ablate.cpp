@@ -176,21 +176,18 @@ Document ablate(const AblateOptions& options) {
 
 }  // namespace
 
-void add_ablate(CommandLine& program) {
-  add_command<AblateOptions>(
-      program, "ablate", "Measure a model with each attention head and feed-forward block ablated",
-      [](Command& command, AblateOptions& options) {
-        add_model_argument(command, options.model);
-        add_evaluation_data_option(command, options.data);
-        command
-            .add_option("--together IDS", options.together,
-                        "Also ablate these at once: ids with commas, such as 0.1,1.ff for head 1 "
-                        "of layer 0 and the feed-forward block of layer 1")
-            .repeated();
-        add_threads_option(command);
-        command.add_svg_option();
-      },
-      ablate);
+Command ablate_command() {
+  const auto o = std::make_shared<AblateOptions>();
+  return {.name = "ablate",
+          .summary = "Measure a model with each attention head and feed-forward block ablated",
+          .options = {model_argument(o->model),
+                      evaluation_data_option(o->data),
+                      {"--together IDS", &o->together,
+                       "Also ablate these at once: ids with commas, such as 0.1,1.ff for head 1 of "
+                       "layer 0 and the feed-forward block of layer 1"},
+                      threads_option()},
+          .has_pictures = true,
+          .run = [o](const Stream&) { return ablate(*o); }};
 }
 
 }  // namespace qkv::commands

@@ -1,7 +1,7 @@
 #include "cli/step_benchmark.h"
 
 #include "cli/commands/training.h"
-#include "train/equal_ranks.h"
+#include "train/loop/equal_ranks.h"
 
 namespace qkv::commands {
 namespace {
@@ -67,19 +67,15 @@ Document bench(const BenchOptions& options) {
 
 }  // namespace
 
-void add_bench(CommandLine& program) {
-  add_command<BenchOptions>(
-      program, "bench", "Measure time and memory of a config's training step",
-      [](Command& command, BenchOptions& options) {
-        command.add_option("CONFIG", options.config, "TOML file, such as configs/bench/baby.toml")
-            .required();
-        command.add_option("--set KEY=VALUE", options.set, "Change an option: --set train.batch=8")
-            .repeated();
-        command.add_option("--seconds", options.seconds, "How long to measure [3]")
-            .between(0.0, 3600.0);
-        add_threads_option(command);
-      },
-      bench);
+Command bench_command() {
+  const auto o = std::make_shared<BenchOptions>();
+  return {.name = "bench",
+          .summary = "Measure time and memory of a config's training step",
+          .options = {config_argument(o->config),
+                      set_option(o->set),
+                      {"--seconds", &o->seconds, "How long to measure [3]", {0, 3600}},
+                      threads_option()},
+          .run = [o](const Stream&) { return bench(*o); }};
 }
 
 }  // namespace qkv::commands

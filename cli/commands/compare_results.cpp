@@ -22,14 +22,6 @@ Spread spread_of(const std::vector<double>& values) {
   return spread;
 }
 
-/// "0.9925", of several values "0.9925 ± 0.0050", of none "-".
-std::string cell_of(const std::vector<double>& values) {
-  if (values.empty()) return "-";
-  const Spread spread = spread_of(values);
-  return values.size() == 1 ? fmt::format("{:.4f}", spread.mean)
-                            : fmt::format("{:.4f} ± {:.4f}", spread.mean, spread.deviation);
-}
-
 const std::optional<Evaluation>& measured(const VariantRun& run, Split split) {
   return split == Split::test ? run.outcome.test : run.valid;
 }
@@ -142,17 +134,29 @@ Json to_json(const std::vector<VariantResult>& results) {
   return {{"variants", variants}, {"split", std::string(to_string(split))}};
 }
 
-Rows to_table(const std::vector<VariantResult>& results) {
-  const Split split = split_of(results);
-  const auto metrics = metrics_of(results, split);
-  Rows rows = {{"variant", "parameters", "seconds", fmt::format("{} loss", to_string(split))}};
+Rows to_table(const Json& results) {
+  const auto split = results["split"].get<std::string>();
+  std::vector<std::string> metrics = {"loss"};
+  for (const Json& variant : results["variants"]) {
+    const Json mean = variant.value("mean", Json::object());
+    for (const auto& [metric, value] : mean.items())
+      if (std::ranges::find(metrics, metric) == metrics.end()) metrics.push_back(metric);
+  }
+  Rows rows = {{"variant", "parameters", "seconds"}};
   for (const std::string& metric : metrics)
-    rows.front().push_back(fmt::format("{} {}", to_string(split), metric));
-  for (const VariantResult& result : results) {
-    rows.push_back({result.name, fmt::format("{}", result.parameters),
-                    fmt::format("{:.1f}", seconds_of(result)), cell_of(losses_of(result, split))});
-    for (const std::string& metric : metrics)
-      rows.back().push_back(cell_of(values_of(result, split, metric)));
+    rows.front().push_back(fmt::format("{} {}", split, metric));
+  for (const Json& variant : results["variants"]) {
+    rows.push_back({variant["name"].get<std::string>(), variant["parameters"].dump(),
+                    fmt::format("{:.1f}", variant["seconds"].get<double>())});
+    const Json mean = variant.value("mean", Json::object());
+    const bool several = variant[variant.contains("folds") ? "folds" : "seeds"].size() > 1;
+    for (const std::string& metric : metrics) {
+      std::string cell = "-";
+      if (mean.contains(metric)) cell = fmt::format("{:.4f}", mean[metric].get<double>());
+      if (mean.contains(metric) && several)
+        cell += fmt::format(" ± {:.4f}", variant["std"][metric].get<double>());
+      rows.back().push_back(cell);
+    }
   }
   return rows;
 }

@@ -90,22 +90,19 @@ Document evaluate(const EvalOptions& options) {
 
 }  // namespace
 
-void add_eval(CommandLine& program) {
-  add_command<EvalOptions>(
-      program, "eval",
-      "Measure a model on its test split, without one on its valid split, or on a file",
-      [](Command& command, EvalOptions& options) {
-        command
-            .add_option("MODEL", options.models,
-                        "A checkpoint file, or a run folder: its best checkpoint, else its newest; "
-                        "of several models the probabilities are averaged")
-            .required();
-        add_evaluation_data_option(command, options.data);
-        command.add_flag("--skip-unknown-labels", options.skip_unknown_labels,
-                         "Leave out examples whose label training has not seen, with a count");
-        add_threads_option(command);
-      },
-      evaluate);
+Command eval_command() {
+  const auto o = std::make_shared<EvalOptions>();
+  return {
+      .name = "eval",
+      .summary = "Measure a model on its test split, without one on its valid split, or on a file",
+      .options = {required({"MODEL", &o->models,
+                            "A checkpoint file, or a run folder: its best checkpoint, else its "
+                            "newest; of several models the probabilities are averaged"}),
+                  evaluation_data_option(o->data),
+                  {"--skip-unknown-labels", &o->skip_unknown_labels,
+                   "Leave out examples whose label training has not seen, with a count"},
+                  threads_option()},
+      .run = [o](const Stream&) { return evaluate(*o); }};
 }
 
 }  // namespace qkv::commands

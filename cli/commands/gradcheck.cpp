@@ -68,14 +68,12 @@ Document gradcheck(const GradcheckOptions& options) {
 
 }  // namespace
 
-void add_gradcheck(CommandLine& program) {
-  add_command<GradcheckOptions>(
-      program, "gradcheck", "Compare a config's gradients with central differences in float64",
-      [](Command& command, GradcheckOptions& options) {
-        command.add_option("CONFIG", options.config, "TOML file, such as configs/bank.toml")
-            .required();
-      },
-      gradcheck);
+Command gradcheck_command() {
+  const auto o = std::make_shared<GradcheckOptions>();
+  return {.name = "gradcheck",
+          .summary = "Compare a config's gradients with central differences in float64",
+          .options = {config_argument(o->config)},
+          .run = [o](const Stream&) { return gradcheck(*o); }};
 }
 
 }  // namespace qkv::commands

@@ -120,22 +120,19 @@ Document gradients(const GradientsOptions& options) {
 
 }  // namespace
 
-void add_gradients(CommandLine& program) {
-  add_command<GradientsOptions>(
-      program, "gradients",
-      "Show how much the loss depends on each word's vector and each parameter",
-      [](Command& command, GradientsOptions& options) {
-        add_model_argument(command, options.model);
-        command.add_option("SENTENCE", options.sentence, "A sentence");
-        command.add_option("--word WORD", options.word,
-                           "The word that is asked about [the one the model was trained on]");
-        add_target_option(command, options.target);
-        command.add_option("--data FILE", options.data,
-                           "Average over the labelled sentences of a file in the task's format, "
-                           "by the distance from the word that is asked about");
-        add_untrained_flag(command, options.untrained);
-      },
-      gradients);
+Command gradients_command() {
+  const auto o = std::make_shared<GradientsOptions>();
+  return {.name = "gradients",
+          .summary = "Show how much the loss depends on each word's vector and each parameter",
+          .options = {model_argument(o->model),
+                      {"SENTENCE", &o->sentence, "A sentence"},
+                      word_option(o->word),
+                      target_option(o->target),
+                      {"--data FILE", &o->data,
+                       "Average over the labelled sentences of a file in the task's format, by the "
+                       "distance from the word that is asked about"},
+                      untrained_flag(o->untrained)},
+          .run = [o](const Stream&) { return gradients(*o); }};
 }
 
 }  // namespace qkv::commands

@@ -190,20 +190,18 @@ Document inspect(const InspectOptions& options) {
 
 }  // namespace
 
-void add_inspect(CommandLine& program) {
-  add_command<InspectOptions>(
-      program, "inspect", "List a model's parameters, show one, or what training changed",
-      [](Command& command, InspectOptions& options) {
-        add_model_argument(command, options.model);
-        command.add_option(
-            "PARAMETER", options.parameter,
-            "Path of a parameter or layer, or its end: w_q.weight, layers.0.attention, w_q");
-        command.add_option(
-            "--diff MODEL", options.diff,
-            "An earlier model: list what changed since, largest relative change first");
-        command.add_svg_option();
-      },
-      inspect);
+Command inspect_command() {
+  const auto o = std::make_shared<InspectOptions>();
+  return {
+      .name = "inspect",
+      .summary = "List a model's parameters, show one, or what training changed",
+      .options = {model_argument(o->model),
+                  {"PARAMETER", &o->parameter,
+                   "Path of a parameter or layer, or its end: w_q.weight, layers.0.attention, w_q"},
+                  {"--diff MODEL", &o->diff,
+                   "An earlier model: list what changed since, largest relative change first"}},
+      .has_pictures = true,
+      .run = [o](const Stream&) { return inspect(*o); }};
 }
 
 }  // namespace qkv::commands

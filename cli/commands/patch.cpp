@@ -107,23 +107,21 @@ Document patch(const PatchOptions& options) {
 
 }  // namespace
 
-void add_patch(CommandLine& program) {
-  add_command<PatchOptions>(
-      program, "patch",
-      "Show which activations make the difference between two texts (activation patching)",
-      [](Command& command, PatchOptions& options) {
-        add_model_argument(command, options.model);
-        command.add_option("CLEAN", options.clean, "A text");
-        command.add_option("CORRUPT", options.corrupt,
-                           "A text with as many tokens and another answer, which runs with one "
-                           "activation of the clean text at a time");
-        command.add_option("--data FILE", options.data,
-                           "Average over the lines clean<TAB>corrupt of a file, all of one length");
-        command.add_option("--word WORD", options.word,
-                           "The word that is asked about [the one the model was trained on]");
-        command.add_svg_option();
-      },
-      patch);
+Command patch_command() {
+  const auto o = std::make_shared<PatchOptions>();
+  return {.name = "patch",
+          .summary =
+              "Show which activations make the difference between two texts (activation patching)",
+          .options = {model_argument(o->model),
+                      {"CLEAN", &o->clean, "A text"},
+                      {"CORRUPT", &o->corrupt,
+                       "A text with as many tokens and another answer, which runs with one "
+                       "activation of the clean text at a time"},
+                      {"--data FILE", &o->data,
+                       "Average over the lines clean<TAB>corrupt of a file, all of one length"},
+                      word_option(o->word)},
+          .has_pictures = true,
+          .run = [o](const Stream&) { return patch(*o); }};
 }
 
 }  // namespace qkv::commands

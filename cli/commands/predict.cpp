@@ -163,21 +163,20 @@ Document predict(PredictOptions options) {
 
 }  // namespace
 
-void add_predict(CommandLine& program) {
-  add_command<PredictOptions>(
-      program, "predict", "Predict the labels or outputs of texts",
-      [](Command& command, PredictOptions& options) {
-        add_model_argument(command, options.model);
-        command.add_option("TEXT", options.texts,
-                           "Sentences; files and folders before them are further models, with "
-                           "which probabilities are averaged");
-        command.add_option("--data FILE", options.data,
-                           "File in the task's format, whose texts are predicted");
-        command.add_option("--file FILE", options.file,
-                           "File with a sentence a line; one of several texts without an answer is "
-                           "named, and the exit code is 2");
-      },
-      predict);
+Command predict_command() {
+  const auto o = std::make_shared<PredictOptions>();
+  return {
+      .name = "predict",
+      .summary = "Predict the labels or outputs of texts",
+      .options = {model_argument(o->model),
+                  {"TEXT", &o->texts,
+                   "Sentences; files and folders before them are further models, with which "
+                   "probabilities are averaged"},
+                  {"--data FILE", &o->data, "File in the task's format, whose texts are predicted"},
+                  {"--file FILE", &o->file,
+                   "File with a sentence a line; one of several texts without an answer is named, "
+                   "and the exit code is 2"}},
+      .run = [o](const Stream&) { return predict(*o); }};
 }
 
 }  // namespace qkv::commands

@@ -23,11 +23,12 @@ Document probe(const ProbeOptions& options) {
 
 }  // namespace
 
-void add_probe(CommandLine& program) {
-  add_command<ProbeOptions>(
-      program, "probe", "Check each [[probe]] of a model's config, exit code 1 when one fails",
-      [](Command& command, ProbeOptions& options) { add_model_argument(command, options.model); },
-      probe);
+Command probe_command() {
+  const auto o = std::make_shared<ProbeOptions>();
+  return {.name = "probe",
+          .summary = "Check each [[probe]] of a model's config, exit code 1 when one fails",
+          .options = {model_argument(o->model)},
+          .run = [o](const Stream&) { return probe(*o); }};
 }
 
 }  // namespace qkv::commands

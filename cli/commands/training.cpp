@@ -42,9 +42,8 @@ std::unique_ptr<Callback> progress_of(const Communicator& ranks, StopSignal& sto
   return std::make_unique<SilentProgress>(stop);
 }
 
-void add_check_flag(Command& command, bool& check) {
-  command.add_flag("--check", check,
-                   "End with exit code 1 when a [[probe]] fails [0, noted on stderr]");
+Option check_flag(bool& check) {
+  return {"--check", &check, "End with exit code 1 when a [[probe]] fails [0, noted on stderr]"};
 }
 
 void check_or_leave_out_probes(Run& run, bool other_data, Callback& callback) {

@@ -70,16 +70,13 @@ Document verify(const VerifyOptions& options) {
 
 }  // namespace
 
-void add_verify(CommandLine& program) {
-  add_command<VerifyOptions>(
-      program, "verify", "Check the checksum and the structure of checkpoints",
-      [](Command& command, VerifyOptions& options) {
-        command
-            .add_option("MODEL", options.model,
-                        "A checkpoint file, or a run folder: all of its checkpoints")
-            .required();
-      },
-      verify);
+Command verify_command() {
+  const auto o = std::make_shared<VerifyOptions>();
+  return {.name = "verify",
+          .summary = "Check the checksum and the structure of checkpoints",
+          .options = {required(
+              {"MODEL", &o->model, "A checkpoint file, or a run folder: all of its checkpoints"})},
+          .run = [o](const Stream&) { return verify(*o); }};
 }
 
 }  // namespace qkv::commands

@@ -10,7 +10,7 @@
 #include "cli/standard_streams.h"
 #include "cli/temporary_folder.h"
 #include "core/parallel.h"
-#include "train/run_difference.h"
+#include "train/run/run_difference.h"
 #include "train/storage/durable_file.h"
 
 namespace qkv::commands {
@@ -248,27 +248,25 @@ Document verify_resume(const VerifyResumeOptions& options) {
 
 }  // namespace
 
-void add_verify_resume(CommandLine& program) {
-  add_command<VerifyResumeOptions>(
-      program, "verify-resume",
-      "Train a config twice, once killed and resumed, and compare every bit",
-      [](Command& command, VerifyResumeOptions& options) {
-        command.add_option("CONFIG", options.config, "TOML file, such as configs/bank.toml")
-            .required();
-        command.add_option("--steps", options.steps, "Steps of each run [50]").between(10, 1000000);
-        command.add_option("--kills", options.kills, "SIGKILLs of the second run [3]")
-            .between(1, 1000);
-        command.add_option("--seed", options.seed, "Seed of their moments [1]").not_negative();
-        command.footer([] {
-          return std::string(
-              "The first run trains straight through on 1 thread, the second in processes on\n"
-              "2 to 4 threads, of which all but the last are killed at random moments. Both are\n"
-              "in a temporary folder ($TMPDIR, else /tmp), which is removed. Exit code 1 when\n"
-              "parameters, optimizer state, metrics, the best checkpoint or the test result\n"
-              "differ.\n");
-        });
-      },
-      verify_resume);
+Command verify_resume_command() {
+  const auto o = std::make_shared<VerifyResumeOptions>();
+  return {
+      .name = "verify-resume",
+      .summary = "Train a config twice, once killed and resumed, and compare every bit",
+      .options = {config_argument(o->config),
+                  {"--steps", &o->steps, "Steps of each run [50]", {10, 1'000'000}},
+                  {"--kills", &o->kills, "SIGKILLs of the second run [3]", {1, 1000}},
+                  {"--seed", &o->seed, "Seed of their moments [1]", not_negative}},
+      .footer =
+          [] {
+            return std::string(
+                "The first run trains straight through on 1 thread, the second in processes on\n"
+                "2 to 4 threads, of which all but the last are killed at random moments. Both are\n"
+                "in a temporary folder ($TMPDIR, else /tmp), which is removed. Exit code 1 when\n"
+                "parameters, optimizer state, metrics, the best checkpoint or the test result\n"
+                "differ.\n");
+          },
+      .run = [o](const Stream&) { return verify_resume(*o); }};
 }
 
 }  // namespace qkv::commands

@@ -1,4 +1,4 @@
-#include "train/memory_needs.h"
+#include "train/memory/memory_needs.h"
 
 #include <doctest/doctest.h>
 

@@ -12,9 +12,9 @@
 #include "tests/support/four_shards.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/thread_ranks.h"
-#include "train/session.h"
-#include "train/sharded_optimizer.h"
-#include "train/step.h"
+#include "train/loop/session.h"
+#include "train/loop/sharded_optimizer.h"
+#include "train/loop/step.h"
 #include "train/storage/durable_file.h"
 
 namespace qkv::tests {

@@ -1,4 +1,4 @@
-#include "train/session.h"
+#include "train/loop/session.h"
 
 #include <doctest/doctest.h>
 #include <sys/wait.h>
@@ -12,7 +12,7 @@
 #include "tests/support/system_calls.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/tiny_config.h"
-#include "train/metrics.h"
+#include "train/metrics/metrics.h"
 
 using namespace qkv;
 namespace fs = std::filesystem;

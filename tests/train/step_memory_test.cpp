@@ -2,7 +2,7 @@
 
 #include "core/memory.h"
 #include "optim/clip.h"
-#include "train/step.h"
+#include "train/loop/step.h"
 
 using namespace qkv;
 

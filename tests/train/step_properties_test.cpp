@@ -16,7 +16,7 @@
 #include "tests/support/forwarding_task.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/thread_ranks.h"
-#include "train/step.h"
+#include "train/loop/step.h"
 
 using namespace qkv;
 using namespace qkv::tests;

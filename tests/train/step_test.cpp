@@ -1,4 +1,4 @@
-#include "train/step.h"
+#include "train/loop/step.h"
 
 #include <doctest/doctest.h>
 

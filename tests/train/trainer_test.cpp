@@ -1,4 +1,4 @@
-#include "train/trainer.h"
+#include "train/loop/trainer.h"
 
 #include <doctest/doctest.h>
 
@@ -12,8 +12,8 @@
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/tiny_config.h"
-#include "train/session.h"
-#include "train/step.h"
+#include "train/loop/session.h"
+#include "train/loop/step.h"
 
 using namespace qkv;
 

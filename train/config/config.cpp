@@ -383,6 +383,12 @@ Config parse_config(std::string_view toml, std::string_view source) {
   return draft.checked();
 }
 
+Config stored_config(std::string_view toml, const fs::path& file) {
+  Config config = parse_config(toml, file.string());
+  locate_files(config, file.parent_path());
+  return config;
+}
+
 void locate_files(Config& config, const fs::path& folder) {
   const fs::path from = fs::absolute("." / folder).lexically_normal();
   for (const Option& option : options_of(config))

@@ -478,7 +478,7 @@ Options train_options(TrainOptions& train) {
       option("train.detect_anomaly", train.detect_anomaly,
              "error that names the first op to produce a NaN or infinity; slow"),
       option("train.tensorboard", train.tensorboard,
-             "write TensorBoard files into the run's folder tensorboard (docs/metrics.md)"),
+             "write a TensorBoard event file into the run's folder tensorboard (docs/metrics.md)"),
       option("train.keep", train.keep, at_least(1), "number of newest checkpoints to keep"),
   };
 }

@@ -1,4 +1,4 @@
-#include "cli/svg/svg.h"
+#include "cli/svg.h"
 
 #include <doctest/doctest.h>
 

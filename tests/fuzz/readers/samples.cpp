@@ -1,7 +1,7 @@
 #include "tests/fuzz/readers/samples.h"
 
 #include "tests/fuzz/readers/input.h"
-#include "train/run.h"
+#include "train/run/run.h"
 #include "train/storage/durable_file.h"
 
 namespace qkv::fuzz {

@@ -8,7 +8,7 @@
 #include "tests/support/temp_dir.h"
 #include "train/config/option_list.h"
 #include "train/config/task_kinds.h"
-#include "train/step.h"
+#include "train/loop/step.h"
 
 using namespace qkv;
 

@@ -7,7 +7,7 @@
 
 #include "tests/support/temp_dir.h"
 #include "tests/support/tiny_config.h"
-#include "train/run.h"
+#include "train/run/run.h"
 
 using namespace qkv;
 

@@ -7,7 +7,7 @@
 #include "tests/support/modules.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/tiny_config.h"
-#include "train/run.h"
+#include "train/run/run.h"
 #include "train/tasks/chrf.h"
 #include "train/tasks/sentence_task.h"
 
