@@ -118,26 +118,22 @@ OpDraw recurrent(const std::string& name, Index gates, Run run, RunOn run_on, Ce
                                          b.like({rows}), b.like({rows})};
     const Indices lengths = b.draw.chance(60) ? b.indices({batch}, time + 1) : Indices();
     const bool reverse = b.draw.chance(40);
-    if (b.draw.chance(40)) {
-      const bool memory = cell == lstm_cell;
-      operands.push_back(b.finite({batch, hidden}));
-      if (memory) operands.push_back(b.finite({batch, hidden}));
-      b.add(
-          name, operands,
-          {fmt::format("joined({}($0, {{$1, $2, $3, $4}}, {}, {{$5{}}}, {}))", name,
-                       lengths.size() ? text(lengths) : "{}", memory ? ", $6" : "", text(reverse)),
-           [=](const In& v) {
-             const RecurrentState initial{v[5], memory ? v[6] : Tensor()};
-             return joined(run_on(v[0], {v[1], v[2], v[3], v[4]}, lengths, initial, reverse));
-           },
-           [=](const Arrays& v) { return states(v, lengths, reverse, cell); }});
-      return;
-    }
+    const bool starts = b.draw.chance(40), memory = starts && cell == lstm_cell;
+    if (starts) operands.push_back(b.finite({batch, hidden}));
+    if (memory) operands.push_back(b.finite({batch, hidden}));
+    const std::string call = fmt::format("{}($0, {{$1, $2, $3, $4}}, {}{}, {})", name,
+                                         lengths.size() ? text(lengths) : "{}",
+                                         memory   ? ", {$5, $6}"
+                                         : starts ? ", {$5}"
+                                                  : "",
+                                         text(reverse));
     b.add(name, operands,
-          {fmt::format("{}($0, {{$1, $2, $3, $4}}, {}, {})", name,
-                       lengths.size() ? text(lengths) : "{}", text(reverse)),
+          {starts ? "joined(" + call + ")" : call,
            [=](const In& v) {
-             return run(v[0], {v[1], v[2], v[3], v[4]}, lengths, reverse);
+             const RecurrentWeights weights{v[1], v[2], v[3], v[4]};
+             if (!starts) return run(v[0], weights, lengths, reverse);
+             const RecurrentState initial{v[5], memory ? v[6] : Tensor()};
+             return joined(run_on(v[0], weights, lengths, initial, reverse));
            },
            [=](const Arrays& v) { return states(v, lengths, reverse, cell); }});
   };
