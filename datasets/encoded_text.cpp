@@ -75,6 +75,10 @@ BlockedText BlockedText::cut_off(Index count) {
   return end;
 }
 
+BlockedText& BlockedText::operator+=(const BlockedText& other) {
+  return *this = BlockedText(text_ + other.text_, name_);
+}
+
 Vocabulary::Counts BlockedText::counts(const Cutting& cutting, ReadCallback& callback) const {
   std::vector<PieceCounter> counters(static_cast<std::size_t>(threads()), PieceCounter(cutting));
   for (Index begin = 0; begin < blocks(); begin += blocks_at_once) {

@@ -23,6 +23,7 @@ class BlockedText {
   Index blocks() const noexcept { return std::ssize(ends_); }
   Index characters() const;
   std::string_view block(Index i) const;
+  BlockedText& operator+=(const BlockedText& other);
   /// Removes the last `count` characters and returns them as a text.
   BlockedText cut_off(Index count);
   /// How often each piece occurs.
