@@ -120,8 +120,10 @@ double peak_gflops() {
   return best;
 }
 
-}  // namespace
-
+/// Floating-point operations of a training step over `batch` sequences of `time` tokens: forward
+/// and backward take 6 for each token and each weight of a product (Kaplan et al. 2020, "Scaling
+/// Laws for Neural Language Models", 2.1), and attention 12 T D a block, half of that in a decoder,
+/// whose scores above the diagonal need not be computed.
 double step_operations(const Run& run, Index batch, Index time) {
   double weights = 0;
   for (const auto& [path, parameter] : run.parameters) {
@@ -138,6 +140,8 @@ double step_operations(const Run& run, Index batch, Index time) {
           : visible_keys * 12.0 * static_cast<double>(model.layers * model.width * time);
   return static_cast<double>(batch * time) * (6 * weights + attention);
 }
+
+}  // namespace
 
 Benchmark benchmark(Run& run, double seconds, const Communicator& ranks) {
   constexpr int warm_up = 5;

@@ -23,11 +23,12 @@ from compare_test import VARIANTS, without_times  # noqa: E402
 ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
                "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_hwloc_base_binding_policy": "none",
                "OMPI_MCA_btl_vader_single_copy_mechanism": "none"}
+RANDOM_TEXT = pathlib.Path(__file__).parents[2] / "datasets/random/text.txt"
 FOUR_SHARDS = """
 name = "four"
 [task]
 kind = "language-model"
-format = "generated"
+data = "DATA"
 [model]
 kind = "decoder"
 width = 48
@@ -68,7 +69,7 @@ def ranks_of(mpirun):
 class MpiTest(ProgramTest):
     def setUp(self):
         super().setUp()
-        (self.folder / "four.toml").write_text(FOUR_SHARDS)
+        (self.folder / "four.toml").write_text(FOUR_SHARDS.replace("DATA", str(RANDOM_TEXT)))
 
     def start(self, *commands):
         joined = [word for number, part in enumerate(commands) for word in ([":"] if number else []) + part]

@@ -30,7 +30,7 @@ Config gpt(Index width, Index layers, Index max_length, Index batch) {
   Config config;
   config.name = "gpt";
   config.task.kind = TaskKind::language_model;
-  config.task.format = DataFormat::generated;
+  config.task.data = QKV_SOURCE_DIR "/datasets/random/text.txt";
   config.model = {.kind = ModelKind::decoder,
                   .width = width,
                   .layers = layers,

@@ -27,12 +27,12 @@ std::unique_ptr<Network> fresh_network(const Config& config, const Task& task, V
   ModelOptions model = config.model;
   if (vectors == Vectors::from_checkpoint) model.embedding_file.clear();
   const Index vocabulary = task.vocabulary().size();
-  require_network_memory(model, vocabulary, task.outputs(), memory_limit());
+  require_network_memory(model, config.head, vocabulary, task.outputs(), memory_limit());
   require<UserError>(model.embedding != EmbeddingKind::one_hot || model.width == vocabulary,
                      "model.embedding \"one-hot\" needs model.width = {}, the size of the "
                      "vocabulary, got {}",
                      vocabulary, model.width);
-  return std::make_unique<Network>(model, vocabulary, task.outputs(),
+  return std::make_unique<Network>(model, config.head, vocabulary, task.outputs(),
                                    Random(config.seed, Purpose::initialisation),
                                    task.vocabulary().tokens());
 }
@@ -91,8 +91,13 @@ Run assembled(const Config& config, Vectors vectors, const Task::Vocabularies& k
   freeze_parts(*run.network, config.train.freeze);
   if (auto& head = run.network->head; head && head->bias && !predicts_with_bias(config))
     head->bias->freeze();
+  // Only the vector of a text is pooled.
+  if (config.model.kind == ModelKind::bert && config.task.kind != TaskKind::classify)
+    freeze_parts(*run.network, std::vector<std::string>{"pooler"});
   run.parameters = parameters(*run.network);
-  run.optimizer = make_optimizer(config.optimizer);
+  OptimizerOptions optimizer = config.optimizer;
+  optimizer.require_gradients = optimizer.require_gradients || config.train.detect_anomaly;
+  run.optimizer = make_optimizer(optimizer);
   if (config.train.ema > 0) run.average.emplace(config.train.ema);
   return run;
 }
