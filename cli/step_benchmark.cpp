@@ -11,7 +11,6 @@
 #include "core/parallel.h"
 #include "core/platform.h"
 #include "optim/clip.h"
-#include "train/loop/sharded_optimizer.h"
 #include "train/loop/step.h"
 #include "train/tasks/generate.h"
 
@@ -150,7 +149,6 @@ Benchmark benchmark(Run& run, double seconds, const Communicator& ranks) {
   const MemoryPool::Use use(pool);
   const TrainOptions& train = run.config.train;
   Stepper stepper(run, ranks);
-  ShardedOptimizer optimizer(run, ranks);
   std::vector<double> forward, backward, update, whole;
   double tokens_a_step = 0;
   const auto begin = Clock::now();
@@ -163,7 +161,7 @@ Benchmark benchmark(Run& run, double seconds, const Communicator& ranks) {
     StepGradients now = stepper.gradients();
     const auto differentiated = Clock::now();
     clip_norm(now.gradients, train.clip);
-    optimizer.step(now.gradients, run.config.optimizer.lr);
+    run.optimizer->step(run.parameters, now.gradients, run.config.optimizer.lr, run.step);
     ++run.step;
     const auto end = Clock::now();
     if (i < warm_up) continue;
