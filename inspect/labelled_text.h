@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "train/run.h"
+#include "train/run/run.h"
 
 namespace qkv {
 

@@ -122,6 +122,7 @@ struct ModelSteps {
 };
 constexpr auto model_steps = std::to_array<ModelSteps>({
     {ModelKind::encoder, &Exporter::encoder, &Exporter::pooled},
+    {ModelKind::bert, &Exporter::encoder, &Exporter::pooled},
     {ModelKind::decoder, &Exporter::decoder, &Exporter::pooled},
     {ModelKind::encoder_decoder, &Exporter::encoder, &Exporter::pooled},
     {ModelKind::recurrent, &Exporter::recurrent, &Exporter::last_states},

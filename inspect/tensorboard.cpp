@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "inspect/event_file.h"
-#include "train/metrics.h"
+#include "train/metrics/metrics.h"
 #include "train/storage/durable_file.h"
 
 namespace qkv {

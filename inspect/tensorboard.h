@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "train/callback.h"
+#include "train/loop/callback.h"
 #include "train/storage/run_folder.h"
 
 namespace qkv {

@@ -5,7 +5,6 @@
 #include <limits>
 #include <map>
 
-#include "datasets/coarsewsd.h"
 #include "datasets/text.h"
 #include "inspect/probe_check.h"
 
@@ -38,11 +37,6 @@ Examples texts_of_data(const LoadedModel& model) {
       return;
     }
   };
-  if (task.format == DataFormat::coarsewsd && fs::is_directory(task.data)) {
-    examples.from = "test";
-    for (const TsvRow& row : read_coarsewsd(task.data, 0, 0).test) add(row);
-    return examples;
-  }
   for (const auto& [from, file] :
        {std::pair("test", task.test), std::pair("valid", task.valid),
         std::pair("training", task.train), std::pair("training and test", task.data)}) {

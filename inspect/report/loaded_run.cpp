@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "train/metrics.h"
+#include "train/metrics/metrics.h"
 #include "train/storage/run_folder.h"
 
 namespace qkv::report {
