@@ -10,8 +10,9 @@
 namespace qkv::report {
 
 // cmake/embed_files.cmake writes these.
-extern const std::string_view page_html, page_css, d3_js, parts_js, tokenizer_js, model_js, task_js,
-    live_js, ablation_js, curves_js, attention_js, embedding_js, weights_js, page_js;
+extern const std::string_view page_html, page_css, d3_js, parts_js, tokenizer_js, operations_js,
+    model_js, task_js, live_js, panes_js, ablation_js, curves_js, attention_js, embedding_js,
+    weights_js, page_js;
 
 namespace {
 
@@ -23,9 +24,11 @@ std::vector<Part> fixed_parts() {
           {"d3", d3_js},
           {"parts", parts_js},
           {"tokenizer", tokenizer_js},
+          {"operations", operations_js},
           {"model", model_js},
           {"task", task_js},
           {"live", live_js},
+          {"panes", panes_js},
           {"ablation", ablation_js},
           {"curves", curves_js},
           {"attention", attention_js},
