@@ -66,6 +66,9 @@ bool is_mark(char32_t code);
 bool is_inner_mark(char32_t code);
 /// Whether a text is one punctuation mark.
 bool is_one_mark(std::string_view text);
+/// The number of bytes of a text's first word, which may have marks inside, or else of its first
+/// character. The text is not empty.
+std::size_t word_length(std::string_view text);
 /// Whether a text begins with white space.
 bool begins_with_white(std::string_view text);
 
