@@ -146,14 +146,4 @@ bool begins_with_white(std::string_view text) {
   return !text.empty() && is_white(first_code_point(text).code);
 }
 
-std::size_t longest_token(std::string_view text) {
-  std::size_t longest = 0, length = 0;
-  for_each_character(text, [&](std::string_view character) {
-    const char32_t code = first_code_point(character).code;
-    length = is_white(code) || is_mark(code) ? 0 : length + character.size();
-    longest = std::max(longest, length);
-  });
-  return longest;
-}
-
 }  // namespace qkv

@@ -50,8 +50,6 @@ std::vector<std::string> words(std::string_view text);
 /// `text` without white space at its ends.
 std::string_view trimmed(std::string_view text);
 
-/// The number of bytes of the longest of a text's tokens.
-std::size_t longest_token(std::string_view text);
 /// The most bytes that a token or a label of a data file may have: what is longer is not text.
 inline constexpr std::size_t max_token_bytes = std::size_t{1} << 16;
 
