@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -14,6 +15,25 @@
 namespace qkv {
 
 using Json = nlohmann::ordered_json;
+
+/// An object with members in this order. It compiles faster than a list of nlohmann, which
+/// instantiates templates for each length of a key.
+struct Member {
+  const char* key;
+  Json value;
+};
+Json object(std::initializer_list<Member> members);
+
+/// A column of a table whose rows are JSON objects.
+struct Column {
+  std::string head;
+  std::string pointer;            ///< to the value (RFC 6901): "/mean/loss"
+  const char* number = "{:.4f}";  ///< format of a number with a fraction
+};
+/// The first row is the head. A value that is null or missing is "-".
+Rows table_of(const Json& records, const std::vector<Column>& columns);
+/// The same numbers as shades; the first column names the rows, and a missing value is a blank.
+HeatMap map_of(const Json& records, const std::vector<Column>& columns);
 
 /// The result of a command, independent of the output format: data for programs, blocks for people.
 /// cli/output_format.h prints it.

@@ -69,14 +69,6 @@ std::string sgr(int layer, const Colour& c, Colours colours) {
 /// with a dot below one and a minus below 0.
 enum class Density { full = 6, percent = 4, spaced_digit = 2, digit = 1 };
 
-/// Five columns with as many decimals as they hold.
-std::string value_text(double value) {
-  const double size = std::abs(value);
-  return size < 99.995   ? fmt::format("{:5.2f} ", value)
-         : size < 9999.5 ? fmt::format("{:5.0f} ", value)
-                         : fmt::format("{:>5.0e} ", value);
-}
-
 std::string cell_text(double value, double largest, Density density) {
   if (std::isnan(value)) return "";
   if (density == Density::full) return value_text(value);
@@ -185,6 +177,13 @@ double largest_absolute(const std::vector<std::vector<double>>& cells) {
     for (const double value : row)
       if (std::isfinite(value)) largest = std::max(largest, std::abs(value));
   return largest > 0 ? largest : 1;
+}
+
+std::string value_text(double value) {
+  const double size = std::abs(value);
+  return size < 99.995   ? fmt::format("{:5.2f} ", value)
+         : size < 9999.5 ? fmt::format("{:5.0f} ", value)
+                         : fmt::format("{:>5.0e} ", value);
 }
 
 std::string heat_map(const HeatMap& unabbreviated, Colours colours, int width) {

@@ -22,6 +22,9 @@ std::vector<std::vector<double>> rows_of(const Tensor& matrix);
 /// The largest finite absolute value; 1 where that would be 0.
 double largest_absolute(const std::vector<std::vector<double>>& cells);
 
+/// Five columns with as many decimals as they hold, and a space: " 0.25 ".
+std::string value_text(double value);
+
 /// Cells shaded from nothing over grey to red, and to blue below 0, where there are colours; plain
 /// values elsewhere.
 /// Where `width` columns are too few, labels are abbreviated, then columns are numbered instead of

@@ -20,7 +20,7 @@ int run(int argc, char** argv) {
   qkv::commands::CommandLine program("qkv",
                                      "Train small attention models and see what they learned",
                                      fmt::format("{} ({})", QKV_VERSION, qkv::processor_of_build));
-  for (const auto add : qkv::commands::all_commands) add(program);
+  for (const auto make : qkv::commands::all_commands) program.add(make());
   return program.run(argc, argv);
 }
 

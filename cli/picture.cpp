@@ -9,10 +9,6 @@ std::string characters_of(const HeatMap& map, Colours colours, int width) {
   return heat_map(map, colours, width);
 }
 
-std::string characters_of(const Curves& curves, Colours colours, int width) {
-  return heat_map(curves.values, colours, width);
-}
-
 std::string characters_of(const Scatter& scatter, Colours /*colours*/, int width) {
   return scatter_plot(scatter, std::min(width, 78), 20);
 }

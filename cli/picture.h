@@ -10,20 +10,15 @@
 
 namespace qkv {
 
-/// Lines over steps in order, such as layers: a row for each line, a column for each step.
-struct Curves {
-  HeatMap values;
-};
-
 /// A parameter, [R, C] or [C].
 struct Weights {
   Tensor values;
 };
 
-/// What a command draws, for a terminal (`in_terminal`) and for papers (cli/svg/svg.h).
+/// What a command draws, for a terminal (`in_terminal`) and for papers (cli/svg.h).
 struct Picture {
   std::string title;  ///< a heading, and details after a colon: "layer 0, head 1: entropy 1.2 bits"
-  std::variant<HeatMap, Curves, Scatter, Weights> content;
+  std::variant<HeatMap, Scatter, Weights> content;
   bool needs_colours = false;  ///< without them a table says the same, or the shades say nothing
   bool begins_row = false;     ///< among several pictures: stands below those before it
 };

@@ -15,19 +15,10 @@
 namespace qkv {
 namespace {
 
-constexpr char32_t replacement = 0xFFFD;
-
-/// Of one character; a byte that is not UTF-8 counts as U+FFFD.
-char32_t code_point(std::string_view bytes) {
-  const auto lead = static_cast<unsigned char>(bytes[0]);
-  if (bytes.size() == 1) return lead < 0x80 ? lead : replacement;
-  char32_t code = lead & (0x7Fu >> bytes.size());
-  for (const char c : bytes.substr(1)) code = code << 6 | (static_cast<unsigned char>(c) & 0x3Fu);
-  return code;
-}
-
-int character_width(char32_t code) {
-  const int width = wcwidth(static_cast<wchar_t>(code));
+/// A byte that is not UTF-8 has the width of U+FFFD.
+int character_width(std::string_view character) {
+  const CodePoint point = first_code_point(character);
+  const int width = point.length > 0 ? wcwidth(static_cast<wchar_t>(point.code)) : 1;
   return width < 0 ? 1 : width;  // -1: not known to the locale
 }
 
@@ -60,7 +51,7 @@ Colours colours() {
 
 int display_width(const std::string& text) {
   int width = 0;
-  for_each_character(text, [&](std::string_view c) { width += character_width(code_point(c)); });
+  for_each_character(text, [&](std::string_view c) { width += character_width(c); });
   return width;
 }
 
@@ -79,7 +70,7 @@ std::string abbreviated(const std::string& text, int width) {
   std::vector<std::string> characters;  // each with its combining marks
   std::vector<int> widths;
   for_each_character(text, [&](std::string_view c) {
-    const int columns = character_width(code_point(c));
+    const int columns = character_width(c);
     if (columns == 0 && !characters.empty()) {
       characters.back() += c;
     } else {

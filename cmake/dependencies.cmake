@@ -71,7 +71,6 @@ endif()
 if(QKV_PROGRAM)
   find_path(TOMLPLUSPLUS_INCLUDE_DIR toml++/toml.h REQUIRED)  # its headers alone: Debian has no archive of it, nor one for libc++
   find_package(CLI11 REQUIRED)
-  find_package(ZLIB REQUIRED)
   # D3 for report pages (Debian's node-d3, npm's d3), which say at their beginning which version they are.
   find_file(QKV_D3 d3.min.js NO_DEFAULT_PATH PATHS ${CMAKE_PREFIX_PATH} ${CMAKE_SYSTEM_PREFIX_PATH}
             PATH_SUFFIXES share/nodejs/d3/dist share/javascript/d3 lib/node_modules/d3/dist)

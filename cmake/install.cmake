@@ -41,7 +41,8 @@ install(DIRECTORY datasets DESTINATION ${share} COMPONENT program
   FILES_MATCHING PATTERN *.tsv PATTERN *.conll PATTERN README.md)
 install(FILES python/qkv.py DESTINATION ${share}/python COMPONENT program)
 install(FILES README.md CHANGELOG.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program)
-install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program FILES_MATCHING PATTERN *.md)
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program
+  FILES_MATCHING PATTERN *.md PATTERN *.svg)
 
 # Man pages and completions are written from the program's --help.
 find_program(PYTHON3 python3 HINTS /usr/bin)

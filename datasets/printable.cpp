@@ -19,7 +19,8 @@ char32_t code_of(std::string_view character) {
 std::string sign_of(char32_t code) {
   if (code < 0x20) return {'\xE2', '\x90', static_cast<char>(0x80 + code)};  // U+2400 and following
   if (code == 0x7F) return "␡";
-  return (code >= 0x80 && code < 0xA0) || code == replacement ? "\xEF\xBF\xBD" : "";
+  const bool has_none = (code >= 0x80 && code < 0xA0) || (code >= replacement && code <= 0xFFFF);
+  return has_none ? "\xEF\xBF\xBD" : "";
 }
 
 /// `text` with the given signs in place of some characters, and signs of all control characters

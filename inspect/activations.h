@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "train/run.h"
+#include "train/run/run.h"
 
 namespace qkv {
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/gradient_check.h"
-#include "train/run.h"
+#include "train/run/run.h"
 
 namespace qkv {
 

@@ -146,11 +146,9 @@ Value Exporter::embedded(const Tokens& tokens) {
   Value x = op("Gather", {graph_.parameter("embedding.weight"), tokens.ids});
   if (graph_.has("token_types.weight"))
     x = add(x, slice(graph_.parameter("token_types.weight"), 0, 0, 1));
-  const bool attends = model_.kind == ModelKind::encoder || model_.kind == ModelKind::decoder ||
-                       model_.kind == ModelKind::encoder_decoder;
   if (graph_.has("positions.weight"))
     x = add(x, first_rows(graph_.parameter("positions.weight"), tokens));
-  else if (attends && model_.position == PositionKind::sinusoidal)
+  else if (is_transformer(model_.kind) && model_.position == PositionKind::sinusoidal)
     x = add(x, first_rows(graph_.tensor(sinusoidal_positions(0, model_.max_length, model_.width)),
                           tokens));
   return graph_.has("input_norm.weight") ? norm(x, "input_norm") : x;
@@ -180,7 +178,7 @@ Value Exporter::feed_forward(const Value& x, const std::string& path) {
 Value Exporter::norm(const Value& x, const std::string& path) {
   std::vector<Value> inputs = {x, graph_.parameter(path + ".weight")};
   if (graph_.has(path + ".bias")) inputs.push_back(graph_.parameter(path + ".bias"));
-  return op("LayerNormalization", inputs, {{"axis", Index{-1}}, {"epsilon", model_.norm_epsilon}});
+  return op("LayerNormalization", inputs, {{"axis", Index{-1}}, {"epsilon", norm_epsilon(model_.kind)}});
 }
 
 template <class Sublayer>
@@ -371,6 +369,7 @@ Value Exporter::contextual() {
   const Value visible = unsqueeze(real_, {1, 2});
   switch (model_.kind) {
     case ModelKind::encoder:
+    case ModelKind::bert:
     case ModelKind::encoder_decoder:
       return transformer(x, "encoder", tokens_, {.visible = visible});
     case ModelKind::decoder:

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "train/run.h"
+#include "train/run/run.h"
 
 namespace qkv {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "train/run.h"
+#include "train/run/run.h"
 
 namespace qkv {
 

@@ -1,19 +1,15 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
-#include "train/callback.h"
-#include "train/event_file.h"
-#include "train/run.h"
+#include "train/loop/callback.h"
 #include "train/storage/run_folder.h"
 
 namespace qkv {
 
-/// Writes what TensorBoard shows of a run while it trains, with train.tensorboard: the scalars of
-/// metrics.jsonl, the attention of some validation texts at each evaluation, and in the end word
-/// vectors for the embedding projector (docs/metrics.md). All hooks go on to another callback,
-/// which gets a message when a file cannot be written; training continues without them then.
+/// With train.tensorboard, writes the scalars of metrics.jsonl to an event file of TensorBoard
+/// while a run trains (docs/metrics.md). All hooks go on to another callback, which gets a message
+/// when the file cannot be written; training continues without it then.
 class TensorBoard : public Callback {
  public:
   /// `next` must outlive it.
@@ -23,8 +19,7 @@ class TensorBoard : public Callback {
   void on_reading(std::string_view what, double fraction) override {
     next_.on_reading(what, fraction);
   }
-  /// Makes the event file hold the lines of metrics.jsonl and the images up to `step`: a resumed
-  /// run has no point twice.
+  /// Writes the event file anew from metrics.jsonl, so that a resumed run has no point twice.
   void on_start(std::int64_t step, std::int64_t steps) override;
   void on_step(const StepReport& report) override { next_.on_step(report); }
   void on_evaluation(const StepReport& report, double train_loss,
@@ -32,8 +27,6 @@ class TensorBoard : public Callback {
     next_.on_evaluation(report, train_loss, valid);
   }
   void on_metrics(const MetricsEvent& event) override;
-  void on_validation(const LoadedModel& model, std::int64_t step) override;
-  void on_trained(const LoadedModel& model) override;
   int stop_signal() override { return next_.stop_signal(); }
 
  private:

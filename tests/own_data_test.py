@@ -14,18 +14,21 @@ import unittest
 
 PROGRAM = os.path.abspath(sys.argv.pop(1))
 PROJECT = pathlib.Path(__file__).parents[1]
+sys.path.insert(0, str(PROJECT / "tests/support"))
+from stand_ins import write_reviews
+
 PAGE = (PROJECT / "docs/your-own-data.md").read_text()
 COMMANDS = re.findall(r"^    ((?:qkv|head) .*)$", PAGE, re.MULTILINE)
 
 # What makes a command quick, which the page shows as its reader would give it.
-QUICKER = {"qkv train": ["--set", "train.steps=2"], "qkv compare configs": ["--set", "train.steps=2"],
-           "qkv compare grid.toml": ["--set", "train.epochs=0.1"]}
+QUICKER = {"qkv train": ["--set", "train.steps=2"], "qkv train configs/shakespeare.toml": ["--set", "train.batch=2"],
+           "qkv compare configs": ["--set", "train.steps=2"], "qkv compare grid.toml": ["--set", "train.epochs=0.1"]}
 
 
 def write_data(folder):
-    """A CSV of 300 reviews, 300 sentences with a word, labelled words, and sentences."""
-    reviews = [line.split("\t") for line in (PROJECT / "datasets/sentiment/train.tsv").read_text().splitlines()[:300]]
-    (folder / "reviews.csv").write_text("label,text\n" + "".join(f'{label},"{text}"\n' for label, text in reviews))
+    """A CSV of 300 reviews, 300 sentences with a word, labelled words, sentences, and a text."""
+    reviews = write_reviews(folder)
+    (folder / "shakespeare.txt").write_text("ROMEO: to be, or not to be.\n" * 100)
     (folder / "new.txt").write_text("".join(text + "\n" for _, text in reviews[:3]))
     senses = [line.split("\t") for line in (PROJECT / "datasets/bank/train.tsv").read_text().splitlines()[:300]]
     (folder / "spring.tsv").write_text("".join(f"{label}\t{text.replace('bank', 'spring')}\n" for label, _, text in senses))

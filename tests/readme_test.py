@@ -1,9 +1,9 @@
-"""Every command in README.md does what README says, and prints the values that README shows.
+"""Every command in README.md and the pages that explain its commands runs, and prints the values that they show.
 
 Usage: readme_test.py PROGRAM
 
 The commands run in a folder of their own, in which the models are trained once. On another processor the last digits of
-a trained model may differ, as README says.
+a trained model may differ, as README says. docs/your-own-data.md has a test of its own.
 """
 import json
 import os
@@ -14,21 +14,22 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
 import unittest
 
 PROGRAM = os.path.abspath(sys.argv.pop(1))
 PROJECT = pathlib.Path(__file__).parents[1]
 sys.path.insert(0, str(PROJECT / "tests/support"))
-from stand_ins import write_stand_ins
+from stand_ins import write_reviews, write_stand_ins
 
 README = (PROJECT / "README.md").read_text()
+PAGES = [README, *((PROJECT / f"docs/{name}.md").read_text() for name in ("commands", "configuration", "runs", "cpp"))]
 LAST_DIGITS = 0.005
 COMMAND = r"(?:qkv|script/[\w-]+|python3|tail|cmake) "
 
-# What makes a command quick, which README shows as a user would give it.
+# Options that make a command quick, which the pages show as a user would give it.
 QUICKER = {
     "qkv train configs/shakespeare.toml": ["--set", "train.steps=2", "--set", "train.batch=2"],
-    "qkv train configs/coarsewsd.toml": ["--set", "train.steps=4"],
     "qkv train configs/classify.toml": ["--set", "train.steps=2"],
     "qkv train configs/pretrain.toml": ["--set", "train.steps=20"],
     "qkv generate": ["--tokens", "20"],
@@ -39,23 +40,25 @@ ONLY_THERE = {"script/demo", "script/experiments", "script/proof", "script/test"
 
 
 def blocks():
-    """Indented blocks, each as its lines."""
+    """Indented blocks outside of fenced code, each as its lines."""
     block = []
-    for line in [*README.splitlines(), ""]:
-        if line.startswith("    "):
-            block.append(line[4:])
-        elif block:
-            yield block
-            block = []
+    for page in PAGES:
+        for line in [*re.sub(r"```.*?```", "", page, flags=re.DOTALL).splitlines(), ""]:
+            if line.startswith("    "):
+                block.append(line[4:])
+            elif block:
+                yield block
+                block = []
 
 
 def commands():
     """Commands in blocks, and in the tables' cells."""
     for block in blocks():
         yield from (line for line in block if re.match(COMMAND, line + " "))
-    for line in README.splitlines():
-        if line.startswith("|"):
-            yield from re.findall(rf"`({COMMAND}[^`]*)`", line)
+    for page in PAGES:
+        for line in page.splitlines():
+            if line.startswith("|"):
+                yield from re.findall(rf"`({COMMAND}[^`]*)`", line)
 
 
 def quickly(command):
@@ -70,6 +73,16 @@ def block_with(text):
 def cells(line):
     """The cells of a line of a table, which two spaces part."""
     return re.split(r" {2,}", line.strip())
+
+
+def anchors(page):
+    """The anchors of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def texts_of(svg):
+    return re.findall(r">([^<>\n]+)</text>", svg)
 
 
 class Readme(unittest.TestCase):
@@ -89,10 +102,9 @@ class Readme(unittest.TestCase):
 
     @classmethod
     def stand_ins(cls):
-        """Small data in place of what README says to download or to bring."""
+        """Small data in place of what a user brings."""
         write_stand_ins(cls.folder)
-        (cls.folder / "data.csv").write_text('good,"warm, funny"\nbad,dull\n')
-        (cls.folder / "data.tsv").write_text("label\ttext\ngood\twarm\n")
+        write_reviews(cls.folder)
 
     @classmethod
     def run_command(cls, command):
@@ -112,11 +124,62 @@ class Readme(unittest.TestCase):
                     self.outputs[command] = self.run_command(command)
 
     def test_commands_in_the_text_exist(self):
-        for name in re.findall(r"`qkv ([\w-]+)[^`]*`", README):
+        text = "\n".join(PAGES)
+        for name in sorted(set(re.findall(r"`qkv ([\w-]+)[^`]*`", text))):
             if name.islower():
                 self.run_command(f"qkv {name} --help")
-        for script in re.findall(r"`(script/[\w-]+)", README):
+        for script in re.findall(r"`(script/[\w-]+)", text):
             self.assertTrue(os.access(PROJECT / script, os.X_OK), script)
+
+    def test_every_command_of_the_program_is_explained(self):
+        help_text = self.run_command("qkv --help").split("Subcommands:")[1]
+        for name in re.findall(r"^  ([a-z-]+) ", help_text, re.MULTILINE):
+            self.assertIn(f"\n    qkv {name} ", (PROJECT / "docs/commands.md").read_text())
+
+    def test_links_lead_to_pages_that_exist(self):
+        for page in (PROJECT / "README.md", PROJECT / "CONTRIBUTING.md", *PROJECT.glob("docs/*.md")):
+            for link in re.findall(r"\]\((?!https?:)([^)]+)\)", re.sub(r"```.*?```|`[^`\n]*`", "", page.read_text(), flags=re.DOTALL)):
+                path, _, section = link.partition("#")
+                target = page.parent / path if path else page
+                self.assertTrue(target.exists(), f"{page.name}: {link}")
+                self.assertTrue(not section or section in anchors(target), f"{page.name}: {link}")
+
+    def test_files_that_a_page_names_exist(self):
+        folders = "core|layers|optim|datasets|train|inspect|cli|python|configs|tests|bench|script|cmake|docs"
+        for page in (PROJECT / "README.md", PROJECT / "CHANGELOG.md", PROJECT / "CONTRIBUTING.md", *PROJECT.glob("docs/*.md")):
+            for name in re.findall(rf"`((?:{folders})/[\w./-]+)", page.read_text()):
+                if "NAME" not in name:
+                    self.assertTrue((PROJECT / name).exists(), f"{page.name}: {name}")
+
+    def test_options_that_a_page_names_exist(self):
+        config = tomllib.loads((self.folder / "runs/bank/config.toml").read_text())  # it lists all options
+        known = {f"{table}.{key}" for table, options in config.items() if isinstance(options, dict) for key in options}
+        for page in (PROJECT / "README.md", PROJECT / "CHANGELOG.md", *PROJECT.glob("docs/*.md")):
+            for code in re.findall(r"`([^`\n]+)`", re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)):
+                for option in re.findall(r"(?<![\w./])((?:task|model|optimizer|schedule|train)\.[a-z_]+)(?![\w(])", code):
+                    if not option.endswith((".safetensors", ".tsv", ".txt")):
+                        self.assertIn(option, known, page.name)
+
+    def test_readme_is_short(self):
+        self.assertLessEqual(len(README.splitlines()), 160)
+
+    def test_the_code_is_that_of_a_program_that_is_built_and_run(self):
+        code = re.search(r"```cpp\n(.*?)```", README, re.DOTALL).group(1)
+        program = "".join((PROJECT / f"tests/install/{name}").read_text() for name in ("classifier.h", "xor.cpp"))
+        written = {line.strip() for line in program.splitlines()}
+        for line in code.splitlines():
+            self.assertIn(line.strip(), written)
+
+    def test_the_picture_is_what_attend_draws(self):
+        sentence = re.search(r"sentence is \*(.*?)\*", README, re.DOTALL).group(1).replace("\n", " ")
+        self.run_command(f"qkv attend runs/bank {shlex.quote(sentence)} --layer 0 --head 2 --svg drawn.svg")
+        drawn, shown = (texts_of(file.read_text()) for file in (self.folder / "drawn.svg", PROJECT / "docs/attention.svg"))
+        self.assertEqual(len(drawn), len(shown))
+        for now, before in zip(drawn, shown):
+            if re.fullmatch(r"\d*\.?\d+", before):
+                self.assertAlmostEqual(float(now), float(before), delta=0.011)
+            elif "entropy" not in before:
+                self.assertEqual(now, before)
 
     def test_the_comparison_s_table_is_what_is_printed(self):
         first_table = self.outputs["qkv compare configs/bank.toml"].split("\n\n")[0]  # the other one is of the probes

@@ -1,9 +1,12 @@
 #include "cli/commands/command_line.h"
 
+#include <fast_float/fast_float.h>
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <optional>
 #include <sstream>
 #include <type_traits>
@@ -11,9 +14,8 @@
 
 #include "cli/document.h"
 #include "cli/standard_streams.h"
-#include "cli/svg/svg.h"
+#include "cli/svg.h"
 #include "core/error.h"
-#include "core/shape.h"
 #include "train/config/spelling.h"
 #include "train/storage/durable_file.h"
 
@@ -31,12 +33,9 @@ std::vector<std::string> marked_arguments(int argc, const char* const* argv) {
   return arguments;
 }
 
-std::string unmarked(std::string argument) {
-  if (argument.ends_with(bracket_mark)) argument.pop_back();
-  return argument;
-}
 std::vector<std::string> unmarked(std::vector<std::string> arguments) {
-  for (std::string& argument : arguments) argument = unmarked(std::move(argument));
+  for (std::string& argument : arguments)
+    if (argument.ends_with(bracket_mark)) argument.pop_back();
   return arguments;
 }
 
@@ -102,13 +101,6 @@ class HelpFormatter : public CLI::FormatterBase {
   }
 };
 
-/// Splits "--name VALUE" into its name and what help calls its value; the latter may be empty.
-std::pair<std::string, std::string> name_and_value(const std::string& declared) {
-  const std::size_t space = declared.find(' ');
-  if (space == std::string::npos) return {declared, ""};
-  return {declared.substr(0, space), declared.substr(space + 1)};
-}
-
 /// "did you mean train?", or where to look when nothing known is near.
 std::string hint(const std::string& unknown, const std::vector<std::string>& known,
                  std::string_view dashes, const std::string& program) {
@@ -143,82 +135,88 @@ std::optional<std::string> unknown_name(const CLI::App& program, const std::stri
   return std::nullopt;
 }
 
-/// `condition`: what help says of the check, behind the name of the value.
-Option checked(CLI::Option* option, CLI::Validator check, const std::string& condition) {
-  option->type_name(option->get_type_name() + " " + condition);
-  return Option(option->check(check.description("")));
+/// The condition on an option's values: ">= 0", "in [1, 256]", or nothing.
+std::string text_of(const Range& range) {
+  if (range.low == any_value.low) return "";
+  if (range.high == any_value.high) return fmt::format(">= {}", range.low);
+  return fmt::format("in {}{}, {}]", range.excludes_low ? "(" : "[", range.low, range.high);
+}
+
+/// Throws CLI::ValidationError when `text` is no such number or out of the option's range.
+template <class T>
+T number_of(const std::string& text, const std::string& flag, const Range& range) {
+  T value{};
+  const char* const end = text.data() + text.size();
+  const bool is_number = [&] {
+    if constexpr (std::is_integral_v<T>) {
+      const auto [rest, error] = std::from_chars(text.data(), end, value);
+      return error == std::errc() && rest == end;
+    } else {
+      const auto [rest, error] = fast_float::from_chars(text.data(), end, value);
+      return error == std::errc() && rest == end;
+    }
+  }();
+  const auto number = static_cast<double>(value);
+  const bool fits =
+      number <= range.high && (range.excludes_low ? number > range.low : number >= range.low);
+  if (is_number && fits) return value;
+  const std::string expected = is_number               ? text_of(range)
+                               : std::is_integral_v<T> ? "an integer"
+                                                       : "a number";
+  throw CLI::ValidationError(flag, fmt::format("must be {}, got {}", expected, text));
+}
+
+/// Stores what the user gave for an option.
+void store(const Option& option, const std::string& flag, const std::vector<std::string>& given) {
+  const std::string& text = given.front();
+  std::visit(
+      [&]<class T>(T target) {
+        if constexpr (std::is_same_v<T, std::vector<std::string>*>)
+          *target = given;
+        else if constexpr (std::is_same_v<T, std::string*>)
+          *target = text;
+        else if constexpr (std::is_same_v<T, bool*>)
+          *target = true;
+        else if constexpr (std::is_same_v<T, void (*)(int)>)
+          target(static_cast<int>(number_of<Index>(text, flag, option.range)));
+        else
+          *target = number_of<std::remove_pointer_t<T>>(text, flag, option.range);
+      },
+      option.target);
+}
+
+void declare(CLI::App& app, const Option& option) {
+  static constexpr std::array<std::string_view, 7> types = {"TEXT",  "TEXT", "INT", "UINT",
+                                                            "FLOAT", "",     "INT"};
+  const std::size_t space = std::min(option.name.find(' '), option.name.size());
+  const std::string flag = option.name.substr(0, space);
+  if (std::holds_alternative<bool*>(option.target)) {
+    app.add_flag_callback(
+        flag, [option, flag] { store(option, flag, {""}); }, option.help);
+    return;
+  }
+  CLI::Option* added = app.add_option(
+      flag,
+      [option, flag](const std::vector<std::string>& given) {
+        store(option, flag, unmarked(given));
+        return true;
+      },
+      option.help);
+  const std::string value = space < option.name.size() ? option.name.substr(space + 1)
+                                                       : std::string(types[option.target.index()]);
+  const std::string condition = text_of(option.range);
+  added->type_name(condition.empty() ? value : value + " " + condition);
+  added->required(option.is_required);
+  if (!std::holds_alternative<std::vector<std::string>*>(option.target)) return;
+  added->expected(1, CLI::detail::expected_max_vector_size);
+  added->allow_extra_args(!flag.starts_with('-'));
 }
 
 }  // namespace
 
-Option Option::required() {
-  option_->required();
-  return *this;
-}
-
-Option Option::not_negative() {
-  return checked(option_, CLI::NonNegativeNumber, ">= 0");
-}
-
-Option Option::between(int low, int high) {
-  return checked(option_, CLI::Range(low, high), fmt::format("in [{}, {}]", low, high));
-}
-
-Option Option::between(double low, double high) {
-  return checked(option_, CLI::Range(low, high), fmt::format("in [{}, {}]", low, high));
-}
-
-Option Option::above_up_to(double low, double high) {
-  const std::string range = fmt::format("in ({}, {}]", low, high);
-  const CLI::Validator check(
-      [=](const std::string& text) {
-        double value = low;
-        const bool is_right =
-            CLI::detail::lexical_cast(text, value) && value > low && value <= high;
-        return is_right ? "" : fmt::format("must be {}, got {}", range, text);
-      },
-      "");
-  return checked(option_, check, range);
-}
-
-Option Option::repeated() {
-  option_->allow_extra_args(false);
-  return *this;
-}
-
-template <class T>
-Option Command::add_option(const std::string& name, T& value, const std::string& help) {
-  const auto [flags, value_name] = name_and_value(name);
-  CLI::Option* option = nullptr;
-  if constexpr (std::is_arithmetic_v<T>)
-    option = app_->add_option(flags, value, help);
-  else
-    option = app_->add_option_function<T>(
-        flags, [&value](const T& given) { value = unmarked(given); }, help);
-  if (!value_name.empty()) option->type_name(value_name);
-  return Option(option);
-}
-template Option Command::add_option(const std::string&, std::string&, const std::string&);
-template Option Command::add_option(const std::string&, std::vector<std::string>&,
-                                    const std::string&);
-template Option Command::add_option(const std::string&, Index&, const std::string&);
-template Option Command::add_option(const std::string&, std::size_t&, const std::string&);
-template Option Command::add_option(const std::string&, double&, const std::string&);
-
-Option Command::add_option(const std::string& name, void (*set)(int), const std::string& help) {
-  return Option(app_->add_option_function<int>(name, set, help));
-}
-
-void Command::add_flag(const std::string& name, bool& value, const std::string& help) {
-  app_->add_flag(name, value, help);
-}
-
-void Command::add_svg_option() {
-  add_option("--svg FILE", svg_, "File to write the pictures to as SVG, for papers");
-}
-
-void Command::footer(std::function<std::string()> text) {
-  app_->footer(std::move(text));
+Option required(Option option) {
+  option.is_required = true;
+  return option;
 }
 
 CommandLine::CommandLine(const std::string& name, const std::string& summary,
@@ -231,13 +229,13 @@ CommandLine::CommandLine(const std::string& name, const std::string& summary,
 
 CommandLine::~CommandLine() = default;
 
-void CommandLine::add(const std::string& name, const std::string& summary,
-                      const std::function<void(Command&)>& declare,
-                      std::function<Document(const Stream&)> action) {
-  CLI::App* app = app_->add_subcommand(name, summary);
-  app->callback([this, action = std::move(action)] { chosen_ = action; });
-  Command command(app, svg_);
-  declare(command);
+void CommandLine::add(const Command& command) {
+  CLI::App* app = app_->add_subcommand(command.name, command.summary);
+  app->callback([this, run = command.run] { chosen_ = run; });
+  if (command.footer) app->footer(command.footer);
+  for (const Option& option : command.options) declare(*app, option);
+  if (command.has_pictures)
+    declare(*app, {"--svg FILE", &svg_, "File to write the pictures to as SVG, for papers"});
   std::vector<CLI::Option*> flags;
   for (const OutputFormat& format : output_formats()) {
     if (!format.flag) continue;

@@ -1,66 +1,60 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <type_traits>
+#include <variant>
+#include <vector>
 
 #include "cli/output_format.h"
+#include "core/shape.h"
 
 namespace CLI {
 class App;
-class Option;
 }  // namespace CLI
 
-/// Declares the command line. CLI11 parses it; its header takes four seconds to
-/// compile, so only command_line.cpp includes it.
+/// The command line as data. CLI11 parses it; its header takes four seconds to compile, so only
+/// command_line.cpp includes it.
 namespace qkv::commands {
 
-/// An option or argument that was just declared. Values that break a condition are wrong use.
-class Option {
- public:
-  explicit Option(CLI::Option* option) : option_(option) {}
-  Option required();
-  Option not_negative();
-  Option between(int low, int high);
-  Option between(double low, double high);
-  /// In (low, high].
-  Option above_up_to(double low, double high);
-  /// May be given several times, with one value each time.
-  Option repeated();
-
- private:
-  CLI::Option* option_;
+/// The values that an option takes.
+struct Range {
+  double low = -std::numeric_limits<double>::infinity();
+  double high = std::numeric_limits<double>::infinity();
+  bool excludes_low = false;
 };
+inline constexpr Range any_value = {}, not_negative = {.low = 0};
 
-/// A subcommand.
-class Command {
- public:
-  /// `svg`: where the file that --svg names is stored.
-  Command(CLI::App* app, std::string& svg) : app_(app), svg_(svg) {}
-  /// Declares an option "--name", "--name VALUE" or an argument "NAME" that is stored in `value`,
-  /// which must outlive the command line. VALUE is what help calls the option's value, by its type
-  /// otherwise; completion (cli/manual.py) offers files for FILE, folders for FOLDER, both for
-  /// MODEL, and what stands around a |. T: std::string, std::vector<std::string>, Index,
-  /// std::size_t or double.
-  template <class T>
-  Option add_option(const std::string& name, T& value, const std::string& help);
-  /// The same for an integer that is handed to `set`.
-  Option add_option(const std::string& name, void (*set)(int), const std::string& help);
-  void add_flag(const std::string& name, bool& value, const std::string& help);
-  /// Declares --svg, which writes the pictures of the command's document.
-  void add_svg_option();
-  /// What the help ends with.
-  void footer(std::function<std::string()> text);
+/// An option "--name" or "--name VALUE", or an argument "NAME". VALUE is what help calls the
+/// option's value, by its type otherwise; completion (cli/manual.py) offers files for FILE, folders
+/// for FOLDER, both for MODEL, and what stands around a |.
+struct Option {
+  /// Where the value goes, which must outlive the command line. A list takes all arguments that
+  /// follow, or one value each time that its option is given.
+  using Target = std::variant<std::string*, std::vector<std::string>*, Index*, std::size_t*,
+                              double*, bool*, void (*)(int)>;
 
- private:
-  CLI::App* app_;
-  std::string& svg_;
+  std::string name;
+  Target target;
+  std::string help;
+  Range range = any_value;
+  bool is_required = false;
 };
+Option required(Option option);
 
 /// Shows text while a command generates it, where the output format streams.
 using Stream = std::function<void(std::string_view)>;
+
+/// A subcommand of the program. Each has a flag for each output format, too.
+struct Command {
+  std::string name, summary;
+  std::vector<Option> options;
+  bool has_pictures = false;                 ///< --svg writes them
+  std::function<std::string()> footer = {};  ///< the end of its help
+  std::function<Document(const Stream&)> run;
+};
 
 /// The program's subcommands, of which the user names one.
 class CommandLine {
@@ -68,11 +62,7 @@ class CommandLine {
   CommandLine(const std::string& name, const std::string& summary, const std::string& version);
   ~CommandLine();
 
-  /// Adds a subcommand with the options that `declare` adds to it, and a flag for each output
-  /// format; `action` carries it out.
-  void add(const std::string& name, const std::string& summary,
-           const std::function<void(Command&)>& declare,
-           std::function<Document(const Stream&)> action);
+  void add(const Command& command);
   /// Runs the command that the user named, prints its document and returns the exit code. Throws
   /// UserError for wrong use.
   int run(int argc, const char* const* argv);
@@ -83,21 +73,5 @@ class CommandLine {
   const OutputFormat* format_ = &output_formats().front();
   std::string svg_;  ///< the file for the pictures; empty: none
 };
-
-/// Adds a subcommand whose options live in an `Options`, filled by `declare(Command&, Options&)`,
-/// and which `run(const Options&)` or `run(const Options&, const Stream&)` carries out.
-template <class Options, class Declare, class Run>
-void add_command(CommandLine& program, const std::string& name, const std::string& summary,
-                 Declare declare, Run run) {
-  const auto options = std::make_shared<Options>();
-  program.add(
-      name, summary, [&](Command& command) { declare(command, *options); },
-      [options, run](const Stream& stream) {
-        if constexpr (std::is_invocable_v<Run, const Options&>)
-          return run(*options);
-        else
-          return run(*options, stream);
-      });
-}
 
 }  // namespace qkv::commands

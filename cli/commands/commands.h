@@ -1,22 +1,24 @@
 #pragma once
 
-/// The subcommands, a file each. `add_x` declares `qkv x` and its options.
+/// The subcommands, a file each: `x_command` declares `qkv x`.
 namespace qkv::commands {
 
-class CommandLine;
-using AddCommand = void(CommandLine& program);
+struct Command;
+using MakeCommand = Command();
 
-AddCommand add_train, add_resume, add_compare, add_eval, add_generate, add_predict, add_embed,
-    add_attend, add_explain, add_ablate, add_patch, add_gradients, add_inspect, add_report,
-    add_activations, add_export, add_import, add_verify, add_verify_resume, add_gradcheck,
-    add_probe, add_linear_probe, add_bench;
+MakeCommand train_command, resume_command, compare_command, eval_command, generate_command,
+    predict_command, embed_command, attend_command, explain_command, ablate_command, patch_command,
+    gradients_command, inspect_command, report_command, activations_command, export_command,
+    import_command, verify_command, verify_resume_command, gradcheck_command, probe_command,
+    linear_probe_command, bench_command;
 
 /// In the order of the program's help.
-inline constexpr AddCommand* all_commands[] = {
-    add_train,   add_resume,       add_compare, add_eval,          add_generate,
-    add_predict, add_embed,        add_attend,  add_explain,       add_ablate,
-    add_patch,   add_gradients,    add_inspect, add_report,        add_activations,
-    add_export,  add_import,       add_verify,  add_verify_resume, add_gradcheck,
-    add_probe,   add_linear_probe, add_bench};
+inline constexpr MakeCommand* all_commands[] = {
+    train_command,    resume_command,       compare_command,       eval_command,
+    generate_command, predict_command,      embed_command,         attend_command,
+    explain_command,  ablate_command,       patch_command,         gradients_command,
+    inspect_command,  report_command,       activations_command,   export_command,
+    import_command,   verify_command,       verify_resume_command, gradcheck_command,
+    probe_command,    linear_probe_command, bench_command};
 
 }  // namespace qkv::commands

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cli/commands/shared.h"
-#include "train/trainer.h"
+#include "train/loop/trainer.h"
 
 /// The results of `qkv compare` as tables and JSON.
 namespace qkv::commands {
@@ -32,9 +32,10 @@ struct VariantResult {
 /// data, `valid` takes the place of `test`; `split` says which it is.
 Json to_json(const std::vector<VariantResult>& results);
 
-/// A row for each variant; of several runs "mean ± standard deviation". The columns name the split:
-/// "test loss", or "valid loss" where no run has test data. A variant without such data has dashes.
-Rows to_table(const std::vector<VariantResult>& results);
+/// A row for each variant of `to_json`; of several runs "mean ± standard deviation". The columns
+/// name the split: "test loss", or "valid loss" where no run has test data. A variant without such
+/// data has dashes.
+Rows to_table(const Json& results);
 
 /// What each probe found, or of several runs in how many of them it passes; empty without probes.
 Rows probe_table(const std::vector<VariantResult>& results);

@@ -1,7 +1,6 @@
 #include <algorithm>
 
 #include "cli/commands/shared.h"
-#include "cli/terminal.h"
 #include "datasets/text.h"
 #include "inspect/labelled_text.h"
 #include "inspect/word_vectors.h"
@@ -23,33 +22,28 @@ struct EmbedOptions {
   std::string word2vec;
 };
 
-using Vector = std::vector<double>;
+/// The vectors of a word before and after the model has read the sentence.
+struct VectorKind {
+  std::string name;
+  std::vector<double> WordVector::*vector;
+};
+const VectorKind of_words{"static", &WordVector::static_vector},
+    in_context{"contextual", &WordVector::contextual};
 
 /// The asked word in each sentence of the command line, and what a data file adds.
 struct Embeddings {
   std::vector<WordVector> asked;
-  std::vector<WordVector> all_words;    ///< of the data file, where there are asked ones
-  std::vector<WordVector> occurrences;  ///< of the asked word in the data file
+  std::vector<WordVector> all_words;  ///< of the data file, where there are asked ones
+  std::vector<WordVector> shown;      ///< the asked words, then those of the data file
 };
 
-/// The nearest words of the data file to an asked word.
-struct Nearest {
-  std::vector<Neighbour> by_static, by_contextual;
-};
-
-WordVector embedded(LoadedModel& trained, const EmbedOptions& options, const std::string& text) {
+WordVector embedded(const LoadedModel& trained, const EmbedOptions& options,
+                    const std::string& text) {
   const Sentence sentence = read_sentence(*trained.task, text);
   const Index index = position_of(*trained.task, sentence, options.word, text);
   WordVector word = word_vectors(trained, sentence, options.layer)[static_cast<std::size_t>(index)];
   word.text = text;
   return word;
-}
-
-/// The words whose principal components are shown: the asked ones, then those of the data file.
-std::vector<WordVector> projected_words(const Embeddings& embeddings) {
-  std::vector<WordVector> words = embeddings.asked;
-  words.insert(words.end(), embeddings.occurrences.begin(), embeddings.occurrences.end());
-  return words;
 }
 
 /// Whether a word of a data file is one of those asked about: the word of the command line, else
@@ -61,10 +55,12 @@ bool is_asked(const Task& task, const WordVector& word, const LabelledText& line
   return line.index < 0 || word.index == line.index;
 }
 
-Embeddings embeddings(LoadedModel& trained, const EmbedOptions& options, ReadCallback& callback) {
+Embeddings embeddings(const LoadedModel& trained, const EmbedOptions& options,
+                      ReadCallback& callback) {
   Embeddings result;
   for (const std::string& text : options.sentences)
     result.asked.push_back(embedded(trained, options, text));
+  result.shown = result.asked;
   if (options.data.empty()) return result;
   const std::string asked = result.asked.empty() ? options.word : result.asked[0].word();
   const auto lines = read_labelled_texts(trained, options.data, callback);
@@ -73,121 +69,104 @@ Embeddings embeddings(LoadedModel& trained, const EmbedOptions& options, ReadCal
     for (WordVector& word : word_vectors(trained, lines[i].sentence, options.layer)) {
       word.label = lines[i].label;
       word.text = lines[i].text;
-      if (is_asked(*trained.task, word, lines[i], asked)) result.occurrences.push_back(word);
+      if (is_asked(*trained.task, word, lines[i], asked)) result.shown.push_back(word);
       if (!result.asked.empty()) result.all_words.push_back(std::move(word));
     }
   }
-  require<UserError>(!projected_words(result).empty(), "{} does not contain the word \"{}\"",
-                     options.data, asked);
+  require<UserError>(!result.shown.empty(), "{} does not contain the word \"{}\"", options.data,
+                     asked);
   return result;
 }
 
-std::vector<Vector> cosines(const std::vector<WordVector>& all, Vector WordVector::*vector) {
-  std::vector<Vector> matrix;
-  for (const WordVector& a : all) {
-    matrix.emplace_back();
-    for (const WordVector& b : all) matrix.back().push_back(cosine(a.*vector, b.*vector));
+/// Adds the cosines between the asked words.
+void add_cosines(Document& document, const std::vector<WordVector>& asked, const VectorKind& kind) {
+  Rows rows(1);
+  Json& matrix = document.data[kind.name + "_cosine"] = Json::array();
+  for (const WordVector& a : asked) {
+    rows.push_back({fmt::format("({}) {}", rows.size(), a.text)});
+    matrix.push_back(Json::array());
+    for (const WordVector& b : asked) {
+      const double value = cosine(a.*kind.vector, b.*kind.vector);
+      matrix.back().push_back(value);
+      rows.back().push_back(fmt::format("{:.4f}", value));
+    }
   }
-  return matrix;
+  if (asked.empty()) return;
+  rows[0] = {fmt::format("cosine of {} \"{}\"", kind.name, asked[0].word())};
+  for (std::size_t i = 1; i <= asked.size(); ++i) rows[0].push_back(fmt::format("({})", i));
+  document.add_table(std::move(rows));
 }
 
-Rows cosine_table(const std::vector<WordVector>& all, Vector WordVector::*vector,
-                  const std::string& title) {
-  Rows rows(1, {title});
-  const auto matrix = cosines(all, vector);
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    rows[0].push_back(fmt::format("({})", i + 1));
-    rows.push_back({fmt::format("({}) {}", i + 1, all[i].text)});
-    for (const double value : matrix[i]) rows.back().push_back(fmt::format("{:.4f}", value));
-  }
-  return rows;
-}
-
-Json to_json(const std::vector<Neighbour>& found) {
+/// The words of the data file that are nearest to an asked one, with their sentences for people.
+Json nearest_words(const WordVector& word, const Embeddings& all, const EmbedOptions& options,
+                   const VectorKind& kind) {
   Json list = Json::array();
-  for (const auto& [cosine, word] : found)
-    list.push_back({{"cosine", cosine},
-                    {"word", word->word()},
-                    {"label", word->label},
-                    {"text", word->text},
-                    {"index", word->index}});
+  for (const auto& [cosine, found] : neighbours(word, all.all_words, kind.vector, options.nearest))
+    list.push_back(object(
+        {{"cosine", cosine},
+         {"word", found->word()},
+         {"label", found->label},
+         {"text", found->text},
+         {"index", found->index},
+         {"marked",
+          fmt::format("{}", fmt::join(marked(*found->sentence, {&found->index, 1}), " "))}}));
   return list;
 }
 
-Rows neighbour_table(const std::vector<Neighbour>& found, const std::string& title,
-                     bool in_context) {
-  Rows rows = {{title, "cosine"}};
-  if (in_context) rows[0].push_back("label");
-  for (const auto& [cosine, word] : found) {
-    auto words = word->sentence->words;
-    words[static_cast<std::size_t>(word->index)] = fmt::format("[{}]", word->word());
-    rows.push_back({in_context ? fmt::format("{}", fmt::join(words, " ")) : word->word(),
-                    fmt::format("{:.4f}", cosine)});
-    if (in_context) rows.back().push_back(word->label);
+Json for_programs(Json records) {
+  for (Json& record : records) record.erase("marked");
+  return records;
+}
+
+/// The asked words, and the nearest words to each where there is a data file.
+void add_asked(Document& document, const Embeddings& all, const EmbedOptions& options) {
+  document.data["sentences"] = Json::array();
+  std::vector<Rows> tables;
+  for (const WordVector& word : all.asked) {
+    Json& json = document.data["sentences"].emplace_back(object({{"tokens", word.sentence->words},
+                                                                 {"index", word.index},
+                                                                 {"static", word.static_vector},
+                                                                 {"contextual", word.contextual}}));
+    if (options.data.empty()) continue;
+    const Json by_word = nearest_words(word, all, options, of_words),
+               by_sense = nearest_words(word, all, options, in_context);
+    json["static_neighbours"] = for_programs(by_word);
+    json["neighbours"] = for_programs(by_sense);
+    if (tables.empty())
+      tables.push_back(
+          table_of(by_word, {{fmt::format("nearest to static \"{}\"", word.word()), "/word"},
+                             {"cosine", "/cosine"}}));
+    tables.push_back(table_of(by_sense, {{"nearest to it in: " + word.text, "/marked"},
+                                         {"cosine", "/cosine"},
+                                         {"label", "/label"}}));
   }
-  return rows;
-}
-
-Json to_json(const PlanarView& view, const std::vector<WordVector>& words) {
-  Json points = Json::array();
-  for (std::size_t i = 0; i < words.size(); ++i)
-    points.push_back({{"x", view.points[i][0]},
-                      {"y", view.points[i][1]},
-                      {"label", words[i].label},
-                      {"text", words[i].text}});
-  return {{"variance_share", view.variance_fraction}, {"points", points}};
-}
-
-/// For each asked word; empty without a data file.
-std::vector<Nearest> nearest_words(const Embeddings& embeddings, const EmbedOptions& options) {
-  std::vector<Nearest> nearest;
-  if (options.data.empty()) return nearest;
-  const auto to = [&](const WordVector& word, Vector WordVector::*vector) {
-    return neighbours(word, embeddings.all_words, vector, options.nearest);
-  };
-  for (const WordVector& word : embeddings.asked)
-    nearest.push_back({to(word, &WordVector::static_vector), to(word, &WordVector::contextual)});
-  return nearest;
-}
-
-Json to_json(const Embeddings& embeddings, const std::vector<Nearest>& nearest) {
-  Json sentences = Json::array();
-  for (std::size_t i = 0; i < embeddings.asked.size(); ++i) {
-    const WordVector& word = embeddings.asked[i];
-    sentences.push_back({{"tokens", word.sentence->words},
-                         {"index", word.index},
-                         {"static", word.static_vector},
-                         {"contextual", word.contextual}});
-    if (nearest.empty()) continue;
-    sentences.back()["static_neighbours"] = to_json(nearest[i].by_static);
-    sentences.back()["neighbours"] = to_json(nearest[i].by_contextual);
+  for (const VectorKind& kind : {of_words, in_context}) {
+    if (kind.vector == in_context.vector && !all.asked.empty()) document.add_text("\n");
+    add_cosines(document, all.asked, kind);
   }
-  return {{"sentences", sentences},
-          {"static_cosine", cosines(embeddings.asked, &WordVector::static_vector)},
-          {"contextual_cosine", cosines(embeddings.asked, &WordVector::contextual)}};
-}
-
-Json to_json(const LabelCosines& cosines) {
-  const auto value = [](const std::optional<double>& mean) { return mean ? Json(*mean) : Json(); };
-  return {{"same", value(cosines.same)}, {"different", value(cosines.different)}};
+  for (Rows& rows : tables) {
+    document.add_text("\n");
+    document.add_table(std::move(rows));
+  }
 }
 
 /// Mean cosines within and between the labels of a data file; nothing where it has fewer than two.
-void add_label_cosines(Document& document, const Embeddings& embeddings) {
-  const auto& words = embeddings.occurrences;
-  const LabelCosines of_static = label_cosines(words, &WordVector::static_vector),
-                     contextual = label_cosines(words, &WordVector::contextual);
-  if (!contextual.different) return;
-  document.data["label_cosines"] = {{"static", to_json(of_static)},
-                                    {"contextual", to_json(contextual)}};
-  const auto shown = [](const std::optional<double>& mean) {
-    return mean ? fmt::format("{:.4f}", *mean) : "-";
-  };
-  if (!embeddings.asked.empty()) document.add_text("\n");
-  document.add_table(
-      {{"mean cosine in the data", "static", "contextual"},
-       {"same label", shown(of_static.same), shown(contextual.same)},
-       {"different labels", shown(of_static.different), shown(contextual.different)}});
+void add_label_cosines(Document& document, const Embeddings& all) {
+  const std::vector<WordVector> occurrences(all.shown.begin() + std::ssize(all.asked),
+                                            all.shown.end());
+  Json same = object({{"pair", "same label"}}), different = object({{"pair", "different labels"}});
+  Json found;
+  for (const VectorKind& kind : {of_words, in_context}) {
+    const LabelCosines cosines = label_cosines(occurrences, kind.vector);
+    if (!cosines.different) return;
+    same[kind.name] = found[kind.name]["same"] = cosines.same ? Json(*cosines.same) : Json();
+    different[kind.name] = found[kind.name]["different"] = *cosines.different;
+  }
+  document.data["label_cosines"] = found;
+  if (!all.asked.empty()) document.add_text("\n");
+  document.add_table(table_of(Json::array({same, different}), {{"mean cosine in the data", "/pair"},
+                                                               {"static", "/static"},
+                                                               {"contextual", "/contextual"}}));
 }
 
 bool begins_as_metadata(std::string_view beginning) {
@@ -201,9 +180,8 @@ bool begins_with_numbers(std::string_view beginning) {
 }
 
 /// Vectors and their description for the TensorBoard embedding projector.
-void write_tsv(Document& document, const Embeddings& embeddings,
-               const std::filesystem::path& file) {
-  const auto [tensors, metadata] = projector_tables(projected_words(embeddings));
+void write_tsv(Document& document, const Embeddings& all, const std::filesystem::path& file) {
+  const auto [tensors, metadata] = projector_tables(all.shown);
   std::filesystem::path beside = file;
   beside.replace_extension(".metadata" + file.extension().string());
   write_result(file, tensors, {"vectors that qkv embed --tsv wrote", begins_with_numbers});
@@ -212,37 +190,32 @@ void write_tsv(Document& document, const Embeddings& embeddings,
   note_written(document, beside);
 }
 
-void add_asked(Document& document, const Embeddings& embeddings,
-               const std::vector<Nearest>& nearest) {
-  const auto& asked = embeddings.asked;
-  const std::string& word = asked[0].word();
-  document.add_table(cosine_table(asked, &WordVector::static_vector,
-                                  fmt::format("cosine of static \"{}\"", word)));
-  document.add_text("\n");
-  document.add_table(cosine_table(asked, &WordVector::contextual,
-                                  fmt::format("cosine of contextual \"{}\"", word)));
-  if (nearest.empty()) return;
-  document.add_text("\n");
-  document.add_table(
-      neighbour_table(nearest[0].by_static, fmt::format("nearest to static \"{}\"", word), false));
-  for (std::size_t i = 0; i < asked.size(); ++i) {
-    document.add_text("\n");
-    document.add_table(
-        neighbour_table(nearest[i].by_contextual, "nearest to it in: " + asked[i].text, true));
-  }
+void write_word2vec(Document& document, const LoadedModel& trained, const std::string& file) {
+  write_result(
+      file,
+      word2vec_text(trained.task->vocabulary().tokens(), trained.network->model->embedding_table()),
+      {"vectors that qkv embed --word2vec wrote", begins_with_numbers});
+  note_written(document, file);
 }
 
-void add_components(Document& document, const Embeddings& embeddings) {
-  const auto words = projected_words(embeddings);
+void add_components(Document& document, const Embeddings& all) {
+  const std::vector<WordVector>& words = all.shown;
   if (words.empty()) return;
-  const PlanarView of_static = planar_view(words, &WordVector::static_vector),
-                   view = planar_view(words, &WordVector::contextual);
-  document.data["pca"] = {{"static", to_json(of_static, words)},
-                          {"contextual", to_json(view, words)}};
+  PlanarView view;
+  for (const VectorKind& kind : {of_words, in_context}) {
+    view = planar_view(words, kind.vector);
+    Json points = Json::array();
+    for (std::size_t i = 0; i < words.size(); ++i)
+      points.push_back(object({{"x", view.points[i][0]},
+                               {"y", view.points[i][1]},
+                               {"label", words[i].label},
+                               {"text", words[i].text}}));
+    document.data["pca"][kind.name] =
+        object({{"variance_share", view.variance_fraction}, {"points", points}});
+  }
   Scatter scatter{view.points, {}, {"first component", "second component"}};
   for (std::size_t i = 0; i < words.size(); ++i)
-    scatter.labels.push_back(i < embeddings.asked.size() ? fmt::format("({})", i + 1)
-                                                         : words[i].label);
+    scatter.labels.push_back(i < all.asked.size() ? fmt::format("({})", i + 1) : words[i].label);
   document.add_picture(
       {.title = fmt::format(
            "principal components of contextual \"{}\": {:.0f}% and {:.0f}% of the variance",
@@ -252,29 +225,20 @@ void add_components(Document& document, const Embeddings& embeddings) {
 }
 
 Document embed(const EmbedOptions& options) {
-  const bool of_data = !options.data.empty();
+  const bool asks = !options.sentences.empty() || !options.data.empty();
   require<UserError>(
-      !options.sentences.empty() || of_data || !options.word2vec.empty(),
+      asks || !options.word2vec.empty(),
       "give a sentence, --data FILE, or --word2vec FILE for the static vectors alone");
-  LoadedModel trained = load_model(options.model);
-  const bool asked = !options.sentences.empty() || of_data;
+  const LoadedModel trained = load_model(options.model);
   Document document;
   Notes notes(document);
-  const Embeddings all = asked ? embeddings(trained, options, notes) : Embeddings();
-  if (!options.word2vec.empty()) {
-    write_result(options.word2vec,
-                 word2vec_text(trained.task->vocabulary().tokens(),
-                               trained.network->model->embedding_table()),
-                 {"vectors that qkv embed --word2vec wrote", begins_with_numbers});
-    note_written(document, options.word2vec);
-  }
+  const Embeddings all = asks ? embeddings(trained, options, notes) : Embeddings();
+  if (!options.word2vec.empty()) write_word2vec(document, trained, options.word2vec);
   std::vector<Sentence> sentences;
   for (const WordVector& word : all.asked) sentences.push_back(*word.sentence);
   note_unknown_words(document, *trained.task, sentences);
-  if (asked && !options.tsv.empty()) write_tsv(document, all, options.tsv);
-  const auto nearest = nearest_words(all, options);
-  document.data = to_json(all, nearest);
-  if (!all.asked.empty()) add_asked(document, all, nearest);
+  if (asks && !options.tsv.empty()) write_tsv(document, all, options.tsv);
+  add_asked(document, all, options);
   add_label_cosines(document, all);
   if (options.pca) add_components(document, all);
   return document;
@@ -282,33 +246,30 @@ Document embed(const EmbedOptions& options) {
 
 }  // namespace
 
-void add_embed(CommandLine& program) {
-  add_command<EmbedOptions>(
-      program, "embed", "Show a word's static and contextual vectors and their cosines",
-      [](Command& command, EmbedOptions& options) {
-        add_model_argument(command, options.model);
-        command.add_option("SENTENCE", options.sentences, "Sentences that contain the word");
-        command.add_option("--word WORD", options.word,
-                           "The word [the one the model was trained on]");
-        command
-            .add_option("--layer", options.layer,
-                        "After this layer, counted from 0 [after the last]")
-            .not_negative();
-        command.add_option("--data FILE", options.data,
-                           "File in the task's format: adds the nearest words in it, the mean "
-                           "cosines of the word's vectors within and between labels, and to --pca "
-                           "and --tsv the word's occurrences");
-        command.add_option("--nearest", options.nearest, "Number of nearest words [5]");
-        command.add_flag("--pca", options.pca, "Add a map of the first two principal components");
-        command.add_option("--tsv FILE", options.tsv,
-                           "Write vectors, and FILE.metadata.tsv beside them, for the TensorBoard "
-                           "embedding projector");
-        command.add_option("--word2vec FILE", options.word2vec,
-                           "Write every word's static vector as word2vec text, which "
-                           "model.embedding_file reads");
-        command.add_svg_option();
-      },
-      embed);
+Command embed_command() {
+  const auto o = std::make_shared<EmbedOptions>();
+  return {
+      .name = "embed",
+      .summary = "Show a word's static and contextual vectors and their cosines",
+      .options =
+          {model_argument(o->model),
+           {"SENTENCE", &o->sentences, "Sentences that contain the word"},
+           word_option(o->word),
+           {"--layer", &o->layer, "After this layer, counted from 0 [after the last]",
+            not_negative},
+           {"--data FILE", &o->data,
+            "File in the task's format: adds the nearest words in it, the mean cosines of the "
+            "word's vectors within and between labels, and to --pca and --tsv the word's "
+            "occurrences"},
+           {"--nearest", &o->nearest, "Number of nearest words [5]"},
+           {"--pca", &o->pca, "Add a map of the first two principal components"},
+           {"--tsv FILE", &o->tsv,
+            "Write vectors, and FILE.metadata.tsv beside them, for the TensorBoard embedding "
+            "projector"},
+           {"--word2vec FILE", &o->word2vec,
+            "Write every word's static vector as word2vec text, which model.embedding_file reads"}},
+      .has_pictures = true,
+      .run = [o](const Stream&) { return embed(*o); }};
 }
 
 }  // namespace qkv::commands

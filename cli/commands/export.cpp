@@ -35,7 +35,7 @@ Document export_model(const ExportOptions& options) {
   };
   const auto write = [&](const fs::path& output, const std::string& bytes, const ResultKind& kind) {
     write_result(output, bytes, kind);
-    document.data["files"].push_back({{"file", output.string()}, {"bytes", bytes.size()}});
+    document.data["files"].push_back(object({{"file", output.string()}, {"bytes", bytes.size()}}));
     note_written(document, output);
   };
   if (!options.safetensors.empty())
@@ -49,22 +49,21 @@ Document export_model(const ExportOptions& options) {
 
 }  // namespace
 
-void add_export(CommandLine& program) {
-  add_command<ExportOptions>(
-      program, "export", "Write a model as a file that other programs read",
-      [](Command& command, ExportOptions& options) {
-        add_model_argument(command, options.model);
-        command.add_option("--safetensors FILE", options.safetensors,
-                           "Write the parameters as safetensors, with the config and vocabulary in "
-                           "the metadata, so that qkv import reads it back");
-        command.add_option("--onnx FILE", options.onnx,
-                           "Write the model as ONNX, operator set 17, with dynamic batch and "
-                           "length, and the attention weights as further outputs");
-        command.add_option("--names qkv|torch", options.names,
-                           "Names of the parameters in safetensors: qkv, or torch as in "
-                           "torch.nn.TransformerEncoder [qkv]");
-      },
-      export_model);
+Command export_command() {
+  const auto o = std::make_shared<ExportOptions>();
+  return {.name = "export",
+          .summary = "Write a model as a file that other programs read",
+          .options = {model_argument(o->model),
+                      {"--safetensors FILE", &o->safetensors,
+                       "Write the parameters as safetensors, with the config and vocabulary in the "
+                       "metadata, so that qkv import reads it back"},
+                      {"--onnx FILE", &o->onnx,
+                       "Write the model as ONNX, operator set 17, with dynamic batch and length, "
+                       "and the attention weights as further outputs"},
+                      {"--names qkv|torch", &o->names,
+                       "Names of the parameters in safetensors: qkv, or torch as in "
+                       "torch.nn.TransformerEncoder [qkv]"}},
+          .run = [o](const Stream&) { return export_model(*o); }};
 }
 
 }  // namespace qkv::commands

@@ -72,10 +72,10 @@ Document continue_text(const GenerateOptions& options, const Stream& stream) {
              stream(written);
            });
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  document.data = {{"prompt", options.prompt},
-                   {"text", text},
-                   {"tokens", written_tokens},
-                   {"seconds", seconds.count()}};
+  document.data = object({{"prompt", options.prompt},
+                          {"text", text},
+                          {"tokens", written_tokens},
+                          {"seconds", seconds.count()}});
   document.add_text("\n");
   note_unknown_words(document, *trained.task, std::span(&prompt, 1));
   return document;
@@ -83,33 +83,32 @@ Document continue_text(const GenerateOptions& options, const Stream& stream) {
 
 }  // namespace
 
-void add_generate(CommandLine& program) {
-  add_command<GenerateOptions>(
-      program, "generate", "Continue a text with a language model",
-      [](Command& command, GenerateOptions& options) {
-        add_model_argument(command, options.model);
-        command.add_option("--prompt", options.prompt, "What the text begins with [a new line]");
-        command
-            .add_option("--tokens", options.tokens,
-                        "How many tokens to write; fewer up to an end-of-text token [500]")
-            .between(1, 1'000'000);
-        Sampling& sampling = options.sampling;
-        command
-            .add_option("--temperature", sampling.temperature,
-                        "Divides the logits; 0 takes the most probable token [1]")
-            .between(0.0, 100.0);
-        command.add_option("--top-k", sampling.top_k, "Only the k most probable tokens; 0: all [0]")
-            .between(0, 1'000'000);
-        command
-            .add_option("--top-p", sampling.top_p,
-                        "Nucleus sampling: only the most probable tokens that reach this "
-                        "probability together "
-                        "[1]")
-            .above_up_to(0.0, 1.0);
-        command.add_option("--seed", sampling.seed, "Equal seeds give equal texts [1]");
-        add_threads_option(command);
-      },
-      continue_text);
+Command generate_command() {
+  const auto o = std::make_shared<GenerateOptions>();
+  return {.name = "generate",
+          .summary = "Continue a text with a language model",
+          .options = {model_argument(o->model),
+                      {"--prompt", &o->prompt, "What the text begins with [a new line]"},
+                      {"--tokens",
+                       &o->tokens,
+                       "How many tokens to write; fewer up to an end-of-text token [500]",
+                       {1, 1'000'000}},
+                      {"--temperature",
+                       &o->sampling.temperature,
+                       "Divides the logits; 0 takes the most probable token [1]",
+                       {0, 100}},
+                      {"--top-k",
+                       &o->sampling.top_k,
+                       "Only the k most probable tokens; 0: all [0]",
+                       {0, 1'000'000}},
+                      {"--top-p",
+                       &o->sampling.top_p,
+                       "Nucleus sampling: only the most probable tokens that reach this "
+                       "probability together [1]",
+                       {0, 1, true}},
+                      {"--seed", &o->sampling.seed, "Equal seeds give equal texts [1]"},
+                      threads_option()},
+          .run = [o](const Stream& stream) { return continue_text(*o, stream); }};
 }
 
 }  // namespace qkv::commands

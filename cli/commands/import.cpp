@@ -26,7 +26,7 @@ Document import_model(const ImportOptions& options) {
   RunFolder folder(options.run.empty() ? fs::path("runs") / config.name : fs::path(options.run));
   folder.lock();
   start_from(checkpoint, config, folder);
-  document.data = {{"run", folder.path().string()}, {"tensors", checkpoint.model.size()}};
+  document.data = object({{"run", folder.path().string()}, {"tensors", checkpoint.model.size()}});
   if (!model.not_used.empty()) {
     document.data["not_used"] = model.not_used;
     document.add_note("not used: {}", fmt::join(model.not_used, ", "));
@@ -44,20 +44,18 @@ Document import_model(const ImportOptions& options) {
 
 }  // namespace
 
-void add_import(CommandLine& program) {
-  add_command<ImportOptions>(
-      program, "import",
-      "Make a run of a file that qkv export --safetensors wrote, or of a BERT or GPT-2",
-      [](Command& command, ImportOptions& options) {
-        command
-            .add_option("FILE", options.file,
-                        "safetensors file; its parameters may have been changed since, and "
-                        "qkv resume trains them from step 0. Or a folder with config.json, "
-                        "model.safetensors and the tokenizer's files as Hugging Face names them")
-            .required();
-        command.add_option("--run FOLDER", options.run, "Folder of the run [runs/NAME]");
-      },
-      import_model);
+Command import_command() {
+  const auto o = std::make_shared<ImportOptions>();
+  return {
+      .name = "import",
+      .summary = "Make a run of a file that qkv export --safetensors wrote, or of a BERT or GPT-2",
+      .options = {required(
+                      {"FILE", &o->file,
+                       "safetensors file; its parameters may have been changed since, and qkv "
+                       "resume trains them from step 0. Or a folder with config.json, "
+                       "model.safetensors and the tokenizer's files as Hugging Face names them"}),
+                  {"--run FOLDER", &o->run, "Folder of the run [runs/NAME]"}},
+      .run = [o](const Stream&) { return import_model(*o); }};
 }
 
 }  // namespace qkv::commands

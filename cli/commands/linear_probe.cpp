@@ -53,43 +53,43 @@ Document linear_probe(const LinearProbeOptions& options) {
   Document document;
   Notes notes(document);
   const auto [train, test] = data_of(trained, options, notes);
-  document.data = {{"train", train.size()}, {"test", test.size()}, {"layers", Json::array()}};
-  Rows rows = {{"state", "accuracy", "control task", "selectivity"}};
-  HeatMap curves{{{}, {}}, {"accuracy", "control task"}, {}};
+  Json layers = Json::array();
+  HeatMap map{{{}, {}}, {"accuracy", "control task"}, {}};
   for (const auto& [label, accuracy, control, selectivity] :
        linear_probes(trained, train, test, notes)) {
-    document.data["layers"].push_back({{"state", label},
-                                       {"accuracy", accuracy},
-                                       {"control", control},
-                                       {"selectivity", selectivity}});
-    rows.push_back({label, fmt::format("{:.4f}", accuracy), fmt::format("{:.4f}", control),
-                    fmt::format("{:.4f}", selectivity)});
-    curves.columns.push_back(label);
-    curves.cells[0].push_back(accuracy);
-    curves.cells[1].push_back(control);
+    layers.push_back(object({{"state", label},
+                             {"accuracy", accuracy},
+                             {"control", control},
+                             {"selectivity", selectivity}}));
+    map.columns.push_back(label);
+    map.cells[0].push_back(accuracy);
+    map.cells[1].push_back(control);
   }
+  document.data = object({{"train", train.size()}, {"test", test.size()}, {"layers", layers}});
   document.add_text("linear probes of {} texts, tested on {}\n", train.size(), test.size());
-  document.add_table(rows);
+  document.add_table(table_of(layers, {{"state", "/state"},
+                                       {"accuracy", "/accuracy"},
+                                       {"control task", "/control"},
+                                       {"selectivity", "/selectivity"}}));
   document.add_picture({.title = "linear probes: accuracy by residual state",
-                        .content = Curves{curves},
+                        .content = map,
                         .needs_colours = true});
   return document;
 }
 
 }  // namespace
 
-void add_linear_probe(CommandLine& program) {
-  add_command<LinearProbeOptions>(
-      program, "linear-probe",
-      "Measure at which layer a linear classifier reads the labels, beside a control task",
-      [](Command& command, LinearProbeOptions& options) {
-        add_model_argument(command, options.model);
-        command.add_option("--train FILE", options.train,
-                           "File in the task's format to fit on [the config's training split]");
-        add_evaluation_data_option(command, options.data);
-        command.add_svg_option();
-      },
-      linear_probe);
+Command linear_probe_command() {
+  const auto o = std::make_shared<LinearProbeOptions>();
+  return {.name = "linear-probe",
+          .summary =
+              "Measure at which layer a linear classifier reads the labels, beside a control task",
+          .options = {model_argument(o->model),
+                      {"--train FILE", &o->train,
+                       "File in the task's format to fit on [the config's training split]"},
+                      evaluation_data_option(o->data)},
+          .has_pictures = true,
+          .run = [o](const Stream&) { return linear_probe(*o); }};
 }
 
 }  // namespace qkv::commands

@@ -50,7 +50,7 @@ std::vector<std::string> columns_of(const std::vector<PatchPair>& pairs) {
 Json rows_json(const std::vector<PatchedRow>& rows) {
   Json list = Json::array();
   for (const PatchedRow& row : rows) {
-    list.push_back({{"layer", row.layer}});
+    list.push_back(object({{"layer", row.layer}}));
     if (row.head >= 0) list.back()["head"] = row.head;
     list.back()["positions"] = row.positions;
     list.back()["all"] = row.all;
@@ -79,14 +79,14 @@ Document patch(const PatchOptions& options) {
   Document document;
   const auto pairs = pairs_of(*trained.task, options, document);
   const Patching found = patched(trained, pairs);
-  document.data = {{"pairs", found.pairs}};
+  document.data = object({{"pairs", found.pairs}});
   if (options.data.empty()) {
-    document.data["tokens"] = {{"clean", pairs[0].clean.words},
-                               {"corrupt", pairs[0].corrupt.words}};
+    document.data["tokens"] =
+        object({{"clean", pairs[0].clean.words}, {"corrupt", pairs[0].corrupt.words}});
     const Sentence both[] = {pairs[0].clean, pairs[0].corrupt};
     note_unknown_words(document, *trained.task, both);
   }
-  document.data["logit_difference"] = {{"clean", found.clean}, {"corrupt", found.corrupt}};
+  document.data["logit_difference"] = object({{"clean", found.clean}, {"corrupt", found.corrupt}});
   document.data["residual"] = rows_json(found.residual);
   document.data["attention"] = rows_json(found.attention);
   document.data["feed_forward"] = rows_json(found.feed_forward);
@@ -107,23 +107,21 @@ Document patch(const PatchOptions& options) {
 
 }  // namespace
 
-void add_patch(CommandLine& program) {
-  add_command<PatchOptions>(
-      program, "patch",
-      "Show which activations make the difference between two texts (activation patching)",
-      [](Command& command, PatchOptions& options) {
-        add_model_argument(command, options.model);
-        command.add_option("CLEAN", options.clean, "A text");
-        command.add_option("CORRUPT", options.corrupt,
-                           "A text with as many tokens and another answer, which runs with one "
-                           "activation of the clean text at a time");
-        command.add_option("--data FILE", options.data,
-                           "Average over the lines clean<TAB>corrupt of a file, all of one length");
-        command.add_option("--word WORD", options.word,
-                           "The word that is asked about [the one the model was trained on]");
-        command.add_svg_option();
-      },
-      patch);
+Command patch_command() {
+  const auto o = std::make_shared<PatchOptions>();
+  return {.name = "patch",
+          .summary =
+              "Show which activations make the difference between two texts (activation patching)",
+          .options = {model_argument(o->model),
+                      {"CLEAN", &o->clean, "A text"},
+                      {"CORRUPT", &o->corrupt,
+                       "A text with as many tokens and another answer, which runs with one "
+                       "activation of the clean text at a time"},
+                      {"--data FILE", &o->data,
+                       "Average over the lines clean<TAB>corrupt of a file, all of one length"},
+                      word_option(o->word)},
+          .has_pictures = true,
+          .run = [o](const Stream&) { return patch(*o); }};
 }
 
 }  // namespace qkv::commands

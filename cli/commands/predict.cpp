@@ -34,9 +34,9 @@ std::vector<std::string> names_of(const std::vector<std::string>& choices) {
 }
 
 Json to_json(const Prediction& p, const Question& asked) {
-  Json json = {{"text", p.text},
-               {p.is_output ? "output" : "label", p.label},
-               {"probability", p.probability}};
+  Json json = object({{"text", p.text},
+                      {p.is_output ? "output" : "label", p.label},
+                      {"probability", p.probability}});
   if (p.index) json["index"] = *p.index;
   if (asked.line) json["line"] = *asked.line;
   const auto names = names_of(p.choices);
@@ -159,28 +159,27 @@ Document predict(PredictOptions options) {
     }
   }
   note_unknown_words(document, *models.front().task, answers.sentences);
-  document.data = {{"predictions", answers.json}};
+  document.data = object({{"predictions", answers.json}});
   document.add_table(answers.rows);
   return document;
 }
 
 }  // namespace
 
-void add_predict(CommandLine& program) {
-  add_command<PredictOptions>(
-      program, "predict", "Predict the labels or outputs of texts",
-      [](Command& command, PredictOptions& options) {
-        add_model_argument(command, options.model);
-        command.add_option("TEXT", options.texts,
-                           "Sentences; files and folders before them are further models, with "
-                           "which probabilities are averaged");
-        command.add_option("--data FILE", options.data,
-                           "File in the task's format, whose texts are predicted");
-        command.add_option("--file FILE", options.file,
-                           "File with a sentence a line; one of several texts without an answer is "
-                           "named, and the exit code is 2");
-      },
-      predict);
+Command predict_command() {
+  const auto o = std::make_shared<PredictOptions>();
+  return {
+      .name = "predict",
+      .summary = "Predict the labels or outputs of texts",
+      .options = {model_argument(o->model),
+                  {"TEXT", &o->texts,
+                   "Sentences; files and folders before them are further models, with which "
+                   "probabilities are averaged"},
+                  {"--data FILE", &o->data, "File in the task's format, whose texts are predicted"},
+                  {"--file FILE", &o->file,
+                   "File with a sentence a line; one of several texts without an answer is named, "
+                   "and the exit code is 2"}},
+      .run = [o](const Stream&) { return predict(*o); }};
 }
 
 }  // namespace qkv::commands

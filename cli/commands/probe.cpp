@@ -14,7 +14,7 @@ Document probe(const ProbeOptions& options) {
   std::vector<VariantProbe> probes;
   for (ProbeResult& result : check_probes(model)) probes.push_back({"", std::move(result)});
   Document document;
-  document.data = {{"probes", to_json(probes)}};
+  document.data = object({{"probes", to_json(probes)}});
   document.add_table(to_table(probes));
   const auto passes = [](const VariantProbe& checked) { return checked.result.passes(); };
   document.exit_code = std::ranges::all_of(probes, passes) ? 0 : 1;
@@ -23,11 +23,12 @@ Document probe(const ProbeOptions& options) {
 
 }  // namespace
 
-void add_probe(CommandLine& program) {
-  add_command<ProbeOptions>(
-      program, "probe", "Check each [[probe]] of a model's config, exit code 1 when one fails",
-      [](Command& command, ProbeOptions& options) { add_model_argument(command, options.model); },
-      probe);
+Command probe_command() {
+  const auto o = std::make_shared<ProbeOptions>();
+  return {.name = "probe",
+          .summary = "Check each [[probe]] of a model's config, exit code 1 when one fails",
+          .options = {model_argument(o->model)},
+          .run = [o](const Stream&) { return probe(*o); }};
 }
 
 }  // namespace qkv::commands

@@ -30,7 +30,7 @@ Document report(const ReportOptions& options) {
   else
     write_result(file, page, {"a page of qkv report", begins_as_report_page});
   Document document;
-  document.data = {{"file", file.string()}, {"bytes", page.size()}};
+  document.data = object({{"file", file.string()}, {"bytes", page.size()}});
   document.add_text("{}: {:.1f} MB, opens in any browser\n", file.string(),
                     static_cast<double>(page.size()) / 1e6);
   return document;
@@ -38,20 +38,17 @@ Document report(const ReportOptions& options) {
 
 }  // namespace
 
-void add_report(CommandLine& program) {
-  add_command<ReportOptions>(
-      program, "report", "Make one HTML page of what a run or a comparison learned",
-      [](Command& command, ReportOptions& options) {
-        command.add_option("RUN", options.run, "Folder of a run, or of `qkv compare`").required();
-        command.add_option("-o,--output FILE", options.output, "File to write [RUN/report.html]");
-        command
-            .add_option("--sentence SENTENCE", options.sentences,
-                        "Show the attention of this sentence instead of some from the data; may be "
-                        "given several times")
-            .repeated();
-        add_threads_option(command);
-      },
-      report);
+Command report_command() {
+  const auto o = std::make_shared<ReportOptions>();
+  return {.name = "report",
+          .summary = "Make one HTML page of what a run or a comparison learned",
+          .options = {required({"RUN", &o->run, "Folder of a run, or of `qkv compare`"}),
+                      {"-o,--output FILE", &o->output, "File to write [RUN/report.html]"},
+                      {"--sentence SENTENCE", &o->sentences,
+                       "Show the attention of this sentence instead of some from the data; may be "
+                       "given several times"},
+                      threads_option()},
+          .run = [o](const Stream&) { return report(*o); }};
 }
 
 }  // namespace qkv::commands

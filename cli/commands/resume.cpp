@@ -66,18 +66,13 @@ Document continue_run(const ResumeOptions& options) {
 
 }  // namespace
 
-void add_resume(CommandLine& program) {
-  add_command<ResumeOptions>(
-      program, "resume", "Continue from the newest valid checkpoint of a run",
-      [](Command& command, ResumeOptions& options) {
-        command.add_option("RUN", options.run, "Folder of the run, such as runs/bank").required();
-        command
-            .add_option("--set KEY=VALUE", options.set, "Change an option: --set train.steps=1000")
-            .repeated();
-        add_threads_option(command);
-        add_check_flag(command, options.check);
-      },
-      continue_run);
+Command resume_command() {
+  const auto o = std::make_shared<ResumeOptions>();
+  return {.name = "resume",
+          .summary = "Continue from the newest valid checkpoint of a run",
+          .options = {required({"RUN", &o->run, "Folder of the run, such as runs/bank"}),
+                      set_option(o->set), threads_option(), check_flag(o->check)},
+          .run = [o](const Stream&) { return continue_run(*o); }};
 }
 
 }  // namespace qkv::commands

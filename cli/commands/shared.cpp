@@ -44,30 +44,50 @@ EvaluationData drawn_data(const LoadedModel& trained, const std::string& model,
 
 }  // namespace
 
-void add_model_argument(Command& command, std::string& model) {
-  command
-      .add_option("MODEL", model,
-                  "A checkpoint file, or a run folder: its best checkpoint, else its newest")
-      .required();
+Option model_argument(std::string& model) {
+  return required({"MODEL", &model,
+                   "A checkpoint file, or a run folder: its best checkpoint, else its newest"});
 }
 
-void add_untrained_flag(Command& command, bool& flag) {
-  command.add_flag("--untrained", flag, "The model as it was before its first step");
+Option config_argument(std::string& config) {
+  return required({"CONFIG", &config, "TOML file, such as configs/bank.toml"});
+}
+
+Option set_option(std::vector<std::string>& changes) {
+  return {"--set KEY=VALUE", &changes, "Change an option: --set train.steps=100"};
+}
+
+Option word_option(std::string& word) {
+  return {"--word WORD", &word, "The word that is asked about [the one the model was trained on]"};
+}
+
+Option untrained_flag(bool& flag) {
+  return {"--untrained", &flag, "The model as it was before its first step"};
+}
+
+Option threads_option() {
+  return {"--threads", set_threads, "Number of threads; results do not depend on it", {1, 256}};
+}
+
+Option layer_option(Index& layer) {
+  return {"--layer", &layer, "Only this layer, counted from 0", not_negative};
+}
+
+Option head_option(Index& head) {
+  return {"--head", &head, "Only this head, counted from 0", not_negative};
+}
+
+Option evaluation_data_option(std::string& data) {
+  return {"--data FILE", &data, "File in the task's format [the config's test split]"};
+}
+
+Option target_option(std::string& target) {
+  return {"--target", &target, "Text that an encoder-decoder writes [its own output]"};
 }
 
 LoadedModel load_model(const std::string& model, bool before_training) {
   LoadedModel trained = qkv::load_model(model);
   return before_training ? untrained(trained) : std::move(trained);
-}
-
-void add_threads_option(Command& command) {
-  command.add_option("--threads", set_threads, "Number of threads; results do not depend on it")
-      .between(1, 256);
-}
-
-void add_head_options(Command& command, Index& layer, Index& head) {
-  command.add_option("--layer", layer, "Only this layer, counted from 0").not_negative();
-  command.add_option("--head", head, "Only this head, counted from 0").not_negative();
 }
 
 void require_in_range(Index value, std::size_t count, std::string_view option) {
@@ -82,10 +102,6 @@ void require_data(const Config& config, const std::string& model, std::string_vi
                        "{}: its data no longer exists: there is no {}; name other "
                        "data with {}",
                        model, file, fix);
-}
-
-void add_evaluation_data_option(Command& command, std::string& data) {
-  command.add_option("--data FILE", data, "File in the task's format [the config's test split]");
 }
 
 EvaluationData evaluation_data(const LoadedModel& trained, const std::string& model,
@@ -128,7 +144,7 @@ std::optional<Baseline> majority_baseline(const Evaluation& evaluation) {
 }
 
 Json to_json(const Evaluation& evaluation) {
-  Json json = {{"count", evaluation.count}, {"loss", evaluation.loss}};
+  Json json = object({{"count", evaluation.count}, {"loss", evaluation.loss}});
   for (const auto& [name, value] : evaluation.metrics) json[name] = value;
   for (const LabelScores& scores : evaluation.labels) {
     json["labels"].push_back(scores.label);
@@ -139,7 +155,8 @@ Json to_json(const Evaluation& evaluation) {
     if (!scores.predicted.empty()) json["confusion"].push_back(scores.predicted);
   }
   if (const auto baseline = majority_baseline(evaluation))
-    json["majority_baseline"] = {{"label", baseline->label}, {"accuracy", baseline->accuracy}};
+    json["majority_baseline"] =
+        object({{"label", baseline->label}, {"accuracy", baseline->accuracy}});
   if (evaluation.tokens.all > 0) {
     json["tokens"] = evaluation.tokens.all;
     json["unknown_tokens"] = evaluation.tokens.unknown;
@@ -174,10 +191,10 @@ Json to_json(const Tensor& tensor) {
 
 Json to_json(const Component& component) {
   static constexpr std::string_view kinds[] = {"head", "cross-head", "feed-forward"};
-  Json json = {{"id", component.id},
-               {"stack", component.stack},
-               {"layer", component.layer},
-               {"kind", kinds[static_cast<std::size_t>(component.kind)]}};
+  Json json = object({{"id", component.id},
+                      {"stack", component.stack},
+                      {"layer", component.layer},
+                      {"kind", kinds[static_cast<std::size_t>(component.kind)]}});
   if (component.head >= 0) json["head"] = component.head;
   return json;
 }
@@ -213,14 +230,17 @@ Json to_json(const Finding& finding) {
 Json to_json(const std::vector<VariantProbe>& probes) {
   Json list = Json::array();
   for (const auto& [variant, result] : probes) {
-    Json json = {{"name", result.probe.name},        {"expect", result.probe.expect},
-                 {"found", to_json(result.trained)}, {"holds", result.trained.holds},
-                 {"broken_by", Json::array()},       {"passes", result.passes()}};
+    Json json = object({{"name", result.probe.name},
+                        {"expect", result.probe.expect},
+                        {"found", to_json(result.trained)},
+                        {"holds", result.trained.holds},
+                        {"broken_by", Json::array()},
+                        {"passes", result.passes()}});
     if (!variant.empty()) json["variant"] = variant;
     for (std::size_t i = 0; i < result.broken.size(); ++i)
-      json["broken_by"].push_back({{"intervention", result.probe.broken_by[i]},
-                                   {"found", to_json(result.broken[i])},
-                                   {"holds", result.broken[i].holds}});
+      json["broken_by"].push_back(object({{"intervention", result.probe.broken_by[i]},
+                                          {"found", to_json(result.broken[i])},
+                                          {"holds", result.broken[i].holds}}));
     list.push_back(json);
   }
   return list;
@@ -235,10 +255,6 @@ std::vector<VariantProbe> probed(const LoadedModel& model, const std::string& va
 Sentence read_sentence(const Task& task, const std::string& text) {
   require<UserError>(is_utf8(text), "the sentence is not valid UTF-8");
   return task.read(text);
-}
-
-void add_target_option(Command& command, std::string& target) {
-  command.add_option("--target", target, "Text that an encoder-decoder writes [its own output]");
 }
 
 void write_target(const LoadedModel& model, Sentence& sentence, const std::string& target) {

@@ -13,20 +13,25 @@
 #include "datasets/read_callback.h"
 #include "inspect/components.h"
 #include "inspect/probe_check.h"
-#include "train/run.h"
+#include "train/run/run.h"
 #include "train/storage/run_folder.h"
 
 /// What several subcommands have in common.
 namespace qkv::commands {
 
-void add_model_argument(Command& command, std::string& model);
-void add_untrained_flag(Command& command, bool& flag);
+/// Options that several commands have.
+Option model_argument(std::string& model);
+Option config_argument(std::string& config);
+Option set_option(std::vector<std::string>& changes);
+Option word_option(std::string& word);
+Option untrained_flag(bool& flag);
+Option threads_option();
 /// What the MODEL argument and the --untrained flag name. Throws UserError.
 LoadedModel load_model(const std::string& model, bool before_training = false);
-void add_threads_option(Command& command);
 
-/// The options --layer and --head, which choose one of several.
-void add_head_options(Command& command, Index& layer, Index& head);
+/// Options that choose one of several.
+Option layer_option(Index& layer);
+Option head_option(Index& head);
 /// Throws UserError when an option's value is not below `count`.
 void require_in_range(Index value, std::size_t count, std::string_view option);
 
@@ -56,7 +61,7 @@ struct EvaluationData {
 };
 
 /// The option --data of commands that use `evaluation_data`.
-void add_evaluation_data_option(Command& command, std::string& data);
+Option evaluation_data_option(std::string& data);
 /// The file `data` or, where it is empty, the test split of the model's config, else its valid
 /// split. `model` is what the user named; `trained` must outlive the result. Throws UserError.
 EvaluationData evaluation_data(const LoadedModel& trained, const std::string& model,
@@ -101,7 +106,7 @@ std::vector<VariantProbe> probed(const LoadedModel& model, const std::string& va
 /// Reads a sentence as a user typed it. Throws UserError when it is not UTF-8, and what
 /// `Task::read` throws.
 Sentence read_sentence(const Task& task, const std::string& text);
-void add_target_option(Command& command, std::string& target);
+Option target_option(std::string& target);
 /// Gives a sentence the text that an encoder-decoder writes for it: `target`, or its own output.
 /// Throws UserError for a target of other models.
 void write_target(const LoadedModel& model, Sentence& sentence, const std::string& target);

@@ -42,21 +42,17 @@ Document train_from_config(const TrainCommandOptions& options) {
 
 }  // namespace
 
-void add_train(CommandLine& program) {
-  add_command<TrainCommandOptions>(
-      program, "train", "Train a model from a config; under mpirun, on all ranks together",
-      [](Command& command, TrainCommandOptions& options) {
-        command.add_option("CONFIG", options.config, "TOML file, such as configs/bank.toml")
-            .required();
-        command
-            .add_option("--set KEY=VALUE", options.set, "Change an option: --set train.steps=100")
-            .repeated();
-        command.add_option("--run FOLDER", options.run, "Folder of the run [runs/NAME]");
-        add_threads_option(command);
-        add_check_flag(command, options.check);
-        command.footer(footer);
-      },
-      train_from_config);
+Command train_command() {
+  const auto o = std::make_shared<TrainCommandOptions>();
+  return {.name = "train",
+          .summary = "Train a model from a config; under mpirun, on all ranks together",
+          .options = {config_argument(o->config),
+                      set_option(o->set),
+                      {"--run FOLDER", &o->run, "Folder of the run [runs/NAME]"},
+                      threads_option(),
+                      check_flag(o->check)},
+          .footer = footer,
+          .run = [o](const Stream&) { return train_from_config(*o); }};
 }
 
 }  // namespace qkv::commands

@@ -42,9 +42,8 @@ std::unique_ptr<Callback> progress_of(const Communicator& ranks, StopSignal& sto
   return std::make_unique<SilentProgress>(stop);
 }
 
-void add_check_flag(Command& command, bool& check) {
-  command.add_flag("--check", check,
-                   "End with exit code 1 when a [[probe]] fails [0, noted on stderr]");
+Option check_flag(bool& check) {
+  return {"--check", &check, "End with exit code 1 when a [[probe]] fails [0, noted on stderr]"};
 }
 
 void check_or_leave_out_probes(Run& run, bool other_data, Callback& callback) {
@@ -70,10 +69,10 @@ void judge(Document& document, const std::vector<VariantProbe>& probes, bool che
 Document conclude(const Run& run, const RunFolder& folder, const Outcome& outcome, bool check) {
   const auto probes = outcome.signal ? std::vector<VariantProbe>{} : probed(run);
   Document document;
-  document.data = {{"run", folder.path().string()},
-                   {"parameters", parameter_count(*run.network)},
-                   {"step", run.step},
-                   {"seconds", outcome.seconds}};
+  document.data = object({{"run", folder.path().string()},
+                          {"parameters", parameter_count(*run.network)},
+                          {"step", run.step},
+                          {"seconds", outcome.seconds}});
   if (outcome.test) document.data["test"] = to_json(*outcome.test);
   document.data["probes"] = to_json(probes);
   if (outcome.test) add_evaluation(document, "test split", *outcome.test);

@@ -6,8 +6,8 @@
 #include "cli/commands/shared.h"
 #include "cli/progress.h"
 #include "inspect/tensorboard.h"
-#include "train/communicator.h"
-#include "train/session.h"
+#include "train/loop/session.h"
+#include "train/ranks/communicator.h"
 
 /// What train, resume and compare have in common.
 namespace qkv::commands {
@@ -21,7 +21,7 @@ Document on_all_ranks(const Communicator& ranks, const std::function<Document()>
 std::unique_ptr<Callback> progress_of(const Communicator& ranks, StopSignal& stop);
 
 /// Declares --check, with which a probe that fails makes the exit code 1.
-void add_check_flag(Command& command, bool& check);
+Option check_flag(bool& check);
 
 /// Finds what cannot be asked of a run before it is trained, since an untrained model answers, too:
 /// throws UserError or, where the run has other data than its config, leaves such probes out and

@@ -57,10 +57,11 @@ Document verify(const VerifyOptions& options) {
   Json& files = document.data["files"] = Json::array();
   for (const auto& [file, error, step, count] : verdicts) {
     if (error.empty()) {
-      files.push_back({{"file", file.string()}, {"ok", true}, {"step", step}, {"numbers", count}});
+      files.push_back(
+          object({{"file", file.string()}, {"ok", true}, {"step", step}, {"numbers", count}}));
       document.add_text("{}: valid, step {}, {} parameters\n", file.string(), step, count);
     } else {
-      files.push_back({{"file", file.string()}, {"ok", false}, {"error", error}});
+      files.push_back(object({{"file", file.string()}, {"ok", false}, {"error", error}}));
       document.add_note("{}", error);
     }
   }
@@ -70,16 +71,13 @@ Document verify(const VerifyOptions& options) {
 
 }  // namespace
 
-void add_verify(CommandLine& program) {
-  add_command<VerifyOptions>(
-      program, "verify", "Check the checksum and the structure of checkpoints",
-      [](Command& command, VerifyOptions& options) {
-        command
-            .add_option("MODEL", options.model,
-                        "A checkpoint file, or a run folder: all of its checkpoints")
-            .required();
-      },
-      verify);
+Command verify_command() {
+  const auto o = std::make_shared<VerifyOptions>();
+  return {.name = "verify",
+          .summary = "Check the checksum and the structure of checkpoints",
+          .options = {required(
+              {"MODEL", &o->model, "A checkpoint file, or a run folder: all of its checkpoints"})},
+          .run = [o](const Stream&) { return verify(*o); }};
 }
 
 }  // namespace qkv::commands

@@ -223,7 +223,7 @@ function makePane(suffix, runOf) {
 function breakControls() {
   const runs = [state.run, state.beside].filter(isInPage).map(r => data.runs[r].model);
   const some = has => runs.some(({ options, parameters }) => has(options.model, parameters.map(p => p.path)));
-  const attends = some((model, paths) => paths.some(path => path.endsWith(".w_v.weight")) || model.attention === "parameter-free" && model.kind.endsWith("coder"));
+  const attends = some((model, paths) => paths.some(path => path.endsWith(".w_v.weight")) || model.attention === "parameter-free" && (model.kind.endsWith("coder") || model.kind === "bert"));
   const change = (key, value) => choose({ changes: { ...state.changes, [key]: value } });
   const check = (key, text, applies) => {
     const input = make("input", { type: "checkbox", id: `break-${key}`, checked: state.changes[key] });

@@ -131,7 +131,7 @@ class Model {
   projected(path, x) { return this.parameter(`${path}.weight`) ? this.linear(path, x) : x; }
   norm(path, x) {
     const weight = this.parameter(`${path}.weight`);
-    return weight ? layerNorm(x, weight, this.parameter(`${path}.bias`), this.options.norm_epsilon) : x;
+    return weight ? layerNorm(x, weight, this.parameter(`${path}.bias`), this.options.kind === "bert" ? 1e-12 : 1e-5) : x;
   }
   // The decoder of an encoder-decoder is learned where its encoder is parameter-free.
   isFree(stack) { return this.options.attention === "parameter-free" && this.options.kind.startsWith(stack); }
@@ -150,7 +150,7 @@ class Model {
   // Positional encodings are added from position `first` on (Vaswani et al. 2017, 3.5).
   withPositions(x, first) {
     const { position, kind } = this.options;
-    if (this.changes.withoutPositions || !kind.endsWith("coder")) return x;
+    if (this.changes.withoutPositions || !kind.endsWith("coder") && kind !== "bert") return x;
     if (position === "learned") return plus(x, x.map((_, t) => this.row("positions.weight", first + t)));
     if (position !== "sinusoidal") return x;
     return x.map((row, t) => row.map((v, i) => {
@@ -163,7 +163,7 @@ class Model {
   contextual(ids, cache) {
     let x = this.embedded(ids);
     const { kind } = this.options;
-    if (kind === "encoder" || kind === "encoder-decoder") return this.transformer("encoder", this.positioned(x), {});
+    if (kind === "encoder" || kind === "bert" || kind === "encoder-decoder") return this.transformer("encoder", this.positioned(x), {});
     if (kind === "decoder") return this.decode(ids, undefined, cache);
     if (kind === "recurrent") return this.recurrent(x);
     if (kind === "convolution") for (let i = 0; i < this.options.layers; ++i) x = this.convolution(`convolution.layers.${i}`, x);

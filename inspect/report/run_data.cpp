@@ -4,7 +4,7 @@
 #include <map>
 
 #include "train/config/option_list.h"
-#include "train/metrics.h"
+#include "train/metrics/metrics.h"
 #include "train/storage/run_folder.h"
 
 namespace qkv::report {

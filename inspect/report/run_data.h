@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "train/run.h"
+#include "train/run/run.h"
 
 namespace qkv::report {
 

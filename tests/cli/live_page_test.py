@@ -14,6 +14,7 @@ import unittest
 
 from program_test import CONFIG, PROJECT
 from report_page import PageTest
+from long_tests import long_test
 from kinds_of_model import CONFIGS, texts_of, variants
 from stand_ins import GIVEN, write_stand_ins
 
@@ -123,6 +124,7 @@ class LivePage(PageTest):
         self.browser.run("{const s = document.querySelector('#run'), b = document.querySelector('#beside');"
                          f"if (s) {{ b.selectedIndex = 0; b.dispatchEvent(new Event('change')); s.selectedIndex = {i}; s.dispatchEvent(new Event('change')); }}}}")
 
+    @long_test
     def test_every_kind_of_model_answers_as_the_program_does(self):
         write_stand_ins(self.folder)
         (self.folder / "configs").mkdir()

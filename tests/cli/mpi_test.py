@@ -104,13 +104,6 @@ class EqualBits(MpiTest):
             self.mpirun(command(3, "train", "four.toml", "--run", f"three-{optimizer}", *options))
             self.assert_same_bytes(f"one-{optimizer}", f"three-{optimizer}")
 
-    def test_ranks_that_share_the_state_of_the_optimizer_have_equal_bits_and_resume(self):
-        share = ("--set", "optimizer.kind=adamw", "--set", "train.shard_optimizer=true")
-        self.run_qkv("train", "four.toml", "--run", "whole", *share)
-        self.mpirun(command(3, "train", "four.toml", "--run", "three", *share, "--set", "train.steps=2"))
-        self.mpirun(command(4, "resume", "three", "--set", "train.steps=3"))
-        self.assert_same_bytes("whole", "three")
-
     def test_sentences_of_any_length_and_idle_ranks_have_equal_bits(self):
         for ranks in (2, 4):
             self.mpirun(command(ranks, "train", "tiny.toml", "--run", f"of-{ranks}"))

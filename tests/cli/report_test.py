@@ -13,6 +13,7 @@ import xml.etree.ElementTree
 
 from program_test import CONFIG, PROJECT
 from report_page import PageTest, ReportTest
+from long_tests import long_test
 from stand_ins import GIVEN, write_stand_ins
 
 BAD = "</script><img src=x onerror=document.title='owned'>"
@@ -198,6 +199,7 @@ class Page(PageTest):
         self.assertEqual(self.stop(), 2)
         self.assert_quiet()
 
+    @long_test
     def test_every_config_s_page_shows_each_of_its_models_without_a_complaint(self):
         write_stand_ins(self.folder)
         # Copies of the configs find the vectors above them, where `qkv embed` would have written them.

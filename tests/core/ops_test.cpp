@@ -10,7 +10,7 @@
 
 #include "core/kernels/math.h"
 #include "core/parameter.h"
-#include "tests/core/op_cases.h"
+#include "tests/support/randn.h"
 
 namespace qkv::tests {
 namespace {
@@ -73,63 +73,17 @@ TEST_CASE("dtypes do not mix silently") {
                        TypeError);
 }
 
-TEST_CASE("softmax sums to 1, ignores a shift and gives zeros where all is -inf") {
-  const double inf = std::numeric_limits<double>::infinity();
-  const Tensor y =
-      softmax(Tensor::from({1, 2, 3, 1001, 1002, 1003, -inf, -inf, -inf}, {3, 3}, DType::float64));
-  const auto v = y.values();
-  CHECK(v[0] + v[1] + v[2] == doctest::Approx(1).epsilon(1e-15));
-  CHECK(v[3] == doctest::Approx(v[0]).epsilon(1e-12));
-  CHECK(std::vector(v.begin() + 6, v.end()) == std::vector<double>{0, 0, 0});
-}
-
-TEST_CASE("attention agrees with the formula written out in other ops") {
-  const In in = inputs_of({"", "", {{2, 3, 6}, {2, 5, 6}, {2, 5, 6}}, {}}, DType::float64);
-  const auto heads = [](const Tensor& x) {
-    return permute(reshape(x, {2, x.dim(1), 2, 3}), {0, 2, 1, 3});
-  };
-  const Tensor scores = matmul(heads(in[0]), heads(in[1]), Transpose::second) * 0.25;
-  const Tensor weights = softmax(scores);
-  const Tensor expected = reshape(permute(matmul(weights, heads(in[2])), {0, 2, 1, 3}), {2, 3, 6});
-  const AttentionOptions options{.heads = 2, .scale = 0.25};
-  const auto actual =
-      attention(in[0], in[1], in[2], {}, options, Random(1, Purpose::dropout)).values();
-  const auto actual_weights = attention_weights(in[0], in[1], {}, options).values();
-  for (std::size_t i = 0; i < actual.size(); ++i)
-    CHECK(actual[i] == doctest::Approx(expected.values()[i]));
-  for (std::size_t i = 0; i < actual_weights.size(); ++i)
-    CHECK(actual_weights[i] == doctest::Approx(weights.values()[i]));
-}
-
-TEST_CASE(
-    "attention never looks at padding or at the future, and a query without keys gets zeros") {
-  const In in = inputs_of({"", "", {{3, 4, 2}, {3, 4, 2}}, {}}, DType::float64);
-  const AttentionMask mask{Indices({4, 2, 0}, {3}), true};
-  const std::array<std::size_t, 3> lengths{4, 2, 0};
-  const auto w = attention_weights(in[0], in[1], mask, {}).values();
-  for (std::size_t b = 0; b < 3; ++b)
-    for (std::size_t t = 0; t < 4; ++t) {
-      const std::size_t visible = std::min(t + 1, lengths[b]);
-      double total = 0;
-      for (std::size_t j = 0; j < 4; ++j) {
-        total += w[(b * 4 + t) * 4 + j];
-        if (j >= visible) CHECK(w[(b * 4 + t) * 4 + j] == 0);
-      }
-      CHECK(total == doctest::Approx(visible ? 1 : 0));
-    }
-}
-
 TEST_CASE("what stands in the padding reaches neither attention's value nor its gradients") {
   // Of a query each, so that many problems are computed side by side.
-  const In in = inputs_of({"", "", {{3, 1, 2}, {3, 5, 2}}, {}}, DType::float32);
+  const Tensor queries = randn({3, 1, 2}, DType::float32, 1), keys = randn({3, 5, 2});
   const std::array<Index, 3> lengths{5, 2, 0};
   const auto run = [&](float filler) {
-    Tensor padded = copy_if_shared(in[1]);
+    Tensor padded = copy_if_shared(keys);
     const auto elements = padded.mutable_data<float>();
     for (std::size_t b = 0; b < 3; ++b)
       std::fill(elements.begin() + static_cast<std::ptrdiff_t>(10 * b) + 2 * lengths[b],
                 elements.begin() + static_cast<std::ptrdiff_t>(10 * (b + 1)), filler);
-    const Parameter q(in[0]), k(padded), v(padded);
+    const Parameter q(queries), k(padded), v(padded);
     const AttentionMask mask{Indices({5, 2, 0}, {3}), false};
     const Tensor y = attention(q, k, v, mask, {.heads = 2}, Random(1, Purpose::dropout));
     const Gradients gradients = gradients_of(sum(y * y));
@@ -137,82 +91,6 @@ TEST_CASE("what stands in the padding reaches neither attention's value nor its 
                        gradients.of(v).values()};
   };
   CHECK(run(NAN) == run(0));
-}
-
-TEST_CASE("a bias of -inf hides keys as lengths and causality do") {
-  const In in = inputs_of({"", "", {{2, 21, 4}, {2, 21, 4}, {2, 21, 4}}, {}}, DType::float64);
-  const AttentionMask mask{Indices({21, 0}, {2}), true};
-  std::vector<double> hidden;
-  for (Index b = 0; b < 2; ++b)
-    for (Index q = 0; q < 21; ++q)
-      for (Index k = 0; k < 21; ++k) hidden.push_back(b == 0 && k <= q ? 0 : -INFINITY);
-  const AttentionMask bias{.key_lengths = {},
-                           .bias = Tensor::from(hidden, {2, 1, 21, 21}, DType::float64)};
-  const auto run = [&](const AttentionMask& by) {
-    const Parameter q(in[0]), k(in[1]), v(in[2]);
-    const Tensor y = attention(q, k, v, by, {.heads = 2}, Random(1, Purpose::dropout));
-    const Gradients gradients = gradients_of(sum(y * y));
-    return std::vector{attention_weights(q, k, by, {.heads = 2}).values(), y.values(),
-                       gradients.of(q).values(), gradients.of(k).values(),
-                       gradients.of(v).values()};
-  };
-  const auto actual = run(bias), expected = run(mask);
-  for (std::size_t i = 0; i < actual.size(); ++i) {
-    REQUIRE(actual[i].size() == expected[i].size());
-    const auto near = [](double x, double y) { return std::abs(x - y) < 1e-14; };
-    CHECK(std::ranges::equal(actual[i], expected[i], near));
-  }
-}
-
-TEST_CASE("attention with a bias agrees with the formula for every number of queries") {
-  const Random random(1, Purpose::dropout);
-  const auto heads = [](const Tensor& x) {
-    return permute(reshape(x, {3, x.dim(1), 2, 2}), {0, 2, 1, 3});
-  };
-  for (Index time = 1; time <= 35; ++time) {
-    CAPTURE(time);
-    const In in =
-        inputs_of({"", "", {{3, time, 4}, {3, 9, 4}, {3, 9, 4}, {2, time, 9}}, {}}, DType::float64);
-    // A low bias hides its key, and that of the first key all keys.
-    const Tensor low = minimum(in[3], slice(in[3], 2, 0, 1) - 0.5) + 1.5;
-    const Tensor zero = Tensor::scalar(0, DType::float64);
-    const Tensor hidden = where(less(low, zero), Tensor::scalar(-INFINITY, DType::float64), zero);
-    const std::vector<Parameter> x(in.begin(), in.end());
-    const Tensor bias = x[3] + hidden;
-    const AttentionMask mask{.key_lengths = {}, .bias = bias};
-    const Tensor actual = attention(x[0], x[1], x[2], mask, {.heads = 2, .scale = 0.5}, random);
-    const Tensor weights =
-        softmax(matmul(heads(x[0]), heads(x[1]), Transpose::second) * 0.5 + bias);
-    const Tensor expected =
-        reshape(permute(matmul(weights, heads(x[2])), {0, 2, 1, 3}), {3, time, 4});
-    const Gradients a = gradients_of(sum(actual * actual)),
-                    e = gradients_of(sum(expected * expected));
-    CHECK(max(abs(actual - expected)).item() < 1e-13);
-    for (const Parameter& parameter : x)
-      CHECK(max(abs(a.of(parameter) - e.of(parameter))).item() < 1e-12);
-  }
-}
-
-TEST_CASE("an attention bias shifts the weights in the ratio of its exponentials") {
-  const Tensor x = Tensor::zeros({1, 2, 2});
-  const Tensor bias = Tensor::from({0, std::log(3), std::log(4), 0}, {2, 2});
-  const auto w = attention_weights(x, x, {.key_lengths = {}, .bias = bias}, {}).values();
-  for (const auto& [i, expected] : {std::pair(0, 0.25), {1, 0.75}, {2, 0.8}, {3, 0.2}})
-    CHECK(w[static_cast<std::size_t>(i)] == doctest::Approx(expected));
-  const AttentionMask wrong{.key_lengths = {}, .bias = ones({3, 2})};
-  CHECK_THROWS_AS(attention_weights(x, x, wrong, {}), ShapeError);
-  CHECK_THROWS_WITH_AS(
-      attention_weights(x, x, {.key_lengths = {}, .bias = ones({2, 1, 1, 1})}, {}),
-      "[attention] the bias (2, 1, 1, 1) does not broadcast to the scores (1, 1, 2, 2)",
-      ShapeError);
-}
-
-TEST_CASE("attention without queries is empty, and without keys 0") {
-  const Random random(1, Purpose::dropout);
-  CHECK(attention(ones({2, 0, 4}), ones({2, 3, 4}), ones({2, 3, 4}), {}, {}, random).shape() ==
-        Shape{2, 0, 4});
-  CHECK(attention(ones({1, 2, 2}), ones({1, 0, 2}), ones({1, 0, 2}), {}, {}, random).values() ==
-        std::vector<double>(4, 0.0));
 }
 
 TEST_CASE("a sum reuses the buffer of an unshared value, and no other") {
@@ -243,11 +121,6 @@ TEST_CASE("dropout keeps the mean, and the same stream drops the same elements")
   CHECK(total / 10'000 == doctest::Approx(1).epsilon(0.02));
   CHECK(y == dropout(ones({10'000}), 0.3, random).values());
   CHECK(y != dropout(ones({10'000}), 0.3, Random(5, Purpose::dropout, 1)).values());
-}
-
-TEST_CASE("cross entropy of equal logits is log V, and without any target 0") {
-  CHECK(cross_entropy(ones({2, 8}), Indices({1, 7}, {2})).item() == doctest::Approx(std::log(8)));
-  CHECK(cross_entropy(ones({2, 8}), Indices({-1, -1}, {2})).item() == 0);
 }
 
 TEST_CASE("float32 exp and tanh are within 2 units in the last place over their whole range") {

@@ -1,18 +1,6 @@
-#include "tests/fuzz/case.h"
+#include "tests/fuzz/families.h"
 
 namespace qkv::fuzz {
-
-const std::map<std::string, OpDraw>& op_draws() {
-  static const std::map<std::string, OpDraw> draws = [] {
-    std::map<std::string, OpDraw> all;
-    for (const auto* family :
-         {&elementwise_draws(), &shape_draws(), &reduction_draws(), &layer_draws(),
-          &attention_draws(), &recurrent_draws(), &loss_draws()})
-      all.insert(family->begin(), family->end());
-    return all;
-  }();
-  return draws;
-}
 
 namespace {
 

@@ -4,7 +4,8 @@
 #include "layers/convolution.h"
 #include "layers/recurrent.h"
 #include "layers/transformer.h"
-#include "tests/fuzz/formulas.h"
+#include "tests/fuzz/families.h"
+#include "tests/ops/formulas.h"
 
 namespace qkv::fuzz {
 namespace {

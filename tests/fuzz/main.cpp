@@ -5,13 +5,13 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <memory>
 #include <set>
 
 #include "core/parallel.h"
-#include "tests/fuzz/check.h"
+#include "tests/fuzz/families.h"
 #include "tests/fuzz/shrink.h"
+#include "tests/ops/check.h"
 
 namespace qkv::fuzz {
 namespace {
@@ -195,24 +195,6 @@ int fuzz(const Options& options) {
   return failures ? 1 : 0;
 }
 
-/// Every op that a header declares has a draw.
-void require_draws(const std::string& header) {
-  std::ifstream file(header);
-  std::size_t declared = 0;
-  for (std::string line; std::getline(file, line);)
-    for (const std::string result :
-         {"Tensor ", "std::vector<Tensor> ", "Indices ", "TopK ", "RecurrentOutput "}) {
-      if (!line.starts_with(result) || line.find('(') == std::string::npos) continue;
-      const std::string name = line.substr(result.size(), line.find('(') - result.size());
-      ++declared;
-      require<ValueError>(op_draws().contains(name),
-                          "[fuzz] {} of {} has no draw: add one to the table of its family in "
-                          "tests/fuzz/ops/",
-                          name, header);
-    }
-  require<ValueError>(declared > 20, "[fuzz] {} declares no ops", header);
-}
-
 Options parsed(int count, char** arguments) {
   Options options;
   for (int i = 1; i < count; ++i) {
@@ -229,8 +211,6 @@ Options parsed(int count, char** arguments) {
       options.cases = std::stoull(value());
     else if (name == "--torch")
       options.torch = value();
-    else if (name == "--header")
-      require_draws(value());
     else if (name == "--first")
       options.first = std::stoull(value());
     else

@@ -1,6 +1,6 @@
 #include "optim/optimizer.h"
 
-#include "tests/fuzz/case.h"
+#include "tests/fuzz/families.h"
 
 namespace qkv::fuzz {
 namespace {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "tests/fuzz/families.h"
+
 namespace qkv::fuzz {
 namespace {
 

@@ -3,7 +3,7 @@
 #include <functional>
 #include <string>
 
-#include "tests/fuzz/case.h"
+#include "tests/ops/case.h"
 
 namespace qkv::fuzz {
 

@@ -4,7 +4,7 @@
 
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
-#include "train/run.h"
+#include "train/run/run.h"
 
 using namespace qkv;
 

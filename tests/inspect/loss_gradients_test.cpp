@@ -20,7 +20,7 @@ Run small_run(ModelKind kind, bool tied = false) {
   if (tied) {
     config.task.kind = TaskKind::language_model;
     config.model.kind = ModelKind::decoder;
-    config.model.tied = true;
+    config.head.tied = true;
   }
   Run run = start_run(config);
   convert(*run.network, DType::float64);
@@ -163,7 +163,7 @@ TEST_CASE("the gradients of a written text are those of training on it") {
     config.task.train = QKV_SOURCE_DIR "/datasets/sequences/reverse/valid.tsv";
     config.model = {
         .kind = ModelKind::encoder_decoder, .width = 6, .layers = 1, .heads = 2, .feed_forward = 8};
-    config.model.tied = tied;
+    config.head.tied = tied;
     Run run = start_run(config);
     convert(*run.network, DType::float64);
     std::ifstream file(config.task.train);

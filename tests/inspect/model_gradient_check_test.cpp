@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/support/errors.h"
+#include "tests/support/forwarding_task.h"
 #include "tests/support/temp_dir.h"
 
 using namespace qkv;
@@ -26,20 +27,14 @@ std::vector<std::string> wrong_of(const ModelGradientCheck& result) {
 }
 
 /// A task whose loss has the right value, and a gradient by one parameter that is off a little.
-class WrongGradient final : public Task {
+class WrongGradient final : public ForwardingTask {
  public:
   WrongGradient(const Config& config, std::unique_ptr<Task> task, const Parameter& parameter)
-      : Task(config), task_(std::move(task)), parameter_(parameter) {}
+      : ForwardingTask(config, std::move(task)), parameter_(parameter) {}
 
-  Index size(Split split) const override { return task_->size(split); }
-  void for_each_ids_of(Split split, const IdsSink& sink) const override {
-    task_->for_each_ids_of(split, sink);
-  }
-  LabelledText example(Split split, Index i) const override { return task_->example(split, i); }
-  Index tokens(Index example) const override { return task_->tokens(example); }
   BatchLoss loss(const Network& network, std::span<const Index> examples,
                  Context& context) const override {
-    BatchLoss right = task_->loss(network, examples, context);
+    BatchLoss right = ForwardingTask::loss(network, examples, context);
     const Tensor& x = parameter_.value();
     const Tensor zero = record("wrong", Tensor::scalar(0, x.dtype()), {x},
                                [x = x.detach()](const Tensor&, InputGradients& inputs) {
@@ -47,19 +42,8 @@ class WrongGradient final : public Task {
                                });
     return {right.value + zero, right.targets, right.weight};
   }
-  using Task::evaluate;
-  Evaluation evaluate(const Network& network, Split split,
-                      const EvaluationOptions& options) const override {
-    return task_->evaluate(network, split, options);
-  }
-  Evaluation evaluate(const Network& network, const std::filesystem::path& file,
-                      ReadCallback& callback, const EvaluationOptions& options) const override {
-    return task_->evaluate(network, file, callback, options);
-  }
-  std::vector<std::string> metric_names() const override { return task_->metric_names(); }
 
  private:
-  std::unique_ptr<Task> task_;
   const Parameter& parameter_;
 };
 

@@ -6,6 +6,8 @@
 #include "layers/embedding.h"
 #include "layers/recurrent.h"
 #include "layers/transformer.h"
+#include "tests/fuzz/families.h"
+#include "tests/ops/check_rows.h"
 #include "tests/support/modules.h"
 
 namespace qkv::tests {
@@ -17,13 +19,8 @@ ModelOptions small(AttentionKind kind) {
 
 }  // namespace
 
-TEST_CASE("linear computes x W^T + b with W [out, in]") {
-  Random random = fresh();
-  Linear layer(2, 3, random);
-  CHECK(paths_of(layer) == std::vector<std::string>{"weight", "bias"});
-  layer.weight.assign(Tensor::from({1, 2, 3, 4, 5, 6}, {3, 2}));
-  layer.bias->assign(Tensor::from({10, 20, 30}, {3}));
-  CHECK(layer(Tensor::from({1, 1}, {1, 2})).values() == std::vector<double>{13, 27, 41});
+TEST_CASE("every layer has the values and gradients of its formula") {
+  fuzz::check_rows(fuzz::module_draws(), 100);
 }
 
 TEST_CASE("attention names w_q, w_k, w_v and w_o, and only those that its form learns") {
@@ -37,29 +34,6 @@ TEST_CASE("attention names w_q, w_k, w_v and w_o, and only those that its form l
         std::vector<std::string>{"w_v.weight", "w_v.bias", "w_o.weight", "w_o.bias"});
   MultiHeadAttention parameter_free(small(AttentionKind::parameter_free), random);
   CHECK(paths_of(parameter_free).empty());
-}
-
-TEST_CASE("parameter-free attention is softmax(X X^T) X") {
-  Random random = fresh();
-  ModelOptions options = small(AttentionKind::parameter_free);
-  options.scale = false;
-  const MultiHeadAttention attend(options, random);
-  const Tensor x = randn({1, 3, 6});
-  Context context;
-  const auto actual = attend(x, x, {}, context).values();
-  const auto expected = matmul(softmax(matmul(x, x, Transpose::second)), x).values();
-  for (std::size_t i = 0; i < actual.size(); ++i) CHECK(actual[i] == doctest::Approx(expected[i]));
-}
-
-TEST_CASE("uniform attention gives every key the same weight") {
-  Random random = fresh();
-  MultiHeadAttention attend(small(AttentionKind::uniform), random);
-  Recorder recorder(attend);
-  Context context({.recorder = &recorder});
-  const Tensor x = randn({1, 4, 6});
-  attend(x, x, {}, context);
-  for (const double weight : recorder.at("weights").values())
-    CHECK(weight == doctest::Approx(0.25));
 }
 
 TEST_CASE("heads that do not divide the width are an error with both values") {
@@ -81,23 +55,6 @@ TEST_CASE("an encoder lists the same paths as its checkpoints") {
   CHECK(paths.back() == "encoder.norm.bias");
 }
 
-TEST_CASE("whole encoders of every form of attention pass the gradient check in float64") {
-  const Tensor x = randn({2, 4, 6}, DType::float64);
-  const AttentionMask mask{Indices({4, 2}, {2}), false};
-  for (const auto kind :
-       {AttentionKind::learned, AttentionKind::uniform, AttentionKind::parameter_free}) {
-    CAPTURE(static_cast<int>(kind));
-    Random random = fresh();
-    Transformer encoder(small(kind), random);
-    const GradientCheck check = checked(encoder, [&] {
-      Context context;
-      return encoder(x, {.mask = mask}, context);
-    });
-    CAPTURE(check.parameter);
-    CHECK(check.error < 1e-6);
-  }
-}
-
 TEST_CASE("an encoder in training, with dropout, passes the gradient check") {
   Random random = fresh();
   ModelOptions options = small(AttentionKind::learned);
@@ -110,35 +67,6 @@ TEST_CASE("an encoder in training, with dropout, passes the gradient check") {
     return encoder(x, unmasked, context);
   });
   CHECK(check.error < 1e-6);
-}
-
-TEST_CASE("encoder and static models pass the gradient check in float64") {
-  check_gradients_of_model(small(AttentionKind::learned));
-  check_gradients_of_model({.kind = ModelKind::static_embedding, .width = 3});
-}
-
-TEST_CASE("padding does not change the vectors of a sentence") {
-  check_padding_of_model(small(AttentionKind::learned));
-  check_padding_of_model({.kind = ModelKind::static_embedding, .width = 3});
-}
-
-TEST_CASE("without positions an encoder cannot tell word orders apart, with them it can") {
-  const auto outputs = [](PositionKind position) {
-    Random random = fresh();
-    ModelOptions options = small(AttentionKind::learned);
-    options.position = position;
-    const auto model = make_model(options, 9, random);
-    convert(*model, DType::float64);
-    Context context;
-    const auto first_row = [&](const Indices& ids) {
-      return slice((*model)(ids, Indices({3}, {1}), context), 1, 0, 1).values();
-    };
-    return std::pair(first_row(Indices({5, 6, 7}, {1, 3})), first_row(Indices({5, 7, 6}, {1, 3})));
-  };
-  const auto [a, b] = outputs(PositionKind::none);
-  for (std::size_t i = 0; i < a.size(); ++i) CHECK(a[i] == doctest::Approx(b[i]).epsilon(1e-12));
-  const auto [c, d] = outputs(PositionKind::sinusoidal);
-  CHECK(c != d);
 }
 
 TEST_CASE("sinusoidal positions follow the formula") {
@@ -173,20 +101,6 @@ TEST_CASE(
   CHECK(recorder.at("contextual").values() == y.values());
   CHECK(recorder.at("static").shape() == Shape{1, 3, 6});
   CHECK_THROWS_AS(recorder.at("encoder.layers.2.attention.weights"), ValueError);
-}
-
-TEST_CASE("dropout acts in training only") {
-  Random random = fresh();
-  ModelOptions options = small(AttentionKind::learned);
-  options.dropout = 0.5;
-  const auto model = make_model(options, 9, random);
-  const auto run = [&](Context context) {
-    return (*model)(Indices({5, 6, 7}, {1, 3}), Indices({3}, {1}), context).values();
-  };
-  CHECK(run(Context()) == run(Context()));
-  CHECK(run(Context({.random = Random(1, Purpose::dropout)})) != run(Context()));
-  CHECK(run(Context({.random = Random(1, Purpose::dropout)})) ==
-        run(Context({.random = Random(1, Purpose::dropout)})));
 }
 
 TEST_CASE("tied parameters are listed once") {

@@ -38,24 +38,6 @@ std::string refusal(const ModelOptions& options) {
   });
 }
 
-/// The logits of a decoder's last token by the embedding table, for each prefix of `ids`.
-template <class Read>
-std::vector<std::vector<double>> steps(const std::vector<std::int32_t>& ids, Read read) {
-  std::vector<std::vector<double>> result;
-  for (std::size_t t = 0; t < ids.size(); ++t) result.push_back(read(t));
-  return result;
-}
-
-void check_close(const std::vector<std::vector<double>>& a,
-                 const std::vector<std::vector<double>>& b) {
-  REQUIRE(a.size() == b.size());
-  for (std::size_t t = 0; t < a.size(); ++t) {
-    REQUIRE(a[t].size() == b[t].size());
-    for (std::size_t i = 0; i < a[t].size(); ++i)
-      CHECK(a[t][i] == doctest::Approx(b[t][i]).epsilon(1e-12));
-  }
-}
-
 }  // namespace
 
 TEST_CASE("a convolution model divides its width between kernels of 3, 4 and 5 words") {
@@ -89,16 +71,6 @@ TEST_CASE("the parameters of a fixed-length model grow with the length it is bui
   ModelOptions options = fixed_length;
   options.feed_forward = 0;
   CHECK(refusal(options) == "[feed-forward] the model needs a hidden layer, got feed_forward = 0");
-}
-
-TEST_CASE("convolution and fixed-length models pass the gradient check in float64") {
-  check_gradients_of_model(convolution);
-  check_gradients_of_model(fixed_length);
-}
-
-TEST_CASE("padding does not change the vectors of convolution and fixed-length models") {
-  check_padding_of_model(convolution);
-  check_padding_of_model(fixed_length);
 }
 
 TEST_CASE("a convolution keeps the length of its sequence, whatever its kernel") {
@@ -202,31 +174,6 @@ TEST_CASE("heads that share keys and values have narrower projections") {
   CHECK(refusal(wrong) == "[attention] 3 heads of keys and values do not divide the 4 of queries");
 }
 
-TEST_CASE("heads that share keys and values equal full heads with repeated weights") {
-  Random random = fresh();
-  MultiHeadAttention shared(grouped(), random), full(transformer, random);
-  full.w_q = shared.w_q;
-  full.w_o = shared.w_o;
-  const auto repeat = [](Linear& to, const Linear& from) {
-    const Tensor w = from.weight.value().detach();
-    to.weight.assign(concatenate(
-        {slice(w, 0, 0, 2), slice(w, 0, 0, 2), slice(w, 0, 2, 4), slice(w, 0, 2, 4)}, 0));
-  };
-  repeat(*full.w_k, *shared.w_k);
-  repeat(*full.w_v, *shared.w_v);
-  Context context;
-  const Tensor x = randn({2, 3, 8});
-  const auto a = shared(x, x, {}, context).values(), b = full(x, x, {}, context).values();
-  for (std::size_t i = 0; i < a.size(); ++i) CHECK(a[i] == doctest::Approx(b[i]));
-}
-
-TEST_CASE("grouped heads and norms after their parts pass the gradient check in float64") {
-  check_gradients_of_model(grouped());
-  check_gradients_of_model(normalised_after());
-  check_padding_of_model(grouped());
-  check_padding_of_model(normalised_after());
-}
-
 TEST_CASE("blocks that normalise after their parts have no last norm, and normalised output") {
   Random random = fresh();
   const auto model = make_model(normalised_after(), 9, random);
@@ -238,7 +185,7 @@ TEST_CASE("blocks that normalise after their parts have no last norm, and normal
   CHECK(mean(y * y).item() == doctest::Approx(1).epsilon(1e-3));
 }
 
-TEST_CASE("an encoder-decoder names its cross-attention and passes the gradient check") {
+TEST_CASE("an encoder-decoder names its cross-attention") {
   Random random = fresh();
   const auto model = make_model(with(transformer, ModelKind::encoder_decoder), 7, random);
   const auto shapes = shapes_of(*model);
@@ -247,14 +194,6 @@ TEST_CASE("an encoder-decoder names its cross-attention and passes the gradient 
   CHECK(shapes.at("decoder.layers.1.cross_attention.w_q.weight") == Shape{8, 8});
   CHECK(shapes.contains("decoder.layers.0.norm_cross.bias"));
   CHECK(shapes.contains("decoder.norm.weight"));
-  const Indices source({1, 2, 3, 3, 6, 0}, {2, 3}), lengths({3, 2}, {2});
-  const Indices target({4, 5, 6, 1}, {2, 2});
-  const GradientCheck check = checked(*model, [&] {
-    Context context;
-    return model->decode(target, (*model)(source, lengths, context), lengths, context);
-  });
-  CAPTURE(check.parameter);
-  CHECK(check.error < 1e-6);
 }
 
 TEST_CASE("without positions the order of words changes no bit of their vectors") {
@@ -305,8 +244,6 @@ TEST_CASE("every kind of model has the static vectors that its options ask for")
     CHECK_THROWS_AS(make_model(options, 5, random), ValueError);
     options.embedding = EmbeddingKind::learned;
     CHECK_FALSE(make_model(options, 5, random)->embedding_table().frozen());
-    options.freeze_embedding = true;
-    CHECK(make_model(options, 5, random)->embedding_table().frozen());
   }
 }
 
@@ -321,31 +258,6 @@ TEST_CASE("a model without cross-attention cannot decode") {
       ValueError);
 }
 
-TEST_CASE("a decoder with a cache equals one that recomputes all tokens") {
-  const std::vector<std::int32_t> ids = {5, 6, 7, 5, 3, 8};
-  for (const PositionRow& row : position_kinds()) {
-    CAPTURE(row.name);
-    Random random = fresh();
-    ModelOptions options = with(grouped(), ModelKind::decoder);
-    options.position = row.value;
-    const auto model = make_model(options, 9, random);
-    convert(*model, DType::float64);
-    const auto again = steps(ids, [&](std::size_t t) {
-      Context context;
-      const Index time = static_cast<Index>(t) + 1;
-      const Tensor x = (*model)(Indices(std::span(ids).first(t + 1), {1, time}), {}, context);
-      return slice(x, 1, time - 1, time).values();
-    });
-    KeyValueCache cache;
-    Context context({.cache = &cache});
-    const auto once = steps(ids, [&](std::size_t t) {
-      return (*model)(Indices(std::span(ids).subspan(t, 1), {1, 1}), {}, context).values();
-    });
-    CHECK(cache.length() == 6);
-    check_close(once, again);
-  }
-}
-
 TEST_CASE("a decoder with a cache can be recorded") {
   Random random = fresh();
   const auto model = make_model(with(grouped(), ModelKind::decoder), 9, random);
@@ -358,33 +270,10 @@ TEST_CASE("a decoder with a cache can be recorded") {
   for (const std::int32_t id : {5, 6, 7}) (*model)(Indices({id}, {1, 1}), {}, by_token);
   const std::string path = "decoder.layers.0.attention.weights";
   CHECK(step.at(path).shape()[2] == 1);
-  check_close({step.at(path).values()}, {slice(whole.at(path), 2, 2, 3).values()});
-}
-
-TEST_CASE("an encoder-decoder with a cache equals one that recomputes all tokens") {
-  const std::vector<std::int32_t> ids = {5, 6, 7, 5};
-  Random random = fresh();
-  ModelOptions options = with(transformer, ModelKind::encoder_decoder);
-  options.position = PositionKind::rotary;
-  const auto model = make_model(options, 9, random);
-  convert(*model, DType::float64);
-  const Indices lengths({2}, {1});
-  Context encoding;
-  const Tensor encoded = (*model)(Indices({3, 4, 0}, {1, 3}), lengths, encoding);
-  const auto again = steps(ids, [&](std::size_t t) {
-    Context context;
-    const Index time = static_cast<Index>(t) + 1;
-    const Tensor x =
-        model->decode(Indices(std::span(ids).first(t + 1), {1, time}), encoded, lengths, context);
-    return slice(x, 1, time - 1, time).values();
-  });
-  KeyValueCache cache;
-  Context context({.cache = &cache});
-  const auto once = steps(ids, [&](std::size_t t) {
-    const Indices next({ids[t]}, {1, 1});
-    return model->decode(next, encoded, lengths, context).values();
-  });
-  check_close(once, again);
+  const auto actual = step.at(path).values(), expected = slice(whole.at(path), 2, 2, 3).values();
+  REQUIRE(actual.size() == expected.size());
+  for (std::size_t i = 0; i < actual.size(); ++i)
+    CHECK(actual[i] == doctest::Approx(expected[i]).epsilon(1e-12));
 }
 
 }  // namespace qkv::tests

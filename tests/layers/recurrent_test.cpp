@@ -1,7 +1,5 @@
 #include "layers/recurrent.h"
 
-#include <cmath>
-
 #include "tests/support/modules.h"
 
 namespace qkv::tests {
@@ -35,24 +33,6 @@ TEST_CASE("a recurrent model names and shapes its parameters as PyTorch") {
   CHECK(shapes.at("recurrent.bias_hh_l0_reverse") == Shape{8});
 }
 
-TEST_CASE("recurrent models of every cell pass the gradient check in float64") {
-  for (const CellKind cell : cells)
-    for (const bool bidirectional : {false, true}) {
-      CAPTURE(static_cast<int>(cell));
-      CAPTURE(bidirectional);
-      check_gradients_of_model(small(cell, bidirectional));
-    }
-}
-
-TEST_CASE("recurrent models of every cell are blind to padding") {
-  for (const CellKind cell : cells)
-    for (const bool bidirectional : {false, true}) {
-      CAPTURE(static_cast<int>(cell));
-      CAPTURE(bidirectional);
-      check_padding_of_model(small(cell, bidirectional));
-    }
-}
-
 TEST_CASE("the vectors of one direction depend on earlier words, of two also on later ones") {
   for (const bool bidirectional : {false, true}) {
     Random random = fresh();
@@ -64,30 +44,6 @@ TEST_CASE("the vectors of one direction depend on earlier words, of two also on 
     };
     CHECK((first_state(7) == first_state(8)) == !bidirectional);
   }
-}
-
-TEST_CASE("an rnn follows its formula") {
-  const Tensor one = Tensor::full({1, 1}, 1), half = Tensor::full({1}, 0.5);
-  const auto h = rnn(Tensor::from({1, 2}, {1, 2, 1}), {one, one, half, half}, {}).values();
-  CHECK(h[0] == doctest::Approx(std::tanh(2.0)));
-  CHECK(h[1] == doctest::Approx(std::tanh(3 + std::tanh(2.0))));
-}
-
-TEST_CASE("gru and lstm follow their formulas, with PyTorch's order of gates") {
-  const auto sigmoid = [](double v) { return 1 / (1 + std::exp(-v)); };
-  const Tensor x = Tensor::zeros({1, 2, 1});
-  const auto bias = [](std::initializer_list<double> values) {
-    return Tensor::from(values, {std::ssize(values)});
-  };
-  const Tensor w3 = Tensor::zeros({3, 1}), w4 = Tensor::zeros({4, 1});
-  const auto g = gru(x, {w3, w3, bias({1, 2, 3}), bias({0, 0, 4})}, {}).values();
-  const double n = std::tanh(3 + sigmoid(1) * 4), z = sigmoid(2);
-  CHECK(g[0] == doctest::Approx((1 - z) * n));
-  CHECK(g[1] == doctest::Approx((1 - z) * n + z * g[0]));
-  const auto h = lstm(x, {w4, w4, bias({1, 2, 3, 4}), bias({0, 0, 0, 0})}, {}).values();
-  const double c = sigmoid(1) * std::tanh(3);
-  CHECK(h[0] == doctest::Approx(sigmoid(4) * std::tanh(c)));
-  CHECK(h[1] == doctest::Approx(sigmoid(4) * std::tanh(sigmoid(2) * c + c)));
 }
 
 TEST_CASE("two runs that hand on the state are one run, in either direction") {

@@ -3,13 +3,16 @@
 `p` holds the parameters by qkv's paths, `x` the tensors that go in.
 """
 import functools
+import pathlib
+import sys
 
 import torch
 from torch import nn
 from torch.nn import functional as F
 from torch.nn.utils.stateless import functional_call
 
-import op_recipes
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "ops"))
+import torch_side
 
 PADDING = torch.arange(4) >= torch.tensor([4, 2])[:, None]
 CAUSAL = torch.ones(4, 4).triu(1).bool()
@@ -43,8 +46,8 @@ def gelu(x):
     return F.gelu(x, approximate="tanh")
 
 
-def block(norm_first=True):
-    return nn.TransformerEncoderLayer(6, 2, 10, dropout=0, activation=gelu, batch_first=True, norm_first=norm_first)
+def block():
+    return nn.TransformerEncoderLayer(6, 2, 10, dropout=0, activation=gelu, batch_first=True, norm_first=True)
 
 
 def decoder(p, x, memory):
@@ -84,12 +87,6 @@ def same_convolution(x, weight, bias):
     return F.conv1d(x.transpose(1, 2), weight, bias, padding="same").transpose(1, 2)
 
 
-def convolution_layer(p, x):
-    real = x.masked_fill(PADDING[..., None], 0)
-    return torch.cat([F.relu(same_convolution(real, p[f"kernels.{i}.weight"], p[f"kernels.{i}.bias"]))
-                      for i in range(3)], 2)
-
-
 def sinusoidal(time, width, first=0):
     """Vaswani et al. 2017, 3.5."""
     angles = (first + torch.arange(time).double())[:, None] / 10000**(torch.arange(0, width, 2).double() / width)
@@ -105,40 +102,22 @@ def encoder(p, x, mask=None):
 
 
 RECIPES = {
-    "Linear: with bias": lambda p, x: functional_call(nn.Linear(4, 3), p, (x,)),
-    "Linear: without bias": lambda p, x: functional_call(nn.Linear(4, 3, bias=False), p, (x,)),
-    "LayerNorm: rows": lambda p, x: functional_call(nn.LayerNorm(6), p, (x,)),
     "Embedding: an id twice":
         lambda p: functional_call(nn.Embedding(7, 4), p, (torch.tensor([[6, 0, 6], [1, 2, 2]]),)),
-    "FeedForward: sequences":
-        lambda p, x: F.linear(F.gelu(F.linear(x, p["w_1.weight"], p["w_1.bias"]), approximate="tanh"),
-                              p["w_2.weight"], p["w_2.bias"]),
     "FeedForward: exact GELU":
         lambda p, x: F.linear(F.gelu(F.linear(x, p["w_1.weight"], p["w_1.bias"])), p["w_2.weight"], p["w_2.bias"]),
     "LayerNorm: another epsilon": lambda p, x: functional_call(nn.LayerNorm(6, 1e-3), p, (x,)),
-    "MultiHeadAttention: self, padding": lambda p, x: attention(p, x, x, key_padding_mask=PADDING),
-    "MultiHeadAttention: self, causal": lambda p, x: attention(p, x, x, attn_mask=CAUSAL),
     "MultiHeadAttention: self, padding and a bias": lambda p, x, bias: attention(
         p, x, x, attn_mask=bias.repeat(2, 1, 1), key_padding_mask=PADDING),
-    "MultiHeadAttention: cross, padding":
-        lambda p, query, memory: attention(p, query, memory, key_padding_mask=PADDING),
-    "TransformerBlock: padding":
-        lambda p, x: functional_call(block(), block_parameters(p), (x,), {"src_key_padding_mask": PADDING}),
-    "TransformerBlock: normalised after":
-        lambda p, x: functional_call(block(False), block_parameters(p), (x,), {"src_key_padding_mask": PADDING}),
     "Transformer: encoder of two blocks, padding": encoder,
     "Transformer: decoder of two blocks, causal": decoder,
-    "Recurrent: rnn, two layers, both ways, padding": functools.partial(recurrent, nn.RNN),
-    "Recurrent: gru, two layers, both ways, padding": functools.partial(recurrent, nn.GRU),
-    "Recurrent: lstm, two layers, both ways, padding": functools.partial(recurrent, nn.LSTM),
     "Recurrent: rnn, from a state, with the last": functools.partial(recurrent, nn.RNN),
     "Recurrent: gru, from a state, with the last": functools.partial(recurrent, nn.GRU),
     "Recurrent: lstm, from a state, with the last": functools.partial(recurrent, nn.LSTM),
     "Conv1d: even kernel": lambda p, x: same_convolution(x, p["weight"], p["bias"]),
-    "ConvolutionLayer: padding": convolution_layer,
     "InputPositions: sinusoidal": lambda p, x: x + sinusoidal(4, 6, first=3).to(x.dtype),
     "InputPositions: learned": lambda p, x: x + p["weight"][3:7],
     "AttentionPositions: relative": lambda p, x: x + p["weight"][
         (torch.arange(4) - torch.arange(1, 4)[:, None]).clamp(-2, 2) + 2].permute(2, 0, 1),
-    "AttentionPositions: rotary": lambda p, x: op_recipes.rotary(x, 1, first=3),
+    "AttentionPositions: rotary": lambda p, x: torch_side.rotary(x, 1, torch_side.rotary_cos_sin(4, 6, 3, x.dtype)),
 }

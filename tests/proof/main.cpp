@@ -10,6 +10,7 @@ int main(int count, char** arguments) try {
   }
   qkv::tests::Proof proof;
   qkv::tests::prove_ops(proof);
+  qkv::tests::prove_layer_rows(proof);
   qkv::tests::prove_layers(proof);
   qkv::tests::prove_models(proof);
   qkv::tests::prove_optimizers(proof);

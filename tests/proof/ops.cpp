@@ -1,18 +1,35 @@
-#include "tests/core/op_cases.h"
+#include "tests/fuzz/families.h"
+#include "tests/ops/samples.h"
 #include "tests/proof/proof.h"
 
 namespace qkv::tests {
 
-void prove_ops(Proof& proof) {
-  for (const OpCase& sample : op_cases()) {
-    const In inputs = inputs_of(sample, DType::float64);
+namespace {
+
+void prove_calls(Proof& proof, const std::string& section,
+                 const std::vector<fuzz::OpSample>& samples) {
+  for (const fuzz::OpSample& sample : samples) {
+    const auto inputs = fuzz::inputs_of(sample.call, DType::float64);
     std::vector<Parameter> values(inputs.begin(), inputs.end());
     std::vector<NamedParameter> named;
     for (Parameter& value : values) named.push_back({std::to_string(named.size()), &value});
-    proof.add("ops", {sample.label(), named, [&] {
-                        return sample.call({values.begin(), values.end()});
-                      }});
+    proof.describe(sample.label(), sample.code());
+    proof.add(section, {sample.label(), named,
+                        [&] {
+                          return fuzz::output_of(sample.call, {values.begin(), values.end()});
+                        },
+                        sample.detaches()});
   }
+}
+
+}  // namespace
+
+void prove_ops(Proof& proof) {
+  prove_calls(proof, "ops", fuzz::op_samples());
+}
+
+void prove_layer_rows(Proof& proof) {
+  prove_calls(proof, "layers", fuzz::samples_of(fuzz::module_draws()));
 }
 
 }  // namespace qkv::tests

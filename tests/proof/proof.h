@@ -17,11 +17,14 @@ struct ProofRow {
   /// gradient by each.
   std::vector<NamedParameter> parameters;
   std::function<Tensor()> output;
+  bool detaches =
+      false;  ///< a gradient may differ from numeric derivatives, which are then omitted
 };
 
 /// The rows of the proof as one checkpoint, so that reading it proves the format too:
 ///
 ///     /vocabulary/<section>                             labels; row N is the N-th
+///     /vocabulary/calls, called                         calls in C++ of rows, and their labels
 ///     /model/<section>/N/gradient_check                 worst error against central differences
 ///     /model/<section>/N/<dtype>/values/<parameter>     for float32 and float64
 ///     /model/<section>/N/<dtype>/weights                of the shape of the output
@@ -33,6 +36,11 @@ class Proof {
   void add(const std::string& section, const ProofRow& row);
   /// Rows of another kind write tensors of their own below the path that this returns.
   std::string add(const std::string& section, const std::string& label);
+  /// The call, in C++, of a row with this label.
+  void describe(const std::string& label, const std::string& call) {
+    file_.vocabulary["called"].push_back(label);
+    file_.vocabulary["calls"].push_back(call);
+  }
   void write(const std::string& path, const Tensor& value) { file_.model[path] = value.detach(); }
 
   const Checkpoint& file() const { return file_; }
@@ -50,6 +58,8 @@ void prove_module(Proof& proof, const std::string& section, const std::string& l
 
 // What fills the proof, a file for each section.
 void prove_ops(Proof& proof);
+/// The rows that layers have for the fuzzer; `prove_layers` has those beside them.
+void prove_layer_rows(Proof& proof);
 void prove_layers(Proof& proof);
 void prove_models(Proof& proof);
 void prove_optimizers(Proof& proof);

@@ -23,8 +23,10 @@ except ImportError as error:
 
 import layer_recipes
 import model_recipes
-import op_recipes
 import optim_recipes
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "ops"))
+import torch_side
 
 TOLERANCE = {"float32": 1e-5, "float64": 1e-10}
 GRADIENT_CHECK = 1e-7
@@ -91,19 +93,29 @@ def compare_row(found, recipe):
     return [output, gradients, trained]
 
 
-def op_recipe(label):
-    call = op_recipes.RECIPES[label]
-    return lambda values: call(*(values[str(i)] for i in range(len(values))))
+def op_recipe(code):
+    """The call of a row, in whose C++ the inputs are x0, x1, ..., and the results of its steps y0, y1, ..."""
+    steps = [torch_side.python_of(step) for step in code.split("; ")]
+
+    def recipe(values):
+        names = {f"x{name}": value for name, value in values.items()}
+        names["dtype"] = names["x0"].dtype
+        return torch_side.result_of(steps, names)
+    return recipe
 
 
-def layer_recipe(label):
-    call = {**layer_recipes.RECIPES, **model_recipes.RECIPES}[label]
+def layer_recipe(call):
     return lambda values: call(below(values, "parameters."), *below(values, "inputs.").values())
 
 
-def prove_rows(group, label, recipe_of):
-    recipe = recipe_of(label)
-    cells = [group["gradient_check"][()]]
+def recipes_of(labels, codes, recipes):
+    """{label: recipe} of the rows that are calls in C++, and of those that `recipes` has."""
+    calls = {label: op_recipe(codes[label]) for label in labels if label in codes}
+    return {**calls, **{label: layer_recipe(call) for label, call in recipes.items()}}
+
+
+def prove_rows(group, recipe):
+    cells = [group["gradient_check"][()] if "gradient_check" in group else None]
     for dtype in TOLERANCE:
         cells += compare_row(tensors(group[dtype]), recipe)
     return cells
@@ -149,7 +161,7 @@ def prove(file, section, recipes, row):
             continue
         cells = row(file["model"][section][str(i)], label)
         ok = within_tolerance(cells)
-        formula = label.split(":")[0] in op_recipes.FORMULAS
+        formula = label.split(":")[0] in torch_side.FORMULAS
         show(label, cells, ("" if ok else "FAILED") + ("PyTorch 1.13 lacks it: formula" if formula else ""))
         if not ok:
             failed.append(f"{section}: '{label}' differs")
@@ -192,19 +204,22 @@ def main(program):
         path = pathlib.Path(folder) / "proof.h5"
         subprocess.run([program, str(path)], check=True)
         with h5py.File(path) as file:
-            def rows_of(section, recipes, recipe_of):
-                return prove(file, section, recipes, lambda group, label: prove_rows(group, label, recipe_of))
+            codes = dict(zip(labels_of(file, "called"), labels_of(file, "calls")))
+
+            def rows_of(section, recipes):
+                recipes = recipes_of(labels_of(file, section), codes, recipes)
+                return prove(file, section, recipes, lambda group, label: prove_rows(group, recipes[label]))
             sections = [  # what must have a row, what the rows have shown
-                (ops(), rows_of("ops", op_recipes.RECIPES, op_recipe)),
-                (layers(), rows_of("layers", layer_recipes.RECIPES, layer_recipe)),
-                (enumerators("layers/options.h", "ModelKind"), rows_of("models", model_recipes.RECIPES, layer_recipe)),
+                (ops(), rows_of("ops", {})),
+                (layers(), rows_of("layers", layer_recipes.RECIPES)),
+                (enumerators("layers/options.h", "ModelKind"), rows_of("models", model_recipes.RECIPES)),
                 (enumerators("optim/options.h", "OptimizerKind"),
                  prove(file, "optimizers", optim_recipes.OPTIMIZERS, prove_optimizer)),
                 (enumerators("optim/options.h", "ScheduleKind"),
                  prove(file, "schedules", optim_recipes.SCHEDULES, prove_schedule)),
             ]
             sections.append((kinds_of_layers(), ([], shown_kinds(labels_of(file, "layers")))))
-            rows = sum(len(file["vocabulary"][section]) for section in file["vocabulary"])
+            rows = sum(len(file["vocabulary"][section]) for section in file["vocabulary"] if section not in ("called", "calls"))
     failed = [fault for _, (faults, _) in sections for fault in faults]
     failed += [f"{name} has no row in the proof"
                for wanted, (_, proved) in sections for name in sorted(wanted - proved)]

@@ -2,6 +2,7 @@
 import os
 import pathlib
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import unittest
 
 PROJECT = pathlib.Path(__file__).parents[2]
 SHELL_TOOLS = ("bash", "env", "dirname", "grep", "sed", "mkdir", "rm", "find", "sort", "xargs", "nproc", "tee", "cat",
-               "sleep", "true", "chmod")
+               "sleep", "true", "chmod", "awk")
 
 
 class ScriptTest(unittest.TestCase):
@@ -122,6 +123,7 @@ class Lint(ScriptTest):
             self.program(tool)
         self.program("cmake", """mkdir -p build/lint; printf '  "file": "%s"\n' /q/core/a.cpp /q/build/page_files.cpp """
                               ">build/lint/compile_commands.json")
+        (self.folder / ".red-line").touch()
 
     def test_lists_sources_without_git_and_passes_over_what_was_built(self):
         for name in ("core/a.cpp", "core/a.h", "tests/b.cpp", "build/release/c.cpp", "runs/d.cpp"):
@@ -134,6 +136,25 @@ class Lint(ScriptTest):
 
     def test_without_sources_fails(self):
         self.assertEqual(self.run_script("lint").returncode, 1)
+
+    def lengths(self, lines, red_line):
+        """What lint says of core/long.cpp with so many lines, and blank ones between them."""
+        (self.folder / "core").mkdir(exist_ok=True)
+        (self.folder / "core/long.cpp").write_text("int a;\n  \n" * lines)
+        (self.folder / ".red-line").write_text("# path limit reason\n" + red_line)
+        done = self.run_script("lint")
+        return done.returncode, done.stdout.splitlines()[0]
+
+    def test_a_file_of_more_than_300_lines_needs_a_reason(self):
+        self.assertEqual(self.lengths(300, ""), (0, "lint: clean"))
+        self.assertEqual(self.lengths(301, ""), (1, "core/long.cpp: 301 lines, at most 300 (.red-line)"))
+        self.assertEqual(self.lengths(301, "core/long.cpp 301 a table, one row an option\n"), (0, "lint: clean"))
+        self.assertEqual(self.lengths(301, "core/long.cpp 301\n"), (1, ".red-line: core/long.cpp has no reason"))
+
+    def test_an_exception_does_not_grow_and_goes_when_it_is_none(self):
+        self.assertEqual(self.lengths(302, "core/long.cpp 301 a table\n"), (1, "core/long.cpp: 302 lines, at most 301 (.red-line)"))
+        self.assertEqual(self.lengths(200, "core/long.cpp 301 a table\n"),
+                         (1, ".red-line: core/long.cpp is no exception any more; remove its line"))
 
     def test_shows_what_clang_tidy_says_when_it_fails(self):
         (self.folder / "a.cpp").touch()
@@ -159,15 +180,16 @@ class Compilers(ScriptTest):
         self.program("cmake", """[[ $1 != --build ]] || exit 0; while [[ $1 != -B ]]; do shift; done; mkdir -p "$2"
                               printf '  "command": "clang++-16 -O3 -c /q/%s",\n' a.cpp page_files.cpp >"$2"/compile_commands.json""")
         self.program("clang++-16")
+        self.assertEqual(self.run_script("compilers", "--none").returncode, 2)
         for tool in ("tr", "bash"):
             if not (self.bin / tool).exists():
                 (self.bin / tool).symlink_to(shutil.which(tool))
-        done = self.run_script("compilers")
+        done = self.run_script("compilers", "--all")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn("skipped libc++: no clang++-19", done.stdout)
         self.assertEqual([call for call in self.called() if call.startswith("clang")], ['clang++-16 -O3 -c /q/a.cpp -fsyntax-only'])
         self.program("clang++-16", "echo 'a.cpp:1: error: no'", code=1)
-        done = self.run_script("compilers")
+        done = self.run_script("compilers", "--all")
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("a.cpp:1: error: no", done.stdout)
 
@@ -227,6 +249,7 @@ class EveryScript(ScriptTest):
             self.program(tool, "cat >/dev/null")
         self.program("id", "echo 0")
         (self.folder / "a.cpp").touch()
+        (self.folder / ".red-line").touch()
         reader, writer = os.pipe()
         self.addCleanup(os.close, reader)
         self.addCleanup(os.close, writer)
@@ -237,13 +260,17 @@ class EveryScript(ScriptTest):
 
 class Demo(ScriptTest):
     def test_suggests_only_commands_of_the_program_that_it_built(self):
+        self.program("dpkg-query", "echo -n installed")
+        self.program("cmake")
         self.program("qkv")
-        done = self.run_script("show", str(self.bin / "qkv"))
+        (self.folder / "build/release").mkdir(parents=True)
+        (self.folder / "build/release/qkv").symlink_to(self.bin / "qkv")
+        done = self.run_script("demo")
         self.assertEqual(done.returncode, 0, done.stderr)
         suggested = re.findall(r"^  (.*)$", done.stdout.split("Look further:")[1], re.MULTILINE)
         self.assertTrue(suggested)
         for command in suggested:
-            self.assertTrue(command.startswith(str(self.bin / "qkv ")), command)
+            self.assertTrue(command.startswith("build/release/qkv "), command)
 
 
 class RealTextTest(ScriptTest):
@@ -312,34 +339,35 @@ class CoarseWsdTest(ScriptTest):
                 self.assertIn(error, done.stderr)
 
 
-class AlternativesTest(unittest.TestCase):
-    """bench/alternatives."""
-
-    def test_what_every_patch_replaces_occurs_once(self):
-        for patch in (PROJECT / "bench/alternatives").glob("*.patch"):
-            for change in patch.read_text().split("\n--- a/")[1:]:
-                source = (PROJECT / change.split("\n", 1)[0]).read_text()
-                for hunk in re.split(r"^@@ .*\n", change, flags=re.MULTILINE)[1:]:
-                    lines = hunk.split("\ndiff --git ")[0].splitlines(keepends=True)
-                    before = "".join(line[1:] for line in lines if line[0] in " -")
-                    with self.subTest(patch.name):
-                        self.assertEqual(source.count(before), 1, before)
-
-
 class MutantsTest(unittest.TestCase):
     """What script/mutants reads; it builds and runs for minutes."""
 
-    mutants = [mutant for table in sorted((PROJECT / "tests/mutants").glob("*.toml"))
-               for mutant in tomllib.loads(table.read_text())["mutant"]]
+    script = runpy.run_path(str(PROJECT / "script/mutants"))
+    mutants = list(script["all_mutants"]())
+
+    def place_of(self, code, original, mutated):
+        with tempfile.TemporaryDirectory() as folder:
+            tree = pathlib.Path(folder)
+            (tree / "core/moved").mkdir(parents=True)
+            (tree / "core/moved/a.cpp").write_text(code)
+            file, text = self.script["place_of"]({"file": "core/a.cpp", "original": original, "mutated": mutated}, tree)
+            return file.name, text
 
     def test_every_mutant_has_an_id_of_its_own(self):
         self.assertEqual(len(self.mutants), len({mutant["id"] for mutant in self.mutants}))
 
-    def test_the_original_of_every_mutant_occurs_once(self):
+    def test_every_mutant_has_one_place(self):
         for mutant in self.mutants:
             with self.subTest(mutant["id"]):
-                original = r"\s+".join(map(re.escape, mutant["original"].split()))
-                self.assertEqual(len(re.findall(original, (PROJECT / mutant["file"]).read_text())), 1)
+                self.script["place_of"](mutant, PROJECT)
+
+    def test_a_mutant_is_found_in_code_that_was_renamed_and_moved(self):
+        self.assertEqual(self.place_of("if (left < right)\n  return left;\nreturn 0;", "if (a < b) return a;", "if (a > b) return b;"),
+                         ("a.cpp", "if (left > right) return right;\nreturn 0;"))
+        with self.assertRaisesRegex(LookupError, "occurs 0 times"):
+            self.place_of("if (left < right) return right;", "if (a < b) return a;", "")
+        with self.assertRaisesRegex(LookupError, "occurs 2 times"):
+            self.place_of("x = y; z = w;", "a = b;", "")
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ import tomllib
 SENTENCES = 6
 # What makes a difference to the computation; sizes and data do not.
 OPTIONS = ["kind", "attention", "position", "norm", "scale", "tied", "bias", "cell", "bidirectional", "embedding", "kv_heads",
-           "activation", "embedding_norm", "token_types", "pooling", "output"]
+           "activation"]
 PROJECT = pathlib.Path(__file__).parents[2]
 CONFIGS = [*sorted((PROJECT / "configs").glob("*.toml")), PROJECT / "tests/support/other_kinds.toml"]
 

@@ -50,37 +50,4 @@ GradientCheck checked(Module& module, Call call) {
   });
 }
 
-/// The gradients of a model of this kind agree with central differences, from its tokens' vectors
-/// and from its sentences'.
-inline void check_gradients_of_model(const ModelOptions& options) {
-  Random random = fresh();
-  const auto model = make_model(options, 7, random);
-  const Indices ids({1, 2, 3, 3, 6, 0}, {2, 3}), lengths({3, 2}, {2});
-  const GradientCheck check = checked(*model, [&] {
-    Context context;
-    const Tensor x = (*model)(ids, lengths, context);
-    return concatenate({x, reshape(model->sentence(x, lengths), {2, 1, -1})}, 1);
-  });
-  CAPTURE(check.parameter);
-  CHECK(check.error < 1e-6);
-}
-
-/// A padded sentence has the same outputs as alone.
-inline void check_padding_of_model(const ModelOptions& options) {
-  Random random = fresh();
-  const auto model = make_model(options, 9, random);
-  convert(*model, DType::float64);
-  Context context;
-  const Indices length({3}, {1}), lengths({3, 5}, {2});
-  const Tensor alone = (*model)(Indices({5, 6, 7}, {1, 3}), length, context);
-  const Tensor both = (*model)(Indices({5, 6, 7, 0, 0, 1, 2, 3, 4, 8}, {2, 5}), lengths, context);
-  const auto same = [](const Tensor& a, const Tensor& b) {
-    REQUIRE(a.shape() == b.shape());
-    for (std::size_t i = 0; i < a.values().size(); ++i)
-      CHECK(a.values()[i] == doctest::Approx(b.values()[i]).epsilon(1e-12));
-  };
-  same(slice(slice(both, 0, 0, 1), 1, 0, 3), alone);
-  same(slice(model->sentence(both, lengths), 0, 0, 1), model->sentence(alone, length));
-}
-
 }  // namespace qkv::tests

@@ -22,6 +22,13 @@ def write_stand_ins(folder):
         (runs / f"{name}.txt").write_text("".join(f"{word}{' 0.5' * 32}\n" for word in words))
 
 
+def write_reviews(folder):
+    """Writes into a folder reviews.csv, 300 lines of label,text under a header."""
+    reviews = [line.split("\t") for line in lines_of("sentiment", "train")[:300]]
+    (folder / "reviews.csv").write_text("label,text\n" + "".join(f'{label},"{text}"\n' for label, text in reviews))
+    return reviews
+
+
 def lines_of(data, split):
     return (PROJECT / f"datasets/{data}/{split}.tsv").read_text().splitlines()
 

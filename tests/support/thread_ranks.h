@@ -9,7 +9,7 @@
 
 #include "core/error.h"
 #include "core/joining_thread.h"
-#include "train/communicator.h"
+#include "train/ranks/communicator.h"
 
 namespace qkv::tests {
 

@@ -7,7 +7,7 @@
 #include "layers/model.h"
 #include "layers/recurrent.h"
 #include "tests/support/temp_dir.h"
-#include "train/trainer.h"
+#include "train/loop/trainer.h"
 
 using namespace qkv;
 

@@ -1,11 +1,11 @@
-#include "train/run_difference.h"
+#include "train/run/run_difference.h"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 
 #include "tests/support/temp_dir.h"
-#include "train/trainer.h"
+#include "train/loop/trainer.h"
 
 using namespace qkv;
 

@@ -1,4 +1,4 @@
-#include "train/shard_tree.h"
+#include "train/ranks/shard_tree.h"
 
 #include <doctest/doctest.h>
 

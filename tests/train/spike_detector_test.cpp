@@ -1,4 +1,4 @@
-#include "train/spike_detector.h"
+#include "train/metrics/spike_detector.h"
 
 #include <doctest/doctest.h>
 

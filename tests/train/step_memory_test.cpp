@@ -2,7 +2,7 @@
 
 #include "core/memory.h"
 #include "optim/clip.h"
-#include "train/step.h"
+#include "train/loop/step.h"
 
 using namespace qkv;
 
@@ -49,7 +49,7 @@ TEST_CASE("a batch of more chunks and as many shards takes no more tensor memory
   const auto bytes = [](Index batch) {
     const Run run = start_run(gpt(256, 1, 64, batch));
     Stepper stepper(run);
-    REQUIRE(stepper.shards() == 4);
+    REQUIRE(stepper.plan().shards.count == 4);
     stepper.gradients();
     return stepper.system_bytes();
   };

@@ -13,9 +13,10 @@
 #include <set>
 
 #include "core/parallel.h"
+#include "tests/support/forwarding_task.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/thread_ranks.h"
-#include "train/step.h"
+#include "train/loop/step.h"
 
 using namespace qkv;
 using namespace qkv::tests;
@@ -199,41 +200,20 @@ TEST_CASE("labels with other names give the same step, with the rows of the outp
 namespace {
 
 /// A classifier that notes the first number of each random stream that it is given.
-class Noting final : public Task {
+class Noting final : public ForwardingTask {
  public:
-  explicit Noting(const Config& config) : Task(config), task_(make_task(config)) {
-    restore_tokens(task_->vocabularies());
-  }
+  explicit Noting(const Config& config) : ForwardingTask(config, make_task(config)) {}
 
-  Index outputs() const override { return task_->outputs(); }
-  Index size(Split split) const override { return task_->size(split); }
-  void for_each_ids_of(Split split, const IdsSink& sink) const override {
-    task_->for_each_ids_of(split, sink);
-  }
-  LabelledText example(Split split, Index i) const override { return task_->example(split, i); }
   Index tokens(Index) const override { return tokens_of_each; }
   BatchLoss loss(const Network& network, std::span<const Index> examples,
                  Context& context) const override {
     Context copy = context;
     drawn.push_back(copy.next_random().bits(0));
-    return task_->loss(network, examples, context);
+    return ForwardingTask::loss(network, examples, context);
   }
-  using Task::evaluate;
-  Evaluation evaluate(const Network& network, Split split,
-                      const EvaluationOptions& options) const override {
-    return task_->evaluate(network, split, options);
-  }
-  Evaluation evaluate(const Network& network, const std::filesystem::path& file,
-                      ReadCallback& callback, const EvaluationOptions& options) const override {
-    return task_->evaluate(network, file, callback, options);
-  }
-  std::vector<std::string> metric_names() const override { return task_->metric_names(); }
 
   Index tokens_of_each = 1;
   mutable std::vector<std::uint32_t> drawn;
-
- private:
-  std::unique_ptr<Task> task_;
 };
 
 }  // namespace
@@ -255,7 +235,7 @@ TEST_CASE("no random stream comes twice in a training whose steps have 2, 4 and 
     task.tokens_of_each =
         std::array<Index, 3>{1, 40000, 80000}[static_cast<std::size_t>(run.step % 3)];
     Stepper stepper(run);
-    shards.insert(stepper.shards());
+    shards.insert(stepper.plan().shards.count);
     stepper.gradients();
   }
   set_threads(before);

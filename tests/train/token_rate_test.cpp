@@ -1,4 +1,4 @@
-#include "train/token_rate.h"
+#include "train/metrics/token_rate.h"
 
 #include <doctest/doctest.h>
 

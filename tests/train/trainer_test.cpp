@@ -1,4 +1,4 @@
-#include "train/trainer.h"
+#include "train/loop/trainer.h"
 
 #include <doctest/doctest.h>
 
@@ -11,22 +11,15 @@
 #include "core/parallel.h"
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
-#include "train/session.h"
-#include "train/step.h"
+#include "tests/support/tiny_config.h"
+#include "train/loop/session.h"
+#include "train/loop/step.h"
 
 using namespace qkv;
 
 namespace {
 
 using Json = nlohmann::json;
-
-/// Texts of two words, of which the first decides the label.
-std::string labelled(const std::string& of_good, const std::string& of_bad) {
-  std::string text;
-  for (const char* second : {"day", "week", "month", "year"})
-    text += fmt::format("{}\tgood {}\n{}\tbad {}\n", of_good, second, of_bad, second);
-  return text;
-}
 
 /// A classifier that sees all examples in each step and is evaluated after each.
 Config config_of(const TempDir& dir) {
@@ -416,7 +409,7 @@ TEST_CASE("train.on_divergence decides whether an update that is not finite is l
   Callback callback;
   CHECK(error_of<Error>([&] {
           start(stopping, RunFolder(dir.path() / "stop"), callback);
-        }).find("is no longer finite") != std::string::npos);
+        }).find("is not finite") != std::string::npos);
 
   config.train.on_divergence = OnDivergence::skip;
   Run skipping = start_run(config);
@@ -456,9 +449,6 @@ TEST_CASE("an update that is left out does not count as one of the optimizer's")
   for (const double bias : last.model.at("head.bias").values())
     CHECK(std::abs(bias) == doctest::Approx(0.01).epsilon(1e-4));
   CHECK(restore_run(config, last, "c.h5").updates == 1);
-  Checkpoint earlier = last;
-  earlier.progress.erase("updates");
-  CHECK(restore_run(config, earlier, "c.h5").updates == 2);
 }
 
 TEST_CASE("a run whose every update is left out ends with an error") {

@@ -1,4 +1,4 @@
-#include "train/transfer.h"
+#include "train/run/transfer.h"
 
 #include <doctest/doctest.h>
 
@@ -6,7 +6,7 @@
 
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
-#include "train/session.h"
+#include "train/loop/session.h"
 
 using namespace qkv;
 

@@ -122,10 +122,9 @@ struct TrainOptions {
   Index patience = 0;       ///< evaluations without a better checkpoint that end the run; 0: none
   std::string select = {};  ///< metric that selects the best checkpoint; empty: the task's own
   OnDivergence on_divergence = OnDivergence::stop;
-  bool shard_optimizer = false;  ///< each rank keeps a part of the optimizer's state (ZeRO-1)
   std::string memory = {};       ///< budget of memory, as "4GB"; empty: none
-  bool detect_anomaly = false;   ///< name the op that produces a NaN or infinity
-  bool tensorboard = false;      ///< write event files (inspect/tensorboard.h)
+  bool detect_anomaly = false;   ///< name what produces a NaN or infinity or has no gradient
+  bool tensorboard = false;      ///< write an event file (inspect/tensorboard.h)
 
   friend bool operator==(const TrainOptions&, const TrainOptions&) = default;
 };
@@ -137,6 +136,7 @@ struct Config {
   std::uint64_t seed = 1;
   TaskOptions task;
   ModelOptions model;
+  HeadOptions head;  ///< model.tied
   OptimizerOptions optimizer;
   ScheduleOptions schedule;
   TrainOptions train;
@@ -179,6 +179,10 @@ Config parse_config(std::string_view toml, std::string_view source);
 /// from the nearest folder above it in which there is such a file. The working folder plays no
 /// part.
 void locate_files(Config& config, const std::filesystem::path& folder);
+
+/// The configuration that was stored in `file`, in whose folder or above it relative paths are.
+/// Throws ConfigError.
+Config stored_config(std::string_view toml, const std::filesystem::path& file);
 
 /// A configuration as a file in `folder` or below says it: a path leads from the nearest folder
 /// above that also holds what it names, so that the whole tree can be moved; it is absolute where

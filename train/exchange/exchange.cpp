@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "train/exchange/torch_names.h"
-#include "train/run.h"
+#include "train/run/run.h"
 
 namespace qkv {
 namespace {

@@ -39,9 +39,8 @@ std::optional<std::int64_t> step_of(const fs::path& file) {
 /// Whether a run writes files of this name.
 bool is_of_run(const fs::path& name) {
   const RunFolder run{fs::path()};
-  const auto own = {
-      run.config(), run.metrics(),          run.best(),    run.last(),    run.report(),
-      run.events(), run.projector_config(), run.tensors(), run.metadata()};
+  const auto own = {run.config(), run.metrics(), run.best(),
+                    run.last(),   run.report(),  run.events()};
   return step_of(name) ||
          std::ranges::any_of(own, [&](const fs::path& file) { return file.filename() == name; });
 }
@@ -98,7 +97,7 @@ bool holds_step(const fs::path& file, std::int64_t step) {
 }
 
 /// The best checkpoint as the newest valid step file names it, else that file itself; nothing when
-/// it was written by an earlier version or there is none.
+/// it names none or there is no such file.
 std::optional<fs::path> best_by_newest(const RunFolder& folder) {
   for (const fs::path& file : folder.checkpoints()) try {
       const auto best = best_step_of(read_valid_checkpoint(file));
@@ -165,8 +164,7 @@ void RunFolder::clear() const {
   require_no_links();
   for (const fs::path& file : checkpoints()) remove_file(file);
   for (const fs::path& file : {config(), metrics(), best(), last(), report()}) remove_file(file);
-  for (const fs::path& file : {events(), projector_config(), tensors(), metadata()})
-    if (is_there(file)) remove_file(file);
+  if (is_there(events())) remove_file(events());
 }
 
 void RunFolder::remove_leftovers() const {

@@ -12,7 +12,7 @@ namespace qkv {
 /// The files of a run:
 ///
 ///   config.toml  metrics.jsonl  checkpoints/step-00000500.h5 ...  best.h5  last.h5  report.html
-///   tensorboard/events.out.tfevents.qkv  projector_config.pbtxt  tensors.tsv  metadata.tsv
+///   tensorboard/events.out.tfevents.qkv
 ///
 /// best.h5 and last.h5 are other names of step files and follow from them: the newest checkpoint
 /// says which step is the best. tensorboard is there with train.tensorboard. `lock` is there while
@@ -30,11 +30,6 @@ class RunFolder {
   std::filesystem::path report() const { return root_ / "report.html"; }
   std::filesystem::path tensorboard() const { return root_ / "tensorboard"; }
   std::filesystem::path events() const { return tensorboard() / "events.out.tfevents.qkv"; }
-  std::filesystem::path projector_config() const {
-    return tensorboard() / "projector_config.pbtxt";
-  }
-  std::filesystem::path tensors() const { return tensorboard() / "tensors.tsv"; }
-  std::filesystem::path metadata() const { return tensorboard() / "metadata.tsv"; }
   std::filesystem::path checkpoint(std::int64_t step) const;
 
   bool holds_checkpoints() const;

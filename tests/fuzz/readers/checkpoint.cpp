@@ -8,9 +8,9 @@
 #include "tests/fuzz/readers/input.h"
 #include "tests/fuzz/readers/samples.h"
 #include "tests/support/mutations.h"
-#include "train/check_checkpoint.h"
-#include "train/run.h"
-#include "train/run_difference.h"
+#include "train/run/check_checkpoint.h"
+#include "train/run/run.h"
+#include "train/run/run_difference.h"
 
 extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t max);
 

@@ -1,5 +1,5 @@
 // metrics.jsonl, and the metrics in a checkpoint.
-#include "train/metrics.h"
+#include "train/metrics/metrics.h"
 
 #include <algorithm>
 

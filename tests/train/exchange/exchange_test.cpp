@@ -6,8 +6,8 @@
 
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
-#include "train/run.h"
-#include "train/session.h"
+#include "train/loop/session.h"
+#include "train/run/run.h"
 
 using namespace qkv;
 

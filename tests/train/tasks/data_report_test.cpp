@@ -2,7 +2,8 @@
 
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
-#include "train/run.h"
+#include "tests/support/tiny_config.h"
+#include "train/run/run.h"
 
 using namespace qkv;
 
@@ -15,15 +16,7 @@ class Messages : public ReadCallback {
 };
 
 Config config_of(TaskKind kind, const std::filesystem::path& train) {
-  Config config;
-  config.name = "tiny";
-  config.task.kind = kind;
-  config.task.train = train.string();
-  config.model.width = 8;
-  config.model.heads = 2;
-  config.model.max_length = 4;
-  if (kind == TaskKind::translate) config.model.kind = ModelKind::encoder_decoder;
-  return config;
+  return tiny_config(kind, train, 4);
 }
 
 }  // namespace

@@ -6,7 +6,8 @@
 #include <set>
 
 #include "tests/support/temp_dir.h"
-#include "train/run.h"
+#include "tests/support/tiny_config.h"
+#include "train/run/run.h"
 
 using namespace qkv;
 
@@ -14,14 +15,9 @@ namespace {
 
 /// More examples than evaluation takes at once, with different target counts.
 Config config_of(TaskKind task, const std::filesystem::path& train) {
-  Config config;
-  config.name = "tiny";
-  config.task.kind = task;
-  config.task.train = train.string();
-  config.model = {.width = 8, .layers = 1, .heads = 2, .feed_forward = 16, .max_length = 32};
-  if (task == TaskKind::translate) config.model.kind = ModelKind::encoder_decoder;
-  if (task == TaskKind::language_model) config.model.kind = ModelKind::decoder;
-  if (task == TaskKind::static_embedding) config.model.kind = ModelKind::static_embedding;
+  Config config = tiny_config(task, train, 32);
+  config.model.layers = 1;
+  config.model.feed_forward = 16;
   return config;
 }
 

@@ -8,18 +8,17 @@
 
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
-#include "train/run.h"
+#include "tests/support/tiny_config.h"
+#include "train/run/run.h"
 
 using namespace qkv;
 
 namespace {
 
 Config config_of(const std::filesystem::path& train) {
-  Config config;
-  config.name = "tiny";
-  config.task.kind = TaskKind::masked_language_model;
-  config.task.train = train.string();
-  config.model = {.width = 8, .layers = 1, .heads = 2, .feed_forward = 16, .max_length = 40};
+  Config config = tiny_config(TaskKind::masked_language_model, train, 40);
+  config.model.layers = 1;
+  config.model.feed_forward = 16;
   return config;
 }
 

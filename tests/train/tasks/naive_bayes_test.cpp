@@ -9,7 +9,7 @@
 #include "layers/attention.h"
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
-#include "train/run.h"
+#include "train/run/run.h"
 
 using namespace qkv;
 

@@ -6,7 +6,8 @@
 
 #include "tests/support/modules.h"
 #include "tests/support/temp_dir.h"
-#include "train/run.h"
+#include "tests/support/tiny_config.h"
+#include "train/run/run.h"
 #include "train/tasks/chrf.h"
 #include "train/tasks/sentence_task.h"
 
@@ -15,14 +16,9 @@ using namespace qkv;
 namespace {
 
 Config config_of(TaskKind task, ModelKind model, const std::filesystem::path& file) {
-  Config config;
-  config.name = "tiny";
-  config.task.kind = task;
-  config.task.train = config.task.valid = file.string();
+  Config config = tiny_config(task, file, 8);
+  config.task.valid = file.string();
   config.model.kind = model;
-  config.model.width = 8;
-  config.model.heads = 2;
-  config.model.max_length = 8;
   return config;
 }
 

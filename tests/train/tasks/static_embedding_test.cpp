@@ -9,18 +9,15 @@
 #include "layers/pretrained.h"
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
-#include "train/run.h"
+#include "tests/support/tiny_config.h"
+#include "train/run/run.h"
 
 using namespace qkv;
 
 namespace {
 
 Config config_of(const std::filesystem::path& train) {
-  Config config;
-  config.name = "tiny";
-  config.task.kind = TaskKind::static_embedding;
-  config.task.train = train.string();
-  config.model.kind = ModelKind::static_embedding;
+  Config config = tiny_config(TaskKind::static_embedding, train, 256);
   config.model.width = 3;
   return config;
 }
@@ -184,7 +181,7 @@ TEST_CASE("an invalid file of vectors is refused and names the line") {
 TEST_CASE("frozen vectors do not change while others are trained, also after a restart") {
   const TempDir dir;
   Config config = config_of(dir.write("text", "the cat saw the dog\n"));
-  config.model.freeze_embedding = true;
+  config.train.freeze = {"embedding"};
   Run run = start_run(config);
   const auto before = row(run, "cat");
   const std::vector<Index> examples = {0, 1, 2};
@@ -198,7 +195,7 @@ TEST_CASE("frozen vectors do not change while others are trained, also after a r
   Run restored = restore_run(config, checkpoint_of(run), "c.h5");
   step(restored);
   CHECK(row(restored, "cat") == before);
-  config.model.freeze_embedding = false;
+  config.train.freeze = {};
   Run learning = start_run(config);
   step(learning);
   CHECK(row(learning, "cat") != before);

@@ -4,7 +4,8 @@
 
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
-#include "train/run.h"
+#include "tests/support/tiny_config.h"
+#include "train/run/run.h"
 
 using namespace qkv;
 
@@ -19,14 +20,7 @@ constexpr std::string_view two_sentences =
     "Ann B-PER\nsees O\nNew B-LOC\nYork I-LOC\n\nAnn B-PER\n";
 
 Config config_of(const std::filesystem::path& train) {
-  Config config;
-  config.name = "tiny";
-  config.task.kind = TaskKind::tagging;
-  config.task.train = train.string();
-  config.model.width = 8;
-  config.model.heads = 2;
-  config.model.max_length = 6;
-  return config;
+  return tiny_config(TaskKind::tagging, train, 6);
 }
 
 /// Scores whose largest is that of each given tag, [1, T, 5].

@@ -5,8 +5,9 @@
 
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
+#include "tests/support/tiny_config.h"
 #include "train/config/option_list.h"
-#include "train/run.h"
+#include "train/run/run.h"
 #include "train/tasks/chrf.h"
 
 using namespace qkv;
@@ -14,15 +15,7 @@ using namespace qkv;
 namespace {
 
 Config config_of(TaskKind task, const std::filesystem::path& train) {
-  Config config;
-  config.name = "tiny";
-  config.task.kind = task;
-  config.task.train = train.string();
-  config.model.width = 8;
-  config.model.heads = 2;
-  config.model.max_length = 6;
-  if (task == TaskKind::translate) config.model.kind = ModelKind::encoder_decoder;
-  return config;
+  return tiny_config(task, train, 6);
 }
 
 /// The error of reading `text` as the data of a task, from the file's name on.

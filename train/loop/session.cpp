@@ -1,0 +1,150 @@
+#include "train/loop/session.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+
+#include "train/loop/equal_ranks.h"
+#include "train/metrics/metrics.h"
+#include "train/storage/durable_file.h"
+
+namespace qkv {
+namespace {
+
+bool is_test_of(std::int64_t step, const MetricsEvent& event) {
+  return event.step == step && event.split == to_string(Split::test);
+}
+
+/// Makes metrics.jsonl hold the evaluations that the checkpoint knows. The times come from its
+/// lines, where they are there.
+void rewind_metrics(const RunFolder& folder, const Run& run) {
+  std::map<std::pair<std::int64_t, std::string>, MetricsEvent> logged;
+  for (MetricsEvent& event : read_metrics(folder.metrics()).events)
+    logged[{event.step, event.split}] = std::move(event);
+  std::string kept;
+  for (const MetricsEvent& event : parse_metrics(run.metrics).events) {
+    const auto found = logged.find({event.step, event.split});
+    const bool same = found != logged.end() && found->second.loss == event.loss;
+    kept += (same ? found->second.json : event.json) + "\n";
+  }
+  write_durably(folder.metrics(), kept);
+}
+
+/// Of all sessions, each of which starts at 0.
+double seconds_of(const std::vector<MetricsEvent>& events) {
+  double before = 0, last = 0;
+  for (const MetricsEvent& event : events) {
+    const double now = event.seconds.value_or(last);
+    if (now < last) before += last;
+    last = now;
+  }
+  return before + last;
+}
+
+/// Creates the folder of a new run.
+void create_run_folder(const RunFolder& folder) {
+  folder.create();
+  const std::string name = folder.path().string();
+  require<UserError>(!folder.holds_checkpoints(),
+                     "{} already holds a run; continue it with `qkv resume {}`, remove the folder, "
+                     "or choose another with --run",
+                     name, name);
+  folder.clear();  // of a run that ended before its first checkpoint
+  folder.remove_leftovers();
+}
+
+/// Writes the config, and removes a report of the run before it continues.
+void prepare(const Run& run, const RunFolder& folder) {
+  write_durably(folder.config(), to_toml(portable(run.config, folder.path())));
+  std::error_code missing;
+  if (!is_finished(run)) std::filesystem::remove(folder.report(), missing);
+}
+
+/// Finishes a save that was interrupted.
+void repair(Run& run, const RunFolder& folder, Callback& callback) {
+  folder.create();
+  folder.remove_leftovers();
+  folder.restore_step(run.step);
+  if (run.best_step > 0 && !folder.restore_step(run.best_step)) {
+    callback.on_message(
+        fmt::format("the best checkpoint, of step {}, is lost; that of step {} takes its place "
+                    "until the next evaluation",
+                    run.best_step, run.step));
+    run.best_step = run.step;
+    run.best_score = std::numeric_limits<double>::lowest();
+    run.best_loss = 0;
+  }
+  folder.settle(run.step, run.best_step, run.config.train.keep);
+}
+
+}  // namespace
+
+Outcome start(Run& run, const RunFolder& folder, Callback& callback, const Communicator& ranks) {
+  require_equal_ranks(run, ranks);
+  if (ranks.rank() == 0) {
+    create_run_folder(folder);
+    prepare(run, folder);
+  }
+  return train(run, folder, callback, ranks);
+}
+
+void start_from(Checkpoint checkpoint, const Config& config, const RunFolder& folder) {
+  create_run_folder(folder);
+  checkpoint.config = to_toml(portable(config, folder.path()));
+  write_durably(folder.config(), checkpoint.config);
+  folder.save(checkpoint, 1);
+}
+
+Outcome resume(Run& run, const RunFolder& folder, Callback& callback, const Communicator& ranks) {
+  require_equal_ranks(run, ranks);
+  if (ranks.rank() > 0) return train(run, folder, callback, ranks);
+  repair(run, folder, callback);
+  rewind_metrics(folder, run);
+  prepare(run, folder);
+  Outcome outcome = train(run, folder, callback, ranks);
+  outcome.seconds = seconds_of(read_metrics(folder.metrics()).events);
+  return outcome;
+}
+
+std::optional<Outcome> finished(Run& run, const RunFolder& folder, Callback& callback) {
+  if (!is_finished(run)) return {};
+  repair(run, folder, callback);
+  const auto events = read_metrics(folder.metrics()).events;
+  Outcome outcome{.seconds = seconds_of(events)};
+  const bool has_test = run.task->size(Split::test) > 0;
+  if (has_test && (events.empty() || !is_test_of(run.best_step, events.back()))) return {};
+  load_best(run, folder);
+  if (has_test) outcome.test = run.task->evaluate(*run.network, Split::test);
+  return outcome;
+}
+
+std::pair<Checkpoint, std::filesystem::path> newest_valid_checkpoint(const RunFolder& folder,
+                                                                     Callback& callback) {
+  require_run(folder);
+  std::optional<std::pair<Checkpoint, std::filesystem::path>> newest;
+  const auto consider = [&](const std::filesystem::path& file) {
+    try {
+      Checkpoint checkpoint = read_valid_checkpoint(file);
+      if (!newest || checkpoint.step > newest->first.step) newest = {std::move(checkpoint), file};
+      return true;
+    } catch (const Error& error) {
+      callback.on_message(fmt::format("{}; falling back to the previous checkpoint", error.what()));
+      return false;
+    }
+  };
+  const auto files = folder.checkpoints();
+  for (const auto& file : files)
+    if (consider(file)) break;
+  // These are files of their own where there are no hard links, or their step file was removed.
+  for (const auto& name : folder.names())
+    if (std::ranges::none_of(files, [&](const std::filesystem::path& file) {
+          std::error_code unknown;
+          return std::filesystem::equivalent(file, name, unknown);
+        }))
+      consider(name);
+  require<FileError>(newest.has_value(), "{} holds no valid checkpoint; remove it and start again",
+                     folder.path().string());
+  return std::move(*newest);
+}
+
+}  // namespace qkv
