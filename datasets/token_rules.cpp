@@ -9,7 +9,7 @@ namespace {
 
 class Words final : public TokenRules {
  public:
-  Words() : TokenRules({}) {}
+  Words() : TokenRules(Traits()) {}
 
   std::size_t piece_length(std::string_view text) const override { return word_length(text); }
   bool is_left_out(std::string_view piece) const override { return begins_with_white(piece); }
