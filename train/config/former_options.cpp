@@ -23,6 +23,8 @@ constexpr auto former_options = std::to_array<FormerOption>({
     {"model.output", "the string \"linear\""},
     {"model.freeze_embedding", "false"},
     {"optimizer.require_gradients", ""},
+    {"task.format", ""},
+    {"task.label_smoothing", "the number 0"},
     {"train.shard_optimizer", ""},
 });
 
