@@ -72,6 +72,9 @@ inline constexpr std::string_view stem_ending = "..";
 inline constexpr std::array stem_lengths = {6, 4};
 /// The first `length` letters of a word, or all.
 std::string_view stem_of(std::string_view word, int length);
+/// A vocabulary's tokens and the stems of pieces.
+std::vector<std::string> with_stems(const std::vector<std::string>& tokens,
+                                    const Vocabulary::Counts& pieces);
 
 /// Counts the pieces of texts.
 class PieceCounter {
@@ -79,11 +82,10 @@ class PieceCounter {
   explicit PieceCounter(const Cutting& cutting) : cutting_(cutting) {}
   void add(std::string_view text);
   PieceCounter& operator+=(const PieceCounter& other);
-  Vocabulary::Counts counts() const;
+  Vocabulary::Counts counts() const { return {pieces_.begin(), pieces_.end()}; }
 
  private:
   Cutting cutting_;
-  std::vector<Index> characters_;  ///< by code point, of `char`
   std::unordered_map<std::string, Index, StringHash, std::equal_to<>> pieces_;
 };
 
@@ -95,6 +97,8 @@ struct LearnOptions {
 
   friend bool operator==(const LearnOptions&, const LearnOptions&) = default;
 };
+
+class TokenRules;
 
 /// Turns text into ids and back. What `word` and `char` have not seen in training becomes the
 /// unknown token, and so does a word of `wordpiece` that no tokens make up; a word whose stem is
@@ -118,7 +122,7 @@ class Tokenizer {
   /// Null but for `byte-level`.
   const ByteMerges* merges() const noexcept { return merges_ ? &*merges_ : nullptr; }
   /// How many tokens begin every sentence, and end it.
-  Index special_tokens() const noexcept { return cutting_.kind == TokenizerKind::word_piece; }
+  Index special_tokens() const noexcept;
   /// Whether a token stands for text, rather than for an unknown one or an end of a sentence.
   bool is_text(std::int32_t id) const;
 
@@ -136,9 +140,9 @@ class Tokenizer {
 
  private:
   Cutting cutting_;
+  const TokenRules* rules_;
   Vocabulary vocabulary_;
-  std::optional<ByteMerges> merges_;         ///< of `byte-level`
-  std::vector<std::int32_t> by_code_point_;  ///< of `char`: ids up to the largest known
+  std::optional<ByteMerges> merges_;  ///< of `byte-level`
 };
 
 /// Encodes long texts as `Tokenizer::encode` does. Remembers the tokens of pieces that have

@@ -18,7 +18,7 @@ bool is_word_of_its_own(char32_t code) {
 bool is_left_out(std::string_view character) {
   constexpr char32_t replacement = 0xFFFD;
   const auto [length, code] = first_code_point(character);
-  if (length == 0 || !is_utf8(character) || code == replacement) return true;
+  if (length == 0 || code == replacement) return true;
   return is_control(code) && code != '\t' && code != '\n' && code != '\r';
 }
 

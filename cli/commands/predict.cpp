@@ -33,9 +33,9 @@ std::vector<std::string> names_of(const std::vector<std::string>& choices) {
 }
 
 Json to_json(const Prediction& p, const Question& asked) {
-  Json json = {{"text", p.text},
-               {p.is_output ? "output" : "label", p.label},
-               {"probability", p.probability}};
+  Json json = object({{"text", p.text},
+                      {p.is_output ? "output" : "label", p.label},
+                      {"probability", p.probability}});
   if (p.index) json["index"] = *p.index;
   if (asked.line) json["line"] = *asked.line;
   const auto names = names_of(p.choices);
@@ -156,7 +156,7 @@ Document predict(PredictOptions options) {
     }
   }
   note_unknown_words(document, *models.front().task, answers.sentences);
-  document.data = {{"predictions", answers.json}};
+  document.data = object({{"predictions", answers.json}});
   document.add_table(answers.rows);
   return document;
 }

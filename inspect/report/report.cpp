@@ -7,7 +7,6 @@
 #include <map>
 #include <tuple>
 
-#include "datasets/coarsewsd.h"
 #include "datasets/text.h"
 #include "inspect/labelled_text.h"
 #include "inspect/report/encode.h"
@@ -64,10 +63,6 @@ class Readable {
 Examples examples_of(const LoadedModel& model) {
   const TaskOptions& task = model.config.task;
   Readable readable(*model.task);
-  if (task.format == DataFormat::coarsewsd && fs::is_directory(task.data)) {
-    for (const TsvRow& row : read_coarsewsd(task.data, 0, 0).test) readable.add(row);
-    return {"test", std::move(readable).texts()};
-  }
   for (const auto& [from, file] :
        {std::pair("test", task.test), std::pair("valid", task.valid),
         std::pair("training", task.train), std::pair("training and test", task.data)})

@@ -23,9 +23,7 @@ def texts_of(task):
     """Some texts as the task's data have them, of different lengths."""
     if task["kind"] == "language-model":
         return [pathlib.Path(task["data"]).read_text()[i:i + 8 + 3 * i] for i in range(SENTENCES)]
-    if task["format"] == "coarsewsd":
-        lines = (pathlib.Path(task["data"]) / "test.data.txt").read_text().splitlines()
-    elif task["kind"] == "tagging":
+    if task["kind"] == "tagging":
         blocks = pathlib.Path(task["train"]).read_text().split("\n\n")
         lines = [" ".join(line.split()[0] for line in block.splitlines() if line) for block in blocks]
     else:

@@ -50,11 +50,10 @@ constexpr std::array<std::string_view, 17> resumable_options = {
     "train.keep",
     "train.on_divergence",
     "train.memory",
-    "train.shard_optimizer",
     "train.detect_anomaly",
     "train.tensorboard",
 };
-/// Of these, the file may have moved; what the training data hold is compared by `restore_run`.
+/// Files that may have moved; `restore_run` compares what the data hold.
 constexpr std::array<std::string_view, 4> data_files = {"task.train", "task.valid", "task.test",
                                                         "task.data"};
 

@@ -23,6 +23,7 @@ constexpr auto former_options = std::to_array<FormerOption>({
     {"model.output", "the string \"linear\""},
     {"model.freeze_embedding", "false"},
     {"optimizer.require_gradients", ""},
+    {"train.shard_optimizer", ""},
 });
 
 /// `model.freeze_embedding = true` is `train.freeze = ["embedding"]`.

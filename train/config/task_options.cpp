@@ -5,20 +5,12 @@ namespace qkv {
 namespace {
 
 bool is_split(const Config& config) {
-  const DataFormat format = config.task.format;
-  return format == DataFormat::coarsewsd || format == DataFormat::generated ||
-         !config.task.data.empty();
+  return !config.task.data.empty();
 }
 
 constexpr Condition no_data = {"task.format \"files\" without task.data", [](const Config& c) {
                                  return c.task.format == DataFormat::files && c.task.data.empty();
                                }};
-constexpr Condition own_files = {"another task.format than \"coarsewsd\"", [](const Config& c) {
-                                   return c.task.format != DataFormat::coarsewsd;
-                                 }};
-constexpr Condition some_data = {"another task.format than \"generated\"", [](const Config& c) {
-                                   return c.task.format != DataFormat::generated;
-                                 }};
 constexpr Condition senses_of_files = {
     "task.kind \"word-sense\", task.format \"files\" and another task.tokenizer than \"char\"",
     [](const Config& c) {
@@ -26,19 +18,16 @@ constexpr Condition senses_of_files = {
              cutting_of(c).kind != TokenizerKind::character;
     }};
 constexpr Condition cut_valid = {
-    "task.data without task.valid", [](const Config& c) {
-      return is_split(c) && (c.task.valid.empty() || c.task.format == DataFormat::coarsewsd);
-    }};
-constexpr Condition cut_test = {"task.data without task.test", [](const Config& c) {
-                                  return is_split(c) && c.task.test.empty() &&
-                                         c.task.format != DataFormat::coarsewsd;
-                                }};
+    "task.data without task.valid",
+    [](const Config& c) { return is_split(c) && c.task.valid.empty(); }};
+constexpr Condition cut_test = {
+    "task.data without task.test",
+    [](const Config& c) { return is_split(c) && c.task.test.empty(); }};
 constexpr Condition static_task = {"task.kind \"static-embedding\"", learns_vectors};
 constexpr Condition one_label = {"a task with one label an example", [](const Config& c) {
                                    return row_of(task_kinds(), c.task.kind).traits.has_one_label;
                                  }};
-constexpr Condition folds = {
-    "task.folds", [](const Config& c) { return one_label.holds(c) && c.task.folds > 0; }};
+constexpr Condition folds = {"task.folds", [](const Config& c) { return c.task.folds > 0; }};
 constexpr Condition has_columns = {
     "task.format \"files\" and task.kind \"word-sense\", \"classify\", \"coreference\" or "
     "\"translate\"",
@@ -61,11 +50,9 @@ constexpr Condition text = {"task.kind \"language-model\"", [](const Config& c) 
                             }};
 constexpr Condition sentences = {
     "another task.kind than \"language-model\", \"masked-language-model\" and "
-    "\"static-embedding\", and another task.format than \"coarsewsd\", whose sentences are cut "
-    "always",
+    "\"static-embedding\"",
     [](const Config& c) {
-      return c.task.kind != TaskKind::language_model && !learns_vectors(c) && !masks.holds(c) &&
-             own_files.holds(c);
+      return c.task.kind != TaskKind::language_model && !learns_vectors(c) && !masks.holds(c);
     }};
 constexpr Condition own_tokens = {"a task.tokenizer whose tokens are learned",
                                   [](const Config& c) { return !is_imported(cutting_of(c).kind); }};
@@ -89,11 +76,6 @@ constexpr Condition naive_bayes = {"model.init \"naive-bayes\"", [](const Config
 /// What the task cannot work with.
 std::optional<Conflict> task_conflict(const Config& config) {
   const TaskRow& task = row_of(task_kinds(), config.task.kind);
-  for (const TaskRow& other : task_kinds())
-    if (other.traits.format == config.task.format && other.value != task.value)
-      return Conflict{{"task.format", "task.kind"},
-                      fmt::format("task.format \"{}\" needs task.kind = \"{}\"",
-                                  row_of(data_formats, config.task.format).name, other.name)};
   if (auto conflict = task.conflict(config)) return conflict;
   if (task.traits.has_source_and_target != (config.model.kind == ModelKind::encoder_decoder))
     return Conflict{{"model.kind", "task.kind"},
@@ -117,9 +99,6 @@ std::optional<Conflict> source_conflict(const Config& config) {
   const TaskOptions& task = config.task;
   if (task.format == DataFormat::files && task.train.empty() && task.data.empty())
     return Conflict{{"task.train", "task.format"}, "task.train must name the training file"};
-  if (task.format == DataFormat::coarsewsd && task.data.empty())
-    return Conflict{{"task.data", "task.format"},
-                    "task.data must name a folder when task.format is \"coarsewsd\""};
   return std::nullopt;
 }
 
@@ -149,13 +128,10 @@ Options task_options(TaskOptions& task) {
       kind_option("task.format", task.format, data_formats, "source of the data"),
       only_with(no_data, checked_by(source_conflict,
                                     path_option("task.train", task.train, "training file"))),
-      only_with(own_files, path_option("task.valid", task.valid,
-                                       "validation file, which selects the best checkpoint")),
-      only_with(own_files, path_option("task.test", task.test, "test file")),
-      only_with(some_data,
-                path_option("task.data", task.data,
-                            "one file to split into training, validation and test data, or with "
-                            "coarsewsd the folder with train.data.txt")),
+      path_option("task.valid", task.valid, "validation file, which selects the best checkpoint"),
+      path_option("task.test", task.test, "test file"),
+      path_option("task.data", task.data,
+                  "one file to split into training, validation and test data"),
       only_with(has_columns,
                 option("task.columns", task.columns,
                        "columns of the files that are the task's, in its order, as [\"sentiment\", "
@@ -170,10 +146,9 @@ Options task_options(TaskOptions& task) {
       only_with(cut_test,
                 option("task.test_share", task.test_share, between(0, 0.5),
                        "fraction of task.data for testing, where task.test names no file")),
-      only_with(one_label,
-                option("task.folds", task.folds, between(0, 1000),
-                       "cross-validation: parts into which the training examples are divided, each "
-                       "with its share of every label; one is the test data")),
+      option("task.folds", task.folds, between(0, 1000),
+             "cross-validation: parts into which the training examples are divided, each with its "
+             "fraction of every label; one is the test data"),
       only_with(folds, checked_by(fold_conflict,
                                   option("task.fold", task.fold, at_least(1),
                                          "the part of task.folds that is the test data, from 1"))),

@@ -132,9 +132,6 @@ Options train_options(TrainOptions& train) {
           "memory budget as in \"4GB\": to keep to it, training recomputes activations in "
           "backward and computes fewer shards at a time, which changes no bits; empty: "
           "what is fastest"),
-      option(
-          "train.shard_optimizer", train.shard_optimizer,
-          "with mpirun, each rank keeps the optimizer state of a part of the parameters (ZeRO-1)"),
       option("train.detect_anomaly", train.detect_anomaly,
              "error that names the first op to produce a NaN or infinity, and parameters without a "
              "gradient; slow"),

@@ -13,7 +13,7 @@ namespace {
 constexpr double bytes_per_value = 4;
 
 /// The tokens of a chunk, at least.
-double chunk_tokens(const Config& config) {
+double tokens_in_chunk(const Config& config) {
   constexpr double most = 256;
   // Only of a language model the length of an example is known without the data.
   const double length = config.task.kind == TaskKind::language_model
@@ -65,7 +65,7 @@ MemoryNeeds memory_needs(const Config& config, Index vocabulary, Index outputs) 
   needs.gradients = bytes_per_value * needs.parameters;
   needs.state = needs.gradients * (1 + slots + (config.train.ema > 0 ? 1 : 0));
   needs.checkpoint = needs.state;
-  needs.activations = activation_bytes(config, outputs, chunk_tokens(config), true);
+  needs.activations = activation_bytes(config, outputs, tokens_in_chunk(config), true);
   needs.order = static_cast<double>(sizeof(Index)) * static_cast<double>(config.train.batch) *
                 static_cast<double>(config.train.accumulate);
   return needs;

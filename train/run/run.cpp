@@ -11,7 +11,6 @@
 #include "train/config/task_kinds.h"
 #include "train/config/toml_document.h"
 #include "train/memory/memory_needs.h"
-#include "train/metrics/metrics.h"
 #include "train/run/check_checkpoint.h"
 #include "train/run/transfer.h"
 #include "train/storage/content_hash.h"
@@ -112,9 +111,6 @@ Task::Vocabularies known_tokens(const Config& config, const Task::Vocabularies& 
 /// With averaging, the prefix of the parameters themselves in a checkpoint's optimizer state.
 constexpr std::string_view live = "live.";
 
-/// In the progress of a checkpoint: 1 when the order of examples is `ExampleOrder::permutation`.
-constexpr const char* permuted = "permuted_examples";
-
 /// Moves the parameters themselves out of the optimizer state of a checkpoint whose model is their
 /// average. Throws ValueError.
 void restore_average(Run& run, std::map<std::string, Tensor>& state) {
@@ -142,8 +138,8 @@ void add_hashes(Run& run) {
   run.valid_hash = hash_of(*run.task, Split::valid);
 }
 
-/// Throws UserError when a split has another hash `now` than at the start of the run. A checkpoint
-/// by an earlier version holds none.
+/// Throws UserError when a split has another hash `now` than at the start of the run. An imported
+/// model has none.
 void require_unchanged(std::string_view split, const std::string& source, const std::string& now,
                        const std::string& then, const std::filesystem::path& file) {
   require<UserError>(then.empty() || then == now,
@@ -160,16 +156,6 @@ void require_equal_heads(Network& network, Index heads, const std::filesystem::p
                              "{}: its model has model.heads = {}, and {} of this one has {}; give "
                              "this one as many",
                              file.string(), heads, path, attention->options.heads);
-}
-
-/// The step of the best evaluation, which a checkpoint by an earlier version does not name.
-std::int64_t step_of_best_loss(const Run& run) {
-  if (run.task->size(Split::valid) == 0) return run.step;
-  const auto events = parse_metrics(run.metrics).events;
-  const auto best = std::ranges::find_if(events, [&](const MetricsEvent& event) {
-    return event.split == to_string(Split::valid) && event.loss == run.best_loss;
-  });
-  return best == events.end() ? 0 : best->step;
 }
 
 }  // namespace
@@ -198,17 +184,6 @@ Run start_run(const Config& config, ReadCallback& callback) {
   return run;
 }
 
-Run start_run(const Config& config) {
-  ReadCallback silent;
-  return start_run(config, silent);
-}
-
-Run restore_run(const Config& config, const Checkpoint& checkpoint,
-                const std::filesystem::path& file) {
-  ReadCallback silent;
-  return restore_run(config, checkpoint, file, silent);
-}
-
 Run restore_run(const Config& config, const Checkpoint& checkpoint,
                 const std::filesystem::path& file, ReadCallback& callback) {
   check_checkpoint(checkpoint, config, file);
@@ -230,19 +205,18 @@ Run restore_run(const Config& config, const Checkpoint& checkpoint,
   } catch (const ValueError& error) {
     throw CheckpointError(fmt::format("{}: {}", file.string(), error.what()));
   }
+  const auto count = [&](const char* name) {
+    return static_cast<std::int64_t>(checkpoint.progress.at(name));
+  };
   run.step = checkpoint.step;
-  const auto updates = checkpoint.progress.find("updates");
-  run.updates =
-      updates == checkpoint.progress.end() ? run.step : static_cast<std::int64_t>(updates->second);
+  run.updates = run.step == 0 ? 0 : count("updates");
   run.init = checkpoint.init;
   run.interval_loss = checkpoint.progress.at("interval_loss");
-  run.interval_steps = static_cast<std::int64_t>(checkpoint.progress.at("interval_steps"));
+  run.interval_steps = count("interval_steps");
   run.best_score = checkpoint.progress.at("best_score");
   run.best_loss = checkpoint.progress.at("best_loss");
+  run.best_step = count("best_step");
   run.metrics = checkpoint.metrics;
-  if (!checkpoint.progress.contains(permuted)) run.order = ExampleOrder::shuffled_list;
-  const auto best_step = best_step_of(checkpoint);
-  run.best_step = best_step ? *best_step : step_of_best_loss(run);
   return run;
 }
 
@@ -263,8 +237,8 @@ Checkpoint checkpoint_of(const Run& run, const std::filesystem::path& folder) {
                          {"best_score", run.best_score},
                          {"best_loss", run.best_loss},
                          {"best_step", static_cast<double>(run.best_step)},
-                         {"updates", static_cast<double>(run.updates)}};
-  if (run.order == ExampleOrder::permutation) checkpoint.progress[permuted] = 1;
+                         {"updates", static_cast<double>(run.updates)},
+                         {"permuted_examples", 1}};
   checkpoint.metrics = run.metrics;
   checkpoint.data_hash = run.data_hash;
   checkpoint.valid_hash = run.valid_hash;

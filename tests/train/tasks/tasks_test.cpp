@@ -397,8 +397,6 @@ TEST_CASE("options of models and tasks that contradict each other are refused") 
           c.model.kind = ModelKind::convolution;
           c.model.width = 2;
         }) == "model.width must be at least 3 for the kernels of a convolution, got 2");
-  CHECK(conflict([](Config& c) { c.task.format = DataFormat::coarsewsd; }) ==
-        "task.format \"coarsewsd\" needs task.kind = \"word-sense\"");
   CHECK(conflict([](Config& c) {
           c.task.kind = TaskKind::language_model;
           c.model.kind = ModelKind::convolution;
