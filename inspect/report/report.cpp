@@ -194,8 +194,8 @@ std::vector<Config> configs_of(const Json& runs, std::span<const report::Variant
 bool share_data(std::span<const Config> configs) {
   const auto data_of = [](const Config& config) {
     const TaskOptions& task = config.task;
-    return std::tie(task.kind, task.format, task.train, task.valid, task.test, task.data,
-                    task.valid_share, task.test_share, task.folds);
+    return std::tie(task.kind, task.train, task.valid, task.test, task.data, task.valid_share,
+                    task.test_share, task.folds);
   };
   return std::ranges::all_of(
       configs, [&](const Config& other) { return data_of(other) == data_of(configs.front()); });
