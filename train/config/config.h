@@ -85,6 +85,9 @@ struct TaskOptions {
   Index window = 5;     ///< context words to either side
   Index negatives = 5;  ///< negative samples per positive pair
 
+  /// False for models that were imported, which other runs start from.
+  bool has_data() const { return !train.empty() || !data.empty(); }
+
   friend bool operator==(const TaskOptions&, const TaskOptions&) = default;
 };
 
@@ -113,9 +116,9 @@ struct TrainOptions {
   Index patience = 0;       ///< evaluations without a better checkpoint that end the run; 0: none
   std::string select = {};  ///< metric that selects the best checkpoint; empty: the task's own
   OnDivergence on_divergence = OnDivergence::stop;
-  std::string memory = {};       ///< budget of memory, as "4GB"; empty: none
-  bool detect_anomaly = false;   ///< name what produces a NaN or infinity or has no gradient
-  bool tensorboard = false;      ///< write an event file (inspect/tensorboard.h)
+  std::string memory = {};      ///< budget of memory, as "4GB"; empty: none
+  bool detect_anomaly = false;  ///< name what produces a NaN or infinity or has no gradient
+  bool tensorboard = false;     ///< write an event file (inspect/tensorboard.h)
 
   friend bool operator==(const TrainOptions&, const TrainOptions&) = default;
 };
