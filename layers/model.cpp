@@ -86,9 +86,7 @@ Tensor Model::embedded(const Indices& ids, const Indices& lengths, const Context
   require(lengths.size() == 0 || lengths.shape() == Shape{ids.dim(0)},
           "[model] ids {} need one length for each sequence, ({},), got {}", ids.shape(),
           ids.dim(0), lengths.shape());
-  Tensor x = embedding(ids);
-  context.record(*this, "static", x);
-  return x;
+  return context.hooked(*this, "static", embedding(ids));
 }
 
 Tensor Model::contextual(Tensor x, const Context& context) const {

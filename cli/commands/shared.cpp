@@ -114,7 +114,7 @@ EvaluationData evaluation_data(const LoadedModel& trained, const std::string& mo
 }
 
 bool draws_splits(const TaskOptions& task) {
-  return !task.has_data() || !task.data.empty() || task.folds > 0;
+  return task.train.empty() || task.folds > 0;
 }
 
 std::shared_ptr<const Task> drawn_task(const LoadedModel& trained, const std::string& model,

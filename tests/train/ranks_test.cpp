@@ -147,6 +147,24 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("gradients of more elements than are exchanged at a time are summed") {
+  Parameter a(Tensor::zeros({bucket_length - 1})), b(Tensor::zeros({bucket_length}));
+  const std::vector<NamedParameter> parameters = {{"a", &a}, {"b", &b}};
+  std::mutex checks;
+  on_ranks(2, [&](const Communicator& ranks) {
+    Gradients::Entries own;
+    own.emplace_back(a.node(), Tensor::full({bucket_length - 1}, 1));
+    own.emplace_back(b.node(), Tensor::full({bucket_length}, 2));
+    std::vector<PartialSum<StepGradients>> shard;
+    shard.push_back({{ranks.rank(), 1}, {{.weight = 1}, Gradients(std::move(own))}});
+    const StepGradients both = GradientSum(parameters, ranks).sum(2, std::move(shard));
+    const std::scoped_lock lock(checks);
+    CHECK(both.weight == 2);
+    CHECK(both.gradients.of(a).values() == Tensor::full({bucket_length - 1}, 2).values());
+    CHECK(both.gradients.of(b).values() == Tensor::full({bucket_length}, 4).values());
+  });
+}
+
 TEST_CASE("a rank that cannot compute its shards ends the exchange of all ranks") {
   CHECK_THROWS_AS(on_ranks(2,
                            [](const Communicator& ranks) {

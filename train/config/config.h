@@ -86,9 +86,6 @@ struct TaskOptions {
   Index window = 5;     ///< context words to either side
   Index negatives = 5;  ///< negative samples per positive pair
 
-  /// False for models that were imported, which other runs start from.
-  bool has_data() const { return !train.empty() || !data.empty(); }
-
   friend bool operator==(const TaskOptions&, const TaskOptions&) = default;
 };
 

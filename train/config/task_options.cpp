@@ -8,9 +8,8 @@ bool is_split(const Config& config) {
   return !config.task.data.empty();
 }
 
-constexpr Condition no_data = {"a config without task.data",
-                               [](const Config& c) { return c.task.data.empty(); }};
-constexpr Condition senses_of_files = {
+constexpr Condition no_data = {"no task.data", [](const Config& c) { return !is_split(c); }};
+constexpr Condition senses_of_words = {
     "task.kind \"word-sense\" and another task.tokenizer than \"char\"", [](const Config& c) {
       return c.task.kind == TaskKind::word_sense && cutting_of(c).kind != TokenizerKind::character;
     }};
@@ -89,8 +88,9 @@ std::optional<Conflict> task_conflict(const Config& config) {
   return std::nullopt;
 }
 
+/// An imported model has no data.
 std::optional<Conflict> source_conflict(const Config& config) {
-  if (config.task.has_data()) return std::nullopt;
+  if (!config.task.train.empty() || is_split(config)) return std::nullopt;
   return Conflict{{"task.train"}, "task.train must name the training file"};
 }
 
@@ -127,7 +127,7 @@ Options task_options(TaskOptions& task) {
                 option("task.columns", task.columns,
                        "columns of the files that are the task's, in its order, as [\"sentiment\", "
                        "\"review\"] for label and text: names in the header, or numbers from 1")),
-      only_with(senses_of_files,
+      only_with(senses_of_words,
                 option("task.word", task.word,
                        "word whose sense is asked, at its first place in each sentence of files "
                        "without an index column, label<TAB>sentence")),

@@ -14,6 +14,7 @@
 #include "tests/support/temp_dir.h"
 #include "train/storage/content_hash.h"
 #include "train/storage/durable_file.h"
+#include "train/storage/hdf5.h"
 #include "train/storage/hdf5_reader.h"
 #include "train/storage/seal.h"
 
