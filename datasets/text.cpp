@@ -43,6 +43,12 @@ std::size_t ascii_prefix(std::string_view text) {
   return length;
 }
 
+bool begins_with_letter(std::string_view text) {
+  if (text.empty()) return false;
+  const char32_t code = first_code_point(text).code;
+  return !is_white(code) && !is_mark(code);
+}
+
 }  // namespace
 
 bool is_utf8(std::string_view text) {
@@ -124,18 +130,20 @@ bool is_one_mark(std::string_view text) {
   return c.length == text.size() && is_mark(c.code);
 }
 
-bool begins_with_white(std::string_view text) {
-  return !text.empty() && is_white(first_code_point(text).code);
+std::size_t word_length(std::string_view text) {
+  std::size_t length = 0;
+  while (length < text.size()) {
+    const std::string_view rest = text.substr(length), character = first_character(rest);
+    const bool is_inside = length > 0 && is_inner_mark(first_code_point(rest).code) &&
+                           begins_with_letter(rest.substr(character.size()));
+    if (!begins_with_letter(rest) && !is_inside) break;
+    length += character.size();
+  }
+  return std::max(length, first_character(text).size());
 }
 
-std::size_t longest_token(std::string_view text) {
-  std::size_t longest = 0, length = 0;
-  for_each_character(text, [&](std::string_view character) {
-    const char32_t code = first_code_point(character).code;
-    length = is_white(code) || is_mark(code) ? 0 : length + character.size();
-    longest = std::max(longest, length);
-  });
-  return longest;
+bool begins_with_white(std::string_view text) {
+  return !text.empty() && is_white(first_code_point(text).code);
 }
 
 }  // namespace qkv

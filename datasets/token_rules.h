@@ -9,11 +9,11 @@ namespace qkv {
 class TokenRules {
  public:
   struct Traits {
-    bool keeps_spaces = false;      ///< the pieces of a text are all of it
-    bool leads_with_space = false;  ///< a sentence begins with a space
-    bool divides_pieces = false;    ///< a piece may have several tokens
-    bool has_ends = false;          ///< a sentence is between [CLS] and [SEP]
-    bool lists_merges = false;      ///< tokens come with `ByteMerges`, and none is reserved
+    bool keeps_spaces = false;               ///< the pieces of a text are all of it
+    bool leads_with_space = false;           ///< a sentence begins with a space
+    bool divides_pieces = false;             ///< a piece may have several tokens
+    std::string_view first = {}, last = {};  ///< tokens that begin and end a sentence
+    bool lists_merges = false;  ///< tokens come with `ByteMerges`, and none is reserved
   };
 
   explicit TokenRules(const Traits& is) : traits(is) {}
@@ -43,5 +43,8 @@ class TokenRules {
 };
 
 const TokenRules& rules_of(TokenizerKind kind);
+const TokenRules& byte_pair_rules();
+const TokenRules& word_piece_rules();
+const TokenRules& byte_level_rules();
 
 }  // namespace qkv

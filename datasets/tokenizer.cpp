@@ -5,7 +5,6 @@
 
 #include "datasets/text.h"
 #include "datasets/token_rules.h"
-#include "datasets/word_pieces.h"
 
 namespace qkv {
 namespace {
@@ -69,9 +68,10 @@ CutSentence cut_words(std::span<const std::string> words, const Cutting& cutting
 
 /// Adds what a whole sentence begins and ends with.
 CutSentence with_ends(CutSentence cut, TokenizerKind kind) {
-  if (!rules_of(kind).traits.has_ends || cut.positions.empty()) return cut;
-  cut.pieces.emplace(cut.pieces.begin(), first_word_piece);
-  cut.pieces.emplace_back(last_word_piece);
+  const TokenRules::Traits& traits = rules_of(kind).traits;
+  if (traits.first.empty() || cut.positions.empty()) return cut;
+  cut.pieces.emplace(cut.pieces.begin(), traits.first);
+  cut.pieces.emplace_back(traits.last);
   for (Index& position : cut.positions)
     if (position >= 0) ++position;
   return cut;
@@ -140,13 +140,13 @@ Tokenizer Tokenizer::learn(const Cutting& cutting, const Vocabulary::Counts& pie
 }
 
 Index Tokenizer::special_tokens() const noexcept {
-  return rules_->traits.has_ends;
+  return !rules_->traits.first.empty();
 }
 
 bool Tokenizer::is_text(std::int32_t id) const {
   if (vocabulary_.is_unknown(id)) return false;
   const std::string& token = vocabulary_.token(id);
-  return !rules_->traits.has_ends || (token != first_word_piece && token != last_word_piece);
+  return token != rules_->traits.first && token != rules_->traits.last;
 }
 
 void Tokenizer::encode(std::string_view text, std::vector<std::int32_t>& ids) const {

@@ -108,13 +108,13 @@ EvaluationData evaluation_data(const LoadedModel& trained, const std::string& mo
                                const std::string& data, ReadCallback& callback) {
   if (!data.empty()) return data_of_file(trained, data, data);
   const TaskOptions& task = trained.config.task;
-  const bool has_test = task.format == DataFormat::files && !task.test.empty() && task.folds == 0;
+  const bool has_test = !task.test.empty() && task.folds == 0;
   return has_test || !draws_splits(task) ? data_of_config(trained, model)
                                          : drawn_data(trained, model, callback);
 }
 
 bool draws_splits(const TaskOptions& task) {
-  return task.format != DataFormat::files || !task.data.empty() || task.folds > 0;
+  return task.train.empty() || task.folds > 0;
 }
 
 std::shared_ptr<const Task> drawn_task(const LoadedModel& trained, const std::string& model,

@@ -105,8 +105,9 @@ TEST_CASE("what is not text is refused with its line") {
        "f.txt:2: contains a zero byte; is it UTF-16? Save the file as UTF-8"},
   };
   for (const auto& [bytes, expected] : cases)
-    CHECK(error_of<UserError>([&, text = bytes] { read(dir, text); })
-              .substr(dir.path().string().size() + 1) == expected);
+    CHECK(error_of<UserError>([&, text = bytes] {
+            read(dir, text);
+          }).substr(dir.path().string().size() + 1) == expected);
 }
 
 TEST_CASE("the ids of any part of a text are those of the whole, for any number of threads") {

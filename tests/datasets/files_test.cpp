@@ -4,6 +4,7 @@
 #include "datasets/conll.h"
 #include "datasets/encoded_text.h"
 #include "datasets/sentences.h"
+#include "tests/support/read_files.h"
 #include "tests/support/temp_dir.h"
 
 using namespace qkv;

@@ -48,13 +48,6 @@ inline constexpr auto class_weights_kinds = std::to_array<Kind<ClassWeights>>({
 });
 static_assert(lists_every_kind(class_weights_kinds));
 
-enum class DataFormat { files, none };
-inline constexpr auto data_formats = std::to_array<Kind<DataFormat>>({
-    {DataFormat::files, "files", "task.train or task.data"},
-    {DataFormat::none, "none", "no data: a model that was imported without"},
-});
-static_assert(lists_every_kind(data_formats));
-
 /// What happens to an example whose label the training data do not have.
 enum class UnknownLabels { error, skip };
 inline constexpr auto unknown_label_policies = std::to_array<Kind<UnknownLabels>>({
@@ -66,7 +59,6 @@ static_assert(lists_every_kind(unknown_label_policies));
 /// The task and its data; [task].
 struct TaskOptions {
   TaskKind kind = TaskKind::word_sense;
-  DataFormat format = DataFormat::files;
   std::string train, valid, test;  ///< files
   std::string data;                ///< one file to split
   /// The files' columns that are the task's, see `Columns`; empty: as the files say.
@@ -83,7 +75,6 @@ struct TaskOptions {
   UnknownLabels unknown_labels = UnknownLabels::error;
   double word_dropout = 0;     ///< a word of frequency n becomes <unk>, or a stem, with probability
                                ///< word_dropout / (word_dropout + n) in training
-  double label_smoothing = 0;  ///< probability in [0, 1)
   ClassWeights class_weights = ClassWeights::none;
   Index stride = 1;                ///< tokens from one training window of a text to the next
   double mask_probability = 0.15;  ///< that a token is to be predicted, in (0, 1]
@@ -93,6 +84,9 @@ struct TaskOptions {
   Objective objective = Objective::skip_gram;
   Index window = 5;     ///< context words to either side
   Index negatives = 5;  ///< negative samples per positive pair
+
+  /// False for models that were imported, which other runs start from.
+  bool has_data() const { return !train.empty() || !data.empty(); }
 
   friend bool operator==(const TaskOptions&, const TaskOptions&) = default;
 };
@@ -122,9 +116,9 @@ struct TrainOptions {
   Index patience = 0;       ///< evaluations without a better checkpoint that end the run; 0: none
   std::string select = {};  ///< metric that selects the best checkpoint; empty: the task's own
   OnDivergence on_divergence = OnDivergence::stop;
-  std::string memory = {};       ///< budget of memory, as "4GB"; empty: none
-  bool detect_anomaly = false;   ///< name what produces a NaN or infinity or has no gradient
-  bool tensorboard = false;      ///< write an event file (inspect/tensorboard.h)
+  std::string memory = {};      ///< budget of memory, as "4GB"; empty: none
+  bool detect_anomaly = false;  ///< name what produces a NaN or infinity or has no gradient
+  bool tensorboard = false;     ///< write an event file (inspect/tensorboard.h)
 
   friend bool operator==(const TrainOptions&, const TrainOptions&) = default;
 };

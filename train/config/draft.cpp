@@ -128,7 +128,7 @@ bool Draft::make_way_for_data(std::span<const std::string> overrides) {
     take_back(task.valid, "task.valid");
     take_back(task.test, "task.test");
   }
-  if (train && !data && task.format == DataFormat::files) take_back(task.data, "task.data");
+  if (train && !data) take_back(task.data, "task.data");
   return data || train;
 }
 

@@ -16,6 +16,8 @@ struct FormerOption {
 };
 
 constexpr auto former_options = std::to_array<FormerOption>({
+    {"task.format", "the string \"files\""},
+    {"task.format", "the string \"none\""},
     {"model.norm_epsilon", "the number 1e-05"},
     {"model.embedding_norm", "false"},
     {"model.token_types", "the integer 0"},
@@ -23,6 +25,8 @@ constexpr auto former_options = std::to_array<FormerOption>({
     {"model.output", "the string \"linear\""},
     {"model.freeze_embedding", "false"},
     {"optimizer.require_gradients", ""},
+    {"task.format", ""},
+    {"task.label_smoothing", "the number 0"},
     {"train.shard_optimizer", ""},
 });
 
@@ -43,13 +47,17 @@ void move_frozen_embedding(TomlTable& config) {
 void drop_former_options(TomlTable& config, std::string_view source) {
   move_frozen_embedding(config);
   std::erase_if(config.entries, [&](const TomlEntry& entry) {
-    const auto former = std::ranges::find(former_options, entry.key, &FormerOption::key);
-    if (former == former_options.end()) return false;
+    const auto is_former = [&](const FormerOption& option) { return option.key == entry.key; };
+    if (std::ranges::none_of(former_options, is_former)) return false;
+    const std::string value = describe(entry.value);
+    const bool is_usual = std::ranges::any_of(former_options, [&](const FormerOption& option) {
+      return is_former(option) && (option.value.empty() || option.value == value);
+    });
     require<ConfigError>(
-        former->value.empty() || former->value == describe(entry.value),
+        is_usual,
         "{}:{}: {} is an option of an earlier version and has {}, which this version cannot "
         "reproduce; train the model again, or import a BERT again",
-        source, entry.line, entry.key, describe(entry.value));
+        source, entry.line, entry.key, value);
     return true;
   });
 }

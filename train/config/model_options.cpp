@@ -34,7 +34,7 @@ bool transforms(const Config& config) {
   return config.model.kind == ModelKind::bert && config.head.tied;
 }
 
-constexpr Condition attention = {
+constexpr Condition attending = {
     "model.kind \"encoder\", \"bert\", \"decoder\" or \"encoder-decoder\"", attends};
 constexpr Condition heads = {"a model whose attention is not parameter-free", has_heads};
 /// Heads of equal weights are one, but a width that the default does not divide needs another
@@ -207,12 +207,12 @@ Options model_options(Config& config) {
       only_with(heads, option("model.kv_heads", model.kv_heads, between(0, 256),
                               "key and value heads, each shared by several query heads "
                               "(grouped-query attention); 0: model.heads")),
-      only_with(attention, kind_option("model.attention", model.attention, attention_kinds,
+      only_with(attending, kind_option("model.attention", model.attention, attention_kinds,
                                        "attention weights")),
       only_with(scores, option("model.scale", model.scale,
                                "division of scores by sqrt(width / heads), of parameter-free "
                                "attention by sqrt(width)")),
-      only_with(attention, checked_at_start_by(
+      only_with(attending, checked_at_start_by(
                                position_conflict,
                                checked_by(rotation_conflict,
                                           kind_option("model.position", model.position,

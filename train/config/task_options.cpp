@@ -8,33 +8,26 @@ bool is_split(const Config& config) {
   return !config.task.data.empty();
 }
 
-constexpr Condition no_data = {"task.format \"files\" without task.data", [](const Config& c) {
-                                 return c.task.format == DataFormat::files && c.task.data.empty();
-                               }};
-constexpr Condition senses_of_files = {
-    "task.kind \"word-sense\", task.format \"files\" and another task.tokenizer than \"char\"",
-    [](const Config& c) {
-      return c.task.kind == TaskKind::word_sense && c.task.format == DataFormat::files &&
-             cutting_of(c).kind != TokenizerKind::character;
+constexpr Condition no_data = {"no task.data", [](const Config& c) { return !is_split(c); }};
+constexpr Condition senses_of_words = {
+    "task.kind \"word-sense\" and another task.tokenizer than \"char\"", [](const Config& c) {
+      return c.task.kind == TaskKind::word_sense && cutting_of(c).kind != TokenizerKind::character;
     }};
-constexpr Condition cut_valid = {
-    "task.data without task.valid",
-    [](const Config& c) { return is_split(c) && c.task.valid.empty(); }};
-constexpr Condition cut_test = {
-    "task.data without task.test",
-    [](const Config& c) { return is_split(c) && c.task.test.empty(); }};
+constexpr Condition cut_valid = {"task.data without task.valid", [](const Config& c) {
+                                   return is_split(c) && c.task.valid.empty();
+                                 }};
+constexpr Condition cut_test = {"task.data without task.test",
+                                [](const Config& c) { return is_split(c) && c.task.test.empty(); }};
 constexpr Condition static_task = {"task.kind \"static-embedding\"", learns_vectors};
 constexpr Condition one_label = {"a task with one label an example", [](const Config& c) {
                                    return row_of(task_kinds(), c.task.kind).traits.has_one_label;
                                  }};
 constexpr Condition folds = {"task.folds", [](const Config& c) { return c.task.folds > 0; }};
 constexpr Condition has_columns = {
-    "task.format \"files\" and task.kind \"word-sense\", \"classify\", \"coreference\" or "
-    "\"translate\"",
+    "task.kind \"word-sense\", \"classify\", \"coreference\" or \"translate\"",
     [](const Config& c) {
-      return c.task.format == DataFormat::files &&
-             (one_label.holds(c) || c.task.kind == TaskKind::coreference ||
-              c.task.kind == TaskKind::translate);
+      return one_label.holds(c) || c.task.kind == TaskKind::coreference ||
+             c.task.kind == TaskKind::translate;
     }};
 constexpr Condition negatives = {
     "task.kind \"static-embedding\" with task.objective \"skip-gram\" or \"cbow\"",
@@ -95,11 +88,10 @@ std::optional<Conflict> task_conflict(const Config& config) {
   return std::nullopt;
 }
 
+/// An imported model has no data.
 std::optional<Conflict> source_conflict(const Config& config) {
-  const TaskOptions& task = config.task;
-  if (task.format == DataFormat::files && task.train.empty() && task.data.empty())
-    return Conflict{{"task.train", "task.format"}, "task.train must name the training file"};
-  return std::nullopt;
+  if (!config.task.train.empty() || is_split(config)) return std::nullopt;
+  return Conflict{{"task.train"}, "task.train must name the training file"};
 }
 
 std::optional<Conflict> fold_conflict(const Config& config) {
@@ -125,9 +117,8 @@ std::optional<Conflict> stride_conflict(const Config& config) {
 Options task_options(TaskOptions& task) {
   return {
       checked_by(task_conflict, kind_option("task.kind", task.kind, task_kinds(), "task")),
-      kind_option("task.format", task.format, data_formats, "source of the data"),
-      only_with(no_data, checked_by(source_conflict,
-                                    path_option("task.train", task.train, "training file"))),
+      only_with(no_data, checked_at_start_by(source_conflict, path_option("task.train", task.train,
+                                                                          "training file"))),
       path_option("task.valid", task.valid, "validation file, which selects the best checkpoint"),
       path_option("task.test", task.test, "test file"),
       path_option("task.data", task.data,
@@ -136,7 +127,7 @@ Options task_options(TaskOptions& task) {
                 option("task.columns", task.columns,
                        "columns of the files that are the task's, in its order, as [\"sentiment\", "
                        "\"review\"] for label and text: names in the header, or numbers from 1")),
-      only_with(senses_of_files,
+      only_with(senses_of_words,
                 option("task.word", task.word,
                        "word whose sense is asked, at its first place in each sentence of files "
                        "without an index column, label<TAB>sentence")),
@@ -180,8 +171,6 @@ Options task_options(TaskOptions& task) {
                 option("task.word_dropout", task.word_dropout, at_least(0),
                        "a: a word of frequency n is read as if it were not in the training data "
                        "with probability a / (a + n) in training")),
-      only_with(one_label, option("task.label_smoothing", task.label_smoothing, below_one(),
-                                  "probability moved from the label to all labels in training")),
       only_with(one_label,
                 kind_option("task.class_weights", task.class_weights, class_weights_kinds,
                             "weights of labels in the training loss")),

@@ -115,7 +115,7 @@ class ExampleTask : public Task {
 template <class Examples, class Metrics>
 class RowTask : public ExampleTask<Examples, Metrics> {
  public:
-  using typename Reader::Vocabularies;
+  using Vocabularies = Reader::Vocabularies;
   /// Reads the data; its training split gives the tokens and lists, in addition to those `known`.
   void learn(const Config& config, const Vocabularies& known, ReadCallback& callback) {
     Rows rows;

@@ -66,9 +66,9 @@ std::span<const TaskRow> task_kinds() {
 
 std::unique_ptr<Task> make_task(const Config& config, const Task::Vocabularies& known,
                                 ReadCallback& callback) {
-  require<UserError>(config.task.format != DataFormat::none,
-                     "task.format \"none\": the model was imported without data; name a file with "
-                     "--data where the command has it, or train another run from it (train.init)");
+  require<UserError>(!source_of(config).empty(),
+                     "the model was imported without data; name a file with --data where the "
+                     "command has it, or train another run from it (train.init)");
   return row_of(rows, config.task.kind).make(config, known, &callback);
 }
 

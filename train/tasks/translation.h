@@ -41,7 +41,7 @@ class TranslationMetrics {
 /// prediction decode greedily.
 class Translation final : public RowTask<EncodedPairs, TranslationMetrics> {
  public:
-  using RowTask::RowTask;
+  explicit Translation(const Config& config) : RowTask(config) {}
 
   static std::optional<Conflict> conflict(const Config& config);
 

@@ -4,6 +4,7 @@
 #include "datasets/encoded_text.h"
 #include "datasets/text_file.h"
 #include "tests/fuzz/readers/input.h"
+#include "tests/support/read_files.h"
 
 namespace qkv::fuzz {
 namespace {

@@ -23,7 +23,6 @@ name = "a"
 seed = 7
 [task]
 kind = "word-sense"
-format = "none"
 train = "1"
 valid = "2"
 test = "3"
@@ -66,7 +65,6 @@ keep = 16
   expected.name = "a";
   expected.seed = 7;
   expected.task = {.kind = TaskKind::word_sense,
-                   .format = DataFormat::none,
                    .train = "1",
                    .valid = "2",
                    .test = "3",
@@ -300,6 +298,9 @@ TEST_CASE("an option that no longer exists is read of a stored configuration alo
   const std::string earlier = smallest + "train.shard_optimizer = true";
   CHECK(parse_config(earlier, "c.toml") == parse_config(smallest, "c.toml"));
   CHECK(contains(file_error(earlier), "unknown key train.shard_optimizer"));
+  const std::string format = smallest + "task.format = 'files'\ntask.label_smoothing = 0.0";
+  CHECK(parse_config(format, "c.toml") == parse_config(smallest, "c.toml"));
+  CHECK(contains(error_of("task.label_smoothing = 0.1"), "an option of an earlier version"));
 }
 
 TEST_CASE("characters cannot be translated") {
@@ -318,13 +319,10 @@ TEST_CASE("training windows of a text must leave no token out") {
   CHECK(error_of(text + "task.stride = 64") == "no error");
 }
 
-TEST_CASE("each data format demands its files") {
-  const auto error = [](const char* text) {
-    return message_of([&] { parse_config(text, "c.toml"); });
-  };
-  CHECK(error("name = 'x'") == "c.toml: task.train must name the training file");
-  CHECK(error("name = 'x'\ntask.data = 'd'") == "no error");
-  CHECK(error("name = 'x'\ntask.format = 'none'") == "no error");
+TEST_CASE("a new run demands its files; an imported model has none") {
+  CHECK(file_error("name = 'x'") == "c.toml: task.train must name the training file");
+  CHECK(file_error("name = 'x'\ntask.data = 'd'") == "no error");
+  CHECK(message_of([] { parse_config("name = 'x'", "c.toml"); }) == "no error");
 }
 
 TEST_CASE("a run needs a name that can be a folder's") {
@@ -395,10 +393,9 @@ TEST_CASE("an option without effect is refused with its line and what it needs")
   CHECK(error("model.kind = 'static'\nmodel.dropout = 0.1") ==
         "c.toml:4: model.dropout has no effect here: it needs another model.kind than \"static\"; "
         "remove it");
-  CHECK(
-      error("task.data = 'x'") ==
-      "c.toml:2: task.train has no effect here: it needs task.format \"files\" without task.data; "
-      "remove it");
+  CHECK(error("task.data = 'x'") ==
+        "c.toml:2: task.train has no effect here: it needs no task.data; "
+        "remove it");
   CHECK(contains(error("task.valid_share = 0.2"), "it needs task.data without task.valid"));
   CHECK(contains(error("model.kind = 'recurrent'\nmodel.heads = 2"), "model.heads has no effect"));
   CHECK(contains(error("model.cell = 'gru'"), "it needs model.kind \"recurrent\""));
