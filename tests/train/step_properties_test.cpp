@@ -81,6 +81,9 @@ std::vector<Config> configs(const TempDir& dir) {
   };
   add(TaskKind::classify, "c.tsv", texts("a", "b"));
   add(TaskKind::classify, "c.tsv", texts("a", "b")).task.class_weights = ClassWeights::balanced;
+  Config& smooth = add(TaskKind::classify, "c.tsv", texts("a", "b"));
+  smooth.task.class_weights = ClassWeights::balanced;
+  smooth.task.label_smoothing = 0.2;
   Config& sense = add(TaskKind::word_sense, "s.tsv", texts("a", "b", "0\t"));
   sense.task.class_weights = ClassWeights::balanced;
   sense.model.kind = ModelKind::recurrent;

@@ -75,6 +75,7 @@ struct TaskOptions {
   UnknownLabels unknown_labels = UnknownLabels::error;
   double word_dropout = 0;     ///< a word of frequency n becomes <unk>, or a stem, with probability
                                ///< word_dropout / (word_dropout + n) in training
+  double label_smoothing = 0;  ///< probability in [0, 1)
   ClassWeights class_weights = ClassWeights::none;
   Index stride = 1;                ///< tokens from one training window of a text to the next
   double mask_probability = 0.15;  ///< that a token is to be predicted, in (0, 1]
@@ -84,9 +85,6 @@ struct TaskOptions {
   Objective objective = Objective::skip_gram;
   Index window = 5;     ///< context words to either side
   Index negatives = 5;  ///< negative samples per positive pair
-
-  /// False for models that were imported, which other runs start from.
-  bool has_data() const { return !train.empty() || !data.empty(); }
 
   friend bool operator==(const TaskOptions&, const TaskOptions&) = default;
 };

@@ -16,8 +16,6 @@ struct FormerOption {
 };
 
 constexpr auto former_options = std::to_array<FormerOption>({
-    {"task.format", "the string \"files\""},
-    {"task.format", "the string \"none\""},
     {"model.norm_epsilon", "the number 1e-05"},
     {"model.embedding_norm", "false"},
     {"model.token_types", "the integer 0"},
@@ -26,7 +24,6 @@ constexpr auto former_options = std::to_array<FormerOption>({
     {"model.freeze_embedding", "false"},
     {"optimizer.require_gradients", ""},
     {"task.format", ""},
-    {"task.label_smoothing", "the number 0"},
     {"train.shard_optimizer", ""},
 });
 

@@ -171,6 +171,8 @@ Options task_options(TaskOptions& task) {
                 option("task.word_dropout", task.word_dropout, at_least(0),
                        "a: training reads a word of frequency n as unknown with probability "
                        "a / (a + n)")),
+      only_with(one_label, option("task.label_smoothing", task.label_smoothing, below_one(),
+                                  "probability moved from the label to all labels in training")),
       only_with(one_label,
                 kind_option("task.class_weights", task.class_weights, class_weights_kinds,
                             "weights of labels in the training loss")),

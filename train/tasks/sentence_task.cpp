@@ -206,6 +206,7 @@ BatchLoss SentenceTask::batch_loss(const Network& network, const Examples& examp
 void SentenceTask::check_training(const Config& config) {
   const TaskOptions& options = config.task;
   const Examples& train = examples(Split::train);
+  noise_.loss.label_smoothing = options.label_smoothing;
   if (options.class_weights == ClassWeights::balanced) {
     std::vector<double> counts(labels().size()), weights;
     for (const auto& question : train.questions)

@@ -7,7 +7,7 @@ from typing import Callable, NamedTuple
 # Small sizes, so that a training takes a moment; the program's defaults of what is drawn.
 BASE = {
     "seed": 1, "data.seed": 1, "data.examples": 25, "data.words": 20, "data.longest": 9,
-    "task.kind": "classify", "task.objective": "skip-gram", "task.class_weights": "none",
+    "task.kind": "classify", "task.objective": "skip-gram", "task.class_weights": "none", "task.label_smoothing": 0.0,
     "task.word_dropout": 0.0, "task.truncate": False, "task.tokenizer": "word", "task.min_count": 1, "task.stems": False,
     "task.stride": 1, "task.mask_probability": 0.15, "task.window": 5, "task.negatives": 5, "task.valid_share": None,
     "model.width": 12, "model.layers": 1, "model.heads": 2, "model.kv_heads": 0, "model.attention": "learned",
@@ -172,6 +172,7 @@ OPTIONS = [
     Option("task.min_count", [2], lambda c: reads_words(c) and c["data.words"] <= 20),
     Option("task.stems", [True], lambda c: c["task.kind"] in ("classify", "word-sense", "tagging") and reads_words(c)),
     Option("task.word_dropout", [1.0, 20.0], drops_words),
+    Option("task.label_smoothing", [0.1, 0.5], has_one_label),
     Option("task.class_weights", ["balanced"], has_one_label),
     Option("task.stride", [3, 6], task_is("language-model")),
     Option("task.mask_probability", [0.5, 1.0], task_is("masked-language-model")),
@@ -207,6 +208,7 @@ OPTIONS = [
 # Options that are drawn together as well, whose interplay matters.
 TOGETHER = [
     {"task.class_weights": "balanced", "train.batch": 1, "train.accumulate": 3},
+    {"task.class_weights": "balanced", "task.label_smoothing": 0.1},
     {"task.word_dropout": 20.0, "train.init": "bert"},
     {"task.kind": "static-embedding", "data.words": 2},
     {"task.objective": "cbow", "data.words": 2},

@@ -89,7 +89,7 @@ class OneAnswer(Task):
         if not training:
             return F.cross_entropy(scores, targets)
         weights = None if self.weights is None else self.weights.to(scores)
-        return F.cross_entropy(scores, targets, weights)
+        return F.cross_entropy(scores, targets, weights, label_smoothing=self.config["task.label_smoothing"])
 
     def metrics(self, scores, targets, loss):
         of_labels = {"macro_f1": macro_f1(scores, targets)} if self.config["task.kind"] != "coreference" else {}

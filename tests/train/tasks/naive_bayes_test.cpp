@@ -253,7 +253,7 @@ TEST_CASE("word dropout reads a word as its stem, where there are stems") {
         doctest::Approx(run.task->evaluate(*run.network, std::filesystem::path(read)).loss));
 }
 
-TEST_CASE("class weights change the training loss alone") {
+TEST_CASE("class weights and label smoothing change the training loss alone") {
   const TempDir dir;
   Config config = config_of(dir.write("f.tsv", sentences));
   const auto losses = [&] {
@@ -267,6 +267,10 @@ TEST_CASE("class weights change the training loss alone") {
   CHECK(plain.first == doctest::Approx(plain.second));
   config.task.class_weights = ClassWeights::balanced;
   const auto balanced = losses();
+  config.task.label_smoothing = 0.2;
+  const auto smoothed = losses();
   CHECK(balanced.first != doctest::Approx(plain.first));
+  CHECK(smoothed.first != doctest::Approx(balanced.first));
   CHECK(balanced.second == plain.second);
+  CHECK(smoothed.second == plain.second);
 }
