@@ -75,7 +75,7 @@ Command bench_command() {
           .summary = "Measure time and memory of a config's training step",
           .options = {config_argument(o->config),
                       set_option(o->set),
-                      {"--seconds", &o->seconds, "How long to measure [3]", {0, 3600}},
+                      {"--seconds", &o->seconds, "Seconds of measurement [3]", {0, 3600}},
                       threads_option()},
           .run = [o](const Stream&) { return bench(*o); }};
 }

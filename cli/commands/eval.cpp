@@ -92,17 +92,16 @@ Document evaluate(const EvalOptions& options) {
 
 Command eval_command() {
   const auto o = std::make_shared<EvalOptions>();
-  return {
-      .name = "eval",
-      .summary = "Measure a model on its test split, without one on its valid split, or on a file",
-      .options = {required({"MODEL", &o->models,
-                            "A checkpoint file, or a run folder: its best checkpoint, else its "
-                            "newest; of several models the probabilities are averaged"}),
-                  evaluation_data_option(o->data),
-                  {"--skip-unknown-labels", &o->skip_unknown_labels,
-                   "Leave out examples whose label training has not seen, with a count"},
-                  threads_option()},
-      .run = [o](const Stream&) { return evaluate(*o); }};
+  return {.name = "eval",
+          .summary = "Measure a model on its test split, else its validation split, or on a file",
+          .options = {required({"MODEL", &o->models,
+                                "A checkpoint file, or a run folder: its best checkpoint, else its "
+                                "newest; of several models the probabilities are averaged"}),
+                      evaluation_data_option(o->data),
+                      {"--skip-unknown-labels", &o->skip_unknown_labels,
+                       "Leave out examples whose label training has not seen, with a count"},
+                      threads_option()},
+          .run = [o](const Stream&) { return evaluate(*o); }};
 }
 
 }  // namespace qkv::commands

@@ -186,8 +186,8 @@ Command explain_command() {
                       required({"SENTENCE", &o->sentence, "A sentence"}),
                       word_option(o->word),
                       {"--output", &o->output,
-                       "Of an encoder-decoder, the token that it writes, counted from 0 [0]; with "
-                       "--word what its encoder computes",
+                       "Output token of an encoder-decoder to explain, counted from 0 [0]; --word "
+                       "explains the encoder",
                        not_negative},
                       target_option(o->target),
                       layer_option(o->layer),
