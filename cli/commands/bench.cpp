@@ -49,9 +49,9 @@ Document bench_on_rank(const BenchOptions& options, const Communicator& ranks) {
   Document document;
   document.data =
       object({{"parameters", b.parameters}, {"threads", b.threads}, {"ranks", b.ranks}});
-  Rows rows{{"a training step", "median"},
-            {"parameters", fmt::format("{}", b.parameters)},
-            {"threads", fmt::format("{}", b.threads)}};
+  Cells rows{{"a training step", "median"},
+             {"parameters", fmt::format("{}", b.parameters)},
+             {"threads", fmt::format("{}", b.threads)}};
   for (const auto& [key, value, title, format] : measures) {
     document.data[key] = value;
     if (!title.empty()) rows.push_back({title, fmt::format(fmt::runtime(format), value)});

@@ -138,7 +138,7 @@ Document compare_on_rank(const CompareOptions& options, StopSignal& stop,
   const auto results = results_of(jobs, done);
   document.data = to_json(results);
   document.add_table(to_table(document.data));
-  if (const Rows probes = probe_table(results); !probes.empty()) {
+  if (const Cells probes = probe_table(results); !probes.empty()) {
     document.add_text("\n");
     document.add_table(probes);
   }

@@ -41,8 +41,8 @@ Measured measured(const EvalOptions& options, ReadCallback& callback) {
 }
 
 /// A row for each right label, a column for each label that the model gives.
-Rows confusion_table(const Evaluation& evaluation) {
-  Rows rows(1, {""});
+Cells confusion_table(const Evaluation& evaluation) {
+  Cells rows(1, {""});
   for (const LabelScores& scores : evaluation.labels) {
     rows.front().push_back(scores.label);
     rows.push_back({scores.label});
@@ -52,7 +52,7 @@ Rows confusion_table(const Evaluation& evaluation) {
 }
 
 void add_labels(Document& document, const Evaluation& evaluation) {
-  Rows rows = {{"label", "precision", "recall", "F1", "examples"}};
+  Cells rows = {{"label", "precision", "recall", "F1", "examples"}};
   for (const LabelScores& scores : evaluation.labels)
     rows.push_back({scores.label, fmt::format("{:.4f}", scores.precision),
                     fmt::format("{:.4f}", scores.recall), fmt::format("{:.4f}", scores.f1),

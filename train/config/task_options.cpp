@@ -66,7 +66,7 @@ constexpr Condition naive_bayes = {"model.init \"naive-bayes\"", [](const Config
                                      return c.model.init == InitKind::naive_bayes;
                                    }};
 
-/// What the task cannot work with.
+/// Options that the task cannot work with.
 std::optional<Conflict> task_conflict(const Config& config) {
   const TaskRow& task = row_of(task_kinds(), config.task.kind);
   if (auto conflict = task.conflict(config)) return conflict;

@@ -40,7 +40,7 @@ std::optional<Conflict> momentum_conflict(const Config& config) {
                   "optimizer.nesterov needs optimizer.momentum to be above 0"};
 }
 
-/// What a run that starts from a trained model cannot have.
+/// Options that exclude a start from a trained model.
 std::optional<Conflict> init_conflict(const Config& config) {
   if (config.train.init.empty()) return std::nullopt;
   if (config.model.init != InitKind::random)
