@@ -38,7 +38,7 @@ inline constexpr auto attention_kinds = std::to_array<Kind<AttentionKind>>({
 static_assert(lists_every_kind(attention_kinds));
 
 /// See layers/positions.h.
-enum class PositionKind { sinusoidal, learned, rotary, relative, none };
+enum class PositionKind { sinusoidal, learned, rotary, relative, windows, none };
 
 /// Whether the embedding table is trained, or the identity matrix.
 enum class EmbeddingKind { learned, one_hot };
@@ -82,12 +82,12 @@ inline constexpr auto output_kinds = std::to_array<Kind<OutputKind>>({
 });
 static_assert(lists_every_kind(output_kinds));
 
-/// What the parameters are before the first step; see train/tasks/naive_bayes.h.
-enum class InitKind { random, naive_bayes };
+/// The parameters before the first step; see train/start/log_count_ratios.h.
+enum class InitKind { random, log_count_ratios };
 inline constexpr auto init_kinds = std::to_array<Kind<InitKind>>({
     {InitKind::random, "random", "independent of the data"},
-    {InitKind::naive_bayes, "naive-bayes",
-     "log-count ratios of words and labels, so that the model starts as naive Bayes"},
+    {InitKind::log_count_ratios, "log-count-ratios",
+     "word vectors start as log-count ratios of the labels, as naive Bayes counts them"},
 });
 static_assert(lists_every_kind(init_kinds));
 
@@ -104,7 +104,7 @@ struct ModelOptions {
   AttentionKind attention = AttentionKind::learned;
   bool scale = true;  ///< divide scores by sqrt(width / heads)
   PositionKind position = PositionKind::sinusoidal;
-  Index max_distance = 8;    ///< of relative positions: farther keys share a bias
+  Index max_distance = 8;    ///< of relative positions and windows: farther keys share a bias
   Index feed_forward = 128;  ///< hidden dimension of the feed-forward sub-layer; 0: none
   ActivationKind activation = ActivationKind::gelu_tanh;
   NormKind norm = NormKind::pre;

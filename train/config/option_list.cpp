@@ -130,12 +130,23 @@ constexpr Condition other_words = {
 constexpr Condition labels = {"a task whose answers are labels", [](const Config& c) {
                                 return row_of(task_kinds(), c.task.kind).traits.has_labels;
                               }};
-constexpr Condition words_and_labels = {
-    "task.tokenizer \"word\" in a task whose answers are labels",
-    [](const Config& c) { return labels.holds(c) && cutting_of(c).kind == TokenizerKind::word; }};
-constexpr Condition naive_bayes = {"model.init \"naive-bayes\"", [](const Config& c) {
-                                     return c.model.init == InitKind::naive_bayes;
-                                   }};
+/// Log-count ratios start a model whose logits are linear in its embeddings.
+constexpr Condition linear = {
+    "a task with one label an example, and model.kind \"static\" or \"encoder\" with one layer, "
+    "heads that share no keys, model.norm \"none\" and model.feed_forward = 0, and without "
+    "parameter-free attention, positions in the embeddings, embedding_file and one-hot vectors",
+    [](const Config& c) {
+      const ModelOptions& m = c.model;
+      const bool plain = one_label.holds(c) && m.embedding == EmbeddingKind::learned &&
+                         m.embedding_file.empty() && m.output == OutputKind::linear &&
+                         m.pooling == PoolingKind::mean;
+      const bool linear_attention =
+          m.kind == ModelKind::encoder && m.attention != AttentionKind::parameter_free &&
+          m.layers == 1 && m.feed_forward == 0 && m.norm == NormKind::none && !m.embedding_norm &&
+          m.token_types == 0 && m.kv_heads % m.heads == 0 &&
+          !row_of(position_kinds(), m.position).input;
+      return plain && (m.kind == ModelKind::static_embedding || linear_attention);
+    }};
 constexpr Condition attention = {"model.kind \"encoder\", \"decoder\" or \"encoder-decoder\"",
                                  attends};
 constexpr Condition heads = {"a model whose attention is not parameter-free", has_heads};
@@ -143,19 +154,21 @@ constexpr Condition heads = {"a model whose attention is not parameter-free", ha
 /// number.
 constexpr Condition unequal_heads = {
     "learned attention, or uniform with model.kv_heads, model.dropout or model.init "
-    "\"naive-bayes\"",
+    "\"log-count-ratios\"",
     [](const Config& c) {
       return has_heads(c) && (c.model.attention != AttentionKind::uniform || c.model.kv_heads > 0 ||
-                              c.model.dropout > 0 || naive_bayes.holds(c) ||
+                              c.model.dropout > 0 || c.model.init != InitKind::random ||
                               c.model.width % ModelOptions().heads != 0);
     }};
 constexpr Condition scores = {"a model with attention that is not uniform", [](const Config& c) {
                                 return attends(c) && c.model.attention != AttentionKind::uniform;
                               }};
-constexpr Condition relative = {
-    "model.position \"relative\" with learned attention", [](const Config& c) {
-      return c.model.position == PositionKind::relative && positions_attend(c);
-    }};
+constexpr Condition relative = {"model.position \"relative\" or \"windows\" with learned attention",
+                                [](const Config& c) {
+                                  return (c.model.position == PositionKind::relative ||
+                                          c.model.position == PositionKind::windows) &&
+                                         positions_attend(c);
+                                }};
 constexpr Condition pooled = {
     "task.kind \"classify\" with model.kind \"encoder\" or \"decoder\"",
     [](const Config& c) { return attends(c) && c.task.kind == TaskKind::classify; }};
@@ -311,14 +324,6 @@ Options task_options(TaskOptions& task) {
                 option("task.min_count", task.min_count, at_least(1),
                        "minimum frequency of a word in the training data; rarer words become "
                        "<unk>")),
-      only_with(words_and_labels,
-                option("task.stems", task.stems,
-                       "words that the training data do not have are read by their first six or "
-                       "four letters, where a word of theirs begins so, rather than as <unk>")),
-      only_with(naive_bayes,
-                path_option("task.background", task.background,
-                            "text that tells which words are rare elsewhere (model.init "
-                            "\"naive-bayes\")")),
       only_with(other_words,
                 option("task.word_dropout", task.word_dropout, at_least(0),
                        "a: a word of frequency n is read as if it were not in the training data "
@@ -387,7 +392,7 @@ Options model_options(ModelOptions& model) {
       only_with(drawn_table,
                 option("model.embedding_std", model.embedding_std, at_least(0),
                        "initial standard deviation of the embeddings; of a decoder it is 0.02")),
-      kind_option("model.init", model.init, init_kinds, "initial parameters"),
+      only_with(linear, kind_option("model.init", model.init, init_kinds, "initial parameters")),
       path_option("model.embedding_file", model.embedding_file,
                   "word2vec or GloVe text file of initial embeddings"),
       only_with(learned_table,
@@ -519,31 +524,6 @@ std::optional<Conflict> task_conflict(const Config& config) {
   return std::nullopt;
 }
 
-/// What a model that starts as naive Bayes cannot be.
-std::optional<Conflict> naive_bayes_conflict(const Config& config) {
-  const ModelOptions& model = config.model;
-  if (model.init != InitKind::naive_bayes) return std::nullopt;
-  const auto conflict = [](std::string_view key, std::string_view needs) {
-    return Conflict{{"model.init", key}, fmt::format("model.init \"naive-bayes\" needs {}", needs)};
-  };
-  if (!labels.holds(config)) return conflict("task.kind", labels.text);
-  if (model.embedding != EmbeddingKind::learned || !model.embedding_file.empty())
-    return conflict("model.embedding", "model.embedding \"learned\" without a file");
-  if (!model.bias) return conflict("model.bias", "model.bias = true");
-  if (model.kind == ModelKind::static_embedding) return std::nullopt;
-  if (model.kind != ModelKind::encoder || model.attention == AttentionKind::parameter_free)
-    return conflict("model.kind",
-                    "model.kind \"static\", or \"encoder\" without parameter-free attention");
-  if (model.layers != 1 || model.feed_forward != 0)
-    return conflict("model.layers", "model.layers = 1 and model.feed_forward = 0");
-  if (model.norm != NormKind::none) return conflict("model.norm", "model.norm = \"none\"");
-  if (model.kv_heads != 0 && model.kv_heads != model.heads)
-    return conflict("model.kv_heads", "model.kv_heads = 0");
-  if (model.position != PositionKind::relative && model.position != PositionKind::none)
-    return conflict("model.position", "model.position \"relative\" or \"none\"");
-  return std::nullopt;
-}
-
 /// What a run that starts from a trained model cannot have.
 std::optional<Conflict> init_conflict(const Config& config) {
   if (config.train.init.empty()) return std::nullopt;
@@ -596,7 +576,6 @@ std::optional<Conflict> find_conflict(const Config& config) {
         {"task.fold", "task.folds"},
         fmt::format("task.fold must be at most task.folds ({}), got {}", task.folds, task.fold)};
   if (auto conflict = init_conflict(config)) return conflict;
-  if (auto conflict = naive_bayes_conflict(config)) return conflict;
   if (config.optimizer.nesterov && config.optimizer.momentum == 0)
     return Conflict{{"optimizer.nesterov", "optimizer.momentum"},
                     "optimizer.nesterov needs optimizer.momentum to be above 0"};

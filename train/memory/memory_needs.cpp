@@ -40,7 +40,8 @@ double stack_parameters(ModelOptions m, bool cross) {
   if (m.attention == AttentionKind::parameter_free) return 0;
   const double norm = m.norm == NormKind::none ? 0 : width * (m.bias ? 2 : 1);
   double block = attention_parameters(m) + norm;
-  if (m.position == PositionKind::relative && m.attention == AttentionKind::learned)
+  const bool biased = m.position == PositionKind::relative || m.position == PositionKind::windows;
+  if (biased && m.attention == AttentionKind::learned)
     block += static_cast<double>(m.heads * (2 * m.max_distance + 1));
   if (cross) block += attention_parameters(m) + norm;
   if (m.feed_forward)

@@ -17,6 +17,7 @@
 #include "train/storage/durable_file.h"
 #include "train/tasks/splits.h"
 #include "train/run/transfer.h"
+#include "train/start/log_count_ratios.h"
 
 namespace qkv {
 namespace {
@@ -88,7 +89,8 @@ Run assembled(const Config& config, Vectors vectors, const Task::Vocabularies& k
   require_training_memory(config, run.task->vocabulary().size(), run.task->outputs(), limit);
   run.network = fresh_network(config, *run.task, vectors);
   tell_vectors(config, *run.network, callback);
-  if (vectors == Vectors::from_file) run.task->initialise(*run.network, config.model);
+  if (vectors == Vectors::from_file && config.model.init == InitKind::log_count_ratios)
+    start_from_log_count_ratios(*run.network, config.model, *run.task);
   freeze_parts(*run.network, config.train.freeze);
   if (auto& head = run.network->head; head && head->bias && !predicts_with_bias(config))
     head->bias->freeze();

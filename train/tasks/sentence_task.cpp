@@ -12,7 +12,6 @@
 #include "train/config/task_kinds.h"
 #include "train/tasks/data_report.h"
 #include "train/tasks/labels.h"
-#include "train/tasks/naive_bayes.h"
 
 namespace qkv {
 namespace {
@@ -121,8 +120,7 @@ SentenceTask::SentenceTask(const Config& config, Question question, const Vocabu
     : ExampleTask(config),
       question_(std::move(question)),
       word_(asked_word(config)),
-      unknown_labels_(config.task.unknown_labels),
-      background_(config.task.background) {
+      unknown_labels_(config.task.unknown_labels) {
   Rows rows;
   SplitRows splits = read_splits_of(config, rows, callback);
   if (config.task.folds > 0) hold_out_fold(config, rows, splits);
@@ -146,8 +144,7 @@ SentenceTask::SentenceTask(const Config& config, const Vocabularies& vocabularie
     : ExampleTask(config),
       question_(std::move(question)),
       word_(asked_word(config)),
-      unknown_labels_(config.task.unknown_labels),
-      background_(config.task.background) {
+      unknown_labels_(config.task.unknown_labels) {
   restore_tokens(vocabularies);
   if (question_.has_labels) labels_ = distinct_list(vocabularies, "labels");
   if (question_.about_a_word) targets_ = distinct_list(vocabularies, "targets");
@@ -401,7 +398,7 @@ Indices SentenceTask::with_word_dropout(const Batch& batch, const Random& random
     const bool asked = batch.indices.data()[i / time] == static_cast<std::int32_t>(i % time);
     const double probability = noise_.unlisted[static_cast<std::size_t>(ids[i])];
     if (!asked && random.uniform(i) < probability)
-      ids[i] = tokenizer().unlisted_id(vocabulary().token(ids[i]));
+      ids[i] = Vocabulary::unknown;
   }
   return Indices(ids, batch.ids.shape());
 }
@@ -412,12 +409,6 @@ std::string SentenceTask::label_summary() const {
   for (const auto& question : examples(Split::train).questions)
     ++counts[static_cast<std::size_t>(question.answer)];
   return summary_of(labels_, counts);
-}
-
-void SentenceTask::initialise(Network& network, const ModelOptions& options) const {
-  if (options.init == InitKind::naive_bayes)
-    start_as_naive_bayes(network, options, tokenizer(), examples(Split::train), outputs(),
-                         background_);
 }
 
 Index SentenceTask::tokens(Index example) const {

@@ -56,7 +56,6 @@ class SentenceTask : public ExampleTask<EncodedSentences, ChoiceMetrics> {
   Scores scores(const Network& network, const Sentence& sentence, Index index,
                 Context& context) const final;
   std::string label_summary() const final;
-  void initialise(Network& network, const ModelOptions& options) const final;
   std::vector<Prediction> predict(const Network& network, std::string_view text) const final;
 
  protected:
@@ -130,7 +129,6 @@ class SentenceTask : public ExampleTask<EncodedSentences, ChoiceMetrics> {
   Noise noise_;
   std::string word_;  ///< that is asked about in files without its index
   UnknownLabels unknown_labels_;
-  std::filesystem::path background_;
   std::vector<std::string> labels_;   ///< choices; empty when they are the sentence's words
   std::vector<std::string> targets_;  ///< the words that were asked about in training
 };

@@ -144,9 +144,6 @@ class Task {
 
   /// Number of examples; 0 when the task was restored without data.
   virtual Index size(Split split) const = 0;
-  /// Gives a fresh network the parameters that model.init asks for. Throws UserError.
-  virtual void initialise([[maybe_unused]] Network& network,
-                          [[maybe_unused]] const ModelOptions& options) const {}
   using IdsSink = std::function<void(std::span<const std::int32_t>)>;
   /// Calls `sink` with all that the examples of a split consist of: equal vocabularies and equal
   /// ids are equal data.
