@@ -21,14 +21,6 @@ std::string duration(double seconds) {
   return fmt::format("{}:{:02} h", s / 3600, s / 60 % 60);
 }
 
-std::string evaluation_line(const StepReport& report, std::int64_t steps, double train_loss,
-                            const std::optional<Evaluation>& valid) {
-  std::string line = fmt::format("step {:>{}}  loss {:.4f}", report.step,
-                                 std::to_string(steps).size(), train_loss);
-  if (valid) line += fmt::format("  valid loss {:.4f}  {}", valid->loss, valid->headline());
-  return line + fmt::format("  {:.0f} tokens/s", report.tokens_per_second);
-}
-
 }  // namespace
 
 Bar::Bar(std::chrono::milliseconds delay)
@@ -63,7 +55,8 @@ double Progress::seconds_left(std::int64_t step) const {
 }
 
 void Progress::on_reading(std::string_view what, double fraction) {
-  if (bar_.due()) bar_.draw(fraction, fmt::format(" {} {:.0f} %", what, 100 * fraction));
+  if (name_.empty() && bar_.due())
+    bar_.draw(fraction, fmt::format(" {} {:.0f} %", what, 100 * fraction));
 }
 
 void Progress::on_start(std::int64_t step, std::int64_t steps) {
@@ -74,10 +67,12 @@ void Progress::on_start(std::int64_t step, std::int64_t steps) {
 
 void Progress::on_message(const std::string& line) {
   bar_.erase();
-  print_note(line + "\n");
+  const bool is_named = name_.empty() || line.starts_with(name_);
+  print_note((is_named ? line : fmt::format("{}: {}", name_, line)) + "\n");
 }
 
 void Progress::on_step(const StepReport& report) {
+  if (!name_.empty()) return;
   if (report.step == first_step_ + steps_before_estimate && report.step < steps_)
     on_message(fmt::format("about {} for {} steps on {} thread{}",
                            duration(seconds() + seconds_left(report.step)), steps_ - first_step_,
@@ -92,20 +87,10 @@ void Progress::on_step(const StepReport& report) {
 
 void Progress::on_evaluation(const StepReport& report, double train_loss,
                              const std::optional<Evaluation>& valid) {
-  on_message(evaluation_line(report, steps_, train_loss, valid));
-}
-
-void SideProgress::on_start(std::int64_t, std::int64_t steps) {
-  steps_ = steps;
-}
-
-void SideProgress::on_message(const std::string& line) {
-  print_note(line.starts_with(run_) ? line + "\n" : fmt::format("{}: {}\n", run_, line));
-}
-
-void SideProgress::on_evaluation(const StepReport& report, double train_loss,
-                                 const std::optional<Evaluation>& valid) {
-  on_message(evaluation_line(report, steps_, train_loss, valid));
+  std::string line = fmt::format("step {:>{}}  loss {:.4f}", report.step,
+                                 std::to_string(steps_).size(), train_loss);
+  if (valid) line += fmt::format("  valid loss {:.4f}  {}", valid->loss, valid->headline());
+  on_message(line + fmt::format("  {:.0f} tokens/s", report.tokens_per_second));
 }
 
 }  // namespace qkv

@@ -32,10 +32,13 @@ class Bar {
 };
 
 /// Shows a training run on stderr: on a terminal a bar with loss, metric, speed and time left,
-/// elsewhere plain lines. A signal stops the run.
+/// elsewhere plain lines. A run that trains beside others has plain lines alone, which begin with
+/// its name. A signal stops the run.
 class Progress : public Callback {
  public:
-  explicit Progress(StopSignal& stop) : stop_(stop) {}
+  /// `name`: of a run beside others, else empty.
+  explicit Progress(StopSignal& stop, std::string name = "")
+      : stop_(stop), name_(std::move(name)) {}
 
   void on_reading(std::string_view what, double fraction) override;
   void on_start(std::int64_t step, std::int64_t steps) override;
@@ -53,12 +56,13 @@ class Progress : public Callback {
   double seconds_left(std::int64_t step) const;
 
   StopQuestion stop_;
+  std::string name_;
   std::int64_t first_step_ = 0, steps_ = 0;
   Clock::time_point start_ = Clock::now();
   Bar bar_;
 };
 
-/// Of a rank that prints nothing, which a signal stops all the same.
+/// Prints nothing; a signal stops the run all the same.
 class SilentProgress : public Callback {
  public:
   explicit SilentProgress(StopSignal& stop) : stop_(stop) {}
@@ -67,24 +71,6 @@ class SilentProgress : public Callback {
 
  private:
   StopQuestion stop_;
-};
-
-/// One of several runs that train side by side, each on its thread: plain lines on stderr that
-/// begin with the run's name.
-class SideProgress : public Callback {
- public:
-  SideProgress(std::string run, StopSignal& stop) : run_(std::move(run)), stop_(stop) {}
-
-  void on_start(std::int64_t step, std::int64_t steps) override;
-  void on_message(const std::string& line) override;
-  void on_evaluation(const StepReport& report, double train_loss,
-                     const std::optional<Evaluation>& valid) override;
-  int stop_signal() override { return stop_.ask(); }
-
- private:
-  std::string run_;
-  StopQuestion stop_;
-  std::int64_t steps_ = 0;
 };
 
 }  // namespace qkv

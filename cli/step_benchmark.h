@@ -12,7 +12,7 @@ struct Benchmark {
   double tokens_per_second;
   /// Of a language model with cached keys and values, one sequence, until its window is full.
   std::optional<double> generated_tokens_per_second;
-  double gflops;  ///< 10^9 floating-point operations a second, as `step_operations` counts them
+  double gflops;  ///< 10^9 floating-point operations a second, counted as by Kaplan et al. (2020)
   double sgemm_gflops;  ///< of a large float32 matrix product on the same threads
   double peak_gflops;   ///< of float32 multiply-adds in registers on the same threads
   double peak_memory_mib;
@@ -25,11 +25,5 @@ struct Benchmark {
 /// for about a third of that. Nothing is written. On several ranks the times and the memory are
 /// those of this one.
 Benchmark benchmark(Run& run, double seconds, const Communicator& ranks = single_process);
-
-/// Floating-point operations of a training step over `batch` sequences of `time` tokens: forward
-/// and backward take 6 for each token and each weight of a product (Kaplan et al. 2020, "Scaling
-/// Laws for Neural Language Models", 2.1), and attention 12 T D a block, half of that in a decoder,
-/// whose scores above the diagonal need not be computed.
-double step_operations(const Run& run, Index batch, Index time);
 
 }  // namespace qkv

@@ -240,10 +240,14 @@ Body drawn(const Scatter& scatter) {
 
 /// Some values from the least to the largest with their shades.
 Drawing legend(const Scale& scale) {
-  HeatMap map{{{}}, {}, {}, scale.largest, scale.has_two_signs};
+  constexpr double size = 32;
+  Drawing shades, values, drawing;
   for (const double fraction : {-1.0, -0.6, -0.3, -0.1, 0.0, 0.1, 0.3, 0.6, 1.0})
-    if (fraction >= 0 || scale.has_two_signs) map.cells[0].push_back(fraction * scale.largest);
-  return drawn_map(map).drawing;
+    if (fraction >= 0 || scale.has_two_signs)
+      add_cell(shades, values, {shades.width(), 0}, size, size, fraction * scale.largest, scale);
+  drawing.add(shades, {0, 0});
+  drawing.add(values, {0, 0});
+  return drawing;
 }
 
 /// A heading, the part of the title before its colon above the rest, and the picture below it.

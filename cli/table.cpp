@@ -35,13 +35,13 @@ Rows part_of(const Rows& rows, std::size_t begin, std::size_t end) {
   return part;
 }
 
-struct Column {
+struct Layout {
   int width = 0;
   bool numeric = true;
 };
 
-std::vector<Column> columns_of(const Rows& rows) {
-  std::vector<Column> columns(rows.at(0).size());
+std::vector<Layout> columns_of(const Rows& rows) {
+  std::vector<Layout> columns(rows.at(0).size());
   for (std::size_t r = 0; r < rows.size(); ++r)
     for (std::size_t i = 0; i < rows[r].size(); ++i) {
       columns[i].width = std::max(columns[i].width, display_width(rows[r][i]));
@@ -52,19 +52,19 @@ std::vector<Column> columns_of(const Rows& rows) {
 
 constexpr int gap = 2;
 
-int total_width(const std::vector<Column>& columns) {
+int total_width(const std::vector<Layout>& columns) {
   int width = -gap;
-  for (const Column& column : columns) width += column.width + gap;
+  for (const Layout& column : columns) width += column.width + gap;
   return width;
 }
 
 /// Makes the widest columns of text narrower until the table fits; false when that is not enough.
-bool narrowed(std::vector<Column>& columns, int width) {
+bool narrowed(std::vector<Layout>& columns, int width) {
   constexpr int least = 24;
-  std::vector<Column> narrow = columns;
+  std::vector<Layout> narrow = columns;
   for (int excess = total_width(narrow) - width; excess > 0; --excess) {
     const auto widest = std::ranges::max_element(
-        narrow, {}, [](const Column& c) { return c.numeric ? 0 : c.width; });
+        narrow, {}, [](const Layout& c) { return c.numeric ? 0 : c.width; });
     if (widest->numeric || widest->width <= least) return false;
     --widest->width;
   }
@@ -72,7 +72,7 @@ bool narrowed(std::vector<Column>& columns, int width) {
   return true;
 }
 
-std::string drawn(const Rows& rows, const std::vector<Column>& columns) {
+std::string drawn(const Rows& rows, const std::vector<Layout>& columns) {
   std::string text;
   for (std::size_t r = 0; r < rows.size(); ++r) {
     std::string line;
@@ -124,12 +124,12 @@ std::string table(const Rows& cells, int width) {
   Rows rows = cells;
   for (auto& row : rows)
     for (std::string& cell : row) cell = in_one_line(cell);
-  std::vector<Column> columns = columns_of(rows);
+  std::vector<Layout> columns = columns_of(rows);
   if (total_width(columns) <= width || narrowed(columns, width)) return drawn(rows, columns);
   columns[0].width = std::min(columns[0].width, std::max(width / 2, 8));
   std::string text;
   for (std::size_t begin = 1; begin < columns.size();) {
-    std::vector<Column> part = {columns[0], columns[begin]};
+    std::vector<Layout> part = {columns[0], columns[begin]};
     std::size_t end = begin + 1;
     for (; end < columns.size(); ++end) {
       part.push_back(columns[end]);
@@ -163,7 +163,7 @@ std::string to_markdown(const Rows& rows) {
   for (std::size_t r = 0; r < rows.size(); ++r) {
     text += joined(rows[r], escapes, "| ", " | ", " |\n");
     if (r > 0) continue;
-    for (const Column& column : columns_of(rows)) text += column.numeric ? "|---:" : "|---";
+    for (const Layout& column : columns_of(rows)) text += column.numeric ? "|---:" : "|---";
     text += "|\n";
   }
   return text;
@@ -181,7 +181,7 @@ std::string to_latex(const Rows& rows) {
                            {'^', "\\textasciicircum{}"},
                            {'\\', "\\textbackslash{}"}};
   std::string text = "\\begin{tabular}{";
-  for (const Column& column : columns_of(rows)) text += column.numeric ? 'r' : 'l';
+  for (const Layout& column : columns_of(rows)) text += column.numeric ? 'r' : 'l';
   text += "}\n\\hline\n";
   for (std::size_t r = 0; r < rows.size(); ++r) {
     text += joined(rows[r], escapes, "", " & ", " \\\\\n");

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstdint>
 #include <numeric>
-#include <unordered_map>
 
 #include "core/parallel.h"
 #include "core/parameter.h"
@@ -72,48 +71,19 @@ class Walk {
   Walk& operator=(const Walk&) = delete;
 
   /// Runs backward from node to node and releases each as soon as it is done.
-  void run(Gradients& gradients, const GradientHook& hook = {}) {
-    ParameterUses uses = hook ? parameter_uses() : ParameterUses{};
+  void run(Gradients& gradients) {
     for (auto& node : nodes_) {
       const Tensor dy = std::exchange(node->gradient, {});
       InputGradients inputs(*node, gradients, node.use_count() == 1);
       if (dy) node->backward(dy, inputs);
-      if (!uses.empty()) pass_complete(*node, uses, gradients, hook);
       reset(*node);
       node.reset();
     }
   }
 
  private:
-  /// How often each parameter is an input of a node that is still to come.
-  using ParameterUses = std::unordered_map<const Node*, std::size_t>;
-
-  static bool is_parameter(const std::shared_ptr<Node>& node) {
-    return node && node->inputs.empty();
-  }
-
-  /// Empty where some node hides parameters.
-  ParameterUses parameter_uses() const {
-    ParameterUses uses;
-    for (const auto& node : nodes_) {
-      if (node->hides_parameters()) return {};
-      for (const auto& input : node->inputs)
-        if (is_parameter(input)) ++uses[input.get()];
-    }
-    return uses;
-  }
-
-  /// Passes the gradients of the parameters that `node` was the last to use to the hook.
-  static void pass_complete(const Node& node, ParameterUses& uses, Gradients& gradients,
-                            const GradientHook& hook) {
-    for (const auto& input : node.inputs) {
-      if (!is_parameter(input) || --uses[input.get()] > 0) continue;
-      if (Tensor gradient = gradients.release(input.get())) hook(input.get(), std::move(gradient));
-    }
-  }
-
   void visit(std::shared_ptr<Node> node) {
-    if (!node || is_parameter(node) || std::exchange(node->visited, true)) return;
+    if (!node || node->inputs.empty() || std::exchange(node->visited, true)) return;
     nodes_.push_back(std::move(node));
   }
 
@@ -188,7 +158,6 @@ struct RecomputedNode final : Node {
   RecomputedNode(std::vector<Tensor> values, detail::RecomputedFunction f)
       : Node("recomputed"), values(std::move(values)), f(std::move(f)) {}
 
-  bool hides_parameters() const override { return true; }
   void backward(const Tensor& dy, InputGradients& gradients) override {
     std::vector<std::shared_ptr<RecomputedInput>> ends(values.size());
     std::vector<Tensor> copies = values;
@@ -236,7 +205,7 @@ Tensor detail::recomputed(std::vector<Tensor> inputs, const RecomputedFunction& 
   return y.with_node(node);
 }
 
-Gradients gradients_of(Tensor loss, Gradients sum, const GradientHook& hook) {
+Gradients gradients_of(Tensor loss, Gradients sum) {
   require(loss.size() == 1,
           "[gradients_of] needs a scalar loss, got shape {}; reduce it with mean() or sum()",
           loss.shape());
@@ -247,8 +216,7 @@ Gradients gradients_of(Tensor loss, Gradients sum, const GradientHook& hook) {
   InputGradients(consumer, sum).add(0, Tensor::full(loss.shape(), 1, loss.dtype()));
   loss = {};
   consumer.inputs.clear();
-  Walk walk(std::move(root));
-  walk.run(sum, hook);
+  Walk(std::move(root)).run(sum);
   return sum;
 }
 

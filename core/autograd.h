@@ -36,8 +36,6 @@ struct Node {
   /// Whether the op can recompute its value, bit by bit, from what it saves for backward.
   virtual bool recomputable() const { return false; }
   virtual Tensor recompute() const { return {}; }
-  /// Whether backward adds to gradients of parameters that are not among the inputs.
-  virtual bool hides_parameters() const { return false; }
 
   std::string_view op;
   std::vector<std::shared_ptr<Node>, detail::BlockAllocator<std::shared_ptr<Node>>>
@@ -155,16 +153,10 @@ class InputGradients {
   bool last_;
 };
 
-/// Takes the gradient of a parameter, to which backward adds nothing more.
-using GradientHook = std::function<void(const Node* parameter, Tensor gradient)>;
-
 /// The derivatives of a scalar by every parameter that it depends on (reverse mode: Linnainmaa
 /// 1970; Griewank & Walther, "Evaluating Derivatives"), added to `sum`. Takes the loss by value:
-/// moved in, the graph is freed while it is walked. A hook takes gradients during backward, each as
-/// soon as it is complete; the result has the others: those of parameters that the loss does not
-/// depend on, and all of a graph with `recomputed` functions, which hide what they depend on.
-/// Throws ShapeError when `loss` is not a scalar.
-Gradients gradients_of(Tensor loss, Gradients sum = {}, const GradientHook& hook = {});
+/// moved in, the graph is freed while it is walked. Throws ShapeError when `loss` is not a scalar.
+Gradients gradients_of(Tensor loss, Gradients sum = {});
 
 namespace detail {
 /// A function of `recomputed`, with its state.

@@ -12,16 +12,22 @@ struct Execution {
   bool records_graph = true;     ///< ops record their backward; off within NoGrad
   bool detects_anomaly = false;  ///< ops check for NaN and Inf; on within DetectAnomaly
   MemoryPool* memory = nullptr;  ///< source of new blocks; set within MemoryPool::Use; null: malloc
+  bool has_storage = true;       ///< new tensors have elements; off within WithoutStorage
 
   /// That of the calling thread.
   static const Execution& current() noexcept;
 
-  Execution with_graph(bool records) const noexcept { return {records, detects_anomaly, memory}; }
+  Execution with_graph(bool records) const noexcept {
+    return {records, detects_anomaly, memory, has_storage};
+  }
   Execution with_anomaly_detection(bool detects) const noexcept {
-    return {records_graph, detects, memory};
+    return {records_graph, detects, memory, has_storage};
   }
   Execution with_memory(MemoryPool& pool) const noexcept {
-    return {records_graph, detects_anomaly, &pool};
+    return {records_graph, detects_anomaly, &pool, has_storage};
+  }
+  Execution without_storage() const noexcept {
+    return {records_graph, detects_anomaly, memory, false};
   }
 };
 

@@ -10,6 +10,7 @@ Tensor converted(std::span<const From> values, const Shape& shape, DType dtype) 
   require(std::ssize(values) == shape.size(), "[tensor] {} values do not fill the shape {}",
           values.size(), shape);
   Tensor result = Tensor::empty(shape, dtype);
+  if (!result.has_storage()) return result;
   dispatch(dtype, [&]<class T>() {
     std::ranges::transform(values, result.mutable_data<T>().begin(),
                            [](From v) { return static_cast<T>(v); });
@@ -19,9 +20,21 @@ Tensor converted(std::span<const From> values, const Shape& shape, DType dtype) 
 
 }  // namespace
 
+std::byte Tensor::no_storage{};
+
+void Tensor::refuse_access(DType wanted) const {
+  require<ValueError>(has_storage(), "[tensor] of shape {} has no storage: WithoutStorage made it",
+                      shape_);
+  throw TypeError(fmt::format("[tensor] holds {}, not {}; convert it with to()", to_string(dtype_),
+                              to_string(wanted)));
+}
+
 Tensor Tensor::empty(const Shape& shape, DType dtype) {
   Tensor result;
-  result.buffer_ = detail::allocate_buffer(static_cast<std::size_t>(shape.size()) * size_of(dtype));
+  result.buffer_ =
+      Execution::current().has_storage
+          ? detail::allocate_buffer(static_cast<std::size_t>(shape.size()) * size_of(dtype))
+          : detail::Buffer(detail::Buffer(), &no_storage);
   result.shape_ = shape;
   result.dtype_ = dtype;
   return result;
@@ -29,6 +42,7 @@ Tensor Tensor::empty(const Shape& shape, DType dtype) {
 
 Tensor Tensor::full(const Shape& shape, double value, DType dtype) {
   Tensor result = empty(shape, dtype);
+  if (!result.has_storage()) return result;
   dispatch(dtype,
            [&]<class T>() { std::ranges::fill(result.mutable_data<T>(), static_cast<T>(value)); });
   return result;

@@ -46,7 +46,11 @@ class Tensor {
   Index dim(int axis) const { return shape_.dim(axis); }
   DType dtype() const noexcept { return dtype_; }
 
-  /// The elements, row-major. Throws TypeError when T is not the tensor's dtype.
+  /// Whether there are elements besides the shape: false for tensors made within `WithoutStorage`.
+  bool has_storage() const noexcept { return buffer_.get() != &no_storage; }
+
+  /// The elements, row-major. Throws TypeError when T is not the tensor's dtype, and ValueError
+  /// when the tensor has no storage.
   template <class T>
   std::span<const T> data() const {
     return {typed<T>(), static_cast<std::size_t>(size())};
@@ -90,15 +94,27 @@ class Tensor {
  private:
   template <class T>
   T* typed() const {
-    require<TypeError>(dtype_ == dtype_of<T>, "[tensor] holds {}, not {}; convert it with to()",
-                       to_string(dtype_), to_string(dtype_of<T>));
+    if (dtype_ != dtype_of<T> || !has_storage()) refuse_access(dtype_of<T>);
     return reinterpret_cast<T*>(buffer_.get());
   }
+  [[noreturn]] void refuse_access(DType wanted) const;
 
+  static std::byte no_storage;  ///< the buffer of all tensors without storage points here
   detail::Buffer buffer_;
   std::shared_ptr<Node> node_;
   Shape shape_{0};
   DType dtype_ = DType::float32;
+};
+
+/// While alive, tensors that this thread makes have a shape and no elements. A model that is built
+/// so has its parameters' paths and shapes and takes no memory for their values; ops that read
+/// values throw ValueError.
+class WithoutStorage {
+ public:
+  WithoutStorage() : scope_(Execution::current().without_storage()) {}
+
+ private:
+  ExecutionScope scope_;
 };
 
 /// Copy-on-write: `x`, or a copy without a node when another tensor shares its buffer. The result

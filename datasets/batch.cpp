@@ -52,13 +52,13 @@ Index Permutation::operator()(Index i) const {
   return i;
 }
 
-BatchSampler::BatchSampler(Index examples, Index batch, std::uint64_t seed, ExampleOrder order)
-    : examples_(examples), batch_(batch), seed_(seed), order_(order) {
+BatchSampler::BatchSampler(Index examples, Index batch, std::uint64_t seed)
+    : examples_(examples), batch_(batch), seed_(seed) {
   require<ValueError>(examples > 0 && batch > 0,
                       "batches need examples: {} examples, batches of {}", examples, batch);
 }
 
-std::vector<Index> BatchSampler::at(std::int64_t step) {
+std::vector<Index> BatchSampler::at(std::int64_t step) const {
   require<ValueError>(step >= 0 && step < std::numeric_limits<Index>::max() / batch_,
                       "[batches] step {} is not in [0, 2^63 / {})", step, batch_);
   std::vector<Index> chosen;
@@ -67,12 +67,9 @@ std::vector<Index> BatchSampler::at(std::int64_t step) {
   return chosen;
 }
 
-Index BatchSampler::example(Index epoch, Index i) {
+Index BatchSampler::example(Index epoch, Index i) const {
   const Random random(seed_, Purpose::shuffling, static_cast<std::uint64_t>(epoch));
-  if (order_ == ExampleOrder::permutation) return Permutation(examples_, random)(i);
-  if (epoch != list_epoch_) list_ = random.permutation(examples_);
-  list_epoch_ = epoch;
-  return list_[static_cast<std::size_t>(i)];
+  return Permutation(examples_, random)(i);
 }
 
 }  // namespace qkv

@@ -38,31 +38,21 @@ class Permutation {
   Random random_;
 };
 
-/// How the examples of an epoch are permuted.
-enum class ExampleOrder {
-  permutation,   ///< `Permutation`
-  shuffled_list  ///< `Random::permutation`, 8 bytes an example: runs begun by earlier versions
-};
-
 /// The training examples of each step: every epoch is a random permutation of all examples, and a
 /// batch may span two epochs. A function of (seed, step) alone.
 class BatchSampler {
  public:
   /// Throws ValueError when there are no examples or a batch is empty.
-  BatchSampler(Index examples, Index batch, std::uint64_t seed,
-               ExampleOrder order = ExampleOrder::permutation);
+  BatchSampler(Index examples, Index batch, std::uint64_t seed);
 
   /// The examples of step `step`, counted from 0. Throws ValueError when their indices exceed 2^63.
-  std::vector<Index> at(std::int64_t step);
+  std::vector<Index> at(std::int64_t step) const;
 
  private:
-  Index example(Index epoch, Index i);
+  Index example(Index epoch, Index i) const;
 
   Index examples_, batch_;
   std::uint64_t seed_;
-  ExampleOrder order_;
-  Index list_epoch_ = -1;
-  std::vector<Index> list_;  ///< the shuffled list of `list_epoch_`
 };
 
 }  // namespace qkv

@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "datasets/text.h"
+#include "datasets/token_rules.h"
 #include "datasets/unicode.h"
 
 namespace qkv {
@@ -21,6 +22,8 @@ bool stands_for_itself(int byte) {
   return (byte >= '!' && byte <= '~') || (byte >= 0xA1 && byte <= 0xFF && byte != 0xAD);
 }
 
+/// The bytes as printable characters: those of Latin-1 that are no spaces or controls stand for
+/// themselves, the others are U+0100 and the following codes in order.
 const std::array<char32_t, bytes>& printable() {
   static const std::array<char32_t, bytes> table = [] {
     std::array<char32_t, bytes> codes = {};
@@ -59,8 +62,8 @@ Run run_of(std::string_view text, Class kind) {
   return run;
 }
 
-}  // namespace
-
+/// The number of bytes of the first piece of a text, which is not empty, by the pattern
+/// 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
 std::size_t byte_level_piece(std::string_view text) {
   for (const std::string_view contraction : {"'s", "'t", "'re", "'ve", "'m", "'ll", "'d"})
     if (text.starts_with(contraction)) return contraction.size();
@@ -73,12 +76,7 @@ std::size_t byte_level_piece(std::string_view text) {
   return run.length == text.size() || run.length == run.last ? run.length : run.length - run.last;
 }
 
-std::string printable_bytes(std::string_view text) {
-  std::string result;
-  for (const char c : text) result += utf8(printable()[static_cast<unsigned char>(c)]);
-  return result;
-}
-
+/// The bytes of printable characters; a character that stands for no byte stays as it is.
 std::string bytes_of_printable(std::string_view text) {
   std::string result;
   for_each_character(text, [&](std::string_view character) {
@@ -89,6 +87,30 @@ std::string bytes_of_printable(std::string_view text) {
       result += static_cast<char>(found - printable().begin());
   });
   return result;
+}
+
+class ByteLevel final : public TokenRules {
+ public:
+  ByteLevel() : TokenRules({.keeps_spaces = true, .divides_pieces = true, .lists_merges = true}) {}
+
+  std::string prepared(std::string_view text, bool lower_case) const override {
+    return lower_case ? lower(text) : std::string(text);
+  }
+  std::size_t piece_length(std::string_view text) const override { return byte_level_piece(text); }
+  void encode(std::string_view piece, const Tokenizer& tokenizer,
+              std::vector<std::int32_t>& ids) const override {
+    tokenizer.merges()->encode(piece, ids);
+  }
+  void append(std::string& text, const std::string& token) const override {
+    text += bytes_of_printable(token);
+  }
+};
+
+}  // namespace
+
+const TokenRules& byte_level_rules() {
+  static const ByteLevel rules;
+  return rules;
 }
 
 ByteMerges::ByteMerges(std::vector<std::string> merges, const Vocabulary& vocabulary)

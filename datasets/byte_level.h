@@ -13,16 +13,6 @@
 /// Byte-level byte-pair encoding as GPT-2 has it (Radford et al. 2019, 2.2).
 namespace qkv {
 
-/// The number of bytes of the first piece of a text, which is not empty, by the pattern
-/// 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
-std::size_t byte_level_piece(std::string_view text);
-
-/// The bytes as printable characters: those of Latin-1 that are no spaces or controls stand for
-/// themselves, the others are U+0100 and the following codes in order.
-std::string printable_bytes(std::string_view bytes);
-/// The inverse; a character that stands for no byte stays as it is.
-std::string bytes_of_printable(std::string_view text);
-
 /// A merge that does not fit the vocabulary or the merges before it.
 class MergeError : public FileError {
  public:

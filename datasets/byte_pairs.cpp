@@ -6,6 +6,7 @@
 #include <charconv>
 #include <limits>
 #include <new>
+#include <optional>
 #include <queue>
 #include <stdexcept>
 #include <unordered_map>
@@ -13,6 +14,7 @@
 
 #include "core/error.h"
 #include "datasets/text.h"
+#include "datasets/token_rules.h"
 
 namespace qkv {
 namespace {
@@ -175,19 +177,8 @@ class Learner {
                   pieces.size()));
 }
 
-}  // namespace
-
-std::vector<std::string> byte_pair_tokens(const Vocabulary::Counts& pieces, Index min_count,
-                                          Index merges) {
-  try {
-    return Learner(pieces, min_count).merged(merges);
-  } catch (const std::bad_alloc&) {
-    throw_out_of_memory(pieces);
-  } catch (const std::length_error&) {  // more characters than positions
-    throw_out_of_memory(pieces);
-  }
-}
-
+/// Adds the ids of a piece: its characters, of which the adjacent two whose text is the token with
+/// the lowest id are merged until there are none. A character that is no token becomes its bytes.
 void encode_byte_pairs(std::string_view piece, const Vocabulary& vocabulary,
                        std::vector<std::int32_t>& ids) {
   struct Symbol {
@@ -229,6 +220,7 @@ void encode_byte_pairs(std::string_view piece, const Vocabulary& vocabulary,
   for (std::size_t i = 0; i + 1 < symbols.size(); ++i) ids.push_back(symbols[i].id);
 }
 
+/// The byte that a token stands for, if it is one of "<0x00>" to "<0xFF>".
 std::optional<char> byte_of(std::string_view token) {
   if (token.size() != 6 || !token.starts_with("<0x") || token.back() != '>') return std::nullopt;
   unsigned value = 0;
@@ -237,13 +229,62 @@ std::optional<char> byte_of(std::string_view token) {
   return static_cast<char>(value);
 }
 
-void require_byte_tokens(const Vocabulary& vocabulary) {
-  for (int byte = 0; byte < byte_count; ++byte)
-    require<FileError>(first_byte + byte < vocabulary.size() &&
-                           vocabulary.token(first_byte + byte) == byte_token(byte),
-                       "the checkpoint's /vocabulary/tokens has no {} at {}; task.tokenizer "
-                       "\"bpe\" needs it",
-                       byte_token(byte), first_byte + byte);
+class BytePairs final : public TokenRules {
+ public:
+  BytePairs()
+      : TokenRules({.keeps_spaces = true, .leads_with_space = true, .divides_pieces = true}) {}
+
+  std::size_t piece_length(std::string_view text) const override {
+    // Bytes; encoding a piece takes time that grows with the square of its length.
+    constexpr std::size_t longest = 64;
+    const bool leads = text[0] == ' ' && text.size() > 1 && !begins_with_white(text.substr(1));
+    const std::size_t begin = leads ? 1 : 0;
+    std::size_t length = begin + word_length(text.substr(begin));
+    if (length <= longest) return length;
+    for (length = longest; (text[length] & 0xC0) == 0x80 && length > begin + 1; --length) {
+    }
+    return length;
+  }
+  std::vector<std::string> learned(const Vocabulary::Counts& pieces, const LearnOptions& options,
+                                   const std::vector<std::string>& known) const override {
+    return known.empty() ? byte_pair_tokens(pieces, options.min_count, options.merges) : known;
+  }
+  void require_tokens(const Vocabulary& vocabulary) const override {
+    for (int byte = 0; byte < byte_count; ++byte)
+      require<FileError>(first_byte + byte < vocabulary.size() &&
+                             vocabulary.token(first_byte + byte) == byte_token(byte),
+                         "the checkpoint's /vocabulary/tokens has no {} at {}; task.tokenizer "
+                         "\"bpe\" needs it",
+                         byte_token(byte), first_byte + byte);
+  }
+  void encode(std::string_view piece, const Tokenizer& tokenizer,
+              std::vector<std::int32_t>& ids) const override {
+    encode_byte_pairs(piece, tokenizer.vocabulary(), ids);
+  }
+  void append(std::string& text, const std::string& token) const override {
+    if (const auto byte = byte_of(token))
+      text += *byte;
+    else
+      text += token;
+  }
+};
+
+}  // namespace
+
+const TokenRules& byte_pair_rules() {
+  static const BytePairs rules;
+  return rules;
+}
+
+std::vector<std::string> byte_pair_tokens(const Vocabulary::Counts& pieces, Index min_count,
+                                          Index merges) {
+  try {
+    return Learner(pieces, min_count).merged(merges);
+  } catch (const std::bad_alloc&) {
+    throw_out_of_memory(pieces);
+  } catch (const std::length_error&) {  // more characters than positions
+    throw_out_of_memory(pieces);
+  }
 }
 
 }  // namespace qkv

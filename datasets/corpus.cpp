@@ -1,9 +1,5 @@
 #include "datasets/corpus.h"
 
-#include <fmt/format.h>
-
-#include <charconv>
-
 namespace qkv {
 namespace {
 
@@ -74,14 +70,6 @@ Vocabulary::Counts Corpus::counts(std::span<const Index> texts) const {
   return counts;
 }
 
-Index add_sentences(const std::filesystem::path& file, const Cutting& cutting, Corpus& corpus,
-                    ReadCallback& callback) {
-  for_each_row(file, callback, [&](const TsvRow& row) {
-    corpus.add(cut_sentence(row.fields.back(), cutting).pieces);
-  });
-  return corpus.size();
-}
-
 CorpusEncoder::CorpusEncoder(const Corpus& corpus, const Tokenizer& tokenizer) : corpus_(corpus) {
   std::vector<std::int32_t> ids;
   for (std::int32_t number = 0; number < corpus.pieces().size(); ++number) {
@@ -106,21 +94,18 @@ Index CorpusEncoder::position(Index text, Index piece) const {
   return position;
 }
 
-void Places::add(std::string_view place) {
-  const auto colon = place.rfind(':');
-  const std::string_view number = place.substr(colon + 1);
-  std::uint32_t line = 0;
-  std::from_chars(number.data(), number.data() + number.size(), line);
-  places_.emplace_back(files_.number(place.substr(0, colon)), line);
+void Rows::add(std::string_view place, std::span<const std::string> pieces,
+               std::span<const Mark> row_marks) {
+  corpus.add(pieces);
+  marks.add(row_marks);
+  places.add(place);
 }
 
-std::string Places::operator[](Index i) const {
-  const auto [file, line] = places_[static_cast<std::size_t>(i)];
-  return fmt::format("{}:{}", files_.text(file), line);
-}
-
-const std::string& Places::file(Index i) const {
-  return files_.text(places_[static_cast<std::size_t>(i)].first);
+void add_sentences(const std::filesystem::path& file, const Cutting& cutting, Rows& rows,
+                   ReadCallback& callback) {
+  for_each_row(file, callback, [&](const TsvRow& row) {
+    rows.add(row.place, cut_sentence(row.fields.back(), cutting).pieces);
+  });
 }
 
 }  // namespace qkv

@@ -88,12 +88,6 @@ class Corpus {
   IdLists texts_;
 };
 
-/// Adds the sentences of a file, one a line, and returns how many texts the corpus has then. Of a
-/// row with columns the last is the sentence, so that labelled files of any task can be read.
-/// Throws as `for_each_row`.
-Index add_sentences(const std::filesystem::path& file, const Cutting& cutting, Corpus& corpus,
-                    ReadCallback& callback);
-
 /// Encodes the texts of a corpus, each distinct piece once. Both must outlive it.
 class CorpusEncoder {
  public:
@@ -108,16 +102,29 @@ class CorpusEncoder {
   Lists<std::int32_t> ids_;  ///< of each distinct piece
 };
 
-/// Places such as "train.tsv:12", stored compactly.
-class Places {
- public:
-  void add(std::string_view place);
-  std::string operator[](Index i) const;
-  const std::string& file(Index i) const;
+/// Rows of data files that were read before there is a vocabulary.
+struct Rows {
+  /// A piece of the row's text and what is known about it.
+  struct Mark {
+    std::int32_t label, piece;  ///< `piece`: its position; -1: none
+  };
 
- private:
-  Numbering files_;
-  std::vector<std::pair<std::int32_t, std::uint32_t>> places_;  ///< file and line
+  Corpus corpus;  ///< of row i text i, or as many texts as the task has in a row
+  Numbering labels;
+  Lists<Mark> marks;  ///< of each row
+  TextLists places;   ///< of each row, such as "train.tsv:12"
+
+  Index size() const noexcept { return places.size(); }
+  std::string place(Index row) const { return {places[row].begin(), places[row].end()}; }
+  /// The file of a row.
+  std::string file(Index row) const { return place(row).substr(0, place(row).rfind(':')); }
+  void add(std::string_view place, std::span<const std::string> pieces,
+           std::span<const Mark> row_marks = {});
 };
+
+/// Adds the sentences of a file, one a line. Of a row with columns the last is the sentence, so
+/// that labelled files of any task can be read. Throws as `for_each_row`.
+void add_sentences(const std::filesystem::path& file, const Cutting& cutting, Rows& rows,
+                   ReadCallback& callback);
 
 }  // namespace qkv

@@ -4,68 +4,126 @@
 #include <utility>
 
 #include "core/parallel.h"
+#include "datasets/text.h"
+#include "datasets/text_file.h"
 
 namespace qkv {
+namespace {
 
-EncodedText::EncodedText(BlockedText text, std::shared_ptr<const Tokenizer> tokenizer,
-                         ReadCallback& callback, Index longest_kept)
-    : text_(std::move(text)), tokenizer_(std::move(tokenizer)) {
-  begins_.reserve(static_cast<std::size_t>(text_.blocks()));
-  const Index blocks = text_.blocks();
-  const bool keeps = text_.characters() <= longest_kept;
-  struct Part {
-    std::vector<std::int32_t> ids;  // all of them, or those of the last block
-    Index size = 0, unknown = 0;
-  };
-  const Chunks chunks{blocks, std::min<Index>(blocks, threads())};
-  std::vector<Part> parts(static_cast<std::size_t>(chunks.count));
-  begins_.resize(static_cast<std::size_t>(blocks));
-  const std::string what = "encoding " + text_.name();
-  parallel_for(chunks.count, [&](Index chunk) {
-    Part& part = parts[static_cast<std::size_t>(chunk)];
-    TextEncoder encoder(*tokenizer_);
-    for (Index i = chunks.begin(chunk); i < chunks.end(chunk); ++i) {
-      if (chunk == 0 && i % 256 == 0)
-        callback.on_reading(what, static_cast<double>(i) / static_cast<double>(chunks.end(0)));
-      begins_[static_cast<std::size_t>(i)] = part.size;
-      if (!keeps) part.ids.clear();
-      const Index before = std::ssize(part.ids);
-      encoder.encode(text_.block(i), part.ids);
-      part.size += std::ssize(part.ids) - before;
-      part.unknown += std::count_if(part.ids.begin() + before, part.ids.end(), [&](auto id) {
-        return tokenizer_->vocabulary().is_unknown(id);
-      });
-    }
+constexpr std::size_t longest_block = 1024;
+/// Ids of a list: a training window decodes few that it does not read.
+constexpr Index ids_at_once = 64;
+constexpr Index blocks_at_once = 4096;
+
+bool continues_character(char c) {
+  return (c & 0xC0) == 0x80;
+}
+
+/// The length of the first block of a text that is longer than a block.
+std::size_t block_length(std::string_view text) {
+  const std::string_view head = text.substr(0, longest_block);
+  if (const auto line = head.rfind('\n'); line != head.npos) return line + 1;
+  if (const auto space = head.rfind(' '); space != head.npos && space > 0) return space;
+  std::size_t length = longest_block;
+  while (length > 1 && continues_character(text[length])) --length;
+  return length;
+}
+
+std::string lines_of(const std::filesystem::path& file, ReadCallback& callback) {
+  std::string text;
+  for_each_line(file, callback, [&](std::size_t, std::string& line) { text += line + '\n'; });
+  return text;
+}
+
+/// Calls `use(worker, i)` for i from `begin` up to `end`, in order for each of `workers` threads.
+template <class F>
+void for_each_block(Index begin, Index end, Index workers, F use) {
+  const Chunks chunks{end - begin, std::min(end - begin, workers)};
+  parallel_for(chunks.count, [&](Index worker) {
+    for (Index i = chunks.begin(worker); i < chunks.end(worker); ++i) use(worker, begin + i);
   });
-  for (Index chunk = 0; chunk < chunks.count; ++chunk) {
-    const Part& part = parts[static_cast<std::size_t>(chunk)];
-    for (Index i = chunks.begin(chunk); i < chunks.end(chunk); ++i)
-      begins_[static_cast<std::size_t>(i)] += size_;
-    size_ += part.size;
-    unknown_ += part.unknown;
-    if (keeps) kept_.insert(kept_.end(), part.ids.begin(), part.ids.end());
+}
+
+}  // namespace
+
+BlockedText::BlockedText(std::string text, std::string name)
+    : text_(std::move(text)), name_(std::move(name)) {
+  for (std::size_t end = 0; end < text_.size();) {
+    const std::string_view rest = std::string_view(text_).substr(end);
+    end += rest.size() > longest_block ? block_length(rest) : rest.size();
+    ends_.push_back(end);
   }
 }
 
-void EncodedText::for_each_part(
-    const std::function<void(std::span<const std::int32_t>)>& use) const {
-  TextEncoder encoder(*tokenizer_);
-  std::vector<std::int32_t> ids;
-  for (Index i = 0; i < text_.blocks(); ++i) {
-    ids.clear();
-    encoder.encode(text_.block(i), ids);
-    use(ids);
+BlockedText::BlockedText(const std::filesystem::path& file, ReadCallback& callback)
+    : BlockedText(lines_of(file, callback), file.string()) {}
+
+Index BlockedText::characters() const {
+  return std::ranges::count_if(text_, [](char c) { return !continues_character(c); });
+}
+
+std::string_view BlockedText::block(Index i) const {
+  const std::size_t begin = i > 0 ? ends_[static_cast<std::size_t>(i - 1)] : 0;
+  return std::string_view(text_).substr(begin, ends_[static_cast<std::size_t>(i)] - begin);
+}
+
+BlockedText BlockedText::cut_off(Index count) {
+  std::size_t begin = text_.size();
+  for (; count > 0; --begin) count -= !continues_character(text_[begin - 1]);
+  BlockedText end(text_.substr(begin), name_);
+  *this = BlockedText(text_.substr(0, begin), name_);
+  return end;
+}
+
+BlockedText& BlockedText::operator+=(const BlockedText& other) {
+  return *this = BlockedText(text_ + other.text_, name_);
+}
+
+Vocabulary::Counts BlockedText::counts(const Cutting& cutting, ReadCallback& callback) const {
+  std::vector<PieceCounter> counters(static_cast<std::size_t>(threads()), PieceCounter(cutting));
+  for (Index begin = 0; begin < blocks(); begin += blocks_at_once) {
+    callback.on_item("counting " + name_, static_cast<std::size_t>(begin), ends_.size());
+    for_each_block(
+        begin, std::min(begin + blocks_at_once, blocks()), std::ssize(counters),
+        [&](Index worker, Index i) { counters[static_cast<std::size_t>(worker)].add(block(i)); });
   }
+  for (std::size_t i = 1; i < counters.size(); ++i) counters[0] += counters[i];
+  return counters[0].counts();
+}
+
+EncodedText::EncodedText(const BlockedText& text, const Tokenizer& tokenizer,
+                         ReadCallback& callback) {
+  std::vector<TextEncoder> encoders(static_cast<std::size_t>(threads()), TextEncoder(tokenizer));
+  std::vector<std::int32_t> ids;  // of a list that is not full yet
+  for (Index begin = 0; begin < text.blocks(); begin += blocks_at_once) {
+    callback.on_item("encoding " + text.name(), static_cast<std::size_t>(begin),
+                     static_cast<std::size_t>(text.blocks()));
+    const Index end = std::min(begin + blocks_at_once, text.blocks());
+    std::vector<std::vector<std::int32_t>> of_block(static_cast<std::size_t>(end - begin));
+    for_each_block(begin, end, std::ssize(encoders), [&](Index worker, Index i) {
+      encoders[static_cast<std::size_t>(worker)].encode(
+          text.block(i), of_block[static_cast<std::size_t>(i - begin)]);
+    });
+    for (const auto& block : of_block)
+      for (const std::int32_t id : block) {
+        ids.push_back(id);
+        unknown_ += tokenizer.vocabulary().is_unknown(id);
+        if (++size_ % ids_at_once > 0) continue;
+        lists_.add(ids);
+        ids.clear();
+      }
+  }
+  if (!ids.empty()) lists_.add(ids);
 }
 
 std::vector<std::int32_t> EncodedText::ids(Index begin, Index end) const {
-  if (!kept_.empty()) return {kept_.begin() + begin, kept_.begin() + end};
-  const auto first = std::ranges::upper_bound(begins_, begin) - 1;
   std::vector<std::int32_t> ids;
-  for (auto at = first; at != begins_.end() && *at < end; ++at)
-    tokenizer_->encode(text_.block(at - begins_.begin()), ids);
-  ids.erase(ids.begin(), ids.begin() + (begin - *first));
-  ids.resize(static_cast<std::size_t>(end - begin));
+  for (Index list = begin / ids_at_once; list * ids_at_once < end; ++list) {
+    const std::vector<std::int32_t> part = lists_[list];
+    const Index first = std::max<Index>(begin - list * ids_at_once, 0),
+                last = std::min<Index>(end - list * ids_at_once, std::ssize(part));
+    ids.insert(ids.end(), part.begin() + first, part.begin() + last);
+  }
   return ids;
 }
 

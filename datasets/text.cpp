@@ -1,5 +1,7 @@
 #include "datasets/text.h"
 
+#include <utf8proc.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -30,12 +32,6 @@ std::size_t prefix_length(std::string_view text, bool white) {
   return length;
 }
 
-bool is_valid(CodePoint c) {
-  const bool overlong = (c.length == 3 && c.code < 0x800) || (c.length == 4 && c.code < 0x10000);
-  const bool surrogate = c.code >= 0xD800 && c.code <= 0xDFFF;
-  return c.length > 0 && !overlong && !surrogate && c.code <= 0x10FFFF;
-}
-
 /// The number of ASCII bytes that a text begins with, to the multiple of 8 below.
 std::size_t ascii_prefix(std::string_view text) {
   std::size_t length = 0;
@@ -47,41 +43,36 @@ std::size_t ascii_prefix(std::string_view text) {
   return length;
 }
 
+bool begins_with_letter(std::string_view text) {
+  if (text.empty()) return false;
+  const char32_t code = first_code_point(text).code;
+  return !is_white(code) && !is_mark(code);
+}
+
 }  // namespace
 
 bool is_utf8(std::string_view text) {
   for (;;) {
     text.remove_prefix(ascii_prefix(text));
     if (text.empty()) return true;
-    const CodePoint c = first_code_point(text);
-    if (!is_valid(c)) return false;
-    text.remove_prefix(c.length);
+    const std::size_t length = first_code_point(text).length;
+    if (length == 0) return false;
+    text.remove_prefix(length);
   }
 }
 
 CodePoint first_code_point_beyond_ascii(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const std::size_t length = byte(0) < 0xC2   ? 0
-                             : byte(0) < 0xE0 ? 2
-                             : byte(0) < 0xF0 ? 3
-                             : byte(0) < 0xF5 ? 4
-                                              : 0;
-  if (length == 0 || length > text.size()) return {};
-  char32_t code = byte(0) & (0x7Fu >> length);
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return {};
-    code = code << 6 | (byte(i) & 0x3Fu);
-  }
-  return {length, code};
+  utf8proc_int32_t code = 0;
+  const auto length = utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
+                                       static_cast<utf8proc_ssize_t>(text.size()), &code);
+  if (length <= 0) return {};
+  return {static_cast<std::size_t>(length), static_cast<char32_t>(code)};
 }
 
 std::string utf8(char32_t code) {
-  const auto byte = [](char32_t value) { return static_cast<char>(value); };
-  const auto tail = [&](int shift) { return byte(0x80 | (code >> shift & 0x3F)); };
-  if (code < 0x80) return {byte(code)};
-  if (code < 0x800) return {byte(0xC0 | code >> 6), tail(0)};
-  if (code < 0x10000) return {byte(0xE0 | code >> 12), tail(6), tail(0)};
-  return {byte(0xF0 | code >> 18), tail(12), tail(6), tail(0)};
+  std::array<utf8proc_uint8_t, 4> bytes = {};
+  const auto length = utf8proc_encode_char(static_cast<utf8proc_int32_t>(code), bytes.data());
+  return {bytes.begin(), bytes.begin() + length};
 }
 
 std::vector<std::string> characters(std::string_view text) {
@@ -139,18 +130,20 @@ bool is_one_mark(std::string_view text) {
   return c.length == text.size() && is_mark(c.code);
 }
 
-bool begins_with_white(std::string_view text) {
-  return !text.empty() && is_white(first_code_point(text).code);
+std::size_t word_length(std::string_view text) {
+  std::size_t length = 0;
+  while (length < text.size()) {
+    const std::string_view rest = text.substr(length), character = first_character(rest);
+    const bool is_inside = length > 0 && is_inner_mark(first_code_point(rest).code) &&
+                           begins_with_letter(rest.substr(character.size()));
+    if (!begins_with_letter(rest) && !is_inside) break;
+    length += character.size();
+  }
+  return std::max(length, first_character(text).size());
 }
 
-std::size_t longest_token(std::string_view text) {
-  std::size_t longest = 0, length = 0;
-  for_each_character(text, [&](std::string_view character) {
-    const char32_t code = first_code_point(character).code;
-    length = is_white(code) || is_mark(code) ? 0 : length + character.size();
-    longest = std::max(longest, length);
-  });
-  return longest;
+bool begins_with_white(std::string_view text) {
+  return !text.empty() && is_white(first_code_point(text).code);
 }
 
 }  // namespace qkv

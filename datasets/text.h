@@ -50,8 +50,6 @@ std::vector<std::string> words(std::string_view text);
 /// `text` without white space at its ends.
 std::string_view trimmed(std::string_view text);
 
-/// The number of bytes of the longest of a text's tokens.
-std::size_t longest_token(std::string_view text);
 /// The most bytes that a token or a label of a data file may have: what is longer is not text.
 inline constexpr std::size_t max_token_bytes = std::size_t{1} << 16;
 
@@ -66,6 +64,9 @@ bool is_mark(char32_t code);
 bool is_inner_mark(char32_t code);
 /// Whether a text is one punctuation mark.
 bool is_one_mark(std::string_view text);
+/// The number of bytes of a text's first word, which may have marks inside, or else of its first
+/// character. The text is not empty.
+std::size_t word_length(std::string_view text);
 /// Whether a text begins with white space.
 bool begins_with_white(std::string_view text);
 

@@ -1,5 +1,6 @@
 #include "datasets/text_file.h"
 
+#include <algorithm>
 #include <system_error>
 
 #include "core/error.h"
@@ -10,6 +11,21 @@ namespace qkv {
 namespace {
 
 constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+
+/// The most bytes that a data file may have.
+constexpr std::uintmax_t max_file_bytes = std::uintmax_t{1} << 30;
+
+/// Throws UserError naming the place when a line is not UTF-8 or contains a zero byte.
+void require_text(std::string_view line, const std::filesystem::path& file, std::size_t number) {
+  const bool is_utf16 = line.starts_with("\xFF\xFE") || line.starts_with("\xFE\xFF");
+  require<UserError>(number > 1 || !is_utf16, "{}: is UTF-16; save the file as UTF-8",
+                     file.string());
+  require<UserError>(is_utf8(line), "{}:{}: is not valid UTF-8; save the file as UTF-8",
+                     file.string(), number);
+  require<UserError>(line.find('\0') == line.npos,
+                     "{}:{}: contains a zero byte; is it UTF-16? Save the file as UTF-8",
+                     file.string(), number);
+}
 
 /// The size of a file; 0 of a pipe.
 std::uintmax_t size_of(const std::filesystem::path& path) {
@@ -22,17 +38,6 @@ std::uintmax_t size_of(const std::filesystem::path& path) {
 }
 
 }  // namespace
-
-void require_text(std::string_view line, const std::filesystem::path& file, std::size_t number) {
-  const bool is_utf16 = line.starts_with("\xFF\xFE") || line.starts_with("\xFE\xFF");
-  require<UserError>(number > 1 || !is_utf16, "{}: is UTF-16; save the file as UTF-8",
-                     file.string());
-  require<UserError>(is_utf8(line), "{}:{}: is not valid UTF-8; save the file as UTF-8",
-                     file.string(), number);
-  require<UserError>(line.find('\0') == line.npos,
-                     "{}:{}: contains a zero byte; is it UTF-16? Save the file as UTF-8",
-                     file.string(), number);
-}
 
 void for_each_line(const std::filesystem::path& path, ReadCallback& callback,
                    const std::function<void(std::size_t number, std::string& line)>& use) {
@@ -66,25 +71,13 @@ void for_each_line(const std::filesystem::path& path, ReadCallback& callback,
   require<UserError>(number > 0, "{}: is empty", path.string());
 }
 
-std::vector<std::string> read_lines(const std::filesystem::path& path) {
-  ReadCallback silent;
-  std::vector<std::string> lines;
-  for_each_line(path, silent,
-                [&](std::size_t, std::string& line) { lines.push_back(std::move(line)); });
-  return lines;
-}
-
-std::vector<NumberedLine> read_filled_lines(const std::filesystem::path& path) {
-  std::vector<NumberedLine> filled;
-  std::size_t number = 0;
-  for (std::string& line : read_lines(path))
-    if (++number; !words(line).empty()) filled.push_back({number, std::move(line)});
-  require<UserError>(!filled.empty(), "{}: all of its lines are blank", path.string());
-  return filled;
-}
-
 void require_short_tokens(std::string_view line, std::string_view place) {
-  const std::size_t longest = longest_token(line);
+  std::size_t longest = 0, length = 0;
+  for_each_character(line, [&](std::string_view character) {
+    const char32_t code = first_code_point(character).code;
+    length = is_white(code) || is_mark(code) ? 0 : length + character.size();
+    longest = std::max(longest, length);
+  });
   require<UserError>(longest <= max_token_bytes,
                      "{}: a word must have at most {} bytes, got {}; is this text?", place,
                      max_token_bytes, longest);

@@ -71,11 +71,10 @@ class PieceCounter {
   explicit PieceCounter(const Cutting& cutting) : cutting_(cutting) {}
   void add(std::string_view text);
   PieceCounter& operator+=(const PieceCounter& other);
-  Vocabulary::Counts counts() const;
+  Vocabulary::Counts counts() const { return {pieces_.begin(), pieces_.end()}; }
 
  private:
   Cutting cutting_;
-  std::vector<Index> characters_;  ///< by code point, of `char`
   std::unordered_map<std::string, Index, StringHash, std::equal_to<>> pieces_;
 };
 
@@ -87,9 +86,10 @@ struct LearnOptions {
   friend bool operator==(const LearnOptions&, const LearnOptions&) = default;
 };
 
+class TokenRules;
+
 /// Turns text into ids and back. What `word` and `char` have not seen in training becomes the
-/// unknown token, and so does a word of `wordpiece` that no tokens make up; a word whose stem is
-/// listed becomes the stem. `bpe` and `byte-level` have a token for each byte, so that any bytes
+/// unknown token, and so does a word of `wordpiece` that no tokens make up. `bpe` and `byte-level` have a token for each byte, so that any bytes
 /// are encoded and decoded without loss, unless letters became lower case or were composed.
 class Tokenizer {
  public:
@@ -109,7 +109,7 @@ class Tokenizer {
   /// Null but for `byte-level`.
   const ByteMerges* merges() const noexcept { return merges_ ? &*merges_ : nullptr; }
   /// How many tokens begin every sentence, and end it.
-  Index special_tokens() const noexcept { return cutting_.kind == TokenizerKind::word_piece; }
+  Index special_tokens() const noexcept;
   /// Whether a token stands for text, rather than for an unknown one or an end of a sentence.
   bool is_text(std::int32_t id) const;
 
@@ -125,9 +125,9 @@ class Tokenizer {
 
  private:
   Cutting cutting_;
+  const TokenRules* rules_;
   Vocabulary vocabulary_;
-  std::optional<ByteMerges> merges_;         ///< of `byte-level`
-  std::vector<std::int32_t> by_code_point_;  ///< of `char`: ids up to the largest known
+  std::optional<ByteMerges> merges_;  ///< of `byte-level`
 };
 
 /// Encodes long texts as `Tokenizer::encode` does. Remembers the tokens of pieces that have

@@ -210,11 +210,4 @@ void for_each_row(const std::filesystem::path& path, ReadCallback& callback, con
   for_each_row(path, Columns("label<TAB>index<TAB>sentence", {}, true), callback, use);
 }
 
-std::vector<TsvRow> read_tsv(const std::filesystem::path& path, const Columns& columns) {
-  ReadCallback silent;
-  std::vector<TsvRow> rows;
-  for_each_row(path, columns, silent, [&](TsvRow& row) { rows.push_back(std::move(row)); });
-  return rows;
-}
-
 }  // namespace qkv

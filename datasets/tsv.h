@@ -63,7 +63,4 @@ void for_each_row(const std::filesystem::path& path, const Columns& columns, Rea
 /// The same for rows of a sentence, `label<TAB>sentence`, `label<TAB>index<TAB>sentence` or others.
 void for_each_row(const std::filesystem::path& path, ReadCallback& callback, const UseRow& use);
 
-/// All rows.
-std::vector<TsvRow> read_tsv(const std::filesystem::path& path, const Columns& columns);
-
 }  // namespace qkv

@@ -18,16 +18,6 @@ namespace {
 
 using Range = std::pair<char32_t, char32_t>;  // both ends belong to it
 
-constexpr auto spaces = std::to_array<Range>({{0x09, 0x0D},
-                                              {0x20, 0x20},
-                                              {0x85, 0x85},
-                                              {0xA0, 0xA0},
-                                              {0x1680, 0x1680},
-                                              {0x2000, 0x200A},
-                                              {0x2028, 0x2029},
-                                              {0x202F, 0x202F},
-                                              {0x205F, 0x205F},
-                                              {0x3000, 0x3000}});
 /// The CJK Unified Ideographs with their extensions A to E and the compatibility ideographs.
 constexpr auto ideographs = std::to_array<Range>({{0x3400, 0x4DBF},
                                                   {0x4E00, 0x9FFF},
@@ -35,12 +25,6 @@ constexpr auto ideographs = std::to_array<Range>({{0x3400, 0x4DBF},
                                                   {0x20000, 0x2A6DF},
                                                   {0x2A700, 0x2CEAF},
                                                   {0x2F800, 0x2FA1F}});
-
-template <class Ranges>
-bool is_in(const Ranges& ranges, char32_t code) {
-  return std::ranges::any_of(
-      ranges, [=](const Range& range) { return range.first <= code && code <= range.second; });
-}
 
 utf8proc_category_t category(char32_t code) {
   return utf8proc_category(static_cast<utf8proc_int32_t>(code));
@@ -99,7 +83,10 @@ bool is_number(char32_t code) {
 }
 
 bool is_space(char32_t code) {
-  return is_in(spaces, code);
+  constexpr char32_t next_line = 0x85;
+  const auto c = category(code);
+  return (c >= UTF8PROC_CATEGORY_ZS && c <= UTF8PROC_CATEGORY_ZP) ||
+         (code >= '\t' && code <= '\r') || code == next_line;
 }
 
 bool is_control(char32_t code) {
@@ -114,7 +101,8 @@ bool is_punctuation(char32_t code) {
 }
 
 bool is_ideograph(char32_t code) {
-  return is_in(ideographs, code);
+  return std::ranges::any_of(
+      ideographs, [=](const Range& range) { return range.first <= code && code <= range.second; });
 }
 
 std::string lower_without_accents(std::string_view text) {

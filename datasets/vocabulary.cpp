@@ -37,6 +37,13 @@ Vocabulary::Vocabulary(std::vector<std::string> tokens, ReservedIds reserved)
   if (reserved_ > 0) ids_.at(reserved_tokens[padding]) = unknown;
 }
 
+std::vector<std::string> Vocabulary::tokens(std::span<const std::int32_t> ids) const {
+  std::vector<std::string> tokens;
+  tokens.reserve(ids.size());
+  for (const std::int32_t id : ids) tokens.push_back(token(id));
+  return tokens;
+}
+
 std::int32_t Vocabulary::id(std::string_view token) const {
   return find(token).value_or(unknown);
 }

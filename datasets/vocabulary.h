@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -60,6 +61,7 @@ class Vocabulary {
   }
   /// Every token at its id.
   const std::vector<std::string>& tokens() const noexcept { return tokens_; }
+  std::vector<std::string> tokens(std::span<const std::int32_t> ids) const;
   Index size() const noexcept { return std::ssize(tokens_); }
 
  private:

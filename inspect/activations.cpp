@@ -7,22 +7,6 @@
 namespace qkv {
 namespace {
 
-/// Removes a file that was not finished.
-class UnfinishedFile {
- public:
-  explicit UnfinishedFile(const std::filesystem::path& path) : path_(&path) {}
-  ~UnfinishedFile() {
-    std::error_code ignored;
-    if (path_) std::filesystem::remove(*path_, ignored);
-  }
-  UnfinishedFile(const UnfinishedFile&) = delete;
-  UnfinishedFile& operator=(const UnfinishedFile&) = delete;
-  void finish() noexcept { path_ = nullptr; }
-
- private:
-  const std::filesystem::path* path_;
-};
-
 /// Writes a tensor below a group, its path dotted.
 void write_below(hdf5::Group& group, const std::string& path, const Tensor& value) {
   const std::size_t dot = path.find('.');
@@ -45,6 +29,22 @@ void write_sentence(const LoadedModel& model, const LabelledText& line, hdf5::Gr
   }
 }
 
+void write_file(const LoadedModel& model, const std::vector<LabelledText>& lines,
+                const std::filesystem::path& output, ReadCallback& callback) try {
+  hdf5::File file(output);
+  hdf5::Group root = file.root();
+  root.write_attribute("format", "qkv-activations");
+  root.write_attribute("version", 1);
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    callback.on_item("writing", i, lines.size());
+    hdf5::Group group = root.make_group(fmt::format("{:08}", i));
+    write_sentence(model, lines[i], group);
+  }
+  file.flush();
+} catch (const hdf5::Hdf5Error& error) {
+  throw FileError(fmt::format("{}: {}", output.string(), error.what()));
+}
+
 }  // namespace
 
 Index write_activations(const LoadedModel& model, const std::filesystem::path& data,
@@ -54,20 +54,10 @@ Index write_activations(const LoadedModel& model, const std::filesystem::path& d
   require<UserError>(!std::filesystem::exists(output, unknown),
                      "{}: exists; name another file, or remove it", output.string());
   try {
-    hdf5::File file(output);
-    UnfinishedFile unfinished(output);
-    hdf5::Group root = file.root();
-    root.write_attribute("format", "qkv-activations");
-    root.write_attribute("version", 1);
-    for (std::size_t i = 0; i < lines.size(); ++i) {
-      callback.on_item("writing", i, lines.size());
-      hdf5::Group group = root.make_group(fmt::format("{:08}", i));
-      write_sentence(model, lines[i], group);
-    }
-    file.flush();
-    unfinished.finish();
-  } catch (const hdf5::Hdf5Error& error) {
-    throw FileError(fmt::format("{}: {}", output.string(), error.what()));
+    write_file(model, lines, output, callback);
+  } catch (...) {
+    std::filesystem::remove(output, unknown);
+    throw;
   }
   return std::ssize(lines);
 }

@@ -31,6 +31,11 @@ double score_variance(const Matrix& scores, const Matrix& mask) {
          static_cast<double>(scores.shape(0));
 }
 
+/// Recorded weights of one sentence [1, head, query, key] -> [head, query, key], float64.
+Tensor by_head(const Tensor& weights) {
+  return weights.to(DType::float64).with_shape({weights.dim(1), weights.dim(2), weights.dim(3)});
+}
+
 double entropy(const Matrix& weights) {
   constexpr double smallest = std::numeric_limits<double>::min();  // 0 log2 0 = 0
   return (0 - total(weights * xt::log2(xt::maximum(weights, smallest)))) /
@@ -47,21 +52,17 @@ std::vector<AttentionSteps> self_attention_steps(const Recorder& recorder) {
 
 LayerWeights self_attention(const Recorder& recorder) {
   LayerWeights layers;
-  for (const AttentionSteps& module : self_attention_steps(recorder)) {
-    std::vector<Tensor> heads;
-    for (const HeadSteps& head : module.heads) heads.push_back(head.weights.to(DType::float64));
-    layers.push_back(stack(heads, 0));
-  }
+  for (const Recorder::Record& record : recorder.all())
+    if (record.name == "weights" && recorder.at(beside(record, "cross")).item() == 0)
+      layers.push_back(by_head(record.value));
   return layers;
 }
 
 LayerWeights attention_of(const Recorder& recorder, const Transformer& stack, bool cross) {
   LayerWeights layers;
-  for (const TransformerBlock& block : stack.layers) {
-    const MultiHeadAttention& module = cross ? *block.cross_attention : block.attention;
-    const Tensor weights = recorder.at(module, "weights").to(DType::float64);
-    layers.push_back(weights.with_shape({weights.dim(1), weights.dim(2), weights.dim(3)}));
-  }
+  for (const TransformerBlock& block : stack.layers)
+    layers.push_back(
+        by_head(recorder.at(cross ? *block.cross_attention : block.attention, "weights")));
   return layers;
 }
 

@@ -49,9 +49,10 @@ std::vector<std::pair<std::string, Transformer*>> stacks_of(Network& network) {
   return modules<Transformer>(network);
 }
 
-std::vector<Activation> residual_states(const Transformer& stack) {
-  std::vector<Activation> states = {{&stack, "input"}};
-  for (const TransformerBlock& block : stack.layers) states.push_back({&block, "output"});
+std::vector<ResidualState> residual_states(const Transformer& stack) {
+  std::vector<ResidualState> states = {{"input", {&stack, "input"}}};
+  for (const TransformerBlock& block : stack.layers)
+    states.push_back({fmt::format("layer {}", states.size() - 1), {&block, "output"}});
   return states;
 }
 

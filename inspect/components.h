@@ -29,8 +29,13 @@ struct Component {
 /// The stacks of blocks of a network, by name; none for other kinds of models.
 std::vector<std::pair<std::string, Transformer*>> stacks_of(Network& network);
 
-/// The residual stream of a stack of L blocks: before the first and after each, L + 1 activations.
-std::vector<Activation> residual_states(const Transformer& stack);
+/// The residual stream before the first block ("input") or after a block ("layer 0").
+struct ResidualState {
+  std::string label;
+  Activation activation;
+};
+/// The L + 1 states of a stack of L blocks.
+std::vector<ResidualState> residual_states(const Transformer& stack);
 
 /// The activation from which the output layer gives the scores.
 Activation scored_activation(const Network& network, const Sentence& sentence);

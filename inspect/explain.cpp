@@ -14,16 +14,13 @@ Tensor head_columns(const Tensor& x, Index head, Index width) {
   return alone(slice(x, 2, head * width, (head + 1) * width));
 }
 
-/// The path of what `module` records as `name`.
-std::string inside(const std::string& module, const std::string& name) {
-  return module.empty() ? name : module + "." + name;
-}
-
-std::vector<HeadSteps> heads_of(const Recorder& recorder, const std::string& path, double scale) {
-  const auto recorded = [&](const std::string& what) { return recorder.at(inside(path, what)); };
-  const Tensor weights = alone(recorded("weights")), q = recorded("q"), k = recorded("k"),
+/// `record` is that of the module's weights.
+std::vector<HeadSteps> heads_of(const Recorder& recorder, const Recorder::Record& record,
+                                double scale) {
+  const auto recorded = [&](std::string_view what) { return recorder.at(beside(record, what)); };
+  const Tensor weights = alone(record.value), q = recorded("q"), k = recorded("k"),
                v = recorded("v"), mixed = recorded("mixed"),
-               bias = recorder.has(inside(path, "bias")) ? alone(recorded("bias")) : Tensor();
+               bias = recorder.has(beside(record, "bias")) ? alone(recorded("bias")) : Tensor();
   const Index heads = weights.dim(0), width = q.dim(2) / heads;
   std::vector<HeadSteps> steps;
   for (Index h = 0; h < heads; ++h) {
@@ -59,17 +56,19 @@ Explanation explain(const LoadedModel& trained, const Sentence& sentence, Index 
   return result;
 }
 
+std::string beside(const Recorder::Record& record, std::string_view name) {
+  return record.path.substr(0, record.path.size() - record.name.size()).append(name);
+}
+
 std::vector<AttentionSteps> attention_steps(const Recorder& recorder) {
   std::vector<AttentionSteps> steps;
   for (const Recorder::Record& record : recorder.all()) {
     if (record.name != "weights") continue;
-    const auto recorded = [&](const std::string& name) {
-      return recorder.at(inside(record.module, name));
-    };
+    const auto recorded = [&](std::string_view name) { return recorder.at(beside(record, name)); };
     const double scale = recorded("scale").item();
     steps.push_back({record.module, recorded("cross").item() == 1, scale,
-                     recorder.has(inside(record.module, "bias")), alone(recorded("mask")),
-                     heads_of(recorder, record.module, scale)});
+                     recorder.has(beside(record, "bias")), alone(recorded("mask")),
+                     heads_of(recorder, record, scale)});
   }
   return steps;
 }

@@ -43,6 +43,9 @@ Recorder recorded(const LoadedModel& trained, const Sentence& sentence);
 /// The values are the model's own: a recorder keeps them during the forward pass.
 Explanation explain(const LoadedModel& trained, const Sentence& sentence, Index index);
 
+/// The path of what the module of a record records as `name`.
+std::string beside(const Recorder::Record& record, std::string_view name);
+
 /// The steps of each attention module, in the order of computing.
 std::vector<AttentionSteps> attention_steps(const Recorder& recorder);
 

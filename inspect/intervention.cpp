@@ -59,6 +59,18 @@ Hook hook_of(std::vector<Replacement> replacements) {
   };
 }
 
+Scores scores_after(const LoadedModel& model, const Sentence& sentence, Index index,
+                    std::vector<Replacement> replacements) {
+  const Hook hook = hook_of(std::move(replacements));
+  Context context({.hook = &hook});
+  return model.task->scores(*model.network, sentence, index, context);
+}
+
+Tensor recorded_vectors(const Recorder& recorder, const Activation& activation) {
+  const Tensor value = recorder.at(*activation.module, activation.name).to(DType::float64);
+  return value.with_shape({value.dim(1), value.dim(2)});
+}
+
 Tensor range_mask(Index begin, Index end, Index size) {
   std::vector<double> mask(static_cast<std::size_t>(size));
   std::fill(mask.begin() + begin, mask.begin() + end, 1);

@@ -34,6 +34,13 @@ struct Replacement {
 /// Carries out the replacements in every forward pass that it accompanies.
 Hook hook_of(std::vector<Replacement> replacements);
 
+/// The scores that the model gives about a word after such replacements (`Task::scores`).
+Scores scores_after(const LoadedModel& model, const Sentence& sentence, Index index,
+                    std::vector<Replacement> replacements);
+
+/// A recorded activation of a sentence alone, [T, D], float64.
+Tensor recorded_vectors(const Recorder& recorder, const Activation& activation);
+
 /// 1 in [begin, end), else 0: [size].
 Tensor range_mask(Index begin, Index end, Index size);
 

@@ -4,10 +4,6 @@
 
 namespace qkv {
 
-LabelledText labelled_text(const LoadedModel& model, const std::string& line) {
-  return model.task->read_line(tsv_row(line));
-}
-
 std::vector<LabelledText> read_labelled_texts(const LoadedModel& model,
                                               const std::filesystem::path& file,
                                               ReadCallback& callback) {
@@ -21,12 +17,6 @@ std::vector<LabelledText> read_labelled_texts(const LoadedModel& model,
     }
   });
   return texts;
-}
-
-std::vector<LabelledText> read_labelled_texts(const LoadedModel& model,
-                                              const std::filesystem::path& file) {
-  ReadCallback silent;
-  return read_labelled_texts(model, file, silent);
 }
 
 }  // namespace qkv

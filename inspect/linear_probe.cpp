@@ -11,22 +11,13 @@
 namespace qkv {
 namespace {
 
-/// A place in a forward pass whose vectors are probed.
-struct ProbedState {
-  std::string label;
-  Activation activation;
-};
-
-std::vector<ProbedState> probed_states(Network& network) {
-  std::vector<ProbedState> states;
+std::vector<ResidualState> probed_states(Network& network) {
+  std::vector<ResidualState> states;
   const auto stacks = stacks_of(network);
-  if (stacks.size() == 1) {
-    for (const Activation& activation : residual_states(*stacks.front().second))
-      states.push_back(
-          {states.empty() ? "input" : fmt::format("layer {}", states.size() - 1), activation});
-  } else {
+  if (stacks.size() == 1)
+    states = residual_states(*stacks.front().second);
+  else
     states.push_back({"input", {network.model.get(), "static"}});
-  }
   states.push_back({"contextual", {network.model.get(), "contextual"}});
   return states;
 }
@@ -38,9 +29,8 @@ struct ProbedTexts {
   std::vector<std::int32_t> types;  ///< the words that are asked about; -1: the whole text
 };
 
-/// The word that is asked about, or the mean over the words, [1, D].
-Tensor probed_vector(const Tensor& state, Index index) {
-  const Tensor words = state.with_shape({state.dim(1), state.dim(2)}).to(DType::float64);
+/// The word that is asked about, or the mean over the words [T, D], [1, D].
+Tensor probed_vector(const Tensor& words, Index index) {
   return index >= 0 ? slice(words, 0, index, index + 1) : mean(words, 0, true);
 }
 
@@ -54,10 +44,9 @@ ProbedTexts probed_texts(const LoadedModel& trained, const std::vector<LabelledT
     const LabelledText& text = texts[t];
     if (text.answer < 0 || text.antecedent >= 0) continue;
     const Recorder recorder = recorded(trained, text.sentence);
-    for (std::size_t s = 0; s < states.size(); ++s) {
-      const auto& [module, name] = states[s].activation;
-      rows[s].push_back(probed_vector(recorder.at(*module, name), text.index));
-    }
+    for (std::size_t s = 0; s < states.size(); ++s)
+      rows[s].push_back(
+          probed_vector(recorded_vectors(recorder, states[s].activation), text.index));
     result.labels.push_back(text.answer);
     result.types.push_back(
         text.index < 0 ? -1 : text.sentence.ids[static_cast<std::size_t>(text.index)]);

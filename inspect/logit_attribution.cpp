@@ -36,8 +36,7 @@ class ResidualTerms {
 
  private:
   Tensor recorded(const Activation& activation) const {
-    const Tensor value = recorder_.at(*activation.module, activation.name).to(DType::float64);
-    return value.with_shape({value.dim(1), value.dim(2)});
+    return recorded_vectors(recorder_, activation);
   }
 
   void add(std::string label, const Tensor& value, std::optional<Component> component = {}) {
@@ -98,15 +97,6 @@ class ResidualTerms {
   std::vector<Term> terms_;
 };
 
-/// The scores that the task gives to contextual vectors.
-Scores scores_of(const LoadedModel& trained, const Explanation& explanation,
-                 const Tensor& vectors) {
-  const Activation last = scored_activation(*trained.network, explanation.sentence);
-  const Hook hook = hook_of({{last, Tensor::scalar(1), vectors}});
-  Context context({.hook = &hook});
-  return trained.task->scores(*trained.network, explanation.sentence, explanation.index, context);
-}
-
 /// A logit as a linear function of the contextual vectors.
 struct LinearLogit {
   Tensor gradient;  ///< [T, D], float64
@@ -120,7 +110,9 @@ std::optional<LinearLogit> linear_logit(const LoadedModel& trained, const Explan
   const Activation last = scored_activation(*trained.network, explanation.sentence);
   const Parameter vectors(explanation.recorder.at(*last.module, last.name));
   const auto logit_at = [&](const Tensor& y) {
-    return sum(slice(scores_of(trained, explanation, y).logits, 0, choice, choice + 1));
+    const Scores scores = scores_after(trained, explanation.sentence, explanation.index,
+                                       {{last, Tensor::scalar(1), y}});
+    return sum(slice(scores.logits, 0, choice, choice + 1));
   };
   const Tensor logit = logit_at(vectors.value());
   const double value = logit.item(),

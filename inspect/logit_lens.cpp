@@ -10,13 +10,10 @@ std::vector<LensState> logit_lens(const LoadedModel& trained, const Explanation&
   const NoGrad no_grad;
   const auto states = residual_states(*stacks.back().second);
   std::vector<LensState> lens;
-  for (std::size_t i = 0; i < states.size(); ++i) {
-    const Tensor state = explanation.recorder.at(*states[i].module, states[i].name);
-    const Hook hook = hook_of({{states.back(), Tensor::scalar(1), state}});
-    Context context({.hook = &hook});
-    lens.push_back(
-        {i == 0 ? "input" : fmt::format("layer {}", i - 1),
-         trained.task->scores(*trained.network, explanation.sentence, explanation.index, context)});
+  for (const auto& [label, activation] : states) {
+    const Tensor state = explanation.recorder.at(*activation.module, activation.name);
+    lens.push_back({label, scores_after(trained, explanation.sentence, explanation.index,
+                                        {{states.back().activation, Tensor::scalar(1), state}})});
   }
   return lens;
 }

@@ -2,60 +2,39 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 
 #include "inspect/weight_statistics.h"
 
 namespace qkv {
 namespace {
 
-/// The tokens that a model reads: those of a sentence, then those of a text that it writes.
-std::vector<std::int32_t> read_ids(const Sentence& sentence) {
-  std::vector<std::int32_t> ids = sentence.ids;
-  if (sentence.written)
-    ids.insert(ids.end(), sentence.written->input_ids.begin(), sentence.written->input_ids.end());
-  return ids;
-}
-
-/// While alive, row i of the network's embedding table [T, D] is the vector of token i of those
-/// that it reads, so that a word which occurs twice has two gradients. An output layer that was the
-/// table keeps all rows.
-class OwnVectors {
+/// The static vectors of the tokens that forward passes read, each a parameter of its own: a word
+/// that occurs twice has two gradients.
+class StaticVectors {
  public:
-  OwnVectors(Network& network, const std::vector<std::int32_t>& read)
-      : network_(network), table_(table()), tied_(!network.head) {
-    const Indices ids(read, {std::ssize(read)});
-    const Tensor all_rows = table().value().detach();
-    if (tied_) {
-      network.head.emplace(all_rows.dim(1), all_rows.dim(0), unused_, false, Role::head);
-      network.head->weight.assign(all_rows);
-    }
-    table() = Parameter(embedding(all_rows, ids), Role::embedding);
+  /// A pass reads `texts` texts one after the other.
+  StaticVectors(const Model& model, std::size_t texts) : model_(&model), texts_(texts) {}
+
+  /// Takes the vectors out of the graph of the table. This object must outlive it.
+  Hook hook() {
+    return [this](const Module& module, std::string_view name, Tensor value) {
+      if (&module != model_ || name != "static") return value;
+      return read_.emplace_back(value.detach()).value();
+    };
   }
-  ~OwnVectors() {
-    table() = std::move(table_);
-    if (tied_) network_.head.reset();
+  /// By the vectors of the text of that number in all passes, [T, D].
+  Tensor gradient(const Gradients& gradients, std::size_t text) const {
+    Tensor total = Tensor::zeros(read_[text].shape(), read_[text].value().dtype());
+    for (std::size_t i = text; i < read_.size(); i += texts_)
+      if (gradients.has(read_[i])) total = total + gradients.of(read_[i]);
+    return total.with_shape({total.dim(1), total.dim(2)});
   }
-  OwnVectors(const OwnVectors&) = delete;
-  OwnVectors& operator=(const OwnVectors&) = delete;
 
  private:
-  Parameter& table() { return network_.model->embedding.weight; }
-
-  Network& network_;
-  Random unused_{0, Purpose::initialisation};
-  Parameter table_;
-  bool tied_;
+  const Model* model_;
+  std::size_t texts_;
+  std::vector<Parameter> read_;
 };
-
-/// Ids 0, 1, 2, ...: row i of the table belongs to token i.
-Sentence numbered(Sentence sentence) {
-  std::iota(sentence.ids.begin(), sentence.ids.end(), 0);
-  if (sentence.written)
-    std::iota(sentence.written->input_ids.begin(), sentence.written->input_ids.end(),
-              static_cast<std::int32_t>(sentence.ids.size()));
-  return sentence;
-}
 
 /// The text's answer among the choices, or the most probable choice where it has none.
 Index answer(const Scores& scores, const LabelledText& text) {
@@ -72,9 +51,9 @@ Tensor answer_loss(const Scores& scores, Index answer) {
 }
 
 /// The loss of the text's answer, or the mean of the losses of the tokens that are written.
-Tensor loss_of(const LoadedModel& trained, const LabelledText& text) {
-  const Sentence sentence = numbered(text.sentence);
-  Context context;
+Tensor loss_of(const LoadedModel& trained, const LabelledText& text, const Hook& hook) {
+  const Sentence& sentence = text.sentence;
+  Context context({.hook = &hook});
   const auto scores_of = [&](Index index) {
     Scores scores = trained.task->scores(*trained.network, sentence, index, context);
     require<UserError>(static_cast<bool>(scores.logits),
@@ -119,34 +98,30 @@ std::vector<double> row_norms(const Tensor& matrix) {
 
 }  // namespace
 
-LossGradients loss_gradients(LoadedModel& trained, const LabelledText& text) {
-  Network& network = *trained.network;
-  const Shape table = network.model->embedding_table().shape();
-  const bool tied = !network.head;
-  const std::vector<std::int32_t> read = read_ids(text.sentence);
-  const OwnVectors own(network, read);
-  const Tensor loss = loss_of(trained, text);
+LossGradients loss_gradients(const LoadedModel& trained, const LabelledText& text) {
+  const Parameter& table = trained.network->model->embedding_table();
+  const auto& written = text.sentence.written;
+  StaticVectors vectors(*trained.network->model, written ? 2 : 1);
+  const Tensor loss = loss_of(trained, text, vectors.hook());
   const Gradients gradients = gradients_of(loss);
-  LossGradients result{loss.item(), {}, {}, {}};
-  for (const auto& [path, parameter] : parameters(network)) {
-    if (!gradients.has(*parameter)) continue;
-    const Tensor& gradient = gradients.of(*parameter);
-    if (parameter->role() == Role::embedding) {
-      result.words = row_norms(gradient);
-      result.inputs.assign(result.words.begin() + std::ssize(text.sentence.ids),
-                           result.words.end());
-      result.words.resize(text.sentence.ids.size());
-      result.parameters.emplace_back(path, table_gradient(gradient, read, table));
-    } else if (tied && parameter->role() == Role::head) {  // the same table, as the output layer
-      result.parameters.front().second = result.parameters.front().second + gradient;
-    } else {
-      result.parameters.emplace_back(path, gradient);
-    }
+  const Tensor words = vectors.gradient(gradients, 0);
+  Tensor by_table = table_gradient(words, text.sentence.ids, table.shape());
+  LossGradients result{loss.item(), row_norms(words), {}, {}};
+  if (written) {
+    const Tensor inputs = vectors.gradient(gradients, 1);
+    by_table = by_table + table_gradient(inputs, written->input_ids, table.shape());
+    result.inputs = row_norms(inputs);
   }
+  if (gradients.has(table)) by_table = by_table + gradients.of(table);  // as the output layer
+  for (const auto& [path, parameter] : parameters(*trained.network))
+    if (parameter == &table)
+      result.parameters.emplace_back(path, by_table);
+    else if (gradients.has(*parameter))
+      result.parameters.emplace_back(path, gradients.of(*parameter));
   return result;
 }
 
-MeanGradients mean_gradients(LoadedModel& trained, const std::vector<LabelledText>& texts,
+MeanGradients mean_gradients(const LoadedModel& trained, const std::vector<LabelledText>& texts,
                              ReadCallback& callback) {
   MeanGradients mean;
   std::map<Index, MeanGradients::AtDistance> distances;

@@ -20,7 +20,7 @@ struct LossGradients {
 /// of a sentence with a written text the tokens of that.
 /// Throws UserError when the model has no answers to choose from, and for a label that it does not
 /// know.
-LossGradients loss_gradients(LoadedModel& trained, const LabelledText& text);
+LossGradients loss_gradients(const LoadedModel& trained, const LabelledText& text);
 
 /// The mean over texts of the words' norms, by how many words they stand before the word that is
 /// asked about (after it: negative), and the mean of the parameters' gradients.
@@ -36,7 +36,7 @@ struct MeanGradients {
 };
 
 /// Throws as `loss_gradients`; `texts` must not be empty.
-MeanGradients mean_gradients(LoadedModel& trained, const std::vector<LabelledText>& texts,
+MeanGradients mean_gradients(const LoadedModel& trained, const std::vector<LabelledText>& texts,
                              ReadCallback& callback);
 
 }  // namespace qkv

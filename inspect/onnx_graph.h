@@ -46,6 +46,31 @@ class Graph {
   Value integer(Index value) { return integers({value}, {}); }
   Value integers(const Integers& values) { return integers(values, {std::ssize(values)}); }
 
+  Value add(const Value& a, const Value& b) { return op("Add", {a, b}); }
+  Value multiply(const Value& a, const Value& b) { return op("Mul", {a, b}); }
+  Value where(const Value& condition, const Value& x, double otherwise) {
+    return op("Where", {condition, x, number(otherwise)});
+  }
+  Value unsqueeze(const Value& x, const Integers& axes) {
+    return op("Unsqueeze", {x, integers(axes)});
+  }
+  /// A size of 0 stays as it is.
+  Value reshape(const Value& x, const Integers& sizes) {
+    return op("Reshape", {x, integers(sizes)});
+  }
+  Value transpose(const Value& x, const Integers& axes) {
+    return op("Transpose", {x}, {{"perm", axes}});
+  }
+  Value slice(const Value& x, Index axis, const Value& begin, const Value& end) {
+    return op("Slice", {x, begin, end, integers({axis})});
+  }
+  Value slice(const Value& x, Index axis, Index begin, Index end) {
+    return slice(x, axis, integers({begin}), integers({end}));
+  }
+  Value concat(const std::vector<Value>& parts, Index axis) {
+    return op("Concat", parts, {{"axis", axis}});
+  }
+
  private:
   Value integers(const Integers& values, const Integers& shape);
   std::string new_name(std::string_view of);

@@ -23,7 +23,7 @@ Patching empty_rows(Network& network, Index width) {
     const bool last = i + 1 == std::ssize(states);
     rows.residual.push_back(
         {last ? fmt::format("after layer {}", i - 1) : fmt::format("before layer {}", i), i, -1,
-         states[static_cast<std::size_t>(i)], all});
+         states[static_cast<std::size_t>(i)].activation, all});
   }
   for (Index i = 0; i < std::ssize(stack.layers); ++i) {
     const TransformerBlock& block = stack.layers[static_cast<std::size_t>(i)];
@@ -64,10 +64,8 @@ class LogitDifference {
   /// Of the corrupt text with the clean one's activation where the mask is 1.
   double patched(const Activation& activation, const Tensor& mask) const {
     const Tensor value = clean_.recorder.at(*activation.module, activation.name);
-    const Hook hook = hook_of({{activation, mask, value}});
-    Context context({.hook = &hook});
     return difference(
-        trained_.task->scores(*trained_.network, pair_.corrupt, pair_.corrupt_index, context)
+        scores_after(trained_, pair_.corrupt, pair_.corrupt_index, {{activation, mask, value}})
             .logits);
   }
 

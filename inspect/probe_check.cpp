@@ -15,12 +15,6 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-/// The positions of a probe's word in a sentence.
-std::vector<Index> positions_of_word(const Task& task, const Probe& probe,
-                                     const Sentence& sentence) {
-  return probe.word.empty() ? sentence.targets : task.occurrences(sentence, probe.word);
-}
-
 bool holds(double value, const Expectation& expected) {
   if (expected.relation == Relation::below) return value < expected.number;
   if (expected.relation == Relation::above) return value > expected.number;
@@ -173,6 +167,11 @@ ProbeResult check(const LoadedModel& model, const Probe& probe) {
 }
 
 }  // namespace
+
+std::vector<Index> positions_of_word(const Task& task, const Probe& probe,
+                                     const Sentence& sentence) {
+  return probe.word.empty() ? sentence.targets : task.occurrences(sentence, probe.word);
+}
 
 bool ProbeResult::passes() const {
   return trained.holds && std::ranges::none_of(broken, &Finding::holds);

@@ -25,6 +25,10 @@ struct ProbeResult {
   bool passes() const;
 };
 
+/// The positions of a probe's word in a sentence.
+std::vector<Index> positions_of_word(const Task& task, const Probe& probe,
+                                     const Sentence& sentence);
+
 /// Checks each probe of the model's config.
 ///
 /// Cosines are those between all occurrences of the word in the sentences, taken in pairs, of which

@@ -11,7 +11,6 @@
 
 #include "core/xtensor.h"
 #include "datasets/printable.h"
-#include "inspect/decomposition.h"
 
 namespace qkv {
 namespace {
@@ -132,16 +131,22 @@ ProjectorTables projector_tables(const std::vector<WordVector>& words) {
   return tables;
 }
 
+std::vector<std::array<double, 2>> in_plane(const PrincipalComponents& components,
+                                            const Tensor& points) {
+  const Tensor projected = components.project(points);
+  const auto values = projected.values();
+  const auto axes = static_cast<std::size_t>(projected.dim(1));
+  std::vector<std::array<double, 2>> result;
+  for (std::size_t i = 0; i < values.size(); i += axes)
+    result.push_back({values[i], axes > 1 ? values[i + 1] : 0});
+  return result;
+}
+
 PlanarView planar_view(const std::vector<WordVector>& words,
                        std::vector<double> WordVector::*vector) {
   const Tensor rows = stacked(words, vector);
-  const auto found = principal_components(rows, 2);
-  PlanarView view{std::vector<std::array<double, 2>>(words.size()), found.variance_fraction};
-  const auto points = found.project(rows).values();
-  const std::size_t axes = found.variance_fraction.size();
-  for (std::size_t i = 0; i < words.size(); ++i)
-    for (std::size_t axis = 0; axis < axes; ++axis) view.points[i][axis] = points[i * axes + axis];
-  return view;
+  const auto components = principal_components(rows, 2);
+  return {in_plane(components, rows), components.variance_fraction};
 }
 
 }  // namespace qkv

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "inspect/decomposition.h"
 #include "inspect/explain.h"
 
 namespace qkv {
@@ -61,7 +62,11 @@ struct ProjectorTables {
 };
 ProjectorTables projector_tables(const std::vector<WordVector>& words);
 
-/// Two coordinates for each word: the first two principal components.
+/// Points [N, D] along the first two principal components; 0 along one that is missing.
+std::vector<std::array<double, 2>> in_plane(const PrincipalComponents& components,
+                                            const Tensor& points);
+
+/// Two coordinates for each word.
 struct PlanarView {
   std::vector<std::array<double, 2>> points;
   std::vector<double> variance_fraction;  ///< of the total, for each axis

@@ -110,9 +110,12 @@ Tensor MultiHeadAttention::operator()(const Tensor& query, const Tensor& source,
   now.dropout = context.dropout_probability(options.dropout);
   const Tensor mixed =
       context.hooked(*this, "mixed", attention(q, k, v, mask, now, context.next_random()));
-  if (!w_o) return context.hooked(*this, "output", mixed, "o_i", "z_i", "no output projection");
-  return context.hooked(*this, "output", (*w_o)(mixed), "o_i", "W_o z_i + b_o",
-                        "output projection");
+  return context.hooked(*this, "output", projected(w_o, mixed));
+}
+
+std::vector<FormulaSource::Row> MultiHeadAttention::formulas() const {
+  if (!w_o) return {{"output", {"o_i", "z_i", "no output projection"}}};
+  return {{"output", {"o_i", "W_o z_i + b_o", "output projection"}}};
 }
 
 void MultiHeadAttention::visit(ModuleVisitor& visit) {

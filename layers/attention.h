@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "layers/context.h"
 #include "layers/linear.h"
@@ -23,7 +24,7 @@ namespace qkv {
 /// al. 2023, "GQA"). d_k = D / H is the width of a head. With `scale` off, scores are not divided
 /// by sqrt(d_k).
 // clang-format on
-struct MultiHeadAttention : Module {
+struct MultiHeadAttention : Module, FormulaSource {
   /// Throws ValueError when the heads do not divide the width.
   /// `cross`: keys and values come from another sequence, which has no common positions with the
   /// queries'.
@@ -39,6 +40,7 @@ struct MultiHeadAttention : Module {
   Tensor operator()(const Tensor& query, const Tensor& source, const AttentionMask& mask,
                     Context& context) const;
   void visit(ModuleVisitor& visit) override;
+  std::vector<Row> formulas() const override;
 
   AttentionOptions options;
   bool cross;

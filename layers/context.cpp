@@ -3,6 +3,19 @@
 #include <algorithm>
 
 namespace qkv {
+namespace {
+
+/// The formula in the module's table.
+Formula formula_of(const Module& module, std::string_view name) {
+  Formula formula;
+  if (const auto* source = dynamic_cast<const FormulaSource*>(&module))
+    for (FormulaSource::Row& row : source->formulas())
+      if (row.name == name) formula = std::move(row.formula);
+  if (formula.symbol.empty()) formula.symbol = std::string(name) + "_i";
+  return formula;
+}
+
+}  // namespace
 
 Recorder::Recorder(Module& model) {
   for (const auto& [path, module] : modules<Module>(model)) paths_[module] = path;
@@ -23,12 +36,13 @@ std::string Recorder::path_of(const Module& module, std::string_view name) const
   return owner + (owner.empty() ? "" : ".") + std::string(name);
 }
 
-void Recorder::record(const Module& module, std::string_view name, const Tensor& value,
-                      Formula formula) {
-  const std::string owner = path_of(module), path = path_of(module, name);
-  if (formula.symbol.empty()) formula.symbol = std::string(name) + "_i";
+void Recorder::record(const Module& module, std::string_view name, const Tensor& value) {
+  const std::string path = path_of(module, name);
+  const std::size_t dot = path.rfind('.');
+  const std::string owner = dot == path.npos ? "" : path.substr(0, dot),
+                    last = path.substr(dot + 1);
   std::erase_if(recorded_, [&](const Record& record) { return record.path == path; });
-  recorded_.push_back({path, owner, std::string(name), layer_, value.detach(), std::move(formula)});
+  recorded_.push_back({path, owner, last, layer_, value.detach(), formula_of(module, name)});
 }
 
 void Recorder::enter_layer(const Module* block, Index number) {

@@ -21,6 +21,17 @@ struct Formula {
   std::string meaning;  ///< "embedding + position"
 };
 
+/// A layer with a table of the formulas of what it records. Whatever the table leaves out has its
+/// name as its symbol.
+struct FormulaSource {
+  struct Row {
+    std::string_view name;  ///< as recorded: "attended" or "norm_1.output"
+    Formula formula;
+  };
+  virtual ~FormulaSource() = default;
+  virtual std::vector<Row> formulas() const = 0;
+};
+
 /// Keeps the intermediate results of a forward pass: attention weights, queries, keys, values and
 /// hidden states by the path of the module that computed them, such as
 /// "encoder.layers.0.attention.weights".
@@ -42,8 +53,8 @@ class Recorder {
   };
 
   explicit Recorder(Module& model);
-  /// A formula without a symbol gets the name as its symbol.
-  void record(const Module& module, std::string_view name, const Tensor& value, Formula formula);
+  /// `name` is the value's in the module, or with the path of a member: "norm_1.output".
+  void record(const Module& module, std::string_view name, const Tensor& value);
   /// What is recorded next belongs to block `number` of a stack; with null to none.
   void enter_layer(const Module* block, Index number);
 
@@ -112,20 +123,18 @@ class Context {
   Index position() const { return cache_ ? cache_->length() : 0; }
 
   bool records() const { return recorder_ != nullptr; }
-  /// Texts of the formula that have to be built first are worth it only if this `records`.
-  void record(const Module& module, std::string_view name, const Tensor& value,
-              std::string_view symbol = {}, std::string_view formula = {},
-              std::string_view meaning = {}) const {
-    if (recorder_)
-      recorder_->record(module, name, value,
-                        {std::string(symbol), std::string(formula), std::string(meaning)});
+  /// See `Recorder::record`.
+  void record(const Module& module, std::string_view name, const Tensor& value) const {
+    if (recorder_) recorder_->record(module, name, value);
   }
-  /// An activation that may be replaced: records and returns `value`, or what the hook makes of it.
-  Tensor hooked(const Module& module, std::string_view name, Tensor value,
-                std::string_view symbol = {}, std::string_view formula = {},
-                std::string_view meaning = {}) const {
-    if (hook_) value = (*hook_)(module, name, std::move(value));
-    record(module, name, value, symbol, formula, meaning);
+  /// An activation that may be replaced: `value`, or what the hook makes of it.
+  Tensor replaced(const Module& module, std::string_view name, Tensor value) const {
+    return hook_ ? (*hook_)(module, name, std::move(value)) : value;
+  }
+  /// The same, recorded.
+  Tensor hooked(const Module& module, std::string_view name, Tensor value) const {
+    value = replaced(module, name, std::move(value));
+    record(module, name, value);
     return value;
   }
   /// See `Recorder::enter_layer`.

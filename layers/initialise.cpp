@@ -8,6 +8,7 @@ namespace {
 template <class F>
 Tensor generated(const Shape& shape, F element) {
   Tensor values = Tensor::empty(shape, DType::float32);
+  if (!values.has_storage()) return values;
   std::size_t i = 0;
   for (float& value : values.mutable_data<float>()) value = static_cast<float>(element(i++));
   return values;

@@ -23,7 +23,7 @@ struct StaticModel final : Model {
   void visit(ModuleVisitor& visit) override { visit("embedding", embedding); }
 };
 
-/// Puts one-hot vectors or those of a file into the embedding table, and freezes it if so asked.
+/// Puts one-hot vectors, which are not trained, or those of a file into the embedding table.
 void prepare_table(Model& model, const ModelOptions& options, std::span<const std::string> tokens) {
   Parameter& table = model.embedding.weight;
   const Index vocabulary = table.shape()[0];
@@ -43,7 +43,7 @@ void prepare_table(Model& model, const ModelOptions& options, std::span<const st
     model.vectors = load_vectors(options.embedding_file, tokens, table);
   }
   if (one_hot) table.assign(identity(vocabulary));
-  if (one_hot || options.freeze_embedding) table.freeze();
+  if (one_hot) table.freeze();
 }
 
 std::unique_ptr<Model> make_static_model(const ModelOptions& options, Index vocabulary,
@@ -53,6 +53,11 @@ std::unique_ptr<Model> make_static_model(const ModelOptions& options, Index voca
 
 constexpr auto model_rows = std::to_array<ModelRow>({
     {ModelKind::encoder, "encoder", "transformer that attends to all tokens",
+     make_transformer_model},
+    {ModelKind::bert, "bert",
+     "encoder with token types, a norm of its input, a pooler of the first token, and before a "
+     "tied "
+     "output a linear layer, activation and norm (Devlin et al. 2019)",
      make_transformer_model},
     {ModelKind::decoder, "decoder", "transformer that attends to earlier tokens alone",
      make_transformer_model},
@@ -76,13 +81,16 @@ Tensor Model::embedded(const Indices& ids, const Indices& lengths, const Context
   require(lengths.size() == 0 || lengths.shape() == Shape{ids.dim(0)},
           "[model] ids {} need one length for each sequence, ({},), got {}", ids.shape(),
           ids.dim(0), lengths.shape());
-  Tensor x = embedding(ids);
-  context.record(*this, "static", x, "e_i", "E[token_i]", "embedding: the word's row of the table");
-  return x;
+  return context.hooked(*this, "static", embedding(ids));
 }
 
 Tensor Model::contextual(Tensor x, const Context& context) const {
-  return context.hooked(*this, "contextual", std::move(x), "y_i", "", "contextual vector");
+  return context.hooked(*this, "contextual", std::move(x));
+}
+
+std::vector<FormulaSource::Row> Model::formulas() const {
+  return {{"static", {"e_i", "E[token_i]", "embedding: the word's row of the table"}},
+          {"contextual", {"y_i", "", "contextual vector"}}};
 }
 
 Tensor Model::decode(const Indices&, const Tensor&, const Indices&, Context&) const {

@@ -3,6 +3,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "layers/context.h"
 #include "layers/embedding.h"
@@ -12,7 +13,7 @@
 namespace qkv {
 
 /// From token ids to one contextual vector a token.
-struct Model : Module {
+struct Model : Module, FormulaSource {
   /// ids [B, T], of which the first lengths[b] of sequence b are tokens and the rest padding ->
   /// [B, T, D]. No lengths: no padding. Records "static" (the embeddings), the "position" and
   /// "input" of the first layer where positions are added, and "contextual" (the result). Throws
@@ -30,6 +31,7 @@ struct Model : Module {
   virtual Tensor sentence(const Tensor& x, const Indices& lengths) const {
     return masked_mean(x, lengths);
   }
+  std::vector<Row> formulas() const override;
 
   Embedding embedding;
   VectorsFound vectors = {};  ///< of `ModelOptions::embedding_file`

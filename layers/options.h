@@ -11,6 +11,7 @@ namespace qkv {
 /// See layers/model.h.
 enum class ModelKind {
   encoder,
+  bert,
   decoder,
   encoder_decoder,
   recurrent,
@@ -19,8 +20,13 @@ enum class ModelKind {
   static_embedding
 };
 constexpr bool is_transformer(ModelKind kind) {
-  return kind == ModelKind::encoder || kind == ModelKind::decoder ||
+  return kind == ModelKind::encoder || kind == ModelKind::bert || kind == ModelKind::decoder ||
          kind == ModelKind::encoder_decoder;
+}
+
+/// Added to the variance in layer norms; BERT's is smaller.
+constexpr double norm_epsilon(ModelKind kind) {
+  return kind == ModelKind::bert ? 1e-12 : 1e-5;
 }
 
 /// Where the attention weights come from: learned queries and keys, the inputs' own dot products
@@ -65,29 +71,12 @@ inline constexpr auto activation_kinds = std::to_array<Kind<ActivationKind>>({
 });
 static_assert(lists_every_kind(activation_kinds));
 
-/// What the vector of a text is made of.
-enum class PoolingKind { mean, first };
-inline constexpr auto pooling_kinds = std::to_array<Kind<PoolingKind>>({
-    {PoolingKind::mean, "mean", "mean of the tokens' vectors, or what the kind of model has"},
-    {PoolingKind::first, "first", "tanh of a linear layer of the first token's, as BERT has it"},
-});
-static_assert(lists_every_kind(pooling_kinds));
-
-/// What comes before the logits.
-enum class OutputKind { linear, transformed };
-inline constexpr auto output_kinds = std::to_array<Kind<OutputKind>>({
-    {OutputKind::linear, "linear", "a linear layer"},
-    {OutputKind::transformed, "transformed",
-     "a linear layer, activation and norm before it, and a bias of tied weights, as BERT has it"},
-});
-static_assert(lists_every_kind(output_kinds));
-
-/// The parameters before the first step; see train/start/log_count_ratios.h.
-enum class InitKind { random, log_count_ratios };
+/// The parameters before the first step; see train/start/naive_bayes.h.
+enum class InitKind { random, naive_bayes };
 inline constexpr auto init_kinds = std::to_array<Kind<InitKind>>({
     {InitKind::random, "random", "independent of the data"},
-    {InitKind::log_count_ratios, "log-count-ratios",
-     "word vectors start as log-count ratios of the labels, as naive Bayes counts them"},
+    {InitKind::naive_bayes, "naive-bayes",
+     "log-count ratios of words and labels, so that the model starts as naive Bayes"},
 });
 static_assert(lists_every_kind(init_kinds));
 
@@ -108,24 +97,24 @@ struct ModelOptions {
   Index feed_forward = 128;  ///< hidden dimension of the feed-forward sub-layer; 0: none
   ActivationKind activation = ActivationKind::gelu_tanh;
   NormKind norm = NormKind::pre;
-  double norm_epsilon = 1e-5;   ///< added to the variance
-  bool embedding_norm = false;  ///< layer norm of the first layer's input
-  Index token_types = 0;        ///< rows of a table, of which the first is added to the embeddings
-  PoolingKind pooling = PoolingKind::mean;
-  OutputKind output = OutputKind::linear;
-  bool bias = true;   ///< of linear layers and norms
-  bool tied = false;  ///< the output layer's weight is the embedding table
+  bool bias = true;  ///< of linear layers and norms
   EmbeddingKind embedding = EmbeddingKind::learned;
   double embedding_std = 0.5;  ///< initial standard deviation of embeddings
   InitKind init = InitKind::random;
   std::string embedding_file = {};  ///< word2vec or GloVe text that the embedding starts from
-  bool freeze_embedding = false;    ///< the embedding is not trained
   CellKind cell = CellKind::lstm;   ///< of a recurrent model
   bool bidirectional = false;  ///< a recurrent model of both directions, half of the width each
   double dropout = 0.0;        ///< probability in [0, 1)
   Index max_length = 256;      ///< longest sequence in tokens
 
   friend bool operator==(const ModelOptions&, const ModelOptions&) = default;
+};
+
+/// The output layer on top of a model.
+struct HeadOptions {
+  bool tied = false;  ///< its weight is the embedding table
+
+  friend bool operator==(const HeadOptions&, const HeadOptions&) = default;
 };
 
 }  // namespace qkv

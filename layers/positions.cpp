@@ -77,6 +77,7 @@ constexpr float window_bias = 6;
 /// Relative positions that start as windows, see `window_of`.
 struct WindowPositions final : RelativePositions {
   explicit WindowPositions(const ModelOptions& options) : RelativePositions(options) {
+    if (!weight.value().has_storage()) return;
     const auto biases = weight.mutable_data<float>();
     for (Index i = 0; i < std::ssize(biases); ++i)
       if (window_of(i % options.heads, options).has(i / options.heads - longest))

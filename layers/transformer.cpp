@@ -19,19 +19,32 @@ ModelOptions decoder_options(ModelOptions options) {
   return options;
 }
 
+/// Norms of options, see `norm_epsilon`.
+LayerNorm layer_norm_of(const ModelOptions& options) {
+  return LayerNorm(options.width, options.bias, norm_epsilon(options.kind));
+}
+
+/// The layers that BERT has besides those of an encoder. The first of two token types is added to
+/// every embedding.
+struct BertLayers {
+  BertLayers(const ModelOptions& options, Random& random)
+      : token_types(2, options.width, options.embedding_std, random),
+        input_norm(layer_norm_of(options)),
+        pooler(options.width, options.width, random, options.bias) {}
+
+  Embedding token_types;
+  LayerNorm input_norm;
+  Linear pooler;
+};
+
 struct TransformerModel final : Model {
   TransformerModel(const ModelOptions& options, Index vocabulary, Random& random)
       : Model(options, vocabulary, random), dropout(options.dropout) {
+    const bool both = options.kind == ModelKind::encoder_decoder;
     if (options.kind != ModelKind::decoder) encoder.emplace(options, random);
-    if (options.kind != ModelKind::encoder)
-      decoder.emplace(decoder_options(options), random, encoder.has_value());
+    if (both || !encoder) decoder.emplace(decoder_options(options), random, both);
     positions = make_input_positions(options, random);
-    if (options.token_types > 0)
-      token_types.emplace(options.token_types, options.width, options.embedding_std, random);
-    if (options.embedding_norm)
-      input_norm.emplace(options.width, options.bias, options.norm_epsilon);
-    if (options.pooling == PoolingKind::first)
-      pooler.emplace(options.width, options.width, random, options.bias);
+    if (options.kind == ModelKind::bert) bert.emplace(options, random);
     if (!encoder) initialise_as_gpt2(options.layers, random);
   }
 
@@ -51,27 +64,36 @@ struct TransformerModel final : Model {
                                  .encoded_lengths = encoded_lengths};
     Tensor x = (*decoder)(input(ids, {}, context), inputs, context);
     if (context.cache()) context.cache()->advance(ids.dim(1));
-    return context.hooked(*this, "decoded", std::move(x), "y_i", "", "contextual vector");
+    return context.hooked(*this, "decoded", std::move(x));
   }
   Tensor sentence(const Tensor& x, const Indices& lengths) const override {
-    if (!pooler) return Model::sentence(x, lengths);
-    return tanh((*pooler)(reshape(slice(x, 1, 0, 1), {x.dim(0), x.dim(2)})));
+    if (!bert) return Model::sentence(x, lengths);
+    return tanh(bert->pooler(reshape(slice(x, 1, 0, 1), {x.dim(0), x.dim(2)})));
   }
   void visit(ModuleVisitor& visit) override {
     visit("embedding", embedding);
     if (positions) visit("positions", *positions);
-    if (token_types) visit("token_types", *token_types);
-    if (input_norm) visit("input_norm", *input_norm);
-    if (pooler) visit("pooler", *pooler);
+    if (bert)
+      visit("token_types", bert->token_types)("input_norm", bert->input_norm)("pooler",
+                                                                              bert->pooler);
     if (encoder) visit("encoder", *encoder);
     if (decoder) visit("decoder", *decoder);
+  }
+  std::vector<Row> formulas() const override {
+    std::vector<Row> rows = Model::formulas();
+    rows.push_back({"decoded", {"y_i", "", "contextual vector"}});
+    rows.push_back({"typed", {"t_i", "e_i + T_0", "embedding + token type"}});
+    rows.push_back({"position", {"p_i", "P_i", "position: row i of the table of positions"}});
+    rows.push_back({"input", {"x_i", bert ? "t_i + p_i" : "e_i + p_i", "embedding + position"}});
+    if (bert)
+      rows.push_back(
+          {"input_norm.output", {"x_i", bert->input_norm.formula("x_i"), "norm of embeddings"}});
+    return rows;
   }
 
   double dropout;
   std::unique_ptr<InputPositions> positions;
-  std::optional<Embedding> token_types;
-  std::optional<LayerNorm> input_norm;
-  std::optional<Linear> pooler;
+  std::optional<BertLayers> bert;
   std::optional<Transformer> encoder, decoder;
 
  private:
@@ -91,24 +113,19 @@ struct TransformerModel final : Model {
   /// The input of the first block: embeddings, positions and the token type 0.
   Tensor input(const Indices& ids, const Indices& lengths, Context& context) const {
     Tensor x = embedded(ids, lengths, context);
-    if (token_types) {
-      x = x + (*token_types)(Indices(std::vector<std::int32_t>{0}, {1, 1}));
-      context.record(*this, "typed", x, "t_i", "e_i + T_0", "embedding + token type");
+    if (bert) {
+      x = x + bert->token_types(Indices(std::vector<std::int32_t>{0}, {1, 1}));
+      context.record(*this, "typed", x);
     }
     if (positions) {
       const Tensor p = positions->encoding(context.position(), ids.dim(1), x.dtype());
-      if (context.records())
-        context.record(*this, "position", reshape(p, {1, p.dim(0), p.dim(1)}), "p_i", "P_i",
-                       "position: row i of the table of positions");
+      if (context.records()) context.record(*this, "position", reshape(p, {1, p.dim(0), p.dim(1)}));
       x = x + p;
-      context.record(*this, "input", x, "x_i", token_types ? "t_i + p_i" : "e_i + p_i",
-                     "embedding + position");
+      context.record(*this, "input", x);
     }
-    if (input_norm) {
-      x = (*input_norm)(x);
-      if (context.records())
-        context.record(*input_norm, "output", x, "x_i", input_norm->formula("x_i"),
-                       "norm of embeddings");
+    if (bert) {
+      x = bert->input_norm(x);
+      context.record(*this, "input_norm.output", x);
     }
     return context.dropped(x, dropout);
   }
@@ -121,8 +138,7 @@ TransformerBlock::TransformerBlock(const ModelOptions& options, Random& random, 
   if (options.attention == AttentionKind::parameter_free) return;
   residual = true;
   const auto emplace = [&](std::optional<LayerNorm>& layer_norm) {
-    if (norm != NormKind::none)
-      layer_norm.emplace(options.width, options.bias, options.norm_epsilon);
+    if (norm != NormKind::none) layer_norm = layer_norm_of(options);
   };
   emplace(norm_1);
   if (cross) {
@@ -135,64 +151,70 @@ TransformerBlock::TransformerBlock(const ModelOptions& options, Random& random, 
                        options.activation);
 }
 
+/// `norm_output`: the name of the norm's output in records.
 template <class Sublayer>
 Tensor TransformerBlock::with_residual(const Tensor& x, const std::optional<LayerNorm>& layer_norm,
-                                       const Symbols& symbols, Sublayer sublayer,
+                                       std::string_view norm_output, Sublayer sublayer,
                                        Context& context) const {
-  const bool post = norm == NormKind::post;
   const auto normalized = [&](const Tensor& y) {
     Tensor h = (*layer_norm)(y);
-    if (context.records() && post)
-      context.record(*layer_norm, "output", h, "x_i", fmt::format("norm(x_i + {})", symbols.output),
-                     "residual and norm");
-    else if (context.records())
-      context.record(*layer_norm, "output", h, symbols.normalized,
-                     layer_norm->formula(symbols.input), "norm");
+    context.record(*this, norm_output, h);
     return h;
   };
   // A function of its own frees its intermediate results before the addition.
   const auto change = [&] {
     return context.dropped(sublayer(norm == NormKind::pre ? normalized(x) : x), dropout);
   };
-  return post ? normalized(x + change()) : x + change();
+  return norm == NormKind::post ? normalized(x + change()) : x + change();
 }
 
 Tensor TransformerBlock::operator()(Tensor x, const AttentionInputs& inputs,
                                     Context& context) const {
   const auto self_attend = [&](const Tensor& h) { return attention(h, h, inputs.mask, context); };
-  x = residual ? with_residual(x, norm_1, {"x_i", "h_i", "o_i"}, self_attend, context)
-               : self_attend(x);
+  x = residual ? with_residual(x, norm_1, "norm_1.output", self_attend, context) : self_attend(x);
   if (cross_attention) {
     const AttentionMask mask{.key_lengths = inputs.encoded_lengths};
     const auto cross_attend = [&](const Tensor& h) {
       return (*cross_attention)(h, inputs.encoded, mask, context);
     };
-    context.record(*this, "attended", x, "x'_i", "x_i + o_i", "residual");
-    x = with_residual(x, norm_cross, {"x'_i", "h_i", "o_i"}, cross_attend, context);
+    context.record(*this, "attended", x);
+    x = with_residual(x, norm_cross, "norm_cross.output", cross_attend, context);
   }
   if (feed_forward) {
     const auto transform = [&](const Tensor& h) {
-      const std::string_view input = norm == NormKind::post   ? "x_i"
-                                     : norm == NormKind::none ? "x'_i"
-                                                              : "h'_i";
-      return context.hooked(*feed_forward, "output", (*feed_forward)(h), "f_i",
-                            context.records() ? FeedForward::formula(input) : "", "feed-forward");
+      Tensor f = context.replaced(*feed_forward, "output", (*feed_forward)(h));
+      context.record(*this, "feed_forward.output", f);
+      return f;
     };
-    if (cross_attention)
-      context.record(*this, "cross_attended", x, "x'_i", "x'_i + o_i", "residual");
-    else
-      context.record(*this, "attended", x, "x'_i", "x_i + o_i", "residual");
-    x = with_residual(x, norm_2, {"x'_i", "h'_i", "f_i"}, transform, context);
+    context.record(*this, cross_attention ? "cross_attended" : "attended", x);
+    x = with_residual(x, norm_2, "norm_2.output", transform, context);
   }
-  return hooked_output(std::move(x), context);
+  return context.hooked(*this, "output", std::move(x));
 }
 
-Tensor TransformerBlock::hooked_output(Tensor x, const Context& context) const {
-  const auto hooked = [&](std::string_view formula, std::string_view meaning) {
-    return context.hooked(*this, "output", std::move(x), "x_i", formula, meaning);
+std::vector<FormulaSource::Row> TransformerBlock::formulas() const {
+  const bool pre = norm == NormKind::pre, post = norm == NormKind::post;
+  const auto normalized = [&](const std::optional<LayerNorm>& layer_norm, const char* symbol,
+                              const char* input, const char* change) -> Formula {
+    if (!layer_norm) return {};
+    if (post) return {"x_i", fmt::format("norm(x_i + {})", change), "residual and norm"};
+    return {symbol, layer_norm->formula(input), "norm"};
   };
-  if (feed_forward) return hooked("x'_i + f_i", "residual");
-  return residual ? hooked("x_i + o_i", "residual") : hooked("o_i", "what attention gives");
+  const Formula output = feed_forward ? Formula{"x_i", "x'_i + f_i", "residual"}
+                         : residual   ? Formula{"x_i", "x_i + o_i", "residual"}
+                                      : Formula{"x_i", "o_i", "what attention gives"};
+  return {{"norm_1.output", normalized(norm_1, "h_i", "x_i", "o_i")},
+          {"attended", {"x'_i", "x_i + o_i", "residual"}},
+          {"norm_cross.output", normalized(norm_cross, "h_i", "x'_i", "o_i")},
+          {"cross_attended", {"x'_i", "x'_i + o_i", "residual"}},
+          {"norm_2.output", normalized(norm_2, "h'_i", "x'_i", "f_i")},
+          {"feed_forward.output",
+           {"f_i",
+            FeedForward::formula(pre    ? "h'_i"
+                                 : post ? "x_i"
+                                        : "x'_i"),
+            "feed-forward"}},
+          {"output", output}};
 }
 
 void TransformerBlock::visit(ModuleVisitor& visit) {
@@ -224,11 +246,11 @@ struct RecomputedBlock {
 Transformer::Transformer(const ModelOptions& options, Random& random, bool cross) {
   for (Index i = 0; i < options.layers; ++i) layers.emplace_back(options, random, cross);
   if (options.attention != AttentionKind::parameter_free && options.norm == NormKind::pre)
-    norm.emplace(options.width, options.bias, options.norm_epsilon);
+    norm = layer_norm_of(options);
 }
 
 Tensor Transformer::operator()(Tensor x, const AttentionInputs& inputs, Context& context) const {
-  x = context.hooked(*this, "input", std::move(x), "x_i");
+  x = context.hooked(*this, "input", std::move(x));
   for (std::size_t i = 0; i < layers.size(); ++i) {
     context.enter_layer(&layers[i], static_cast<Index>(i));
     if (context.recomputes()) {
@@ -242,11 +264,16 @@ Tensor Transformer::operator()(Tensor x, const AttentionInputs& inputs, Context&
   context.enter_layer(nullptr);
   if (norm) {
     x = (*norm)(x);
-    if (context.records())
-      context.record(*norm, "output", x, "y_i", norm->formula("x_i"), "last norm");
+    context.record(*this, "norm.output", x);
   }
-  context.record(*this, "output", x, "y_i", "", "last vector");
+  context.record(*this, "output", x);
   return x;
+}
+
+std::vector<FormulaSource::Row> Transformer::formulas() const {
+  return {{"input", {"x_i", "", ""}},
+          {"norm.output", {"y_i", norm ? norm->formula("x_i") : "", "last norm"}},
+          {"output", {"y_i", "", "last vector"}}};
 }
 
 void Transformer::visit(ModuleVisitor& visit) {

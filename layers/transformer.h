@@ -29,7 +29,7 @@ struct AttentionInputs {
 ///     none  x = x + dropout(sublayer(x))
 ///
 /// With parameter-free attention a block is softmax(x x^T / sqrt(D)) x and nothing else.
-struct TransformerBlock : Module {
+struct TransformerBlock : Module, FormulaSource {
   TransformerBlock(const ModelOptions& options, Random& random, bool cross = false);
 
   /// x [B, T, D] -> the same shape. Records the "output" of each sub-layer and norm, x after
@@ -37,6 +37,7 @@ struct TransformerBlock : Module {
   /// may replace the outputs of the block and of its sub-layers.
   Tensor operator()(Tensor x, const AttentionInputs& inputs, Context& context) const;
   void visit(ModuleVisitor& visit) override;
+  std::vector<Row> formulas() const override;
 
   NormKind norm;
   double dropout;
@@ -47,25 +48,21 @@ struct TransformerBlock : Module {
   bool residual = false;  ///< around the sub-layers; with parameter-free attention there is none
 
  private:
-  /// What the vectors around a sub-layer are called in formulas.
-  struct Symbols {
-    std::string_view input, normalized, output;
-  };
   template <class Sublayer>
   Tensor with_residual(const Tensor& x, const std::optional<LayerNorm>& norm,
-                       const Symbols& symbols, Sublayer sublayer, Context& context) const;
-  Tensor hooked_output(Tensor x, const Context& context) const;
+                       std::string_view norm_output, Sublayer sublayer, Context& context) const;
 };
 
 /// A stack of blocks: an encoder, or with a causal mask a decoder. With NormKind::pre a last norm
 /// follows. Records what enters the first block as "input", each block's output as
 /// "layers.N.output" and the result as "output"; a hook may replace the first two.
-struct Transformer : Module {
+struct Transformer : Module, FormulaSource {
   Transformer(const ModelOptions& options, Random& random, bool cross = false);
 
   /// x [B, T, D] -> the same shape
   Tensor operator()(Tensor x, const AttentionInputs& inputs, Context& context) const;
   void visit(ModuleVisitor& visit) override;
+  std::vector<Row> formulas() const override;
 
   std::vector<TransformerBlock> layers;
   std::optional<LayerNorm> norm;

@@ -20,14 +20,9 @@ class Optimizer {
  public:
   virtual ~Optimizer() = default;
 
-  /// Update number `step`, counted from 0, at the options' learning rate.
-  void step(std::span<const NamedParameter> parameters, const Gradients& gradients,
-            std::int64_t step) {
-    this->step(parameters, gradients, options_.lr, step);
-  }
-  /// The same at another rate, such as a schedule's. Throws ValueError when there are gradients of
-  /// parameters that are not listed and, with `require_gradients`, naming every listed parameter
-  /// that has none.
+  /// Update number `step`, counted from 0, at `learning_rate`, which a schedule may have taken from
+  /// the options' (optim/schedule.h). Throws ValueError when there are gradients of parameters that
+  /// are not listed and, with `require_gradients`, naming every listed parameter that has none.
   void step(std::span<const NamedParameter> parameters, const Gradients& gradients,
             double learning_rate, std::int64_t step);
 

@@ -13,7 +13,7 @@ enum class OptimizerKind { sgd, adam, adamw, rmsprop, adagrad, muon };
 /// optim/optimizer.cpp.
 struct OptimizerOptions {
   OptimizerKind kind = OptimizerKind::adam;
-  double lr = 1e-3;       ///< learning rate
+  double lr = 1e-3;       ///< learning rate of training, before the schedule
   double momentum = 0.0;  ///< decay of the velocity
   bool nesterov = false;  ///< take the gradient's step ahead of the velocity's
   double beta1 = 0.9;     ///< decay of the mean of gradients

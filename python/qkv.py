@@ -142,8 +142,7 @@ def _metrics(lines):
 # What a config leaves out (layers/options.h).
 DEFAULTS = {"kind": "encoder", "width": 32, "layers": 1, "heads": 4, "kv_heads": 0, "attention": "learned", "scale": True,
             "position": "sinusoidal", "max_distance": 8, "feed_forward": 128, "norm": "pre", "bias": True, "cell": "lstm",
-            "bidirectional": False, "max_length": 256, "activation": "gelu-tanh", "norm_epsilon": 1e-5,
-            "embedding_norm": False, "token_types": 0, "pooling": "mean", "output": "linear"}
+            "bidirectional": False, "max_length": 256, "activation": "gelu-tanh"}
 
 
 class Model(Module):
@@ -161,22 +160,20 @@ class Model(Module):
         self.embedding = nn.Embedding(vocabulary, width)
         if outputs is not None:
             self.head = nn.Linear(width, outputs, options["bias"])
-        if options["output"] == "transformed":
+        elif self.kind == "bert":
             self.output_transform = OutputTransform(options)
-            if outputs is None and options["bias"]:
+            if options["bias"]:
                 self.output_bias = nn.Parameter(torch.zeros(vocabulary))
-        if self.kind.endswith("coder"):
-            if options["token_types"]:
-                self.token_types = nn.Embedding(options["token_types"], width)
-            if options["embedding_norm"]:
-                self.input_norm = Norm(options)
-            if options["pooling"] == "first":
-                self.pooler = nn.Linear(width, width, options["bias"])
+        if self.kind == "bert":
+            self.token_types = nn.Embedding(2, width)
+            self.input_norm = Norm(options)
+            self.pooler = nn.Linear(width, width, options["bias"])
+        if self.kind in ("encoder", "bert", "decoder", "encoder-decoder"):
             if options["position"] in ("sinusoidal", "learned"):
                 self.positions = Positions(options)
             if self.kind != "decoder":
                 self.encoder = Transformer(options)
-            if self.kind != "encoder":
+            if self.kind.endswith("decoder"):
                 # It cannot be parameter-free where it attends to the words of another vocabulary.
                 free = self.kind == "encoder-decoder" and options["attention"] == "parameter-free"
                 self.decoder = Transformer({**options, "attention": "learned"} if free else options,
@@ -230,7 +227,7 @@ class Model(Module):
         lengths = self._lengths(ids, lengths)
         padding = _padding(lengths, ids.shape[1])
         x = self._embedded(ids)
-        if self.kind in ("encoder", "encoder-decoder"):
+        if self.kind in ("encoder", "bert", "encoder-decoder"):
             return self.encoder(x, ~padding[:, None])
         if self.kind == "decoder":
             return self.decoder(x, ~padding[:, None] & _causal(ids))
@@ -427,7 +424,7 @@ class Norm(Module):
         super().__init__()
         self.weight = nn.Parameter(torch.ones(options["width"]))
         self.bias = nn.Parameter(torch.zeros(options["width"])) if options["bias"] else None
-        self.epsilon = options["norm_epsilon"]
+        self.epsilon = 1e-12 if options["kind"] == "bert" else 1e-5
 
     def forward(self, x):
         return F.layer_norm(x, x.shape[-1:], self.weight, self.bias, self.epsilon)

@@ -17,7 +17,7 @@ ALLOWED_IN_TRAIN = {
     "storage": {"storage"},
     "ranks": {"ranks"},
     "metrics": {"metrics", "storage"},
-    "memory": {"memory", "config"},
+    "memory": {"memory", "tasks", "config"},
     "tasks": {"tasks", "config"},
     "start": {"start", "tasks", "config"},
     "run": {"run", "start", "tasks", "memory", "metrics", "storage", "config"},

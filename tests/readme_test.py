@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
 import unittest
 
 PROGRAM = os.path.abspath(sys.argv.pop(1))
@@ -142,6 +143,22 @@ class Readme(unittest.TestCase):
                 target = page.parent / path if path else page
                 self.assertTrue(target.exists(), f"{page.name}: {link}")
                 self.assertTrue(not section or section in anchors(target), f"{page.name}: {link}")
+
+    def test_files_that_a_page_names_exist(self):
+        folders = "core|layers|optim|datasets|train|inspect|cli|python|configs|tests|bench|script|cmake|docs"
+        for page in (PROJECT / "README.md", PROJECT / "CHANGELOG.md", PROJECT / "CONTRIBUTING.md", *PROJECT.glob("docs/*.md")):
+            for name in re.findall(rf"`((?:{folders})/[\w./-]+)", page.read_text()):
+                if "NAME" not in name:
+                    self.assertTrue((PROJECT / name).exists(), f"{page.name}: {name}")
+
+    def test_options_that_a_page_names_exist(self):
+        config = tomllib.loads((self.folder / "runs/bank/config.toml").read_text())  # it lists all options
+        known = {f"{table}.{key}" for table, options in config.items() if isinstance(options, dict) for key in options}
+        for page in (PROJECT / "README.md", PROJECT / "CHANGELOG.md", *PROJECT.glob("docs/*.md")):
+            for code in re.findall(r"`([^`\n]+)`", re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)):
+                for option in re.findall(r"(?<![\w./])((?:task|model|optimizer|schedule|train)\.[a-z_]+)(?![\w(])", code):
+                    if not option.endswith((".safetensors", ".tsv", ".txt")):
+                        self.assertIn(option, known, page.name)
 
     def test_readme_is_short(self):
         self.assertLessEqual(len(README.splitlines()), 160)

@@ -13,23 +13,6 @@ struct AblateOptions {
   std::vector<std::string> together;
 };
 
-/// Components that are off at once, and what that does.
-struct AblatedGroup {
-  std::vector<Component> components;
-  Evaluation mean, zero;
-};
-
-/// The change of the loss and of the headline metric.
-struct Change {
-  std::string metric;
-  double loss, metric_change;
-};
-
-Change change_of(const Evaluation& ablated, const Evaluation& whole) {
-  const auto& [metric, value] = whole.metrics.front();
-  return {metric, ablated.loss - whole.loss, ablated.metric(metric) - value};
-}
-
 std::vector<Component> components_of(const Ablation& ablation, const std::string& ids) {
   std::vector<Component> found;
   std::istringstream list(ids);
@@ -39,12 +22,7 @@ std::vector<Component> components_of(const Ablation& ablation, const std::string
   return found;
 }
 
-AblatedGroup ablated(const Ablation& ablation, const std::vector<Component>& components) {
-  return {components, ablation.without(components, AblationKind::mean),
-          ablation.without(components, AblationKind::zero)};
-}
-
-/// Progress alone: what was done to the data is said once.
+/// Progress alone: notes on the data were made when it was read.
 class OnlyProgress : public ReadCallback {
  public:
   explicit OnlyProgress(ReadCallback& next) : next_(next) {}
@@ -56,52 +34,55 @@ class OnlyProgress : public ReadCallback {
   ReadCallback& next_;
 };
 
-/// Every component alone, what harms most first.
-std::vector<AblatedGroup> each_ablated(const Ablation& ablation, ReadCallback& callback) {
-  std::vector<AblatedGroup> groups;
+/// The effect of ablating components at once, in both ways, on the loss and the headline metric.
+Json changes(const Ablation& ablation, const std::vector<Component>& off, const Evaluation& whole) {
+  const std::string& metric = whole.metrics.front().first;
+  const auto change = [&](AblationKind kind) {
+    const Evaluation ablated = ablation.without(off, kind);
+    Json json = object({{"loss", ablated.loss}, {"loss_change", ablated.loss - whole.loss}});
+    json[metric] = ablated.metric(metric);
+    json[metric + "_change"] = ablated.metric(metric) - whole.metric(metric);
+    return json;
+  };
+  return object({{"mean", change(AblationKind::mean)}, {"zero", change(AblationKind::zero)}});
+}
+
+/// Each component alone, the most harmful first.
+std::vector<Json> each_ablated(const Ablation& ablation, const Evaluation& whole,
+                               ReadCallback& callback) {
+  std::vector<Json> records;
   for (const Component& component : ablation.components()) {
-    callback.on_item("ablating", groups.size(), ablation.components().size());
-    groups.push_back(ablated(ablation, {component}));
+    callback.on_item("ablating", records.size(), ablation.components().size());
+    records.push_back(commands::to_json(component));
+    records.back().update(changes(ablation, {component}, whole));
   }
-  std::ranges::stable_sort(groups, std::greater(),
-                           [](const AblatedGroup& group) { return group.mean.loss; });
-  return groups;
+  std::ranges::stable_sort(records, std::greater(),
+                           [](const Json& record) { return record["mean"]["loss"].get<double>(); });
+  return records;
 }
 
-Json json_of_change(const Evaluation& ablated, const Evaluation& whole) {
-  const Change change = change_of(ablated, whole);
-  return {{"loss", ablated.loss},
-          {"loss_change", change.loss},
-          {change.metric, ablated.metric(change.metric)},
-          {change.metric + "_change", change.metric_change}};
-}
-
-Json json_of_changes(const AblatedGroup& group, const Evaluation& whole) {
-  return {{"mean", json_of_change(group.mean, whole)}, {"zero", json_of_change(group.zero, whole)}};
-}
-
-Rows change_table(const std::vector<AblatedGroup>& groups, const Evaluation& whole) {
-  const std::string metric = whole.metrics.front().first;
-  Rows rows = {{"id", "off", "mean: loss", metric, "zero: loss", metric}};
-  for (const AblatedGroup& group : groups) {
-    std::string ids, labels;
-    for (const Component& component : group.components) {
-      ids += (ids.empty() ? "" : ",") + component.id;
-      labels += (labels.empty() ? "" : "; ") + component.label;
-    }
-    rows.push_back({ids, labels});
-    for (const Evaluation& evaluation : {group.mean, group.zero}) {
-      const Change change = change_of(evaluation, whole);
-      rows.back().push_back(fmt::format("{:.4f}", change.loss));
-      rows.back().push_back(fmt::format("{:.4f}", change.metric_change));
-    }
+/// The ids and labels of components that are off at once.
+Json names_of(const std::vector<Component>& components) {
+  std::string ids, labels;
+  for (const Component& component : components) {
+    ids += (ids.empty() ? "" : ",") + component.id;
+    labels += (labels.empty() ? "" : "; ") + component.label;
   }
-  return rows;
+  return object({{"id", ids}, {"label", labels}});
 }
 
-/// The change of the loss by layer and component.
-HeatMap change_map(const std::vector<Component>& components, const std::vector<AblatedGroup>& alone,
-                   Evaluation AblatedGroup::*ablated, const Evaluation& whole) {
+Rows change_table(const Json& records, const std::string& metric) {
+  return table_of(records, {{"id", "/id"},
+                            {"off", "/label"},
+                            {"mean: loss", "/mean/loss_change"},
+                            {metric, "/mean/" + metric + "_change"},
+                            {"zero: loss", "/zero/loss_change"},
+                            {metric, "/zero/" + metric + "_change"}});
+}
+
+/// The change of the loss by layer and component, with `kind` "mean" or "zero".
+HeatMap change_map(const std::vector<Component>& components, const std::vector<Json>& alone,
+                   const char* kind) {
   HeatMap map;
   const auto index_of = [](std::vector<std::string>& labels, const std::string& label) {
     const auto found = std::ranges::find(labels, label);
@@ -114,12 +95,11 @@ HeatMap change_map(const std::vector<Component>& components, const std::vector<A
     const auto comma = component.label.rfind(", ");
     const std::size_t row = index_of(map.rows, component.label.substr(0, comma)),
                       column = index_of(map.columns, component.label.substr(comma + 2));
-    const auto group = std::ranges::find(alone, component.id, [](const AblatedGroup& candidate) {
-      return candidate.components.front().id;
-    });
+    const Json& record = *std::ranges::find_if(
+        alone, [&](const Json& candidate) { return candidate["id"] == component.id; });
     map.cells.resize(map.rows.size());
     map.cells[row].resize(std::max(map.cells[row].size(), column + 1), std::nan(""));
-    map.cells[row][column] = change_of((*group).*ablated, whole).loss;
+    map.cells[row][column] = record[kind]["loss_change"].get<double>();
   }
   for (auto& row : map.cells) row.resize(map.columns.size(), std::nan(""));
   map.has_two_signs = true;
@@ -128,9 +108,9 @@ HeatMap change_map(const std::vector<Component>& components, const std::vector<A
 
 /// Maps of both ways to ablate, of one scale.
 void add_change_maps(Document& document, const std::vector<Component>& components,
-                     const std::vector<AblatedGroup>& alone, const Evaluation& whole) {
-  HeatMap mean = change_map(components, alone, &AblatedGroup::mean, whole),
-          zero = change_map(components, alone, &AblatedGroup::zero, whole);
+                     const std::vector<Json>& alone) {
+  HeatMap mean = change_map(components, alone, "mean"),
+          zero = change_map(components, alone, "zero");
   auto cells = mean.cells;
   cells.insert(cells.end(), zero.cells.begin(), zero.cells.end());
   mean.largest = zero.largest = largest_absolute(cells);
@@ -147,30 +127,30 @@ Document ablate(const AblateOptions& options) {
   const Evaluation whole = data.evaluate({}, notes);
   const Ablation ablation(
       trained, [&](const EvaluationOptions& how) { return data.evaluate(how, progress); });
-  std::vector<AblatedGroup> together;
-  for (const std::string& ids : options.together)
-    together.push_back(ablated(ablation, components_of(ablation, ids)));
-  const auto alone = each_ablated(ablation, notes);
-  document.data = {{"data", data.name}, {"whole", commands::to_json(whole)}};
-  for (const AblatedGroup& group : alone) {
-    const Component& component = group.components.front();
-    Json json = commands::to_json(component);
-    json.update(json_of_changes(group, whole));
-    document.data["components"].push_back(json);
+  Json together = Json::array(), named = Json::array();
+  for (const std::string& ids : options.together) {
+    const auto components = components_of(ablation, ids);
+    Json json = object({{"components", Json::array()}});
+    for (const Component& component : components) json["components"].push_back(component.id);
+    json.update(changes(ablation, components, whole));
+    together.push_back(json);
+    named.push_back(json);
+    named.back().update(names_of(components));
   }
-  for (const AblatedGroup& group : together) {
-    Json json = {{"components", Json::array()}};
-    for (const Component& component : group.components) json["components"].push_back(component.id);
-    json.update(json_of_changes(group, whole));
-    document.data["together"].push_back(json);
-  }
+  const auto alone = each_ablated(ablation, whole, notes);
+  Json labelled = alone;
+  for (Json& record : labelled)
+    record["label"] = component_of(ablation.components(), record["id"].get<std::string>()).label;
+  document.data =
+      object({{"data", data.name}, {"whole", commands::to_json(whole)}, {"components", alone}});
   add_evaluation(document, data.name, whole);
   document.add_text("\nchange when a component's output is its mean over all tokens, or zero\n");
-  document.add_table(change_table(alone, whole));
-  add_change_maps(document, ablation.components(), alone, whole);
+  document.add_table(change_table(labelled, whole.metrics.front().first));
+  add_change_maps(document, ablation.components(), alone);
   if (together.empty()) return document;
+  document.data["together"] = together;
   document.add_text("\nchange when several are off at once\n");
-  document.add_table(change_table(together, whole));
+  document.add_table(change_table(named, whole.metrics.front().first));
   return document;
 }
 

@@ -16,7 +16,7 @@ Document activations(const ActivationsOptions& options) {
   Document document;
   Notes notes(document);
   const Index sentences = write_activations(model, options.data, options.output, notes);
-  document.data = {{"file", options.output}, {"sentences", sentences}};
+  document.data = object({{"file", options.output}, {"sentences", sentences}});
   note_written(document, options.output);
   return document;
 }

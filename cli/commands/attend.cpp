@@ -1,4 +1,4 @@
-#include <cmath>
+#include <algorithm>
 
 #include "cli/commands/shared.h"
 #include "inspect/attention_flow.h"
@@ -29,9 +29,9 @@ using Words = std::vector<std::string>;
 
 constexpr std::string_view nothing_to_show = "the model has no attention to show";
 
-void require_in_range(const AttendOptions& options, std::size_t layers, std::size_t heads) {
-  commands::require_in_range(options.layer, layers, "--layer");
-  commands::require_in_range(options.head, heads, "--head");
+void require_heads(const AttendOptions& options, std::size_t layers, std::size_t heads) {
+  require_in_range(options.layer, layers, "--layer");
+  require_in_range(options.head, heads, "--head");
 }
 
 Json to_json(const LayerWeights& layers) {
@@ -49,7 +49,7 @@ Json to_json(const LayerWeights& layers) {
 void add_heads(Document& document, const AttendOptions& options, const std::string& kind,
                const LayerWeights& layers, const Words& rows, const Words& columns) {
   const auto heads = static_cast<std::size_t>(layers[0].dim(0));
-  require_in_range(options, layers.size(), heads);
+  require_heads(options, layers.size(), heads);
   for (std::size_t l = 0; l < layers.size(); ++l)
     for (std::size_t h = 0; h < heads; ++h) {
       if (!options.shows(l, h)) continue;
@@ -195,7 +195,7 @@ Document attend_over_data(const LoadedModel& trained, const AttendOptions& optio
   const bool has_answers =
       std::ranges::any_of(texts, [](const LabelledText& text) { return text.antecedent >= 0; });
   const HeadsOverData layers = heads_over(trained, texts, notes);
-  require_in_range(options, layers.size(), layers[0].size());
+  require_heads(options, layers.size(), layers[0].size());
   Json list = Json::array(), shown = Json::array();
   for (std::size_t l = 0; l < layers.size(); ++l) {
     list.push_back(object({{"heads", Json::array()}}));

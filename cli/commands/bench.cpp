@@ -12,48 +12,50 @@ struct BenchOptions {
   double seconds = 3;
 };
 
+/// A measurement: its JSON key, and its title and format in the table.
+struct Measure {
+  const char* key;
+  double value;
+  std::string title = "";  ///< empty: only for programs
+  const char* format = "{:.3f} ms";
+};
+
+std::vector<Measure> measures_of(const Benchmark& b) {
+  const double ranks_gflops = b.gflops / static_cast<double>(b.ranks);
+  return {{"forward_ms", b.data_and_forward_ms, "data and forward"},
+          {"backward_ms", b.backward_ms, "backward"},
+          {"optimizer_ms", b.optimizer_ms, "clipping and optimizer"},
+          {"step_ms", b.step_ms, "whole"},
+          {"tokens_per_second", b.tokens_per_second, "tokens a second", "{:.0f}"},
+          {"gflops", b.gflops, "GFLOP/s", "{:.1f}"},
+          {"sgemm_gflops", b.sgemm_gflops},
+          {"share_of_sgemm", ranks_gflops / b.sgemm_gflops,
+           fmt::format("fraction of sgemm's {:.1f}", b.sgemm_gflops), "{:.3f}"},
+          {"peak_gflops", b.peak_gflops},
+          {"share_of_peak", ranks_gflops / b.peak_gflops,
+           fmt::format("fraction of the multiply-add peak's {:.1f}", b.peak_gflops), "{:.3f}"},
+          {"peak_memory_mib", b.peak_memory_mib, "peak memory", "{:.1f} MiB"},
+          {"evaluation_ms", b.evaluation_ms, "evaluation of a batch"}};
+}
+
 Document bench_on_rank(const BenchOptions& options, const Communicator& ranks) {
   Run run = start_run(read_config(options.config, options.set).base);
   require_equal_ranks(run, ranks);
   const Benchmark b = benchmark(run, options.seconds, ranks);
-  const double ranks_gflops = b.gflops / static_cast<double>(b.ranks);
+  auto measures = measures_of(b);
+  if (b.generated_tokens_per_second)
+    measures.push_back({"generated_tokens_per_second", *b.generated_tokens_per_second,
+                        "generated tokens a second", "{:.0f}"});
   Document document;
-  document.data = {{"step_ms", b.step_ms},
-                   {"forward_ms", b.data_and_forward_ms},
-                   {"backward_ms", b.backward_ms},
-                   {"optimizer_ms", b.optimizer_ms},
-                   {"evaluation_ms", b.evaluation_ms},
-                   {"tokens_per_second", b.tokens_per_second},
-                   {"gflops", b.gflops},
-                   {"sgemm_gflops", b.sgemm_gflops},
-                   {"share_of_sgemm", ranks_gflops / b.sgemm_gflops},
-                   {"peak_gflops", b.peak_gflops},
-                   {"share_of_peak", ranks_gflops / b.peak_gflops},
-                   {"peak_memory_mib", b.peak_memory_mib},
-                   {"parameters", b.parameters},
-                   {"threads", b.threads},
-                   {"ranks", b.ranks}};
-  if (b.generated_tokens_per_second)
-    document.data["generated_tokens_per_second"] = *b.generated_tokens_per_second;
-  const auto ms = [](double value) { return fmt::format("{:.3f} ms", value); };
+  document.data =
+      object({{"parameters", b.parameters}, {"threads", b.threads}, {"ranks", b.ranks}});
   Rows rows{{"a training step", "median"},
-            {"data and forward", ms(b.data_and_forward_ms)},
-            {"backward", ms(b.backward_ms)},
-            {"clipping and optimizer", ms(b.optimizer_ms)},
-            {"whole", ms(b.step_ms)},
-            {"tokens a second", fmt::format("{:.0f}", b.tokens_per_second)},
-            {"GFLOP/s", fmt::format("{:.1f}", b.gflops)},
-            {"fraction of sgemm's " + fmt::format("{:.1f}", b.sgemm_gflops),
-             fmt::format("{:.3f}", ranks_gflops / b.sgemm_gflops)},
-            {"fraction of the multiply-add peak's " + fmt::format("{:.1f}", b.peak_gflops),
-             fmt::format("{:.3f}", ranks_gflops / b.peak_gflops)},
-            {"peak memory", fmt::format("{:.1f} MiB", b.peak_memory_mib)},
             {"parameters", fmt::format("{}", b.parameters)},
-            {"threads", fmt::format("{}", b.threads)},
-            {"evaluation of a batch", ms(b.evaluation_ms)}};
-  if (b.generated_tokens_per_second)
-    rows.push_back(
-        {"generated tokens a second", fmt::format("{:.0f}", *b.generated_tokens_per_second)});
+            {"threads", fmt::format("{}", b.threads)}};
+  for (const auto& [key, value, title, format] : measures) {
+    document.data[key] = value;
+    if (!title.empty()) rows.push_back({title, fmt::format(fmt::runtime(format), value)});
+  }
   document.add_table(std::move(rows));
   if (b.ranks > 1)
     document.add_note("{} ranks of so many threads; memory is that of rank 0", b.ranks);

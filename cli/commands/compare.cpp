@@ -71,9 +71,7 @@ std::vector<std::optional<Done>> all_carried_out(const std::vector<SweepRun>& jo
   const auto is_stopped = [&] { return stop.received() != 0; };
   std::vector<std::optional<Done>> done(jobs.size());
   for_each_side_by_side(own, is_stopped, [&](std::size_t i, bool alone) {
-    Progress whole(stop);
-    SideProgress beside_others(jobs[i].config.name, stop);
-    Callback& progress = alone && ranks.size() == 1 ? static_cast<Callback&>(whole) : beside_others;
+    Progress progress(stop, alone && ranks.size() == 1 ? "" : jobs[i].config.name);
     done[i] = carried_out(jobs[i], other_data, progress);
   });
   if (received_by_any(stop, ranks) || ranks.rank() > 0) return done;

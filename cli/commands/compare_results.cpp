@@ -2,25 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace qkv::commands {
 namespace {
-
-struct Spread {
-  double mean = 0, deviation = 0;
-};
-
-/// The mean and the sample standard deviation, 0 of a single value.
-Spread spread_of(const std::vector<double>& values) {
-  const auto count = static_cast<double>(values.size());
-  Spread spread;
-  for (const double value : values) spread.mean += value / count;
-  if (values.size() < 2) return spread;
-  double squares = 0;
-  for (const double value : values) squares += (value - spread.mean) * (value - spread.mean);
-  spread.deviation = std::sqrt(squares / (count - 1));
-  return spread;
-}
 
 const std::optional<Evaluation>& measured(const VariantRun& run, Split split) {
   return split == Split::test ? run.outcome.test : run.valid;
@@ -36,40 +21,28 @@ Split split_of(const std::vector<VariantResult>& results) {
   return !has(Split::test) && has(Split::valid) ? Split::valid : Split::test;
 }
 
-/// Losses of the runs; none without data.
-std::vector<double> losses_of(const VariantResult& result, Split split) {
-  std::vector<double> losses;
-  for (const VariantRun& run : result.runs)
-    if (const auto& found = measured(run, split)) losses.push_back(found->loss);
-  return losses;
-}
-
-/// The values of a metric; none where it does not belong to the task.
-std::vector<double> values_of(const VariantResult& result, Split split, const std::string& metric) {
-  std::vector<double> values;
+/// Adds the mean and the sample standard deviation of the loss and of each metric over the runs.
+void add_statistics(Json& variant, const VariantResult& result, Split split) {
+  std::vector<std::pair<std::string, std::vector<double>>> all;
+  const auto add = [&](const std::string& name, double value) {
+    auto found = std::ranges::find(all, name, [](const auto& known) { return known.first; });
+    if (found == all.end()) found = all.insert(all.end(), {name, {}});
+    found->second.push_back(value);
+  };
   for (const VariantRun& run : result.runs) {
     const auto& found = measured(run, split);
-    if (const auto value = found ? found->find(metric) : std::nullopt) values.push_back(*value);
-  }
-  return values;
-}
-
-double seconds_of(const VariantResult& result) {
-  double seconds = 0;
-  for (const VariantRun& run : result.runs) seconds += run.outcome.seconds;
-  return seconds;
-}
-
-/// The metrics of any of the variants, in order.
-std::vector<std::string> metrics_of(const std::vector<VariantResult>& results, Split split) {
-  std::vector<std::string> names;
-  for (const VariantResult& result : results) {
-    const auto& found = measured(result.runs.front(), split);
     if (!found) continue;
-    for (const auto& [name, value] : found->metrics)
-      if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+    add("loss", found->loss);
+    for (const auto& [name, value] : found->metrics) add(name, value);
   }
-  return names;
+  for (const auto& [name, values] : all) {
+    const auto count = static_cast<double>(values.size());
+    const double mean = std::accumulate(values.begin(), values.end(), 0.0) / count;
+    double squares = 0;
+    for (const double value : values) squares += (value - mean) * (value - mean);
+    variant["mean"][name] = mean;
+    variant["std"][name] = values.size() < 2 ? 0 : std::sqrt(squares / (count - 1));
+  }
 }
 
 /// What the runs differ in.
@@ -77,13 +50,11 @@ std::string_view runs_are(const VariantResult& result) {
   return result.runs.front().fold > 0 ? "folds" : "seeds";
 }
 
-Json to_json(const VariantRun& run, Split split) {
-  Json json = {{"seed", run.seed}, {"seconds", run.outcome.seconds}};
-  if (run.fold > 0) json["fold"] = run.fold;
+/// Adds the evaluation and the probes of a run.
+void add_run(Json& json, const VariantRun& run, Split split) {
   if (const auto& found = measured(run, split))
     json[std::string(to_string(split))] = commands::to_json(*found);
   json["probes"] = commands::to_json(run.probes);
-  return json;
 }
 
 /// A row for each claim of a probe, with the number of runs in which it is as expected.
@@ -110,28 +81,22 @@ void add_claims(Rows& rows, const VariantResult& result, std::size_t probe) {
 
 Json to_json(const std::vector<VariantResult>& results) {
   const Split split = split_of(results);
-  const auto metrics = metrics_of(results, split);
   Json variants = Json::array();
   for (const VariantResult& result : results) {
-    const VariantRun& first = result.runs.front();
-    Json variant = {
-        {"name", result.name}, {"parameters", result.parameters}, {"seconds", seconds_of(result)}};
-    if (const auto& found = measured(first, split))
-      variant[std::string(to_string(split))] = commands::to_json(*found);
-    variant["probes"] = commands::to_json(first.probes);
-    for (const VariantRun& run : result.runs)
-      variant[runs_are(result)].push_back(to_json(run, split));
-    const auto add = [&](const std::string& name, const std::vector<double>& values) {
-      if (values.empty()) return;
-      const Spread spread = spread_of(values);
-      variant["mean"][name] = spread.mean;
-      variant["std"][name] = spread.deviation;
-    };
-    add("loss", losses_of(result, split));
-    for (const std::string& metric : metrics) add(metric, values_of(result, split, metric));
-    variants.push_back(variant);
+    double seconds = 0;
+    for (const VariantRun& run : result.runs) seconds += run.outcome.seconds;
+    Json& variant = variants.emplace_back(
+        object({{"name", result.name}, {"parameters", result.parameters}, {"seconds", seconds}}));
+    add_run(variant, result.runs.front(), split);
+    for (const VariantRun& run : result.runs) {
+      Json json = object({{"seed", run.seed}, {"seconds", run.outcome.seconds}});
+      if (run.fold > 0) json["fold"] = run.fold;
+      add_run(json, run, split);
+      variant[std::string(runs_are(result))].push_back(json);
+    }
+    add_statistics(variant, result, split);
   }
-  return {{"variants", variants}, {"split", std::string(to_string(split))}};
+  return object({{"variants", variants}, {"split", std::string(to_string(split))}});
 }
 
 Rows to_table(const Json& results) {

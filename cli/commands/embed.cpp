@@ -23,11 +23,11 @@ struct EmbedOptions {
 };
 
 /// The vectors of a word before and after the model has read the sentence.
-struct Kind {
+struct VectorKind {
   std::string name;
   std::vector<double> WordVector::*vector;
 };
-const Kind of_words{"static", &WordVector::static_vector},
+const VectorKind of_words{"static", &WordVector::static_vector},
     in_context{"contextual", &WordVector::contextual};
 
 /// The asked word in each sentence of the command line, and what a data file adds.
@@ -79,7 +79,7 @@ Embeddings embeddings(const LoadedModel& trained, const EmbedOptions& options,
 }
 
 /// Adds the cosines between the asked words.
-void add_cosines(Document& document, const std::vector<WordVector>& asked, const Kind& kind) {
+void add_cosines(Document& document, const std::vector<WordVector>& asked, const VectorKind& kind) {
   Rows rows(1);
   Json& matrix = document.data[kind.name + "_cosine"] = Json::array();
   for (const WordVector& a : asked) {
@@ -99,7 +99,7 @@ void add_cosines(Document& document, const std::vector<WordVector>& asked, const
 
 /// The words of the data file that are nearest to an asked one, with their sentences for people.
 Json nearest_words(const WordVector& word, const Embeddings& all, const EmbedOptions& options,
-                   const Kind& kind) {
+                   const VectorKind& kind) {
   Json list = Json::array();
   for (const auto& [cosine, found] : neighbours(word, all.all_words, kind.vector, options.nearest))
     list.push_back(object(
@@ -140,7 +140,7 @@ void add_asked(Document& document, const Embeddings& all, const EmbedOptions& op
                                          {"cosine", "/cosine"},
                                          {"label", "/label"}}));
   }
-  for (const Kind& kind : {of_words, in_context}) {
+  for (const VectorKind& kind : {of_words, in_context}) {
     if (kind.vector == in_context.vector && !all.asked.empty()) document.add_text("\n");
     add_cosines(document, all.asked, kind);
   }
@@ -156,7 +156,7 @@ void add_label_cosines(Document& document, const Embeddings& all) {
                                             all.shown.end());
   Json same = object({{"pair", "same label"}}), different = object({{"pair", "different labels"}});
   Json found;
-  for (const Kind& kind : {of_words, in_context}) {
+  for (const VectorKind& kind : {of_words, in_context}) {
     const LabelCosines cosines = label_cosines(occurrences, kind.vector);
     if (!cosines.different) return;
     same[kind.name] = found[kind.name]["same"] = cosines.same ? Json(*cosines.same) : Json();
@@ -202,7 +202,7 @@ void add_components(Document& document, const Embeddings& all) {
   const std::vector<WordVector>& words = all.shown;
   if (words.empty()) return;
   PlanarView view;
-  for (const Kind& kind : {of_words, in_context}) {
+  for (const VectorKind& kind : {of_words, in_context}) {
     view = planar_view(words, kind.vector);
     Json points = Json::array();
     for (std::size_t i = 0; i < words.size(); ++i)

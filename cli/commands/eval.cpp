@@ -10,7 +10,7 @@ struct EvalOptions {
   bool skip_unknown_labels = false;
 };
 
-/// What is measured and what it is called.
+/// An evaluation and the name of its data.
 struct Measured {
   std::string name;  ///< "test split"
   Evaluation evaluation;
@@ -26,7 +26,7 @@ LoadedModel loaded(const std::string& model, const EvalOptions& options) {
   return trained;
 }
 
-/// Of several models, what they answer together.
+/// The evaluation of one model or of an ensemble.
 Measured measured(const EvalOptions& options, ReadCallback& callback) {
   std::vector<Evaluation> evaluations;
   std::string name;
@@ -40,15 +40,6 @@ Measured measured(const EvalOptions& options, ReadCallback& callback) {
   return {fmt::format("{}, {} models averaged", name, evaluations.size()), averaged(evaluations)};
 }
 
-Rows label_table(const Evaluation& evaluation) {
-  Rows rows = {{"label", "precision", "recall", "F1", "examples"}};
-  for (const LabelScores& scores : evaluation.labels)
-    rows.push_back({scores.label, fmt::format("{:.4f}", scores.precision),
-                    fmt::format("{:.4f}", scores.recall), fmt::format("{:.4f}", scores.f1),
-                    fmt::format("{}", scores.count)});
-  return rows;
-}
-
 /// A row for each right label, a column for each label that the model gives.
 Rows confusion_table(const Evaluation& evaluation) {
   Rows rows(1, {""});
@@ -58,6 +49,17 @@ Rows confusion_table(const Evaluation& evaluation) {
     for (const Index count : scores.predicted) rows.back().push_back(fmt::format("{}", count));
   }
   return rows;
+}
+
+void add_labels(Document& document, const Evaluation& evaluation) {
+  Rows rows = {{"label", "precision", "recall", "F1", "examples"}};
+  for (const LabelScores& scores : evaluation.labels)
+    rows.push_back({scores.label, fmt::format("{:.4f}", scores.precision),
+                    fmt::format("{:.4f}", scores.recall), fmt::format("{:.4f}", scores.f1),
+                    fmt::format("{}", scores.count)});
+  document.add_table(std::move(rows));
+  document.add_text("\nhow often the examples of a label are given each label:\n");
+  document.add_table(confusion_table(evaluation));
 }
 
 /// Adds the majority baseline and the number of unknown tokens.
@@ -80,9 +82,7 @@ Document evaluate(const EvalOptions& options) {
   if (evaluation.labels.size() > most_compared_labels) {
     document.add_text("{} labels, of which --json gives the scores\n", evaluation.labels.size());
   } else if (!evaluation.labels.empty()) {
-    document.add_table(label_table(evaluation));
-    document.add_text("\nhow often the examples of a label are given each label:\n");
-    document.add_table(confusion_table(evaluation));
+    add_labels(document, evaluation);
   }
   add_context(document, evaluation);
   return document;

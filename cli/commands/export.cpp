@@ -35,7 +35,7 @@ Document export_model(const ExportOptions& options) {
   };
   const auto write = [&](const fs::path& output, const std::string& bytes, const ResultKind& kind) {
     write_result(output, bytes, kind);
-    document.data["files"].push_back({{"file", output.string()}, {"bytes", bytes.size()}});
+    document.data["files"].push_back(object({{"file", output.string()}, {"bytes", bytes.size()}}));
     note_written(document, output);
   };
   if (!options.safetensors.empty())

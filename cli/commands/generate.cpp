@@ -72,10 +72,10 @@ Document continue_text(const GenerateOptions& options, const Stream& stream) {
              stream(written);
            });
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  document.data = {{"prompt", options.prompt},
-                   {"text", text},
-                   {"tokens", written_tokens},
-                   {"seconds", seconds.count()}};
+  document.data = object({{"prompt", options.prompt},
+                          {"text", text},
+                          {"tokens", written_tokens},
+                          {"seconds", seconds.count()}});
   document.add_text("\n");
   note_unknown_words(document, *trained.task, std::span(&prompt, 1));
   return document;

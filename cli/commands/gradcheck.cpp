@@ -19,17 +19,13 @@ std::string index_text(Index element, const Shape& shape) {
 }
 
 Json to_json(const GradientCheck& check) {
-  return {{"path", check.parameter}, {"elements", check.shape.size()}, {"checked", check.checked},
-          {"error", check.error},    {"index", check.element},         {"analytic", check.analytic},
-          {"numeric", check.numeric}};
-}
-
-std::vector<std::string> to_row(const GradientCheck& check) {
-  const Index size = check.shape.size();
-  return {check.parameter,
-          check.checked == size ? fmt::format("all {}", size)
-                                : fmt::format("{} of {}", check.checked, size),
-          fmt::format("{:.1e}", check.error), index_text(check.element, check.shape)};
+  return object({{"path", check.parameter},
+                 {"elements", check.shape.size()},
+                 {"checked", check.checked},
+                 {"error", check.error},
+                 {"index", check.element},
+                 {"analytic", check.analytic},
+                 {"numeric", check.numeric}});
 }
 
 std::string verdict(const ModelGradientCheck& result) {
@@ -44,13 +40,20 @@ Document gradcheck(const GradcheckOptions& options) {
   Run run = start_run(read_config(options.config, {}).base);
   const ModelGradientCheck result = check_model_gradients(run);
   Document document;
-  document.data = {{"loss", result.loss},           {"examples", result.examples},
-                   {"tolerance", result.tolerance}, {"passes", result.passes()},
-                   {"parameters", Json::array()},   {"frozen", result.frozen}};
+  document.data = object({{"loss", result.loss},
+                          {"examples", result.examples},
+                          {"tolerance", result.tolerance},
+                          {"passes", result.passes()},
+                          {"parameters", Json::array()},
+                          {"frozen", result.frozen}});
   Rows rows = {{"parameter", "elements checked", "worst error", "at"}};
   for (const GradientCheck& check : result.parameters) {
     document.data["parameters"].push_back(to_json(check));
-    rows.push_back(to_row(check));
+    const Index size = check.shape.size();
+    rows.push_back({check.parameter,
+                    check.checked == size ? fmt::format("all {}", size)
+                                          : fmt::format("{} of {}", check.checked, size),
+                    fmt::format("{:.1e}", check.error), index_text(check.element, check.shape)});
   }
   for (const std::string& path : result.frozen) rows.push_back({path, "frozen", "", ""});
   const double dropout = run.config.model.dropout;

@@ -1,7 +1,6 @@
 #include <bit>
 
 #include "cli/commands/shared.h"
-#include "cli/terminal.h"
 #include "inspect/loss_gradients.h"
 #include "inspect/weight_statistics.h"
 
@@ -17,23 +16,30 @@ struct GradientsOptions {
   bool untrained = false;
 };
 
-using ByPath = std::vector<std::pair<std::string, Tensor>>;
+constexpr const char* significant = "{:.4g}";
 
-std::string significant(double v) {
-  return fmt::format("{:.4g}", v);
-}
-
-Json to_json(const ByPath& parameters) {
+Json to_json(const std::vector<std::pair<std::string, Tensor>>& parameters) {
   Json list = Json::array();
   for (const auto& [path, gradient] : parameters)
-    list.push_back({{"path", path}, {"norm", statistics(gradient).norm}});
+    list.push_back(object({{"path", path}, {"norm", statistics(gradient).norm}}));
   return list;
 }
 
-Rows to_table(const ByPath& parameters) {
-  Rows rows = {{"parameter", "shape", "norm of its gradient"}};
-  for (const auto& [path, gradient] : parameters)
-    rows.push_back({path, to_string(gradient.shape()), significant(statistics(gradient).norm)});
+Rows to_table(const std::vector<std::pair<std::string, Tensor>>& parameters) {
+  Json list = to_json(parameters);
+  for (std::size_t i = 0; i < parameters.size(); ++i)
+    list[i]["shape"] = to_string(parameters[i].second.shape());
+  return table_of(list, {{"parameter", "/path"},
+                         {"shape", "/shape"},
+                         {"norm of its gradient", "/norm", significant}});
+}
+
+/// The norm of the gradient of each word's vector.
+Rows to_table(const std::string& title, const std::vector<std::string>& words,
+              const std::vector<double>& norms) {
+  Rows rows = {{title, "norm of its vector's gradient"}};
+  for (std::size_t i = 0; i < words.size(); ++i)
+    rows.push_back({words[i], fmt::format("{:.4g}", norms[i])});
   return rows;
 }
 
@@ -46,37 +52,29 @@ LabelledText asked_text(const LoadedModel& trained, const GradientsOptions& opti
   return {"", options.sentence, std::move(sentence), index};
 }
 
-/// The tokens that a decoder reads, of which each tells what to write next.
-void add_inputs(Document& document, const WrittenText& text, const std::vector<double>& norms) {
-  document.data["inputs"] = text.inputs;
-  document.data["input_norms"] = norms;
-  Rows rows = {{"read by the decoder", "norm of its vector's gradient"}};
-  for (std::size_t i = 0; i < norms.size(); ++i)
-    rows.push_back({visible(text.inputs[i]), significant(norms[i])});
-  document.add_text("\n");
-  document.add_table(rows);
-}
-
 Document gradients_of_sentence(LoadedModel& trained, const GradientsOptions& options) {
   const LabelledText text = asked_text(trained, options);
-  const auto& words = text.sentence.words;
   const LossGradients found = loss_gradients(trained, text);
   Document document;
   note_unknown_words(document, *trained.task, {&text.sentence, 1});
-  document.data = {{"tokens", words},
-                   {"loss", found.loss},
-                   {"words", found.words},
-                   {"parameters", to_json(found.parameters)}};
-  Rows rows = {{"word", "norm of its vector's gradient"}};
+  document.data = object({{"tokens", text.sentence.words},
+                          {"loss", found.loss},
+                          {"words", found.words},
+                          {"parameters", to_json(found.parameters)}});
   const auto asked = text.index < 0 ? std::span<const Index>() : std::span(&text.index, 1);
-  const auto shown = marked(text.sentence, asked);
-  for (std::size_t i = 0; i < shown.size(); ++i)
-    rows.push_back({shown[i], significant(found.words[i])});
   document.add_text("loss of {}: {:.4f}\n",
                     options.target.empty() ? "the model's own answer" : "the target", found.loss);
-  document.add_table(rows);
-  if (text.sentence.written) add_inputs(document, *text.sentence.written, found.inputs);
+  document.add_table(to_table("word", marked(text.sentence, asked), found.words));
   document.add_text("\n");
+  if (const auto& written = text.sentence.written) {
+    // Each token that a decoder reads says which one to write next.
+    document.data["inputs"] = written->inputs;
+    document.data["input_norms"] = found.inputs;
+    std::vector<std::string> inputs;
+    for (const std::string& token : written->inputs) inputs.push_back(visible(token));
+    document.add_table(to_table("read by the decoder", inputs, found.inputs));
+    document.add_text("\n");
+  }
   document.add_table(to_table(found.parameters));
   return document;
 }
@@ -92,19 +90,20 @@ Document mean_gradients_of_data(LoadedModel& trained, const GradientsOptions& op
   auto texts = read_labelled_texts(trained, options.data, notes);
   for (LabelledText& text : texts) write_target(trained, text.sentence, options.target);
   const MeanGradients mean = mean_gradients(trained, texts, notes);
-  Json distances = Json::array();
-  for (const auto& [distance, count, norm] : mean.distances)
-    distances.push_back({{"distance", distance}, {"texts", count}, {"norm", norm}});
-  document.data = {{"sentences", texts.size()},
-                   {"loss", mean.loss},
-                   {"distances", distances},
-                   {"parameters", to_json(mean.parameters)}};
-  Rows rows = {{"words back", "texts", "mean norm of the vector's gradient"}};
-  for (const auto& [distance, count, norm] : mean.distances)
-    if (is_printed(distance))
-      rows.push_back({fmt::format("{}", distance), fmt::format("{}", count), significant(norm)});
+  Json distances = Json::array(), printed = Json::array();
+  for (const auto& [distance, count, norm] : mean.distances) {
+    distances.push_back(object({{"distance", distance}, {"texts", count}, {"norm", norm}}));
+    if (is_printed(distance)) printed.push_back(distances.back());
+  }
+  document.data = object({{"sentences", texts.size()},
+                          {"loss", mean.loss},
+                          {"distances", distances},
+                          {"parameters", to_json(mean.parameters)}});
   document.add_text("mean loss of {} texts: {:.4f}\n", texts.size(), mean.loss);
-  document.add_table(rows);
+  document.add_table(
+      table_of(printed, {{"words back", "/distance"},
+                         {"texts", "/texts"},
+                         {"mean norm of the vector's gradient", "/norm", significant}}));
   document.add_text("\n");
   document.add_table(to_table(mean.parameters));
   return document;

@@ -26,7 +26,7 @@ Document import_model(const ImportOptions& options) {
   RunFolder folder(options.run.empty() ? fs::path("runs") / config.name : fs::path(options.run));
   folder.lock();
   start_from(checkpoint, config, folder);
-  document.data = {{"run", folder.path().string()}, {"tensors", checkpoint.model.size()}};
+  document.data = object({{"run", folder.path().string()}, {"tensors", checkpoint.model.size()}});
   if (!model.not_used.empty()) {
     document.data["not_used"] = model.not_used;
     document.add_note("not used: {}", fmt::join(model.not_used, ", "));

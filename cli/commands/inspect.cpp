@@ -1,7 +1,6 @@
 #include <algorithm>
 
 #include "cli/commands/shared.h"
-#include "cli/heat_map.h"
 #include "inspect/weight_statistics.h"
 
 namespace qkv::commands {
@@ -13,61 +12,49 @@ struct InspectOptions {
   std::string diff;
 };
 
-std::string decimal(double v) {
-  return fmt::format("{:.4f}", v);
+Json to_json(const std::string& path, const Tensor& value) {
+  const Statistics s = statistics(value);
+  return object({{"path", path},
+                 {"shape", std::vector<Index>(value.shape().begin(), value.shape().end())},
+                 {"norm", s.norm},
+                 {"mean", s.mean},
+                 {"std", s.std},
+                 {"min", s.min},
+                 {"max", s.max},
+                 {"zeros", s.zeros},
+                 {"histogram", s.histogram}});
 }
 
-/// A parameter to show.
-struct Shown {
-  std::string path;
-  Tensor value;
-  Statistics statistics;
-};
-
-Json to_json(const Shown& shown) {
-  const Statistics& s = shown.statistics;
-  const Shape& shape = shown.value.shape();
-  return {{"path", shown.path},
-          {"shape", std::vector<Index>(shape.begin(), shape.end())},
-          {"norm", s.norm},
-          {"mean", s.mean},
-          {"std", s.std},
-          {"min", s.min},
-          {"max", s.max},
-          {"zeros", s.zeros},
-          {"histogram", s.histogram}};
-}
-
-Rows to_table(const std::vector<Shown>& shown) {
-  Rows rows = {{"parameter", "shape", "norm", "mean", "std", "min", "max", "zeros", "histogram"}};
-  for (const auto& [path, value, s] : shown)
-    rows.push_back({path, to_string(value.shape()), decimal(s.norm), decimal(s.mean),
-                    decimal(s.std), decimal(s.min), decimal(s.max),
-                    fmt::format("{:.0f}%", s.zeros * 100), spark_line(s.histogram)});
-  return rows;
-}
-
-Json to_json(const std::vector<HeadSpectrum>& spectra) {
-  Json heads = Json::array();
-  for (const HeadSpectrum& s : spectra)
-    heads.push_back({{"path", s.path},
-                     {"head", s.head},
-                     {"qk_singular_values", s.qk},
-                     {"ov_singular_values", s.ov}});
-  return heads;
+Rows to_table(const Json& parameters) {
+  Json shown = parameters;
+  for (Json& parameter : shown) {
+    parameter["shape"] = to_string(Shape(parameter["shape"].get<std::vector<Index>>()));
+    parameter["zeros"] = fmt::format("{:.0f}%", parameter["zeros"].get<double>() * 100);
+    parameter["histogram"] = spark_line(parameter["histogram"].get<std::vector<Index>>());
+  }
+  return table_of(shown, {{"parameter", "/path"},
+                          {"shape", "/shape"},
+                          {"norm", "/norm"},
+                          {"mean", "/mean"},
+                          {"std", "/std"},
+                          {"min", "/min"},
+                          {"max", "/max"},
+                          {"zeros", "/zeros"},
+                          {"histogram", "/histogram"}});
 }
 
 /// The first singular values of one product in each head, where there are any.
-void add_table(Document& document, const std::vector<HeadSpectrum>& spectra,
-               const std::string& title, std::vector<double> HeadSpectrum::*values) {
+void add_spectra(Document& document, const std::string& title, const char* key) {
   constexpr std::size_t most = 8;
   Rows rows = {{title}};
   for (std::size_t i = 1; i <= most; ++i) rows[0].push_back(std::to_string(i));
-  for (const HeadSpectrum& s : spectra) {
-    if ((s.*values).empty()) continue;
-    rows.push_back({fmt::format("{} head {}", s.path, s.head)});
+  for (const Json& head : document.data["heads"]) {
+    const auto values = head[key].get<std::vector<double>>();
+    if (values.empty()) continue;
+    rows.push_back(
+        {fmt::format("{} head {}", head["path"].get<std::string>(), head["head"].dump())});
     for (std::size_t i = 0; i < most; ++i)
-      rows.back().push_back(i < (s.*values).size() ? decimal((s.*values)[i]) : "");
+      rows.back().push_back(i < values.size() ? fmt::format("{:.4f}", values[i]) : "");
   }
   if (rows.size() == 1) return;
   document.add_text("\n");
@@ -118,61 +105,66 @@ std::vector<Change> changes_between(LoadedModel& trained, const InspectOptions& 
 }
 
 Document changes_since(LoadedModel& trained, const InspectOptions& options) {
-  const auto all = changes_between(trained, options);
-  Json list = Json::array();
-  Rows rows = {{"parameter", "|w|", "|w before|", "|w - w before|", "relative", "cosine"}};
-  for (const Change& c : all) {
-    list.push_back({{"path", c.path},
-                    {"norm", c.norm},
-                    {"norm_before", c.norm_before},
-                    {"distance", c.distance},
-                    {"relative_change", c.relative()},
-                    {"cosine", c.cosine}});
-    rows.push_back({c.path, decimal(c.norm), decimal(c.norm_before), decimal(c.distance),
-                    decimal(c.relative()), decimal(c.cosine)});
-  }
   Document document;
-  document.data = {{"changes", list}};
-  document.add_table(rows);
+  Json& list = document.data["changes"] = Json::array();
+  for (const Change& c : changes_between(trained, options))
+    list.push_back(object({{"path", c.path},
+                           {"norm", c.norm},
+                           {"norm_before", c.norm_before},
+                           {"distance", c.distance},
+                           {"relative_change", c.relative()},
+                           {"cosine", c.cosine}}));
+  document.add_table(table_of(list, {{"parameter", "/path"},
+                                     {"|w|", "/norm"},
+                                     {"|w before|", "/norm_before"},
+                                     {"|w - w before|", "/distance"},
+                                     {"relative", "/relative_change"},
+                                     {"cosine", "/cosine"}}));
   return document;
 }
 
 /// All values of the parameters that the user named.
-Document values_of(const std::vector<Shown>& shown) {
+Document values_of(const std::vector<NamedParameter>& chosen) {
   Document document;
-  Json list = Json::array();
-  document.add_table(to_table(shown));
-  for (const Shown& one : shown) {
-    list.push_back(to_json(one));
-    list.back()["values"] = commands::to_json(one.value);
-    if (shown.size() > 1)
-      document.add_text("\n{}\n", one.path);
-    else
-      document.add_text("\n");
-    document.add_text("{}", values_text(one.value, output_width()));
-    document.add_picture({.title = one.path + ": blue below 0, red above",
-                          .content = Weights{one.value},
+  Json& list = document.data["parameters"] = Json::array();
+  for (const auto& [path, parameter] : chosen) list.push_back(to_json(path, parameter->value()));
+  document.add_table(to_table(list));
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
+    const auto& [path, parameter] = chosen[i];
+    list[i]["values"] = commands::to_json(parameter->value());
+    document.add_text("\n{}", chosen.size() > 1 ? path + "\n" : "");
+    document.add_text("{}", values_text(parameter->value(), output_width()));
+    document.add_picture({.title = path + ": blue below 0, red above",
+                          .content = Weights{parameter->value()},
                           .needs_colours = true});
   }
-  document.data = {{"parameters", list}};
-  if (shown.size() == 1) document.data["values"] = list[0]["values"];
+  if (chosen.size() == 1) {
+    Json values = list[0]["values"];
+    document.data["values"] = std::move(values);
+  }
   return document;
 }
 
 /// A line for each parameter, and the singular values of each head.
-Document overview(const LoadedModel& trained, const std::vector<Shown>& shown,
-                  const std::vector<HeadSpectrum>& spectra) {
+Document overview(const LoadedModel& trained, const std::vector<NamedParameter>& chosen) {
   Document document;
-  Json list = Json::array();
-  for (const Shown& one : shown) list.push_back(to_json(one));
-  document.data = {{"parameters", list}, {"heads", to_json(spectra)}};
-  if (!trained.init.empty()) document.data["init"] = trained.init;
-  document.add_table(to_table(shown));
+  document.data = object({{"parameters", Json::array()}, {"heads", Json::array()}});
+  for (const auto& [path, parameter] : chosen)
+    document.data["parameters"].push_back(to_json(path, parameter->value()));
+  for (const HeadSpectrum& s : head_spectra(*trained.network))
+    document.data["heads"].push_back(object({{"path", s.path},
+                                             {"head", s.head},
+                                             {"qk_singular_values", s.qk},
+                                             {"ov_singular_values", s.ov}}));
+  document.add_table(to_table(document.data["parameters"]));
   document.add_text("{} parameters, after step {}\n", parameter_count(*trained.network),
                     trained.step);
-  if (!trained.init.empty()) document.add_text("{}\n", trained.init);
-  add_table(document, spectra, "singular values of W_q W_k^T", &HeadSpectrum::qk);
-  add_table(document, spectra, "singular values of W_v W_o", &HeadSpectrum::ov);
+  if (!trained.init.empty()) {
+    document.data["init"] = trained.init;
+    document.add_text("{}\n", trained.init);
+  }
+  add_spectra(document, "singular values of W_q W_k^T", "qk_singular_values");
+  add_spectra(document, "singular values of W_v W_o", "ov_singular_values");
   return document;
 }
 
@@ -180,12 +172,7 @@ Document inspect(const InspectOptions& options) {
   LoadedModel trained = load_model(options.model);
   if (!options.diff.empty()) return changes_since(trained, options);
   const auto chosen = chosen_parameters(trained, options);
-  std::vector<Shown> shown;
-  shown.reserve(chosen.size());
-  for (const auto& [path, parameter] : chosen)
-    shown.push_back({path, parameter->value(), statistics(parameter->value())});
-  return options.parameter.empty() ? overview(trained, shown, head_spectra(*trained.network))
-                                   : values_of(shown);
+  return options.parameter.empty() ? overview(trained, chosen) : values_of(chosen);
 }
 
 }  // namespace

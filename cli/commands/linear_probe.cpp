@@ -53,23 +53,24 @@ Document linear_probe(const LinearProbeOptions& options) {
   Document document;
   Notes notes(document);
   const auto [train, test] = data_of(trained, options, notes);
-  document.data = {{"train", train.size()}, {"test", test.size()}, {"layers", Json::array()}};
-  Rows rows = {{"state", "accuracy", "control task", "selectivity"}};
+  Json layers = Json::array();
   HeatMap map{{{}, {}}, {"accuracy", "control task"}, {}};
   for (const auto& [label, accuracy, control, selectivity] :
        linear_probes(trained, train, test, notes)) {
-    document.data["layers"].push_back({{"state", label},
-                                       {"accuracy", accuracy},
-                                       {"control", control},
-                                       {"selectivity", selectivity}});
-    rows.push_back({label, fmt::format("{:.4f}", accuracy), fmt::format("{:.4f}", control),
-                    fmt::format("{:.4f}", selectivity)});
+    layers.push_back(object({{"state", label},
+                             {"accuracy", accuracy},
+                             {"control", control},
+                             {"selectivity", selectivity}}));
     map.columns.push_back(label);
     map.cells[0].push_back(accuracy);
     map.cells[1].push_back(control);
   }
+  document.data = object({{"train", train.size()}, {"test", test.size()}, {"layers", layers}});
   document.add_text("linear probes of {} texts, tested on {}\n", train.size(), test.size());
-  document.add_table(rows);
+  document.add_table(table_of(layers, {{"state", "/state"},
+                                       {"accuracy", "/accuracy"},
+                                       {"control task", "/control"},
+                                       {"selectivity", "/selectivity"}}));
   document.add_picture({.title = "linear probes: accuracy by residual state",
                         .content = map,
                         .needs_colours = true});

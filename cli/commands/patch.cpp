@@ -50,7 +50,7 @@ std::vector<std::string> columns_of(const std::vector<PatchPair>& pairs) {
 Json rows_json(const std::vector<PatchedRow>& rows) {
   Json list = Json::array();
   for (const PatchedRow& row : rows) {
-    list.push_back({{"layer", row.layer}});
+    list.push_back(object({{"layer", row.layer}}));
     if (row.head >= 0) list.back()["head"] = row.head;
     list.back()["positions"] = row.positions;
     list.back()["all"] = row.all;
@@ -79,14 +79,14 @@ Document patch(const PatchOptions& options) {
   Document document;
   const auto pairs = pairs_of(*trained.task, options, document);
   const Patching found = patched(trained, pairs);
-  document.data = {{"pairs", found.pairs}};
+  document.data = object({{"pairs", found.pairs}});
   if (options.data.empty()) {
-    document.data["tokens"] = {{"clean", pairs[0].clean.words},
-                               {"corrupt", pairs[0].corrupt.words}};
+    document.data["tokens"] =
+        object({{"clean", pairs[0].clean.words}, {"corrupt", pairs[0].corrupt.words}});
     const Sentence both[] = {pairs[0].clean, pairs[0].corrupt};
     note_unknown_words(document, *trained.task, both);
   }
-  document.data["logit_difference"] = {{"clean", found.clean}, {"corrupt", found.corrupt}};
+  document.data["logit_difference"] = object({{"clean", found.clean}, {"corrupt", found.corrupt}});
   document.data["residual"] = rows_json(found.residual);
   document.data["attention"] = rows_json(found.attention);
   document.data["feed_forward"] = rows_json(found.feed_forward);

@@ -2,6 +2,7 @@
 
 #include "cli/commands/shared.h"
 #include "cli/terminal.h"
+#include "datasets/text.h"
 #include "datasets/text_file.h"
 #include "train/config/task_kinds.h"
 #include "train/tasks/ensemble.h"
@@ -33,9 +34,9 @@ std::vector<std::string> names_of(const std::vector<std::string>& choices) {
 }
 
 Json to_json(const Prediction& p, const Question& asked) {
-  Json json = {{"text", p.text},
-               {p.is_output ? "output" : "label", p.label},
-               {"probability", p.probability}};
+  Json json = object({{"text", p.text},
+                      {p.is_output ? "output" : "label", p.label},
+                      {"probability", p.probability}});
   if (p.index) json["index"] = *p.index;
   if (asked.line) json["line"] = *asked.line;
   const auto names = names_of(p.choices);
@@ -48,12 +49,14 @@ Json to_json(const Prediction& p, const Question& asked) {
 /// The lines of a file that are not blank; the blank ones are noted.
 std::vector<Question> lines_of(const std::string& file, Document& document) {
   std::vector<Question> texts;
-  std::size_t next = 1;
-  for (const auto& [number, text] : read_filled_lines(file)) {
-    for (; next < number; ++next) document.add_note("{}:{}: blank line skipped", file, next);
-    next = number + 1;
-    texts.push_back({text, fmt::format("{}:{}", file, number), number});
-  }
+  ReadCallback silent;
+  for_each_line(file, silent, [&](std::size_t number, const std::string& text) {
+    if (trimmed(text).empty())
+      document.add_note("{}:{}: blank line skipped", file, number);
+    else
+      texts.push_back({text, fmt::format("{}:{}", file, number), number});
+  });
+  require<UserError>(!texts.empty(), "{}: all of its lines are blank", file);
   return texts;
 }
 
@@ -156,7 +159,7 @@ Document predict(PredictOptions options) {
     }
   }
   note_unknown_words(document, *models.front().task, answers.sentences);
-  document.data = {{"predictions", answers.json}};
+  document.data = object({{"predictions", answers.json}});
   document.add_table(answers.rows);
   return document;
 }

@@ -14,7 +14,7 @@ Document probe(const ProbeOptions& options) {
   std::vector<VariantProbe> probes;
   for (ProbeResult& result : check_probes(model)) probes.push_back({"", std::move(result)});
   Document document;
-  document.data = {{"probes", to_json(probes)}};
+  document.data = object({{"probes", to_json(probes)}});
   document.add_table(to_table(probes));
   const auto passes = [](const VariantProbe& checked) { return checked.result.passes(); };
   document.exit_code = std::ranges::all_of(probes, passes) ? 0 : 1;

@@ -30,7 +30,7 @@ Document report(const ReportOptions& options) {
   else
     write_result(file, page, {"a page of qkv report", begins_as_report_page});
   Document document;
-  document.data = {{"file", file.string()}, {"bytes", page.size()}};
+  document.data = object({{"file", file.string()}, {"bytes", page.size()}});
   document.add_text("{}: {:.1f} MB, opens in any browser\n", file.string(),
                     static_cast<double>(page.size()) / 1e6);
   return document;

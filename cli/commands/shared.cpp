@@ -108,13 +108,13 @@ EvaluationData evaluation_data(const LoadedModel& trained, const std::string& mo
                                const std::string& data, ReadCallback& callback) {
   if (!data.empty()) return data_of_file(trained, data, data);
   const TaskOptions& task = trained.config.task;
-  const bool has_test = task.format == DataFormat::files && !task.test.empty() && task.folds == 0;
+  const bool has_test = !task.test.empty() && task.folds == 0;
   return has_test || !draws_splits(task) ? data_of_config(trained, model)
                                          : drawn_data(trained, model, callback);
 }
 
 bool draws_splits(const TaskOptions& task) {
-  return task.format != DataFormat::files || !task.data.empty() || task.folds > 0;
+  return task.train.empty() || task.folds > 0;
 }
 
 std::shared_ptr<const Task> drawn_task(const LoadedModel& trained, const std::string& model,
@@ -144,7 +144,7 @@ std::optional<Baseline> majority_baseline(const Evaluation& evaluation) {
 }
 
 Json to_json(const Evaluation& evaluation) {
-  Json json = {{"count", evaluation.count}, {"loss", evaluation.loss}};
+  Json json = object({{"count", evaluation.count}, {"loss", evaluation.loss}});
   for (const auto& [name, value] : evaluation.metrics) json[name] = value;
   for (const LabelScores& scores : evaluation.labels) {
     json["labels"].push_back(scores.label);
@@ -155,7 +155,8 @@ Json to_json(const Evaluation& evaluation) {
     if (!scores.predicted.empty()) json["confusion"].push_back(scores.predicted);
   }
   if (const auto baseline = majority_baseline(evaluation))
-    json["majority_baseline"] = {{"label", baseline->label}, {"accuracy", baseline->accuracy}};
+    json["majority_baseline"] =
+        object({{"label", baseline->label}, {"accuracy", baseline->accuracy}});
   if (evaluation.tokens.all > 0) {
     json["tokens"] = evaluation.tokens.all;
     json["unknown_tokens"] = evaluation.tokens.unknown;
@@ -190,10 +191,10 @@ Json to_json(const Tensor& tensor) {
 
 Json to_json(const Component& component) {
   static constexpr std::string_view kinds[] = {"head", "cross-head", "feed-forward"};
-  Json json = {{"id", component.id},
-               {"stack", component.stack},
-               {"layer", component.layer},
-               {"kind", kinds[static_cast<std::size_t>(component.kind)]}};
+  Json json = object({{"id", component.id},
+                      {"stack", component.stack},
+                      {"layer", component.layer},
+                      {"kind", kinds[static_cast<std::size_t>(component.kind)]}});
   if (component.head >= 0) json["head"] = component.head;
   return json;
 }
@@ -229,14 +230,17 @@ Json to_json(const Finding& finding) {
 Json to_json(const std::vector<VariantProbe>& probes) {
   Json list = Json::array();
   for (const auto& [variant, result] : probes) {
-    Json json = {{"name", result.probe.name},        {"expect", result.probe.expect},
-                 {"found", to_json(result.trained)}, {"holds", result.trained.holds},
-                 {"broken_by", Json::array()},       {"passes", result.passes()}};
+    Json json = object({{"name", result.probe.name},
+                        {"expect", result.probe.expect},
+                        {"found", to_json(result.trained)},
+                        {"holds", result.trained.holds},
+                        {"broken_by", Json::array()},
+                        {"passes", result.passes()}});
     if (!variant.empty()) json["variant"] = variant;
     for (std::size_t i = 0; i < result.broken.size(); ++i)
-      json["broken_by"].push_back({{"intervention", result.probe.broken_by[i]},
-                                   {"found", to_json(result.broken[i])},
-                                   {"holds", result.broken[i].holds}});
+      json["broken_by"].push_back(object({{"intervention", result.probe.broken_by[i]},
+                                          {"found", to_json(result.broken[i])},
+                                          {"holds", result.broken[i].holds}}));
     list.push_back(json);
   }
   return list;

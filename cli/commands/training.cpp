@@ -69,10 +69,10 @@ void judge(Document& document, const std::vector<VariantProbe>& probes, bool che
 Document conclude(const Run& run, const RunFolder& folder, const Outcome& outcome, bool check) {
   const auto probes = outcome.signal ? std::vector<VariantProbe>{} : probed(run);
   Document document;
-  document.data = {{"run", folder.path().string()},
-                   {"parameters", parameter_count(*run.network)},
-                   {"step", run.step},
-                   {"seconds", outcome.seconds}};
+  document.data = object({{"run", folder.path().string()},
+                          {"parameters", parameter_count(*run.network)},
+                          {"step", run.step},
+                          {"seconds", outcome.seconds}});
   if (outcome.test) document.data["test"] = to_json(*outcome.test);
   document.data["probes"] = to_json(probes);
   if (outcome.test) add_evaluation(document, "test split", *outcome.test);

@@ -57,10 +57,11 @@ Document verify(const VerifyOptions& options) {
   Json& files = document.data["files"] = Json::array();
   for (const auto& [file, error, step, count] : verdicts) {
     if (error.empty()) {
-      files.push_back({{"file", file.string()}, {"ok", true}, {"step", step}, {"numbers", count}});
+      files.push_back(
+          object({{"file", file.string()}, {"ok", true}, {"step", step}, {"numbers", count}}));
       document.add_text("{}: valid, step {}, {} parameters\n", file.string(), step, count);
     } else {
-      files.push_back({{"file", file.string()}, {"ok", false}, {"error", error}});
+      files.push_back(object({{"file", file.string()}, {"ok", false}, {"error", error}}));
       document.add_note("{}", error);
     }
   }

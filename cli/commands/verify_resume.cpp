@@ -122,7 +122,7 @@ std::vector<ResumeSession> train_with_kills(const Config& config, const RunFolde
   return sessions;
 }
 
-/// Something of the two runs.
+/// One item that is compared between the two runs.
 struct Compared {
   std::string what, contents;
   std::optional<Difference> difference;
@@ -164,53 +164,52 @@ std::vector<Compared> compared_runs(const RunFolder& expected, const RunFolder& 
        first_difference(test, events_of(found, true))}};
 }
 
-Rows to_table(const std::vector<ResumeSession>& sessions) {
-  Rows rows = {{"process", "threads", "from step", "to checkpoint", "end"}};
-  for (const ResumeSession& session : sessions)
-    rows.push_back({fmt::format("{}", rows.size()), fmt::format("{}", session.threads),
-                    fmt::format("{}", session.from), fmt::format("{}", session.to),
-                    session.killed() ? "killed" : "finished"});
-  return rows;
-}
-
 Json to_json(const std::vector<ResumeSession>& sessions) {
   Json list = Json::array();
   for (const ResumeSession& session : sessions)
-    list.push_back({{"threads", session.threads},
-                    {"from_step", session.from},
-                    {"to_step", session.to},
-                    {"killed", session.killed()}});
+    list.push_back(object({{"threads", session.threads},
+                           {"from_step", session.from},
+                           {"to_step", session.to},
+                           {"killed", session.killed()}}));
   return list;
 }
 
-Json to_json(const Compared& compared) {
-  Json json = {
-      {"what", compared.what}, {"contents", compared.contents}, {"equal", !compared.difference}};
-  if (const auto& difference = compared.difference)
-    json["difference"] = {{"place", difference->place},
-                          {"uninterrupted", difference->expected},
-                          {"resumed", difference->found}};
-  return json;
+Rows to_table(const std::vector<ResumeSession>& sessions) {
+  Json list = to_json(sessions);
+  for (std::size_t i = 0; i < sessions.size(); ++i) {
+    list[i]["process"] = i + 1;
+    list[i]["end"] = sessions[i].killed() ? "killed" : "finished";
+  }
+  return table_of(list, {{"process", "/process"},
+                         {"threads", "/threads"},
+                         {"from step", "/from_step"},
+                         {"to checkpoint", "/to_step"},
+                         {"end", "/end"}});
 }
 
-/// Adds what was compared, where it first differs, and the verdict.
+/// Adds the compared items, where each first differs, and the verdict.
 void add_comparison(Document& document, const std::vector<Compared>& all) {
-  Rows rows = {{"compared", "contents", "bits"}},
-       differing = {{"first difference of", "at", "uninterrupted", "resumed"}};
-  for (const Compared& compared : all) {
-    const auto& difference = compared.difference;
-    rows.push_back({compared.what, compared.contents, difference ? "DIFFER" : "equal"});
-    document.data["compared"].push_back(to_json(compared));
-    if (difference)
-      differing.push_back(
-          {compared.what, difference->place, difference->expected, difference->found});
+  Json list = Json::array(), differing = Json::array();
+  Rows rows = {{"compared", "contents", "bits"}};
+  for (const auto& [what, contents, difference] : all) {
+    list.push_back(object({{"what", what}, {"contents", contents}, {"equal", !difference}}));
+    rows.push_back({what, contents, difference ? "DIFFER" : "equal"});
+    if (!difference) continue;
+    list.back()["difference"] = object({{"place", difference->place},
+                                        {"uninterrupted", difference->expected},
+                                        {"resumed", difference->found}});
+    differing.push_back(list.back());
   }
-  const bool equal = differing.size() == 1;
-  document.data["equal"] = equal;
-  document.exit_code = equal ? 0 : 1;
+  document.data["compared"] = list;
+  document.data["equal"] = differing.empty();
+  document.exit_code = differing.empty() ? 0 : 1;
   document.add_table(std::move(rows));
-  document.add_text("{}", equal ? "\nevery bit agrees\n" : "\n");
-  if (!equal) document.add_table(std::move(differing));
+  document.add_text("{}", differing.empty() ? "\nevery bit agrees\n" : "\n");
+  if (!differing.empty())
+    document.add_table(table_of(differing, {{"first difference of", "/what"},
+                                            {"at", "/difference/place"},
+                                            {"uninterrupted", "/difference/uninterrupted"},
+                                            {"resumed", "/difference/resumed"}}));
 }
 
 Document stopped_by(int signal) {
@@ -236,10 +235,10 @@ Document verify_resume(const VerifyResumeOptions& options) {
                  "the run of {} steps ended before it could be killed; take more with --steps",
                  options.steps);
   Document document;
-  document.data = {{"steps", options.steps},
-                   {"seed", options.seed},
-                   {"kills", sessions.size() - 1},
-                   {"processes", to_json(sessions)}};
+  document.data = object({{"steps", options.steps},
+                          {"seed", options.seed},
+                          {"kills", sessions.size() - 1},
+                          {"processes", to_json(sessions)}});
   document.add_table(to_table(sessions));
   document.add_text("\n");
   add_comparison(document, compared_runs(whole, killed));

@@ -26,17 +26,17 @@ std::string base64(std::span<const std::uint8_t> bytes) {
   return text;
 }
 
-/// What stands for the characters that HTML reserves.
-constexpr std::array<std::pair<char, std::string_view>, 4> escapes = {
-    {{'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}}};
+using Escape = std::pair<char, std::string_view>;
 
-std::string replaced(std::string_view text, std::string_view from, std::string_view to) {
+std::string escaped(std::string_view text, std::span<const Escape> escapes) {
   std::string result;
-  for (const char c : text)
-    if (from.find(c) == from.npos)
+  for (const char c : text) {
+    const auto escape = std::ranges::find(escapes, c, &Escape::first);
+    if (escape == escapes.end())
       result += c;
     else
-      result += to;
+      result += escape->second;
+  }
   return result;
 }
 
@@ -76,19 +76,14 @@ std::string encoded_floats(std::span<const float> values) {
 }
 
 std::string json_for_script(std::string_view json) {
-  return replaced(json, "<", "\\u003c");
+  static constexpr std::array<Escape, 1> escapes = {{{'<', "\\u003c"}}};
+  return escaped(json, escapes);
 }
 
 std::string html_text(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    const auto escape = std::ranges::find(escapes, c, &std::pair<char, std::string_view>::first);
-    if (escape == escapes.end())
-      result += c;
-    else
-      result += escape->second;
-  }
-  return result;
+  static constexpr std::array<Escape, 4> escapes = {
+      {{'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}}};
+  return escaped(text, escapes);
 }
 
 }  // namespace qkv::report

@@ -31,29 +31,15 @@ std::size_t characters(Index parameters) {
   return (static_cast<std::size_t>(parameters) * 4 + 2) / 3 * 4;
 }
 
-/// All parameters one after the other.
-std::string encoded_parameters(const LoadedModel& model) {
-  std::vector<float> values;
-  for (const auto& [path, parameter] : parameters(*model.network))
-    for (const double value : parameter->value().values())
-      values.push_back(static_cast<float>(value));
-  return encoded_floats(values);
-}
-
-/// Whether the page cuts texts as the model does; else it shows recorded attention alone.
-bool reads_texts(const Config& config) {
-  return !is_imported(cutting_of(config).kind);
-}
-
 }  // namespace
 
-Json model_data(const LoadedModel& model) {
+Json model_view(const LoadedModel& model) {
   const Cutting cutting = cutting_of(model.config);
   Json json = {
       {"options", options_json(model.config)},
       {"cutting",
        {{"kind", row_of(tokenizer_kinds, cutting.kind).name}, {"lower_case", cutting.lower_case}}},
-      {"reads_texts", reads_texts(model.config)},
+      {"reads_texts", !is_imported(cutting.kind)},
       {"vocabulary", model.task->vocabularies()},
       {"parameters", Json::array()}};
   for (const auto& [path, parameter] : parameters(*model.network)) {
@@ -64,13 +50,16 @@ Json model_data(const LoadedModel& model) {
   return json;
 }
 
-void ModelWeights::add(const std::vector<RunCheckpoint>& checkpoints, std::size_t chosen) {
-  for (std::size_t i = 0; i < checkpoints.size(); ++i) {
-    const LoadedModel& model = checkpoints[i].model;
-    if (reads_texts(model.config) && characters(parameter_count(*model.network)) <= most_characters)
-      all_.push_back({runs_, i, i == chosen, encoded_parameters(model)});
+void ModelWeights::add(std::size_t index, const LoadedRun& run) {
+  for (std::size_t i = 0; i < run.checkpoints.size(); ++i) {
+    Network& network = *run.checkpoints[i].model.network;
+    if (characters(parameter_count(network)) > most_characters) continue;
+    std::vector<float> values;
+    for (const auto& [path, parameter] : parameters(network))
+      for (const double value : parameter->value().values())
+        values.push_back(static_cast<float>(value));
+    all_.push_back({index, i, i == run.chosen, encoded_floats(values)});
   }
-  ++runs_;
 }
 
 void ModelWeights::write(Json& runs, std::size_t room) const {

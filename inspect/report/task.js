@@ -45,7 +45,7 @@ class Task {
   constructor(view) {
     this.kind = view.options.task.kind;
     this.maxLength = view.options.model.max_length;
-    this.truncates = view.options.task.truncate || view.options.task.format === "coarsewsd";
+    this.truncates = view.options.task.truncate;
     this.width = view.options.model.width;
     this.labels = view.vocabulary.labels;
     this.words = view.vocabulary.targets || [];

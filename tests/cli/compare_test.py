@@ -217,8 +217,6 @@ class Compare(ProgramTest):
 
     def test_folds_that_cannot_be_are_refused(self):
         self.assert_refused(["compare", "two.toml", "--folds", 3, "--seeds", 2], "--folds and --seeds exclude each other")
-        self.assert_refused(["compare", "two.toml", "--folds", 3, "--set", "task.kind=coreference"],
-                            "task.folds has no effect here", "one label an example")
         train = ["train", "two.toml", "--set", "task.folds=3"]
         self.assert_refused([*train, "--set", "task.fold=4"], "task.fold must be at most task.folds (3), got 4")
         self.assert_refused(["train", "two.toml", "--set", "task.folds=1"], "task.folds must be 0 or at least 2, got 1")

@@ -26,8 +26,3 @@ TEST_CASE("a picture that needs colours is left out where there are none") {
   for (const Colours colours : {Colours::basic, Colours::indexed, Colours::full})
     CHECK(in_terminal(picture, colours, 80).find('\033') != std::string::npos);
 }
-
-TEST_CASE("curves are shown as a row of shades each") {
-  CHECK(in_terminal({.title = "probes", .content = Curves{map}}, Colours::none, 80) ==
-        in_terminal({.title = "probes", .content = map}, Colours::none, 80));
-}

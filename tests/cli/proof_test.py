@@ -12,7 +12,7 @@ import unittest
 from program_test import CONFIG, PROGRAM, PROJECT, ProgramTest
 
 # A quick config of each kind of task, and of several kinds of model.
-AS_BERT = 'norm = "post"\nembedding_norm = true\ntoken_types = 2\nposition = "learned"\nactivation = "gelu"\n'
+AS_BERT = 'kind = "bert"\nnorm = "post"\nposition = "learned"\nactivation = "gelu"\n'
 KINDS = {
     "recurrent": ('kind = "classify"\ntrain = "datasets/sentiment/valid.tsv"', 'kind = "recurrent"'),
     "convolution": ('kind = "classify"\ndata = "datasets/sentiment/valid.tsv"\ntest_share = 0.2', 'kind = "convolution"'),
@@ -22,8 +22,8 @@ KINDS = {
     "language-model": ('kind = "language-model"\ntrain = "datasets/bank/valid.tsv"',
                        'kind = "decoder"\nposition = "rotary"\ntied = true\nmax_length = 16'),
     "masked-language-model": ('kind = "masked-language-model"\ntrain = "datasets/bank/valid.tsv"', "dropout = 0.1"),
-    "bert": ('kind = "classify"\ntrain = "datasets/sentiment/valid.tsv"', AS_BERT + 'pooling = "first"'),
-    "masked-bert": ('kind = "masked-language-model"\ntrain = "datasets/bank/valid.tsv"', AS_BERT + 'output = "transformed"\ntied = true'),
+    "bert": ('kind = "classify"\ntrain = "datasets/sentiment/valid.tsv"', AS_BERT),
+    "masked-bert": ('kind = "masked-language-model"\ntrain = "datasets/bank/valid.tsv"', AS_BERT + "tied = true"),
     "static-embedding": ('kind = "static-embedding"\ntrain = "datasets/bank/valid.tsv"', 'kind = "static"'),
 }
 
@@ -165,7 +165,7 @@ class Gradcheck(Proof):
                 self.assertTrue(self.json("gradcheck", config)["passes"])
         self.run_qkv("embed", "runs/tiny", "--word2vec", "v.txt")
         (self.folder / "frozen.toml").write_text(
-            CONFIG.replace("width = 8", 'width = 8\nembedding_file = "v.txt"\nfreeze_embedding = true'))
+            CONFIG.replace("width = 8", 'width = 8\nembedding_file = "v.txt"').replace("steps = 40", 'steps = 40\nfreeze = ["embedding"]'))
         found = self.json("gradcheck", "frozen.toml")
         self.assertEqual((found["passes"], found["frozen"]), (True, ["embedding.weight"]))
 

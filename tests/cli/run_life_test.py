@@ -68,7 +68,7 @@ class RunLife(ProgramTest):
     def test_numbers_that_explode_stop_the_run_before_they_are_saved(self):
         done = self.run_qkv("train", "tiny.toml", "--run", "hot", "--set", "optimizer.kind=sgd", "--set",
                             "optimizer.lr=1e30", "--set", "train.clip=0", code=1)
-        self.assertRegex(done.stderr, "is no longer finite|has exploded")
+        self.assertRegex(done.stderr, "is not finite|has exploded")
         self.assertFalse((self.folder / "hot/last.h5").exists())
         self.assertIn("starting at step 0", self.run_qkv("resume", "hot", "--set", "optimizer.lr=0.01").stderr)
         self.run_qkv("verify", "hot")
@@ -79,7 +79,7 @@ class RunLife(ProgramTest):
                                 "optimizer.lr=1e38", "--set", "train.steps=1", code=1)
             self.assertEqual(done.stdout, "")
             self.assertIn("step 1: ", done.stderr)
-            self.assertRegex(done.stderr, "is no longer finite|has exploded")
+            self.assertRegex(done.stderr, "is not finite|has exploded")
 
     def test_a_run_that_explodes_resumes_with_a_lower_learning_rate(self):
         self.run_qkv("resume", "runs/tiny", "--set", "train.steps=400", "--set", "optimizer.lr=1e30", "--set", "train.clip=0",

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <map>
 #include <vector>
 
 #include "core/ops.h"
@@ -145,51 +144,6 @@ TEST_CASE("a frozen parameter receives no gradient") {
   const Gradients gradients = gradients_of(a * b);
   CHECK_FALSE(gradients.has(a));
   CHECK(gradients.of(b).item() == 2);
-}
-
-TEST_CASE("a hook takes each gradient when it is complete, before backward of earlier ops") {
-  const Parameter a = number(2), b = number(3), c = number(5), unused = number(7);
-  std::vector<const Node*> events;
-  // An op whose backward is an event, too.
-  const auto mark = [&](const Tensor& x, const Node* event) {
-    return record("mark", x.detach(), {x}, [&events, event](const Tensor& dy, InputGradients& dx) {
-      events.push_back(event);
-      dx.add(0, dy);
-    });
-  };
-  const Node first("first"), second("second");
-  const auto loss = [&] {
-    const Tensor x = mark(a * b, &first);
-    return mark(x * c + x * c, &second) * b;
-  };
-  const Gradients expected = gradients_of(loss());
-  events.clear();
-  std::map<const Node*, double> taken;
-  Gradients sum = gradients_of(unused * 2.0);
-  sum += gradients_of(c * 10.0);
-  Gradients rest =
-      gradients_of(loss(), std::move(sum), [&](const Node* parameter, const Tensor& g) {
-        events.push_back(parameter);
-        CHECK(taken.emplace(parameter, g.item()).second);
-      });
-  CHECK(taken.at(a.node()) == expected.of(a).item());
-  CHECK(taken.at(b.node()) == expected.of(b).item());
-  CHECK(taken.at(c.node()) == expected.of(c).item() + 10);
-  CHECK(taken.size() == 3);
-  CHECK(rest.size() == 1);
-  CHECK(rest.of(unused).item() == 2);
-  CHECK(events.size() == 5);
-  CHECK(std::ranges::find(events, c.node()) < std::ranges::find(events, &first));
-}
-
-TEST_CASE("a hook takes no gradient of a graph whose functions hide their parameters") {
-  const Parameter a = number(2), b = number(3);
-  auto times_a = [&](std::span<const Tensor> x) { return x[0] * a; };
-  const Tensor y = recomputed({b * 1.0}, times_a) * a;
-  const Gradients gradients =
-      gradients_of(y, {}, [](const Node*, const Tensor&) { FAIL("the hook was called"); });
-  CHECK(gradients.of(a).item() == 12);
-  CHECK(gradients.of(b).item() == 4);
 }
 
 TEST_CASE("a recomputed function has the bits of the function, and calls it again in backward") {

@@ -73,34 +73,6 @@ TEST_CASE("dtypes do not mix silently") {
                        TypeError);
 }
 
-TEST_CASE("softmax sums to 1, ignores a shift and gives zeros where all is -inf") {
-  const double inf = std::numeric_limits<double>::infinity();
-  const Tensor y =
-      softmax(Tensor::from({1, 2, 3, 1001, 1002, 1003, -inf, -inf, -inf}, {3, 3}, DType::float64));
-  const auto v = y.values();
-  CHECK(v[0] + v[1] + v[2] == doctest::Approx(1).epsilon(1e-15));
-  CHECK(v[3] == doctest::Approx(v[0]).epsilon(1e-12));
-  CHECK(std::vector(v.begin() + 6, v.end()) == std::vector<double>{0, 0, 0});
-}
-
-TEST_CASE(
-    "attention never looks at padding or at the future, and a query without keys gets zeros") {
-  const Tensor q = randn({3, 4, 2}, DType::float64, 1), k = randn({3, 4, 2}, DType::float64, 2);
-  const AttentionMask mask{Indices({4, 2, 0}, {3}), true};
-  const std::array<std::size_t, 3> lengths{4, 2, 0};
-  const auto w = attention_weights(q, k, mask, {}).values();
-  for (std::size_t b = 0; b < 3; ++b)
-    for (std::size_t t = 0; t < 4; ++t) {
-      const std::size_t visible = std::min(t + 1, lengths[b]);
-      double total = 0;
-      for (std::size_t j = 0; j < 4; ++j) {
-        total += w[(b * 4 + t) * 4 + j];
-        if (j >= visible) CHECK(w[(b * 4 + t) * 4 + j] == 0);
-      }
-      CHECK(total == doctest::Approx(visible ? 1 : 0));
-    }
-}
-
 TEST_CASE("what stands in the padding reaches neither attention's value nor its gradients") {
   // Of a query each, so that many problems are computed side by side.
   const Tensor queries = randn({3, 1, 2}, DType::float32, 1), keys = randn({3, 5, 2});
@@ -119,53 +91,6 @@ TEST_CASE("what stands in the padding reaches neither attention's value nor its 
                        gradients.of(v).values()};
   };
   CHECK(run(NAN) == run(0));
-}
-
-TEST_CASE("a bias of -inf hides keys as lengths and causality do") {
-  const auto drawn = [](std::uint64_t i) { return randn({2, 21, 4}, DType::float64, i); };
-  const AttentionMask mask{Indices({21, 0}, {2}), true};
-  std::vector<double> hidden;
-  for (Index b = 0; b < 2; ++b)
-    for (Index q = 0; q < 21; ++q)
-      for (Index k = 0; k < 21; ++k) hidden.push_back(b == 0 && k <= q ? 0 : -INFINITY);
-  const AttentionMask bias{.key_lengths = {},
-                           .bias = Tensor::from(hidden, {2, 1, 21, 21}, DType::float64)};
-  const auto run = [&](const AttentionMask& by) {
-    const Parameter q(drawn(1)), k(drawn(2)), v(drawn(3));
-    const Tensor y = attention(q, k, v, by, {.heads = 2}, Random(1, Purpose::dropout));
-    const Gradients gradients = gradients_of(sum(y * y));
-    return std::vector{attention_weights(q, k, by, {.heads = 2}).values(), y.values(),
-                       gradients.of(q).values(), gradients.of(k).values(),
-                       gradients.of(v).values()};
-  };
-  const auto actual = run(bias), expected = run(mask);
-  for (std::size_t i = 0; i < actual.size(); ++i) {
-    REQUIRE(actual[i].size() == expected[i].size());
-    const auto near = [](double x, double y) { return std::abs(x - y) < 1e-14; };
-    CHECK(std::ranges::equal(actual[i], expected[i], near));
-  }
-}
-
-TEST_CASE("an attention bias shifts the weights in the ratio of its exponentials") {
-  const Tensor x = Tensor::zeros({1, 2, 2});
-  const Tensor bias = Tensor::from({0, std::log(3), std::log(4), 0}, {2, 2});
-  const auto w = attention_weights(x, x, {.key_lengths = {}, .bias = bias}, {}).values();
-  for (const auto& [i, expected] : {std::pair(0, 0.25), {1, 0.75}, {2, 0.8}, {3, 0.2}})
-    CHECK(w[static_cast<std::size_t>(i)] == doctest::Approx(expected));
-  const AttentionMask wrong{.key_lengths = {}, .bias = ones({3, 2})};
-  CHECK_THROWS_AS(attention_weights(x, x, wrong, {}), ShapeError);
-  CHECK_THROWS_WITH_AS(
-      attention_weights(x, x, {.key_lengths = {}, .bias = ones({2, 1, 1, 1})}, {}),
-      "[attention] the bias (2, 1, 1, 1) does not broadcast to the scores (1, 1, 2, 2)",
-      ShapeError);
-}
-
-TEST_CASE("attention without queries is empty, and without keys 0") {
-  const Random random(1, Purpose::dropout);
-  CHECK(attention(ones({2, 0, 4}), ones({2, 3, 4}), ones({2, 3, 4}), {}, {}, random).shape() ==
-        Shape{2, 0, 4});
-  CHECK(attention(ones({1, 2, 2}), ones({1, 0, 2}), ones({1, 0, 2}), {}, {}, random).values() ==
-        std::vector<double>(4, 0.0));
 }
 
 TEST_CASE("a sum reuses the buffer of an unshared value, and no other") {
@@ -196,11 +121,6 @@ TEST_CASE("dropout keeps the mean, and the same stream drops the same elements")
   CHECK(total / 10'000 == doctest::Approx(1).epsilon(0.02));
   CHECK(y == dropout(ones({10'000}), 0.3, random).values());
   CHECK(y != dropout(ones({10'000}), 0.3, Random(5, Purpose::dropout, 1)).values());
-}
-
-TEST_CASE("cross entropy of equal logits is log V, and without any target 0") {
-  CHECK(cross_entropy(ones({2, 8}), Indices({1, 7}, {2})).item() == doctest::Approx(std::log(8)));
-  CHECK(cross_entropy(ones({2, 8}), Indices({-1, -1}, {2})).item() == 0);
 }
 
 TEST_CASE("float32 exp and tanh are within 2 units in the last place over their whole range") {

@@ -44,13 +44,6 @@ TEST_CASE("a batch depends on seed and step, not on what was asked before") {
   CHECK(other_seed.at(20) != batch);
 }
 
-TEST_CASE("the order of runs begun by earlier versions is a shuffled list for each epoch") {
-  BatchSampler sampler(7, 7, 3, ExampleOrder::shuffled_list);
-  for (const std::int64_t epoch : {0, 1, 5, 0})
-    CHECK(sampler.at(epoch) ==
-          Random(3, Purpose::shuffling, static_cast<std::uint64_t>(epoch)).permutation(7));
-}
-
 TEST_CASE("a step whose examples cannot be counted is refused") {
   BatchSampler sampler(50, 65536, 1);
   for (const std::int64_t step :

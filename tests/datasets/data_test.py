@@ -28,7 +28,7 @@ def check_files(name):
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     files = module.files()
-    data = [*(folder / name).rglob("*.tsv"), *(folder / name).rglob("*.conll")]
+    data = [*(folder / name).rglob("*.tsv"), *(folder / name).rglob("*.conll"), *(folder / name).rglob("*.txt")]
     assert {file.relative_to(folder / name).as_posix() for file in data} == set(files), name
     size = collections.Counter()
     for file, lines in files.items():
@@ -277,7 +277,12 @@ def check_tagging():
     assert len(names) == 16 and all(0.6 < counts["PER"] / counts["LOC"] < 1.7 for counts in names)
 
 
-for check in (check_apple, check_pronoun, check_word_order, check_heads, check_variable_length, check_sentiment,
+def check_random():
+    text = (folder / "random/text.txt").read_text()
+    assert len(text) == 1 << 16 and len(set(text)) == 63  # as many characters as Shakespeare's plays have, for the speed
+
+
+for check in (check_random, check_apple, check_pronoun, check_word_order, check_heads, check_variable_length, check_sentiment,
               check_idiom, check_sequences, check_long_range, check_summary, check_tagging):
     check_files(check.__name__.removeprefix("check_").replace("_", "-"))
     check()

@@ -1,9 +1,10 @@
 #include <doctest/doctest.h>
 
 #include "core/error.h"
-#include "datasets/blocked_text.h"
 #include "datasets/conll.h"
+#include "datasets/encoded_text.h"
 #include "datasets/sentences.h"
+#include "tests/support/read_files.h"
 #include "tests/support/temp_dir.h"
 
 using namespace qkv;

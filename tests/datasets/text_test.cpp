@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "datasets/text_file.h"
 #include "tests/support/errors.h"
+#include "tests/support/read_files.h"
 #include "tests/support/temp_dir.h"
 
 using namespace qkv;

@@ -1,4 +1,4 @@
-#include "datasets/coarsewsd.h"
+#include "datasets/sentences.h"
 
 #include <doctest/doctest.h>
 
@@ -6,8 +6,8 @@
 #include <set>
 
 #include "core/error.h"
-#include "datasets/sentences.h"
 #include "tests/support/errors.h"
+#include "tests/support/read_files.h"
 #include "tests/support/temp_dir.h"
 
 using namespace qkv;
@@ -30,25 +30,6 @@ std::string tsv_error(std::string_view text) {
   const auto file = dir.write("f.tsv", text);
   return error_of<UserError>([&] { read_word_sense_tsv(file); })
       .substr(dir.path().string().size() + 1);
-}
-
-/// Writes a folder in the format of CoarseWSD-20 with 10 training sentences of each sense.
-void write_coarsewsd(const TempDir& dir) {
-  std::string data, gold;
-  for (int i = 0; i < 10; ++i) {
-    data += fmt::format("1\tthe bank lends {}\n1\tthe bank floods {}\n", i, i);
-    gold += "0\n1\n";
-  }
-  dir.write("train.data.txt", data);
-  dir.write("train.gold.txt", gold);
-  dir.write("test.data.txt", "0\tbank of england\n");
-  dir.write("test.gold.txt", "0\n");
-  dir.write("classes_map.txt", R"({"0": "money", "1": "river"})");
-}
-
-std::string coarsewsd_error(const TempDir& dir) {
-  const std::string error = error_of<UserError>([&] { read_coarsewsd(dir.path(), 0.1, 1); });
-  return error.substr(std::min(error.size(), dir.path().string().size() + 1));
 }
 
 }  // namespace
@@ -90,40 +71,6 @@ TEST_CASE("a malformed word-sense line is named by file and line") {
         "f.tsv:1: the index must be less than the sentence's 2 words, got 2");
   CHECK(tsv_error("a\t99999999999999999999\tb\n") ==
         "f.tsv:1: the index must be an integer from 0, got \"99999999999999999999\"");
-}
-
-TEST_CASE("a part of each sense's training sentences validates") {
-  const TempDir dir;
-  write_coarsewsd(dir);
-  const CoarseWsd splits = read_coarsewsd(dir.path(), 0.2, 1);
-  CHECK(splits.train.size() == 16);
-  const auto label = [](const TsvRow& row) { return row.fields[0]; };
-  CHECK(std::ranges::count(splits.valid, "money", label) == 2);
-  CHECK(std::ranges::count(splits.valid, "river", label) == 2);
-  for (const TsvRow& row : splits.valid)
-    CHECK(std::ranges::find(splits.train, row.place, &TsvRow::place) == splits.train.end());
-  CHECK(parse_labelled(splits.test[0]) == SentenceExample{"money", {"bank", "of", "england"}, 0});
-}
-
-TEST_CASE("a damaged CoarseWSD folder is refused with the name of the file") {
-  const TempDir dir;
-  CHECK(error_of<UserError>([&] { read_coarsewsd(dir.path() / "none", 0.1, 1); })
-            .ends_with("none: is not a folder; task.data names the folder of one word of "
-                       "CoarseWSD-20"));
-  CHECK(coarsewsd_error(dir) == "classes_map.txt: cannot be read: No such file or directory");
-  write_coarsewsd(dir);
-  dir.write("classes_map.txt", "[1]");
-  CHECK(coarsewsd_error(dir) ==
-        "classes_map.txt: must be a JSON object such as {\"0\": \"sense\"}");
-  write_coarsewsd(dir);
-  dir.write("test.gold.txt", "7\n");
-  CHECK(coarsewsd_error(dir) == "test.gold.txt:1: the label \"7\" is not in classes_map.txt");
-  write_coarsewsd(dir);
-  dir.write("test.gold.txt", "0\n1\n");
-  CHECK(coarsewsd_error(dir).starts_with("test.data.txt has 1 lines, "));
-  write_coarsewsd(dir);
-  dir.write("test.data.txt", "bank\n");
-  CHECK(coarsewsd_error(dir) == "test.data.txt:1: must be index<TAB>sentence, got 1 field");
 }
 
 TEST_CASE("a long sentence is cropped around its word, without one to its beginning") {

@@ -39,7 +39,7 @@ TEST_CASE("components are every head and every feed-forward block, in the order 
 
 TEST_CASE("where there are two stacks, ids name them, and cross-attention has heads of its own") {
   Random random = tests::fresh();
-  Network network({.kind = ModelKind::encoder_decoder, .width = 8, .layers = 1, .heads = 2}, 9, 9,
+  Network network({.kind = ModelKind::encoder_decoder, .width = 8, .layers = 1, .heads = 2}, {}, 9, 9,
                   random);
   std::vector<std::string> ids;
   for (const Component& component : components(network)) ids.push_back(component.id);

@@ -26,7 +26,8 @@ TEST_CASE("the last column is the sentence, the columns before it label and inde
   const TempDir folder;
   const auto file =
       folder.write("d.tsv", "money\t2\tthe money bank\nriver\tthe river bank\nthe bank\nhello\n");
-  const auto texts = read_labelled_texts(run, file);
+  ReadCallback silent;
+  const auto texts = read_labelled_texts(run, file, silent);
   REQUIRE(texts.size() == 4);
   CHECK(texts[0].label == "money");
   CHECK(texts[0].index == 2);
@@ -44,8 +45,9 @@ TEST_CASE("a line that is no sentence is named with what is wrong") {
   const Run run = bank_run();
   const TempDir folder;
   const auto error = [&](std::string_view line) {
+    ReadCallback silent;
     const auto file = folder.write("d.tsv", std::string("the bank\n") + std::string(line));
-    return error_of<UserError>([&] { read_labelled_texts(run, file); });
+    return error_of<UserError>([&] { read_labelled_texts(run, file, silent); });
   };
   CHECK(error("money\t7\tthe bank\n")
             .ends_with("d.tsv:2: the index must be less than the sentence's 2 words, got 7"));
@@ -61,12 +63,12 @@ TEST_CASE("a coreference line names the word that is the answer") {
   config.model.width = 8;
   config.model.heads = 2;
   const Run run = start_run(config);
-  const LabelledText text = labelled_text(run, "1\t4\tthe fox ran because it was late");
+  const LabelledText text = run.task->read_line(tsv_row("1\t4\tthe fox ran because it was late"));
   CHECK(text.label.empty());
   CHECK(text.index == 4);
   CHECK(text.antecedent == 1);
   CHECK(text.answer == 1);
-  CHECK(labelled_text(run, "the fox ran because it was late").answer == -1);
+  CHECK(run.task->read_line(tsv_row("the fox ran because it was late")).answer == -1);
 }
 
 TEST_CASE(
@@ -78,7 +80,7 @@ TEST_CASE(
   config.model.width = 8;
   config.model.heads = 2;
   const Run run = start_run(config);
-  const LabelledText line = labelled_text(run, "firm\t2\t\"They say Apple, fell");
+  const LabelledText line = run.task->read_line(tsv_row("firm\t2\t\"They say Apple, fell"));
   CHECK(line.sentence.words == std::vector<std::string>{"\"", "they", "say", "apple", ",", "fell"});
   CHECK(line.index == 3);
 }

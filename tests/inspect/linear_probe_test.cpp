@@ -18,7 +18,8 @@ Run run_of(const std::string& data, ModelKind kind = ModelKind::encoder) {
 }
 
 std::vector<LabelledText> texts_of(const Run& run) {
-  return read_labelled_texts(run, run.config.task.train);
+  ReadCallback silent;
+  return read_labelled_texts(run, run.config.task.train, silent);
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ Run small_run(ModelKind kind, bool tied = false) {
   if (tied) {
     config.task.kind = TaskKind::language_model;
     config.model.kind = ModelKind::decoder;
-    config.model.tied = true;
+    config.head.tied = true;
   }
   Run run = start_run(config);
   convert(*run.network, DType::float64);
@@ -68,7 +68,7 @@ TEST_CASE(
        {ModelKind::encoder, ModelKind::recurrent, ModelKind::static_embedding}) {
     CAPTURE(static_cast<int>(kind));
     Run run = small_run(kind);
-    const LabelledText text = labelled_text(run, "river\t1\tmoney bank grows");
+    const LabelledText text = run.task->read_line(tsv_row("river\t1\tmoney bank grows"));
     const auto before = table_of(*run.network).value().values();
     const LossGradients found = loss_gradients(run, text);
     CHECK(table_of(*run.network).value().values() == before);
@@ -85,7 +85,8 @@ TEST_CASE("every parameter has its gradient, the embedding table too, tied or no
   for (const bool tied : {false, true}) {
     CAPTURE(tied);
     Run run = small_run(tied ? ModelKind::decoder : ModelKind::encoder, tied);
-    const LabelledText text = labelled_text(run, tied ? "bank" : "money\t1\tbank bank grows");
+    const LabelledText text =
+        run.task->read_line(tsv_row(tied ? "bank" : "money\t1\tbank bank grows"));
     const LossGradients found = loss_gradients(run, text);
     Context context;
     const Scores scores = run.task->scores(*run.network, text.sentence, text.index, context);
@@ -107,7 +108,8 @@ TEST_CASE("every parameter has its gradient, the embedding table too, tied or no
 
 TEST_CASE("a word that occurs twice has a gradient for each place") {
   Run run = small_run(ModelKind::encoder);
-  const auto words = loss_gradients(run, labelled_text(run, "river\t1\tmoney bank money")).words;
+  const auto words =
+      loss_gradients(run, run.task->read_line(tsv_row("river\t1\tmoney bank money"))).words;
   CHECK(words[0] != words[2]);
   CHECK(words[2] > 0);
 }
@@ -116,12 +118,12 @@ TEST_CASE(
     "without a label the loss is that of the model's own answer, also with a tied output layer") {
   Run run = small_run(ModelKind::encoder);
   const std::string line = "money bank grows";
-  const double own = loss_gradients(run, labelled_text(run, line)).loss;
-  const double money = loss_gradients(run, labelled_text(run, "money\t1\t" + line)).loss;
-  const double river = loss_gradients(run, labelled_text(run, "river\t1\t" + line)).loss;
+  const double own = loss_gradients(run, run.task->read_line(tsv_row(line))).loss;
+  const double money = loss_gradients(run, run.task->read_line(tsv_row("money\t1\t" + line))).loss;
+  const double river = loss_gradients(run, run.task->read_line(tsv_row("river\t1\t" + line))).loss;
   CHECK(own == std::min(money, river));
   Run tied = small_run(ModelKind::decoder, true);
-  const LossGradients found = loss_gradients(tied, labelled_text(tied, "bank"));
+  const LossGradients found = loss_gradients(tied, tied.task->read_line(tsv_row("bank")));
   CHECK(found.words.size() == 4);
   CHECK(found.parameters.size() == tied.parameters.size());
   CHECK(!tied.network->head);
@@ -129,8 +131,9 @@ TEST_CASE(
 
 TEST_CASE("means over texts go by distance from the word that is asked about") {
   Run run = small_run(ModelKind::encoder);
-  const std::vector<LabelledText> texts = {labelled_text(run, "money\t1\tmoney bank grows"),
-                                           labelled_text(run, "river\t1\triver bank")};
+  const std::vector<LabelledText> texts = {
+      run.task->read_line(tsv_row("money\t1\tmoney bank grows")),
+      run.task->read_line(tsv_row("river\t1\triver bank"))};
   const LossGradients first = loss_gradients(run, texts[0]), second = loss_gradients(run, texts[1]);
   ReadCallback silent;
   const MeanGradients mean = mean_gradients(run, texts, silent);
@@ -149,7 +152,7 @@ TEST_CASE("means over texts go by distance from the word that is asked about") {
 
 TEST_CASE("a label that the model does not know is named") {
   Run run = small_run(ModelKind::encoder);
-  LabelledText text = labelled_text(run, "money bank");
+  LabelledText text = run.task->read_line(tsv_row("money bank"));
   text.label = "sea";
   CHECK(error_of<UserError>([&] { loss_gradients(run, text); }) ==
         "the model does not know the label sea");
@@ -163,7 +166,7 @@ TEST_CASE("the gradients of a written text are those of training on it") {
     config.task.train = QKV_SOURCE_DIR "/datasets/sequences/reverse/valid.tsv";
     config.model = {
         .kind = ModelKind::encoder_decoder, .width = 6, .layers = 1, .heads = 2, .feed_forward = 8};
-    config.model.tied = tied;
+    config.head.tied = tied;
     Run run = start_run(config);
     convert(*run.network, DType::float64);
     std::ifstream file(config.task.train);

@@ -154,6 +154,24 @@ TEST_CASE("what a model makes of a sentence does not depend on the rest of its b
   });
 }
 
+TEST_CASE("every kind of model passes the gradient check in float64") {
+  const Indices ids({1, 2, 3, 3, 6, 0}, {2, 3}), lengths({3, 2}, {2});
+  std::vector<Kind> all = kinds();
+  for (Kind& kind : all) {
+    CAPTURE(kind.name);
+    kind.options.width = 4;
+    kind.options.feed_forward = kind.options.max_length = 3;
+    Random random = fresh();
+    const auto model = make_model(kind.options, 7, random);
+    const GradientCheck check = checked(*model, [&] {
+      const Read read(*model, kind.options, ids, lengths);
+      return concatenate({read.tokens, reshape(read.sentences, {2, 1, -1})}, 1);
+    });
+    CAPTURE(check.parameter);
+    CHECK(check.error < 1e-6);
+  }
+}
+
 TEST_CASE("sentences in another order give the same vectors in that order") {
   for_each_length([](const Kind& kind, const Model& model, Index time) {
     const NoGrad no_grad;

@@ -69,11 +69,6 @@ TEST_CASE("an encoder in training, with dropout, passes the gradient check") {
   CHECK(check.error < 1e-6);
 }
 
-TEST_CASE("encoder and static models pass the gradient check in float64") {
-  check_gradients_of_model(small(AttentionKind::learned));
-  check_gradients_of_model({.kind = ModelKind::static_embedding, .width = 3});
-}
-
 TEST_CASE("sinusoidal positions follow the formula") {
   const auto y = sinusoidal_positions(0, 3, 4, DType::float64).values();
   CHECK(y[0] == 0);

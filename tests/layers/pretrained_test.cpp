@@ -37,16 +37,6 @@ TEST_CASE("make_model reads the vectors of the tokens that its embedding file ha
   }
 }
 
-TEST_CASE("vectors from a file can be frozen") {
-  const TempDir dir;
-  ModelOptions frozen = with_file(dir.write("v.txt", "dog 1 2\n"));
-  frozen.freeze_embedding = true;
-  Random random = fresh();
-  const auto model = make_model(frozen, 4, random, tokens);
-  CHECK(model->embedding_table().frozen());
-  CHECK(slice(model->embedding_table(), 0, 3, 4).values() == std::vector<double>{1, 2});
-}
-
 TEST_CASE("an embedding file without tokens, or for one-hot vectors, is an error") {
   const auto refusal = [](const ModelOptions& of, std::span<const std::string> names) {
     return error_of<ValueError>([&] {

@@ -33,15 +33,6 @@ TEST_CASE("a recurrent model names and shapes its parameters as PyTorch") {
   CHECK(shapes.at("recurrent.bias_hh_l0_reverse") == Shape{8});
 }
 
-TEST_CASE("recurrent models of every cell pass the gradient check in float64") {
-  for (const CellKind cell : cells)
-    for (const bool bidirectional : {false, true}) {
-      CAPTURE(static_cast<int>(cell));
-      CAPTURE(bidirectional);
-      check_gradients_of_model(small(cell, bidirectional));
-    }
-}
-
 TEST_CASE("the vectors of one direction depend on earlier words, of two also on later ones") {
   for (const bool bidirectional : {false, true}) {
     Random random = fresh();

@@ -93,7 +93,7 @@ Shape Builder::shape(int least_rank, int most_rank, Index most_elements) {
 /// Exact in both types.
 std::vector<double> Builder::smooth_values(Index count) {
   const auto [low, high] =
-      draw.pick<std::pair<double, double>>({{-2, 2}, {0.75, 2}, {-2, 2}, {-8, 8}});
+      draw.pick<std::pair<double, double>>({{-2, 2}, {0.75, 2}, {-1, 1}});
   const Random random(draw.below(1U << 16), Purpose::testing);
   std::vector<double> values(static_cast<std::size_t>(count));
   for (std::size_t i = 0; i < values.size(); ++i)
@@ -220,8 +220,9 @@ std::size_t Builder::within(const Shape& shape, double low, double high) {
   const Random random(draw.below(1U << 16), Purpose::testing);
   const bool ends = !smooth_ && draw.chance(30);
   if (smooth_) {  // numeric derivatives look beyond the elements
-    low += 0.02 * (high - low);
-    high -= 0.02 * (high - low);
+    const double margin = 0.1 * (high - low);
+    low += margin;
+    high -= margin;
   }
   std::vector<double> values(static_cast<std::size_t>(shape.size()));
   for (std::size_t i = 0; i < values.size(); ++i) {

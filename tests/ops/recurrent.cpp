@@ -3,13 +3,13 @@
 namespace qkv::fuzz {
 namespace {
 
-using Scalars = std::vector<Scalar>;
+using Row = std::vector<Scalar>;
 
 /// One step of a cell for one sequence: the gates' inputs i and h, the states h and c, which
 /// change.
-using Cell = void (*)(const Scalars& i, const Scalars& h, Scalars& state, Scalars& memory);
+using Cell = void (*)(const Row& i, const Row& h, Row& state, Row& memory);
 
-void rnn_cell(const Scalars& i, const Scalars& h, Scalars& state, Scalars&) {
+void rnn_cell(const Row& i, const Row& h, Row& state, Row&) {
   for (std::size_t j = 0; j < state.size(); ++j) state[j] = tanh(i[j] + h[j]);
 }
 
@@ -20,7 +20,7 @@ Scalar gate(const Scalar& x) {
   return y;
 }
 
-void gru_cell(const Scalars& i, const Scalars& h, Scalars& state, Scalars&) {
+void gru_cell(const Row& i, const Row& h, Row& state, Row&) {
   const std::size_t n = state.size();
   for (std::size_t j = 0; j < n; ++j) {
     const Scalar r = gate(i[j] + h[j]), z = gate(i[n + j] + h[n + j]);
@@ -29,7 +29,7 @@ void gru_cell(const Scalars& i, const Scalars& h, Scalars& state, Scalars&) {
   }
 }
 
-void lstm_cell(const Scalars& i, const Scalars& h, Scalars& state, Scalars& memory) {
+void lstm_cell(const Row& i, const Row& h, Row& state, Row& memory) {
   const std::size_t n = state.size();
   for (std::size_t j = 0; j < n; ++j) {
     const auto x = [&](std::size_t g) { return i[g * n + j] + h[g * n + j]; };
@@ -39,8 +39,8 @@ void lstm_cell(const Scalars& i, const Scalars& h, Scalars& state, Scalars& memo
 }
 
 /// x W^T + b of each gate. Biases may be added in any order.
-Scalars products(std::span<const Scalar> x, const Array& weight, const Array& bias, DType dtype) {
-  Scalars y;
+Row products(std::span<const Scalar> x, const Array& weight, const Array& bias, DType dtype) {
+  Row y;
   for (Index o = 0; o < weight.shape[0]; ++o)
     y.push_back(dot(x, row(weight, o, weight.shape[1]), dtype) + bias[o]);
   for (Index o = 0; o < weight.shape[0]; ++o)
@@ -61,11 +61,11 @@ Array states(const Arrays& in, const Indices& lengths, bool reverse, Cell cell) 
   for (Index n = 0; n < x.shape[0]; ++n) {
     const Index length = lengths.size() ? lengths.data()[static_cast<std::size_t>(n)] : time;
     const auto initial = [&](std::size_t i) {
-      if (i >= in.size()) return Scalars(static_cast<std::size_t>(hidden), zero(dtype));
+      if (i >= in.size()) return Row(static_cast<std::size_t>(hidden), zero(dtype));
       const auto given = row(in[i], n, hidden);
-      return Scalars(given.begin(), given.end());
+      return Row(given.begin(), given.end());
     };
-    Scalars state = initial(5), memory = initial(6);
+    Row state = initial(5), memory = initial(6);
     for (Index step = 0; step < length; ++step) {
       const Index t = reverse ? length - 1 - step : step;
       cell(products(row(x, n * time + t, x.shape[2]), in[1], in[3], dtype),
@@ -118,26 +118,22 @@ OpDraw recurrent(const std::string& name, Index gates, Run run, RunOn run_on, Ce
                                          b.like({rows}), b.like({rows})};
     const Indices lengths = b.draw.chance(60) ? b.indices({batch}, time + 1) : Indices();
     const bool reverse = b.draw.chance(40);
-    if (b.draw.chance(40)) {
-      const bool memory = cell == lstm_cell;
-      operands.push_back(b.finite({batch, hidden}));
-      if (memory) operands.push_back(b.finite({batch, hidden}));
-      b.add(
-          name, operands,
-          {fmt::format("joined({}($0, {{$1, $2, $3, $4}}, {}, {{$5{}}}, {}))", name,
-                       lengths.size() ? text(lengths) : "{}", memory ? ", $6" : "", text(reverse)),
-           [=](const In& v) {
-             const RecurrentState initial{v[5], memory ? v[6] : Tensor()};
-             return joined(run_on(v[0], {v[1], v[2], v[3], v[4]}, lengths, initial, reverse));
-           },
-           [=](const Arrays& v) { return states(v, lengths, reverse, cell); }});
-      return;
-    }
+    const bool starts = b.draw.chance(40), memory = starts && cell == lstm_cell;
+    if (starts) operands.push_back(b.finite({batch, hidden}));
+    if (memory) operands.push_back(b.finite({batch, hidden}));
+    const std::string call = fmt::format("{}($0, {{$1, $2, $3, $4}}, {}{}, {})", name,
+                                         lengths.size() ? text(lengths) : "{}",
+                                         memory   ? ", {$5, $6}"
+                                         : starts ? ", {$5}"
+                                                  : "",
+                                         text(reverse));
     b.add(name, operands,
-          {fmt::format("{}($0, {{$1, $2, $3, $4}}, {}, {})", name,
-                       lengths.size() ? text(lengths) : "{}", text(reverse)),
+          {starts ? "joined(" + call + ")" : call,
            [=](const In& v) {
-             return run(v[0], {v[1], v[2], v[3], v[4]}, lengths, reverse);
+             const RecurrentWeights weights{v[1], v[2], v[3], v[4]};
+             if (!starts) return run(v[0], weights, lengths, reverse);
+             const RecurrentState initial{v[5], memory ? v[6] : Tensor()};
+             return joined(run_on(v[0], weights, lengths, initial, reverse));
            },
            [=](const Arrays& v) { return states(v, lengths, reverse, cell); }});
   };

@@ -83,22 +83,13 @@ void draw_reshape(Builder& b) {
   if (sizes.size() < 5 && b.draw.chance(40)) sizes.insert(sizes.begin(), 1);
   if (b.draw.chance(40)) std::ranges::reverse(sizes);
   const Shape to(sizes);
-  if (inferred && sizes.size() == 2) {
-    const Index first = sizes[0];
-    b.add("reshape", {x},
-          {fmt::format("reshape($0, {{{}, -1}})", first),
-           [=](const In& in) {
-             return reshape(in[0], {first, -1});
-           },
-           [=](const Arrays& in) {
-             return Array{to, in[0].scalars};
-           },
-           true});
-    return;
-  }
+  const bool infers = inferred && sizes.size() == 2;
   b.add("reshape", {x},
-        {fmt::format("reshape($0, Shape{})", text(to)),
-         [=](const In& in) { return reshape(in[0], to); },
+        {infers ? fmt::format("reshape($0, {{{}, -1}})", sizes[0])
+                : fmt::format("reshape($0, Shape{})", text(to)),
+         [=](const In& in) {
+           return infers ? reshape(in[0], {to[0], -1}) : reshape(in[0], to);
+         },
          [=](const Arrays& in) {
            return Array{to, in[0].scalars};
          },
@@ -112,22 +103,17 @@ void draw_expand(Builder& b) {
     if (size == 1 && b.draw.chance(60)) size = b.size(9);
   if (b.draw.chance(50)) sizes.insert(sizes.begin(), b.size(5));
   const Shape to(sizes);
-  if (to.rank() == 2 && b.draw.chance(40)) {  // -1 keeps a size
-    const Shape from = b.shape_of(x);
-    for (int axis = 2 - from.rank(); axis < 2; ++axis)
-      if (from[axis - 2 + from.rank()] == to[axis] && b.draw.chance(60))
-        sizes[static_cast<std::size_t>(axis)] = -1;
-    b.add("expand", {x},
-          {fmt::format("expand($0, {{{}, {}}})", sizes[0], sizes[1]),
-           [=](const In& in) {
-             return expand(in[0], {sizes[0], sizes[1]});
-           },
-           [=](const Arrays& in) { return broadcast_to(in[0], to); }, true});
-    return;
-  }
+  const bool keeps = to.rank() == 2 && b.draw.chance(40);
+  const Shape from = b.shape_of(x);
+  for (int axis = 2 - from.rank(); keeps && axis < 2; ++axis)
+    if (from[axis - 2 + from.rank()] == to[axis] && b.draw.chance(60))
+      sizes[static_cast<std::size_t>(axis)] = -1;
   b.add("expand", {x},
-        {fmt::format("expand($0, Shape{})", text(to)),
-         [=](const In& in) { return expand(in[0], to); },
+        {keeps ? fmt::format("expand($0, {{{}, {}}})", sizes[0], sizes[1])
+               : fmt::format("expand($0, Shape{})", text(to)),
+         [=](const In& in) {
+           return keeps ? expand(in[0], {sizes[0], sizes[1]}) : expand(in[0], to);
+         },
          [=](const Arrays& in) { return broadcast_to(in[0], to); }, true});
 }
 

@@ -49,13 +49,6 @@ TEST_CASE("every optimizer takes the steps of its formula") {
   fuzz::check_rows({{"optimizer", fuzz::draw_optimizer}}, 400);
 }
 
-TEST_CASE("without a learning rate a step takes the options'") {
-  Parameter x(Tensor::full({1, 1}, 2, DType::float64));
-  const std::vector<NamedParameter> parameters = {{"x", &x}};
-  make_optimizer({.kind = OptimizerKind::sgd, .lr = 0.5})->step(parameters, gradients_of(x * 3), 0);
-  CHECK(x.value().item() == doctest::Approx(2 - 0.5 * 3));
-}
-
 TEST_CASE("AMSGrad divides by the largest mean of squared gradients so far, and keeps it") {
   Parameter x(Tensor::scalar(0, DType::float64));
   const std::vector<NamedParameter> parameters = {{"x", &x}};
@@ -76,10 +69,10 @@ TEST_CASE("what took the state keeps it while the optimizer continues") {
   Parameter x(Tensor::scalar(0));
   const std::vector<NamedParameter> parameters = {{"x", &x}};
   const auto optimizer = make_optimizer({});
-  optimizer->step(parameters, gradients_of(power(x - 3, 2)), 0);
+  optimizer->step(parameters, gradients_of(power(x - 3, 2)), 0.1, 0);
   const auto taken = optimizer->state();
   const auto before = taken.at("first_moment.x").values();
-  optimizer->step(parameters, gradients_of(power(x - 3, 2)), 1);
+  optimizer->step(parameters, gradients_of(power(x - 3, 2)), 0.1, 1);
   CHECK(taken.at("first_moment.x").values() == before);
   CHECK(optimizer->state().at("first_moment.x").values() != before);
 }

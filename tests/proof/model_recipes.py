@@ -54,6 +54,7 @@ def recipe(kind, **options):
 
 RECIPES = {
     "encoder: sinusoidal positions": recipe("encoder"),
+    "bert: norms after, exact GELU": recipe("bert", position="learned", norm="post", activation="gelu"),
     "decoder: learned positions": recipe("decoder", position="learned"),
     "decoder: rotary positions": recipe("decoder", position="rotary", heads=1),
     "encoder_decoder: sinusoidal positions": recipe("encoder-decoder"),

@@ -36,6 +36,11 @@ ModelOptions with(ModelKind kind, Change change) {
 void prove_models(Proof& proof) {
   const auto unchanged = [](ModelOptions&) {};
   prove(proof, "encoder: sinusoidal positions", with(ModelKind::encoder, unchanged));
+  prove(proof, "bert: norms after, exact GELU", with(ModelKind::bert, [](ModelOptions& options) {
+          options.position = PositionKind::learned;
+          options.norm = NormKind::post;
+          options.activation = ActivationKind::gelu;
+        }));
   prove(proof, "decoder: learned positions", with(ModelKind::decoder, [](ModelOptions& options) {
           options.position = PositionKind::learned;
         }));

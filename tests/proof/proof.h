@@ -17,8 +17,9 @@ struct ProofRow {
   /// gradient by each.
   std::vector<NamedParameter> parameters;
   std::function<Tensor()> output;
-  bool detaches =
-      false;  ///< a gradient may differ from numeric derivatives, which are then omitted
+  double lr = 0.001;  ///< of the ten steps
+  /// Whether gradients may differ from numeric derivatives, which are then omitted.
+  bool detaches = false;
 };
 
 /// The rows of the proof as one checkpoint, so that reading it proves the format too:
@@ -28,7 +29,7 @@ struct ProofRow {
 ///     /model/<section>/N/gradient_check                 worst error against central differences
 ///     /model/<section>/N/<dtype>/values/<parameter>     for float32 and float64
 ///     /model/<section>/N/<dtype>/weights                of the shape of the output
-///     /model/<section>/N/<dtype>/output
+///     /model/<section>/N/<dtype>/output, lr
 ///     /model/<section>/N/<dtype>/gradients/<parameter>  of sum(weights output)
 ///     /model/<section>/N/<dtype>/trained/<parameter>    after ten steps of `row_optimizer`
 class Proof {

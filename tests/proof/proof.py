@@ -83,7 +83,7 @@ def compare_row(found, recipe):
     expected = {name: torch.zeros_like(value) if value.grad is None else value.grad.clone()
                 for name, value in values.items()}
     gradients = worst(below(found, "gradients."), expected, largest(expected.values()))
-    optimizer = torch.optim.SGD(values.values(), lr=0.001, momentum=0.9)
+    optimizer = torch.optim.SGD(values.values(), lr=found["lr"].item(), momentum=0.9)
     for step in range(10):
         if step:
             optimizer.zero_grad()

@@ -293,6 +293,7 @@ class RealTextTest(ScriptTest):
         for split, repeats in (("train", 5), ("test", 2)):
             (word / f"{split}.data.txt").write_text("\n".join(sentences * repeats))
             (word / f"{split}.gold.txt").write_text("\n".join("0011" * repeats))
+        (word / "classes_map.txt").write_text('{"0": "money", "1": "river"}')
         self.assertEqual(self.real_text("--words", "bank", "--seeds", "2"), [
             "| word (training sentences, senses) | naive Bayes | learned attention |",
             "|---|---:|---:|",
@@ -300,13 +301,42 @@ class RealTextTest(ScriptTest):
             "| mean macro F1 | 100.0 | 93.7 ± 9.0 |",
             "| pooled accuracy | 100.0 | 93.8 ± 8.8 |"])
         [call] = self.called()
-        self.assertRegex(call, r"^qkv compare .*/configs/coarsewsd.toml --json --seeds 2 --set task.data=.*/bank$")
+        self.assertRegex(call, r"^qkv compare .*/configs/coarsewsd.toml --json --seeds 2 --set task.train=.*/train.tsv --set task.test=.*/test.tsv$")
 
     def test_tabulates_sentences_with_the_seconds_of_a_run(self):
         (self.folder / "train.tsv").write_text("good\ta warm film\nbad\ta dull film\n" * 5)
         (self.folder / "test.tsv").write_text("good\ta warm warm film\nbad\tdull\n")
         self.assertEqual(self.real_text("--sentences", "train.tsv", "test.tsv", "test.tsv", "--seeds", "1")[2:],
                          ["| train.tsv (10, 2) | 100.0 / 100.0 | 75.0 / 73.3 | 1.5 |"])
+
+
+class CoarseWsdTest(ScriptTest):
+    """script/coarsewsd."""
+
+    def convert(self, **files):
+        word = self.folder / "bank"
+        word.mkdir(exist_ok=True)
+        usual = {"classes_map": '{"0": "money", "1": "river"}', "train_data": "1\tthe bank pays\n0\tbank of mud\n",
+                 "train_gold": "0\n1\n", "test_data": "0\tbank of england\n", "test_gold": "0\n"}
+        for name, text in {**usual, **files}.items():
+            (word / f"{name.replace('train_', 'train.').replace('test_', 'test.')}.txt").write_text(text)
+        return subprocess.run([sys.executable, self.folder / "script/coarsewsd", "bank", "out"], cwd=self.folder, text=True,
+                              capture_output=True, timeout=30)
+
+    def test_writes_each_split_as_label_index_sentence(self):
+        self.assertEqual(self.convert().stderr, "")
+        self.assertEqual((self.folder / "out/train.tsv").read_text(), "money\t1\tthe bank pays\nriver\t0\tbank of mud\n")
+        self.assertEqual((self.folder / "out/test.tsv").read_text(), "money\t0\tbank of england\n")
+
+    def test_refuses_a_damaged_folder_with_the_name_of_the_file(self):
+        for files, error in (({"test_gold": "7\n"}, "bank/test.gold.txt:1: the label 7 is not in classes_map.txt"),
+                             ({"test_gold": "0\n1\n"}, "test.data.txt has 1 lines, test.gold.txt has 2"),
+                             ({"test_data": "bank\n"}, "bank/test.data.txt:1: must be index<TAB>sentence"),
+                             ({"classes_map": "["}, "bank/classes_map.txt: ")):
+            with self.subTest(error):
+                done = self.convert(**files)
+                self.assertEqual(done.returncode, 1)
+                self.assertIn(error, done.stderr)
 
 
 class MutantsTest(unittest.TestCase):

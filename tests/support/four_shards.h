@@ -9,7 +9,7 @@ inline Config four_shards() {
   Config config;
   config.name = "four shards";
   config.task.kind = TaskKind::language_model;
-  config.task.format = DataFormat::generated;
+  config.task.data = QKV_SOURCE_DIR "/datasets/random/text.txt";
   config.model = {.kind = ModelKind::decoder,
                   .width = 48,
                   .layers = 2,

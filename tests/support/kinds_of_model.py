@@ -5,7 +5,7 @@ import tomllib
 SENTENCES = 6
 # What makes a difference to the computation; sizes and data do not.
 OPTIONS = ["kind", "attention", "position", "norm", "scale", "tied", "bias", "cell", "bidirectional", "embedding", "kv_heads",
-           "activation", "embedding_norm", "token_types", "pooling", "output"]
+           "activation"]
 PROJECT = pathlib.Path(__file__).parents[2]
 CONFIGS = [*sorted((PROJECT / "configs").glob("*.toml")), PROJECT / "tests/support/other_kinds.toml"]
 
@@ -23,9 +23,7 @@ def texts_of(task):
     """Some texts as the task's data have them, of different lengths."""
     if task["kind"] == "language-model":
         return [pathlib.Path(task["data"]).read_text()[i:i + 8 + 3 * i] for i in range(SENTENCES)]
-    if task["format"] == "coarsewsd":
-        lines = (pathlib.Path(task["data"]) / "test.data.txt").read_text().splitlines()
-    elif task["kind"] == "tagging":
+    if task["kind"] == "tagging":
         blocks = pathlib.Path(task["train"]).read_text().split("\n\n")
         lines = [" ".join(line.split()[0] for line in block.splitlines() if line) for block in blocks]
     else:

@@ -50,19 +50,4 @@ GradientCheck checked(Module& module, Call call) {
   });
 }
 
-/// The gradients of a model of this kind agree with central differences, from its tokens' vectors
-/// and from its sentences'.
-inline void check_gradients_of_model(const ModelOptions& options) {
-  Random random = fresh();
-  const auto model = make_model(options, 7, random);
-  const Indices ids({1, 2, 3, 3, 6, 0}, {2, 3}), lengths({3, 2}, {2});
-  const GradientCheck check = checked(*model, [&] {
-    Context context;
-    const Tensor x = (*model)(ids, lengths, context);
-    return concatenate({x, reshape(model->sentence(x, lengths), {2, 1, -1})}, 1);
-  });
-  CAPTURE(check.parameter);
-  CHECK(check.error < 1e-6);
-}
-
 }  // namespace qkv::tests

@@ -6,16 +6,13 @@ SENTENCES = 60
 
 
 def write_stand_ins(folder):
-    """Writes into a folder shakespeare.txt, the word "apple" of CoarseWSD-20, vectors as `qkv embed` would have written them,
+    """Writes into a folder shakespeare.txt, the word "apple" as `script/coarsewsd` converts it, vectors as `qkv embed` would have written them,
     and the 400 sentences of finetune.toml."""
     (folder / "shakespeare.txt").write_text("ROMEO: to be, or not to be.\n" * 100)
-    apple = folder / "CoarseWSD-20/apple"
+    apple = folder / "apple"
     apple.mkdir(parents=True)
-    (apple / "classes_map.txt").write_text('{"0": "company", "1": "fruit"}')
     for split in ("train", "test"):
-        rows = [line.split("\t") for line in lines_of("apple", split)[:SENTENCES]]
-        (apple / f"{split}.data.txt").write_text("".join(f"{index}\t{text}\n" for _, index, text in rows))
-        (apple / f"{split}.gold.txt").write_text("".join(f"{int(label == 'fruit')}\n" for label, _, _ in rows))
+        (apple / f"{split}.tsv").write_text("".join(f"{line}\n" for line in lines_of("apple", split)[:SENTENCES]))
     runs = folder / "runs"
     runs.mkdir(exist_ok=True)
     bank = lines_of("bank", "train")[:400]
@@ -37,4 +34,4 @@ def lines_of(data, split):
 
 
 # The options of a config that name what the user brings.
-GIVEN = {"shakespeare": ["--set", "task.data=shakespeare.txt"], "coarsewsd": ["--set", "task.data=CoarseWSD-20/apple"]}
+GIVEN = {"shakespeare": ["--set", "task.data=shakespeare.txt"], "coarsewsd": [part for split in ("train", "test") for part in ("--set", f"task.{split}=apple/{split}.tsv")]}

@@ -1,10 +1,8 @@
 #include <doctest/doctest.h>
 
 #include <csignal>
-#include <latch>
 #include <limits>
 #include <mutex>
-#include <set>
 
 #include "core/ops.h"
 #include "optim/optimizer.h"
@@ -13,7 +11,6 @@
 #include "tests/support/temp_dir.h"
 #include "tests/support/thread_ranks.h"
 #include "train/loop/session.h"
-#include "train/loop/sharded_optimizer.h"
 #include "train/loop/step.h"
 #include "train/storage/durable_file.h"
 
@@ -83,7 +80,7 @@ TEST_CASE("a step has the same bits on any number of ranks, which share its shar
   const Config config = four_shards();
   const Run run = start_run(config);
   Stepper stepper(run);
-  REQUIRE(stepper.shards() == 4);
+  REQUIRE(stepper.plan().shards.count == 4);
   const StepGradients alone = stepper.gradients();
   for (const Index size : {1, 2, 3, 4, 5}) {
     CAPTURE(size);
@@ -130,12 +127,11 @@ TEST_CASE(
     CAPTURE(size);
     std::mutex checks;
     on_ranks(size, [&](const Communicator& ranks) {
-      GradientSum sum(parameters, ranks);
-      const Chunks by_rank = sum.shards_by_rank(4);
-      sum.begin(4);
+      const Chunks by_rank = shards_by_rank(4, ranks);
+      std::vector<PartialSum<StepGradients>> own;
       for (const Subtree node : subtrees(by_rank.begin(ranks.rank()), by_rank.end(ranks.rank())))
-        sum.add({node, of(node)});
-      StepGradients together = sum.finish();
+        own.push_back({node, of(node)});
+      StepGradients together = GradientSum(parameters, ranks).sum(4, std::move(own));
       const std::scoped_lock lock(checks);
       CHECK(together.loss == alone.loss);
       CHECK(together.weight == 4);
@@ -151,46 +147,21 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("gradients that are complete are exchanged while threads compute the others") {
-  // Two buckets, of which backward completes b first.
-  Parameter a(Tensor::zeros({bucket_length})), b(Tensor::zeros({bucket_length}));
+TEST_CASE("gradients of more elements than are exchanged at a time are summed") {
+  Parameter a(Tensor::zeros({bucket_length - 1})), b(Tensor::zeros({bucket_length}));
   const std::vector<NamedParameter> parameters = {{"a", &a}, {"b", &b}};
-  const auto ones = [](double factor) { return Tensor::full({bucket_length}, factor); };
-  std::latch exchanged_b(2);
-  struct Counted : Communicator {
-    Counted(const Communicator& ranks, std::latch& exchanged)
-        : ranks(ranks), exchanged(exchanged) {}
-    Index rank() const override { return ranks.rank(); }
-    Index size() const override { return ranks.size(); }
-    void all_gather(std::span<std::byte> bytes, std::span<const Index> sizes) const override {
-      ranks.all_gather(bytes, sizes);
-    }
-    void all_to_all(std::span<const std::byte> sent, std::span<const Index> sent_sizes,
-                    std::span<std::byte> received,
-                    std::span<const Index> received_sizes) const override {
-      ranks.all_to_all(sent, sent_sizes, received, received_sizes);
-      if (calls++ == 0) exchanged.count_down();
-    }
-    const Communicator& ranks;
-    std::latch& exchanged;
-    mutable int calls = 0;
-  };
   std::mutex checks;
   on_ranks(2, [&](const Communicator& ranks) {
-    const Counted counted(ranks, exchanged_b);
-    GradientSum sum(parameters, counted);
-    sum.begin(2);
-    const Subtree shard{ranks.rank(), 1};
-    sum.add(shard, b.node(), ones(1));
-    exchanged_b.wait();  // for ever, if it waited for a
-    Gradients::Entries rest;
-    rest.emplace_back(a.node(), ones(2));
-    sum.add({shard, {{.weight = 1}, Gradients(std::move(rest))}});
-    const StepGradients both = sum.finish();
+    Gradients::Entries own;
+    own.emplace_back(a.node(), Tensor::full({bucket_length - 1}, 1));
+    own.emplace_back(b.node(), Tensor::full({bucket_length}, 2));
+    std::vector<PartialSum<StepGradients>> shard;
+    shard.push_back({{ranks.rank(), 1}, {{.weight = 1}, Gradients(std::move(own))}});
+    const StepGradients both = GradientSum(parameters, ranks).sum(2, std::move(shard));
     const std::scoped_lock lock(checks);
     CHECK(both.weight == 2);
-    CHECK(both.gradients.of(a).values() == ones(4).values());
-    CHECK(both.gradients.of(b).values() == ones(2).values());
+    CHECK(both.gradients.of(a).values() == Tensor::full({bucket_length - 1}, 2).values());
+    CHECK(both.gradients.of(b).values() == Tensor::full({bucket_length}, 4).values());
   });
 }
 
@@ -224,54 +195,6 @@ TEST_CASE("a run on several ranks writes the files of one process, with every op
     check_same_bytes(one, two);
     check_same_bytes(one, three);
   }
-}
-
-TEST_CASE("ranks that share the optimizer's state write the files of one process, and resume") {
-  for (const OptimizerRow& row : optimizer_kinds()) {
-    CAPTURE(row.name);
-    const TempDir dir;
-    Config config = two_shards(dir);
-    config.optimizer.kind = row.value;
-    config.optimizer.momentum = 0.9;
-    config.train.ema = row.value == OptimizerKind::muon ? 0.9 : 0;
-    config.train.shard_optimizer = true;
-    config.train.freeze = {"embedding"};
-    const RunFolder one(dir.path() / "1"), three(dir.path() / "3");
-    train_on(1, config, one);
-    Config half = config;
-    half.train.steps = 2;
-    train_on(3, half, three);
-    half.train.steps = 4;
-    resume_on(2, half, three);
-    resume_on(9, config, three);  // of which some have no parameter
-    check_same_bytes(one, three);
-  }
-}
-
-TEST_CASE("ranks that share the optimizer's state keep a part of it each, and rank 0 gathers all") {
-  const TempDir dir;
-  Config config = two_shards(dir);
-  config.optimizer.kind = OptimizerKind::adamw;
-  config.train.shard_optimizer = true;
-  std::mutex checks;
-  std::set<std::string> seen;
-  std::size_t kept = 0;
-  on_ranks(3, [&](const Communicator& ranks) {
-    Run run = start_run(config);
-    ShardedOptimizer optimizer(run, ranks);
-    optimizer.step(Stepper(run, ranks).gradients().gradients, 0.1);
-    auto state = run.optimizer->state();
-    {
-      const std::scoped_lock lock(checks);
-      kept += state.size();
-      for (const auto& [name, value] : state) seen.insert(name);
-      CHECK(!state.empty());
-    }
-    optimizer.gather(state);  // ranks wait for each other
-    const std::scoped_lock lock(checks);
-    CHECK((state.size() == seen.size()) == (ranks.rank() == 0));
-  });
-  CHECK(kept == seen.size());
 }
 
 TEST_CASE("train.patience, which rank 0 alone can judge, ends all ranks after the same step") {

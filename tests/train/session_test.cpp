@@ -222,7 +222,7 @@ TEST_CASE("a stale best.h5 and last.h5 are remade from the step files, and so is
     fs::remove(folder.last());
     CHECK(find_checkpoint(folder.path()) == folder.checkpoint(best));
   }
-  SUBCASE("a step file removed by an earlier version") {
+  SUBCASE("a step file removed") {
     fs::remove(folder.checkpoint(best));
   }
   SUBCASE("all step files removed") {
@@ -234,47 +234,6 @@ TEST_CASE("a stale best.h5 and last.h5 are remade from the step files, and so is
   CHECK(read_checkpoint(folder.last()).step == 4);
   CHECK(outcome.test->loss == whole.outcome.test->loss);
   CHECK(folder.checkpoints().size() == 2);
-}
-
-TEST_CASE("a checkpoint by an earlier version, without its best step, is continued all the same") {
-  const TempDir dir;
-  Config config;
-  const Whole whole = early_best(dir, config);
-  const RunFolder& folder = whole.folder;
-  for (const fs::path& file : folder.checkpoints())
-    rewrite(file, [](Checkpoint& checkpoint) {
-      checkpoint.progress.erase("best_step");
-      checkpoint.data_hash = "";
-    });
-  const std::int64_t best = read_checkpoint(folder.checkpoints().back()).step;
-  fs::remove(folder.best());
-  fs::rename(folder.checkpoint(best), folder.best());  // it was pruned by then
-  CHECK(continued(config, folder).test->loss == whole.outcome.test->loss);
-  CHECK(read_checkpoint(folder.best()).step == best);
-}
-
-TEST_CASE("a run begun by an earlier version continues in its order of examples, bit for bit") {
-  const TempDir dir;
-  Config config = config_of(dir, true);
-  config.train.steps = config.train.keep = 6;
-  const auto trained = [&](const char* name, ExampleOrder order) {
-    Run run = start_run(config);
-    run.order = order;
-    Callback callback;
-    const RunFolder folder(dir.path() / name);
-    start(run, folder, callback);
-    return folder;
-  };
-  const RunFolder folder = trained("earlier", ExampleOrder::shuffled_list);
-  const Checkpoint last = read_checkpoint(folder.last());
-  CHECK(!last.progress.contains("permuted_examples"));
-  const RunFolder other = trained("today", ExampleOrder::permutation);
-  REQUIRE(read_checkpoint(other.last()).metrics != last.metrics);
-  const std::string bytes = bytes_of(folder.last());
-  for (const std::int64_t step : {4, 5, 6}) fs::remove(folder.checkpoint(step));
-  REQUIRE(read_checkpoint(folder.checkpoints().front()).step == 3);  // amid the second epoch
-  continued(config, folder);
-  CHECK(bytes_of(folder.last()) == bytes);
 }
 
 TEST_CASE("where the best checkpoint is lost, the resumed one stands in, with a message") {
@@ -400,7 +359,7 @@ TEST_CASE("other validation data are refused, as scores of them are compared wit
   const std::string error = error_of<UserError>([&] { continued(config, whole.folder); });
   CHECK(error.find(fmt::format("the validation data {} has changed", data.string())) != error.npos);
   rewrite(whole.folder.checkpoint(4), [](Checkpoint& checkpoint) { checkpoint.valid_hash = ""; });
-  continued(config, whole.folder);  // by an earlier version
+  continued(config, whole.folder);  // of an imported model
 }
 
 TEST_CASE("a run that was stopped between two checkpoints keeps those of an undisturbed one") {

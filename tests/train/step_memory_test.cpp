@@ -30,7 +30,7 @@ Config gpt(Index width, Index layers, Index max_length, Index batch) {
   Config config;
   config.name = "gpt";
   config.task.kind = TaskKind::language_model;
-  config.task.format = DataFormat::generated;
+  config.task.data = QKV_SOURCE_DIR "/datasets/random/text.txt";
   config.model = {.kind = ModelKind::decoder,
                   .width = width,
                   .layers = layers,
@@ -49,7 +49,7 @@ TEST_CASE("a batch of more chunks and as many shards takes no more tensor memory
   const auto bytes = [](Index batch) {
     const Run run = start_run(gpt(256, 1, 64, batch));
     Stepper stepper(run);
-    REQUIRE(stepper.shards() == 4);
+    REQUIRE(stepper.plan().shards.count == 4);
     stepper.gradients();
     return stepper.system_bytes();
   };

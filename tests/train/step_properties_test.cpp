@@ -235,7 +235,7 @@ TEST_CASE("no random stream comes twice in a training whose steps have 2, 4 and 
     task.tokens_of_each =
         std::array<Index, 3>{1, 40000, 80000}[static_cast<std::size_t>(run.step % 3)];
     Stepper stepper(run);
-    shards.insert(stepper.shards());
+    shards.insert(stepper.plan().shards.count);
     stepper.gradients();
   }
   set_threads(before);

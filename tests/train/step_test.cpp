@@ -111,7 +111,7 @@ TEST_CASE("four shards have the same bits on any number of threads") {
   const Run run = start_run(config);
   set_threads(1);
   Stepper stepper(run);
-  REQUIRE(stepper.shards() == 4);
+  REQUIRE(stepper.plan().shards.count == 4);
   const StepGradients alone = stepper.gradients();
   for (const int count : {2, 3, 5}) {
     CAPTURE(count);
@@ -147,7 +147,7 @@ TEST_CASE("a step that recomputes activations has the same bits, of every kind o
         const StepGradients kept = Stepper(run).gradients();
         run.config.train.memory = "1B";
         Stepper stepper(run);
-        REQUIRE(stepper.strategy().recomputes);
+        REQUIRE(stepper.plan().recomputes);
         const StepGradients recomputed = stepper.gradients();
         CHECK(recomputed.loss == kept.loss);
         CHECK(recomputed.gradients.norm() == kept.gradients.norm());

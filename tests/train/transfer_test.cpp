@@ -198,7 +198,7 @@ TEST_CASE("a trained model that cannot serve is refused with the reason") {
     return error_of<ConfigError>([&] { parse_config(to_toml(other), "c"); });
   };
   CHECK(conflict([](Config& c) {
-          c.model.init = InitKind::log_count_ratios;
+          c.model.init = InitKind::naive_bayes;
         }).ends_with("train.init needs model.init = \"random\""));
   CHECK(conflict([](Config& c) {
           c.model.embedding = EmbeddingKind::one_hot;

@@ -48,15 +48,6 @@ inline constexpr auto class_weights_kinds = std::to_array<Kind<ClassWeights>>({
 });
 static_assert(lists_every_kind(class_weights_kinds));
 
-enum class DataFormat { files, coarsewsd, generated, none };
-inline constexpr auto data_formats = std::to_array<Kind<DataFormat>>({
-    {DataFormat::files, "files", "task.train or task.data"},
-    {DataFormat::coarsewsd, "coarsewsd", "folder of one word of CoarseWSD-20"},
-    {DataFormat::generated, "generated", "random characters"},
-    {DataFormat::none, "none", "no data: a model that was imported without"},
-});
-static_assert(lists_every_kind(data_formats));
-
 /// What happens to an example whose label the training data do not have.
 enum class UnknownLabels { error, skip };
 inline constexpr auto unknown_label_policies = std::to_array<Kind<UnknownLabels>>({
@@ -68,9 +59,8 @@ static_assert(lists_every_kind(unknown_label_policies));
 /// The task and its data; [task].
 struct TaskOptions {
   TaskKind kind = TaskKind::word_sense;
-  DataFormat format = DataFormat::files;
   std::string train, valid, test;  ///< files
-  std::string data;                ///< one file to split; for coarsewsd a folder
+  std::string data;                ///< one file to split
   /// The files' columns that are the task's, see `Columns`; empty: as the files say.
   std::vector<std::string> columns = {};
   std::string word = {};     ///< whose sense is asked, in files without an index column
@@ -122,10 +112,9 @@ struct TrainOptions {
   Index patience = 0;       ///< evaluations without a better checkpoint that end the run; 0: none
   std::string select = {};  ///< metric that selects the best checkpoint; empty: the task's own
   OnDivergence on_divergence = OnDivergence::stop;
-  bool shard_optimizer = false;  ///< each rank keeps a part of the optimizer's state (ZeRO-1)
-  std::string memory = {};       ///< budget of memory, as "4GB"; empty: none
-  bool detect_anomaly = false;   ///< name the op that produces a NaN or infinity
-  bool tensorboard = false;      ///< write an event file (inspect/tensorboard.h)
+  std::string memory = {};      ///< budget of memory, as "4GB"; empty: none
+  bool detect_anomaly = false;  ///< name what produces a NaN or infinity or has no gradient
+  bool tensorboard = false;     ///< write an event file (inspect/tensorboard.h)
 
   friend bool operator==(const TrainOptions&, const TrainOptions&) = default;
 };
@@ -137,6 +126,7 @@ struct Config {
   std::uint64_t seed = 1;
   TaskOptions task;
   ModelOptions model;
+  HeadOptions head;  ///< model.tied
   OptimizerOptions optimizer;
   ScheduleOptions schedule;
   TrainOptions train;

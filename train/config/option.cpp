@@ -38,6 +38,17 @@ struct DescribeValue {
   std::string operator()(OtherValue value) const { return std::string(value.what); }
 };
 
+Option option_of(std::string_view key, std::string_view help, std::string type,
+                 std::function<std::optional<std::string>(const Value&)> assign,
+                 std::function<std::string()> print, bool takes_text = false) {
+  return {.key = key,
+          .help = std::string(help),
+          .type = std::move(type),
+          .takes_text = takes_text,
+          .assign = std::move(assign),
+          .print = std::move(print)};
+}
+
 std::optional<std::string> text_error(std::string_view text) {
   constexpr std::size_t longest = 4096;  // as paths
   if (text.size() > longest) return fmt::format("must not be longer than {} bytes", longest);
@@ -54,12 +65,8 @@ Option text_option(std::string_view key, std::string& member, Check check, std::
     member = *text;
     return std::nullopt;
   };
-  return {.key = key,
-          .help = std::string(help),
-          .type = "text",
-          .takes_text = true,
-          .assign = assign,
-          .print = [&member] { return toml_string(member); }};
+  return option_of(
+      key, help, "text", assign, [&member] { return toml_string(member); }, true);
 }
 
 template <class Integer>
@@ -72,12 +79,8 @@ Option integer_option(std::string_view key, Integer& member, Bounds bounds, std:
     member = static_cast<Integer>(*number);
     return std::nullopt;
   };
-  return {.key = key,
-          .help = std::string(help),
-          .type = "integer " + bounds.text(),
-          .takes_text = false,
-          .assign = assign,
-          .print = [&member] { return fmt::format("{}", member); }};
+  return option_of(key, help, "integer " + bounds.text(), assign,
+                   [&member] { return fmt::format("{}", member); });
 }
 
 }  // namespace
@@ -175,12 +178,7 @@ Option option(std::string_view key, TextList& member, std::string_view help) {
     for (const std::string& text : member) quoted.push_back(toml_string(text));
     return fmt::format("[{}]", fmt::join(quoted, ", "));
   };
-  return {.key = key,
-          .help = std::string(help),
-          .type = "texts",
-          .takes_text = false,
-          .assign = assign,
-          .print = print};
+  return option_of(key, help, "texts", assign, print);
 }
 
 Option option(std::string_view key, bool& member, std::string_view help) {
@@ -190,12 +188,8 @@ Option option(std::string_view key, bool& member, std::string_view help) {
     member = *flag;
     return std::nullopt;
   };
-  return {.key = key,
-          .help = std::string(help),
-          .type = "true | false",
-          .takes_text = false,
-          .assign = assign,
-          .print = [&member] { return std::string(member ? "true" : "false"); }};
+  return option_of(key, help, "true | false", assign,
+                   [&member] { return std::string(member ? "true" : "false"); });
 }
 
 Option option(std::string_view key, std::optional<bool>& member, std::string_view help) {
@@ -206,14 +200,9 @@ Option option(std::string_view key, std::optional<bool>& member, std::string_vie
     member = flag ? std::optional(*flag) : std::nullopt;
     return std::nullopt;
   };
-  return {.key = key,
-          .help = std::string(help),
-          .type = "true | false | auto",
-          .takes_text = false,
-          .assign = assign,
-          .print = [&member] {
-            return std::string(!member ? "\"auto\"" : *member ? "true" : "false");
-          }};
+  return option_of(key, help, "true | false | auto", assign, [&member] {
+    return std::string(!member ? "\"auto\"" : *member ? "true" : "false");
+  });
 }
 
 Option option(std::string_view key, double& member, Bounds bounds, std::string_view help) {
@@ -227,12 +216,8 @@ Option option(std::string_view key, double& member, Bounds bounds, std::string_v
     member = number;
     return std::nullopt;
   };
-  return {.key = key,
-          .help = std::string(help),
-          .type = "number " + bounds.text(),
-          .takes_text = false,
-          .assign = assign,
-          .print = [&member] { return toml_float(member); }};
+  return option_of(key, help, "number " + bounds.text(), assign,
+                   [&member] { return toml_float(member); });
 }
 
 Option option(std::string_view key, std::int64_t& member, Bounds bounds, std::string_view help) {
@@ -257,13 +242,9 @@ Option choice_option(std::string_view key, std::vector<std::string_view> names,
     store(static_cast<std::size_t>(name - names.begin()));
     return std::nullopt;
   };
-  return {
-      .key = key,
-      .help = std::string(help),
-      .type = fmt::format("{}", fmt::join(names, " | ")),
-      .takes_text = true,
-      .assign = assign,
-      .print = [names, current = std::move(current)] { return toml_string(names.at(current())); }};
+  return option_of(
+      key, help, fmt::format("{}", fmt::join(names, " | ")), assign,
+      [names, current = std::move(current)] { return toml_string(names.at(current())); }, true);
 }
 
 }  // namespace qkv

@@ -37,6 +37,14 @@ std::string toml_string(std::string_view text);
 /// The same for errors, where long text is cut.
 std::string shown(std::string_view text);
 
+/// Options that are valid one by one but not together.
+struct Conflict {
+  std::vector<std::string_view> keys;  ///< the one that was set last is reported
+  std::string text;                    ///< "model.heads must divide model.width"
+};
+/// Finds the conflict of an option with others, if any.
+using ConflictCheck = std::optional<Conflict> (*)(const Config&);
+
 /// One option, bound to the member of a particular Config that holds it.
 struct Option {
   std::string_view key;  ///< "model.width"
@@ -51,6 +59,8 @@ struct Option {
   /// When it has an effect: "model.kind \"recurrent\""; empty: always.
   std::string needs = {};
   std::function<bool(const Config&)> holds = {};
+  ConflictCheck conflict = nullptr;           ///< null: no others contradict it
+  ConflictCheck conflict_at_start = nullptr;  ///< refused in new runs alone
 
   bool has_effect(const Config& config) const { return !holds || holds(config); }
 };

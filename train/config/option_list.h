@@ -14,13 +14,9 @@ namespace qkv {
 /// defaults and help all come from this one list.
 std::vector<Option> options_of(Config& config);
 
-/// Options that are valid one by one but not together.
-struct Conflict {
-  std::vector<std::string_view> keys;  ///< the one that was set last is reported
-  std::string text;                    ///< "model.heads must divide model.width"
-};
+/// The first conflict in the order of the options.
 std::optional<Conflict> find_conflict(const Config& config);
-/// What is refused of a new run alone: checkpoints by earlier versions may have it.
+/// The first that is refused in new runs alone: checkpoints by earlier versions may have it.
 std::optional<Conflict> find_conflict_at_start(const Config& config);
 
 /// Whether the output layer's bias is used, which skip-gram and CBOW do not.

@@ -17,24 +17,24 @@ class Task;
 
 /// The options that a task goes with.
 struct TaskTraits {
-  bool predicts_words = false;            ///< the output layer's rows are words: `model.tied`
-  bool has_source_and_target = false;     ///< needs an encoder-decoder, which no other task takes
-  std::optional<DataFormat> format = {};  ///< of its data alone, besides `DataFormat::files`
-  bool has_labels = false;                ///< its answers are labels of the training data
-  bool has_one_label = false;             ///< and each example has one
-  Cutting cutting = {};                   ///< of its texts, where the config leaves it open
+  bool predicts_words = false;         ///< the output layer's rows are words: `model.tied`
+  bool has_source_and_target = false;  ///< needs an encoder-decoder, which no other task takes
+  bool has_labels = false;             ///< its answers are labels of the training data
+  bool has_one_label = false;          ///< and each example has one
+  Cutting cutting = {};                ///< of its texts, where the config leaves it open
 };
 
-/// A kind of task: its name in configurations, what it is, its constructors and what it needs.
+/// A kind of task: its name in configurations, what it is, how it is made and what it needs.
 struct TaskRow {
   using Tokens = std::vector<std::string>;
   using Vocabularies = std::map<std::string, Tokens>;
 
   TaskKind value;
   std::string_view name, help;
+  /// Reads the data and learns tokens in addition to those `known`; with a null callback takes
+  /// `known` as a checkpoint has them.
   std::unique_ptr<Task> (*make)(const Config& config, const Vocabularies& known,
-                                ReadCallback& callback);
-  std::unique_ptr<Task> (*restore)(const Config& config, const Vocabularies& vocabularies);
+                                ReadCallback* callback);
   TaskTraits traits;
   /// Options that the task cannot work with, apart from what follows from its traits.
   std::optional<Conflict> (*conflict)(const Config& config);

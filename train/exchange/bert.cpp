@@ -6,6 +6,7 @@
 #include "core/autograd.h"
 #include "core/ops.h"
 #include "train/exchange/foreign_model.h"
+#include "train/tasks/network.h"
 
 // BERT (Devlin et al. 2019) under the names of Hugging Face's transformers.
 namespace qkv {
@@ -82,22 +83,26 @@ bool is_text(const nlohmann::json& value, const char* text) {
   return content.is_null() || content == text;
 }
 
+/// Whether the model predicts masked tokens: `BertModel` alone has no output layer.
+bool has_masked_head(const Import& import) {
+  return import.architecture == Architecture::masked ||
+         import.architecture == Architecture::pretraining;
+}
+
 void set_bert_options(Import& import) {
   const JsonOptions& options = import.options;
   ModelOptions& model = import.config.model;
   options.require_flag("is_decoder", false);
   options.require_flag("add_cross_attention", false);
   options.choice("position_embedding_type", std::array<std::string_view, 1>{"absolute"});
-  model.kind = ModelKind::encoder;
+  model.kind = ModelKind::bert;
   model.width = options.integer("hidden_size", 1, 4096);
   model.layers = options.integer("num_hidden_layers", 1, 64);
   model.heads = options.integer("num_attention_heads", 1, 256);
   model.feed_forward = options.integer("intermediate_size", 1, 65536);
   model.max_length = options.integer("max_position_embeddings", 1, 65536);
-  model.token_types = options.integer("type_vocab_size", 1, 64, 2);
   model.norm = NormKind::post;
-  model.norm_epsilon = options.number("layer_norm_eps", 1e-30, 1, 1e-12);
-  model.embedding_norm = true;
+  require_epsilon(options, "layer_norm_eps", model.kind);
   model.activation = activation_of(options, "hidden_act", ActivationKind::gelu);
   model.dropout = dropout_of(options, "hidden_dropout_prob", {"attention_probs_dropout_prob"});
   const bool classifies = import.architecture == Architecture::classifier;
@@ -111,12 +116,8 @@ void set_bert_options(Import& import) {
                    "sigmoid, nor regression is supported");
   }
   import.config.task.kind = classifies ? TaskKind::classify : TaskKind::masked_language_model;
-  model.tied = !classifies;
-  if (import.architecture == Architecture::masked ||
-      import.architecture == Architecture::pretraining) {
-    model.output = OutputKind::transformed;
-    options.require_flag("tie_word_embeddings", true);
-  }
+  import.config.head.tied = !classifies;
+  if (has_masked_head(import)) options.require_flag("tie_word_embeddings", true);
 }
 
 /// Lower case as `tokenizer_config.json` has it. Throws UserError when a text would be cut in
@@ -141,6 +142,21 @@ bool lower_case_of(const Import& import) {
   return lower;
 }
 
+/// The first two token types; where there is one, the second is zeros. No text uses more than one.
+Tensor token_types(const Import& import, TensorSource& source) {
+  const Index types = import.options.integer("type_vocab_size", 1, 64, 2),
+              width = import.config.model.width;
+  const Tensor table = source.take("embeddings.token_type_embeddings.weight", {types, width});
+  const NoGrad no_grad;
+  return slice(concatenate({table, Tensor::zeros({1, width})}, 0), 0, 0, 2).detach();
+}
+
+/// A layer that the folder has no weights for starts as in a new run.
+template <class Layer>
+void add_new(Import& import, const std::string& path, Layer layer) {
+  for (const auto& [name, value] : state_of(layer)) import.parameter(path + "." + name) = value;
+}
+
 void take_bert_layer(Import& import, TensorSource& source, Index layer) {
   const Index width = import.config.model.width, hidden = import.config.model.feed_forward;
   const std::string block = fmt::format("encoder.layers.{}.", layer),
@@ -161,11 +177,56 @@ bool is_unused_of_bert(std::string_view name) {
   return name.starts_with("cls.seq_relationship.") || name == "embeddings.position_ids";
 }
 
+void take_embeddings(Import& import, TensorSource& source, const Tensor& table,
+                     const Reordered& vocabulary) {
+  const ModelOptions& model = import.config.model;
+  import.parameter("embedding.weight") = chosen_rows(table, vocabulary.lines);
+  import.parameter("positions.weight") =
+      source.take("embeddings.position_embeddings.weight", {model.max_length, model.width});
+  import.parameter("token_types.weight") = token_types(import, source);
+  take_norm(import, source, "input_norm", "embeddings.LayerNorm");
+}
+
+/// What predicts masked tokens from the table of embeddings.
+void take_masked_head(Import& import, TensorSource& source, const Tensor& table,
+                      const Reordered& vocabulary) {
+  const std::string output = "cls.predictions.";
+  const Index width = table.dim(1);
+  take_linear(import, source, "output_transform.linear", output + "transform.dense",
+              {width, width});
+  take_norm(import, source, "output_transform.norm", output + "transform.LayerNorm");
+  const Tensor bias = source.take(output + "bias", {table.dim(0)});
+  import.parameter("output_bias") = chosen_rows(bias, vocabulary.lines);
+  source.take_copy(output + "decoder.weight", table);
+  source.take_copy(output + "decoder.bias", bias);
+}
+
+/// Pooler and output layer; new ones where the architecture has none.
+void take_heads(Import& import, TensorSource& source, const Tensor& table,
+                const Reordered& vocabulary) {
+  const ModelOptions& model = import.config.model;
+  const bool classifies = import.architecture == Architecture::classifier;
+  Random random(import.config.seed, Purpose::initialisation);
+  if (classifies || source.has("pooler.dense.weight"))
+    take_linear(import, source, "pooler", "pooler.dense", {model.width, model.width});
+  else
+    add_new(import, "pooler", Linear(model.width, model.width, random));
+  if (classifies) {
+    const Tokens labels = labels_of(import.options);
+    import.checkpoint.vocabulary["labels"] = labels;
+    take_linear(import, source, "head", "classifier", {std::ssize(labels), model.width});
+  } else if (has_masked_head(import)) {
+    take_masked_head(import, source, table, vocabulary);
+  } else {
+    add_new(import, "output_transform", OutputTransform(model, random));
+    import.parameter("output_bias") = Tensor::zeros({table.dim(0)});
+  }
+}
+
 }  // namespace
 
 Tokens read_bert(Import& import) {
   set_bert_options(import);
-  ModelOptions& model = import.config.model;
   import.config.task.tokenizer = TokenizerKind::word_piece;
   import.config.task.lower_case = lower_case_of(import);
   TensorSource source(weights_file(import), "bert.");
@@ -174,36 +235,13 @@ Tokens read_bert(Import& import) {
   Tokens tokens = read_vocab_txt(vocab);
   complete_vocabulary(import, source, name, vocab, tokens);
   const Reordered vocabulary = reordered(tokens, vocab);
-  const Index width = model.width, rows = std::ssize(tokens);
   import.checkpoint.vocabulary["tokens"] = vocabulary.tokens;
 
-  const Tensor table = source.take(name, {rows, width});
-  import.parameter("embedding.weight") = chosen_rows(table, vocabulary.lines);
-  import.parameter("positions.weight") =
-      source.take("embeddings.position_embeddings.weight", {model.max_length, width});
-  import.parameter("token_types.weight") =
-      source.take("embeddings.token_type_embeddings.weight", {model.token_types, width});
-  take_norm(import, source, "input_norm", "embeddings.LayerNorm");
+  const ModelOptions& model = import.config.model;
+  const Tensor table = source.take(name, {std::ssize(tokens), model.width});
+  take_embeddings(import, source, table, vocabulary);
   for (Index layer = 0; layer < model.layers; ++layer) take_bert_layer(import, source, layer);
-  if (source.has("pooler.dense.weight") || import.architecture == Architecture::classifier) {
-    model.pooling = PoolingKind::first;
-    take_linear(import, source, "pooler", "pooler.dense", {width, width});
-  }
-  if (import.architecture == Architecture::classifier) {
-    import.checkpoint.vocabulary["labels"] = labels_of(import.options);
-    take_linear(import, source, "head", "classifier",
-                {std::ssize(import.checkpoint.vocabulary["labels"]), width});
-  }
-  if (model.output == OutputKind::transformed) {
-    const std::string output = "cls.predictions.";
-    take_linear(import, source, "output_transform.linear", output + "transform.dense",
-                {width, width});
-    take_norm(import, source, "output_transform.norm", output + "transform.LayerNorm");
-    const Tensor bias = source.take(output + "bias", {rows});
-    import.parameter("output_bias") = chosen_rows(bias, vocabulary.lines);
-    source.take_copy(output + "decoder.weight", table);
-    source.take_copy(output + "decoder.bias", bias);
-  }
+  take_heads(import, source, table, vocabulary);
   return source.left(is_unused_of_bert);
 }
 

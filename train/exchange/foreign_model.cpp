@@ -75,6 +75,12 @@ double dropout_of(const JsonOptions& options, const std::string& key,
   return probability;
 }
 
+void require_epsilon(const JsonOptions& options, const std::string& key, ModelKind kind) {
+  const double epsilon = norm_epsilon(kind);
+  options.demand(options.number(key, 0, 1, epsilon) == epsilon, key,
+                 fmt::format("must be {}, as the architecture has it", epsilon));
+}
+
 void take_linear(Import& import, TensorSource& source, const std::string& path,
                  const std::string& name, const Shape& shape) {
   import.parameter(path + ".weight") = source.take(name + ".weight", shape);

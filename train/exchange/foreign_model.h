@@ -56,6 +56,9 @@ ActivationKind activation_of(const JsonOptions& options, const std::string& key,
 double dropout_of(const JsonOptions& options, const std::string& key,
                   std::initializer_list<std::string> others);
 
+/// Throws UserError unless the epsilon of norms is that of the kind of model.
+void require_epsilon(const JsonOptions& options, const std::string& key, ModelKind kind);
+
 /// Take weight and bias called `name` as the parameters of the layer at `path`.
 void take_linear(Import& import, TensorSource& source, const std::string& path,
                  const std::string& name, const Shape& shape);

@@ -26,10 +26,10 @@ void set_gpt2_options(Import& import) {
   model.feed_forward = options.integer("n_inner", 1, 65536, 4 * model.width);
   model.max_length = options.integer("n_positions", 1, 65536);
   model.scale = options.flag("scale_attn_weights", true);
-  model.norm_epsilon = options.number("layer_norm_epsilon", 1e-30, 1, 1e-5);
+  require_epsilon(options, "layer_norm_epsilon", model.kind);
   model.activation = activation_of(options, "activation_function", ActivationKind::gelu_tanh);
   model.dropout = dropout_of(options, "resid_pdrop", {"embd_pdrop", "attn_pdrop"});
-  model.tied = true;
+  import.config.head.tied = true;
   import.config.task.kind = TaskKind::language_model;
 }
 

@@ -50,7 +50,6 @@ ForeignModel read_huggingface(const fs::path& folder) {
   Import import{folder, std::move(options), architecture};
   import.model_class = architectures[static_cast<std::size_t>(architecture)];
   import.config.name = name_of(folder);
-  import.config.task.format = DataFormat::none;
   import.config.model.position = PositionKind::learned;
   ForeignModel model;
   model.not_used = architecture >= Architecture::gpt2 ? read_gpt2(import) : read_bert(import);

@@ -66,10 +66,7 @@ void require_representable(const ModelOptions& model) {
   refuse(!model.scale, "model.scale = false");
   refuse(model.norm == NormKind::none, "model.norm = \"none\"");
   refuse(model.feed_forward == 0, "model.feed_forward = 0");
-  refuse(model.embedding_norm, "model.embedding_norm");
-  refuse(model.token_types > 0, "model.token_types");
-  refuse(model.pooling == PoolingKind::first, "model.pooling = \"first\"");
-  refuse(model.output == OutputKind::transformed, "model.output = \"transformed\"");
+  refuse(model.kind == ModelKind::bert, "model.kind = \"bert\"");
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <map>
 #include <mutex>
 #include <numeric>
+#include <span>
 #include <system_error>
 
 #include "core/joining_thread.h"
@@ -155,7 +156,9 @@ std::vector<std::size_t> order_of(const std::vector<SweepRun>& runs, bool restar
     std::ranges::stable_sort(order, std::greater(), [&](std::size_t i) { return costs[i]; });
     if (restart) clear(runs);
   }
-  broadcast(ranks, std::span(order));
+  std::vector<Index> sizes(static_cast<std::size_t>(ranks.size()), 0);  // rank 0 alone sends
+  sizes.front() = static_cast<Index>(std::span(order).size_bytes());
+  ranks.all_gather(std::as_writable_bytes(std::span(order)), sizes);
   return order;
 }
 

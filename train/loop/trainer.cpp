@@ -3,24 +3,20 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
 #include "optim/clip.h"
 #include "optim/schedule.h"
 #include "train/loop/equal_ranks.h"
-#include "train/metrics/metrics.h"
-#include "train/loop/sharded_optimizer.h"
-#include "train/metrics/spike_detector.h"
 #include "train/loop/step.h"
-#include "train/storage/durable_file.h"
+#include "train/metrics/metrics.h"
+#include "train/metrics/spike_detector.h"
 #include "train/metrics/token_rate.h"
+#include "train/storage/durable_file.h"
 
 namespace qkv {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 /// Whether a run is at a step at which only a stop, or the end of a shorter run, saves it.
 bool is_off_the_grid(const Run& run) {
@@ -32,18 +28,13 @@ bool is_off_the_grid(const Run& run) {
 class Trainer {
  public:
   Trainer(Run& run, const RunFolder& folder, Callback& callback, const Communicator& ranks)
-      : run_(run),
-        folder_(folder),
-        options_(run.config.train),
-        validates_(run.task->size(Split::valid) > 0),
-        stop_(is_off_the_grid(run) ? run.step : 0),
-        ranks_(ranks),
-        optimizer_(run, ranks),
-        callback_(callback) {}
+      : run_(run), folder_(folder), callback_(callback), ranks_(ranks) {}
 
   Outcome train() {
     const int signal = take_steps();
-    return signal ? stopped(signal) : finish();
+    if (!signal) return finish();
+    callback_.on_message(fmt::format("stopped after step {}", run_.step));
+    return {.signal = signal, .seconds = seconds()};
   }
 
  private:
@@ -93,9 +84,9 @@ class Trainer {
           "no validation data: the best checkpoint is the last; name a file with task.valid, or "
           "let task.valid_share take a fraction of task.data");
     if (ranks_.size() > 1)
-      callback_.on_message(
-          fmt::format("{} ranks share {} shards of each batch", ranks_.size(), stepper_->shards()));
-    if (stepper_->strategy().recomputes)
+      callback_.on_message(fmt::format("{} ranks share {} shards of each batch", ranks_.size(),
+                                       stepper_->plan().shards.count));
+    if (stepper_->plan().recomputes)
       callback_.on_message(
           fmt::format("activations are recomputed in backward, to keep to {}", options_.memory));
     if (run_.step > 0) callback_.on_message(fmt::format("resuming at step {}", run_.step));
@@ -126,20 +117,18 @@ class Trainer {
   }
 
   void step() {
+    Update now = next_ ? *std::exchange(next_, std::nullopt) : compute();
     const double start = seconds();
-    const double computed_before = next_ ? next_->seconds : 0;
-    Update now = next_ ? std::move(*next_) : compute();
-    next_.reset();
     gradient_norm_ = now.norm;
     rate_ =
         learning_rate(run_.config.schedule, run_.config.optimizer.lr, run_.step, run_.last_step);
-    if (is_usable(now))
+    if (const std::string fault = fault_of(now); fault.empty())
       apply(now);
     else
-      leave_out(now);
+      leave_out(fault, now.gradients.loss);
     ++run_.step;
     report_.step = run_.step;
-    token_rate_.add(now.gradients.tokens, computed_before + seconds() - start);
+    token_rate_.add(now.gradients.tokens, now.seconds + seconds() - start);
     report_.tokens_per_second = token_rate_.tokens_per_second();
     callback_.on_step(report_);
   }
@@ -149,7 +138,7 @@ class Trainer {
     if (const auto ratio = spikes_.add(update.norm))
       callback_.on_message(fmt::format("step {}: the gradient norm {:.4g} is {:.0f} times its mean",
                                        run_.step, update.norm, *ratio));
-    optimizer_.step(now.gradients, rate_);
+    run_.optimizer->step(run_.parameters, now.gradients, rate_, run_.updates);
     ++run_.updates;
     if (run_.average) run_.average->update(run_.parameters);
     run_.interval_loss += now.loss;
@@ -157,43 +146,31 @@ class Trainer {
     report_.loss = now.loss;
   }
 
-  void leave_out(const Update& update) {
-    require_progress(update);
+  void leave_out(const std::string& fault, double loss) {
+    if (options_.on_divergence == OnDivergence::stop) throw diverged(fault, loss);
     ++left_out_;
-    callback_.on_message(fmt::format("step {}: {}; update left out, {} so far", run_.step,
-                                     fault_of(update, "is not finite"), left_out_));
+    callback_.on_message(
+        fmt::format("step {}: {}; update left out, {} so far", run_.step, fault, left_out_));
   }
 
-  /// Whether training can go on from a loss, which is a mean over targets. One of 1e9 and a
-  /// thousand times the first has exploded: before it is no longer finite, checkpoints would be
-  /// saved from which no lower learning rate leads back.
-  bool is_usable(double loss) const {
+  /// What is wrong with a loss, which is a mean over targets; empty where training can go on. One
+  /// of 1e9 and a thousand times the first has exploded: before it is no longer finite, checkpoints
+  /// would be saved from which no lower learning rate leads back.
+  std::string fault_of(std::string_view what, double loss) const {
     constexpr double exploded = 1e9, growth = 1000;
-    return std::abs(loss) < std::max(exploded, growth * std::abs(first_loss_.value_or(0)));
+    if (std::abs(loss) < std::max(exploded, growth * std::abs(first_loss_.value_or(0)))) return "";
+    return fmt::format("{} {}", what, std::isfinite(loss) ? "has exploded" : "is not finite");
   }
 
-  bool is_usable(const Update& update) const {
-    return is_usable(update.gradients.loss) && std::isfinite(update.norm);
-  }
-
-  /// Throws Error when an update is not usable and the config says that the run stops then.
-  void require_progress(const Update& update) const {
-    if (!is_usable(update) && options_.on_divergence == OnDivergence::stop)
-      throw diverged(fault_of(update, "is no longer finite"), update.gradients.loss);
-  }
-
-  /// What is wrong with an update that is not usable.
-  std::string fault_of(const Update& update, std::string_view not_finite) const {
+  std::string fault_of(const Update& update) const {
+    if (std::isfinite(update.norm)) return fault_of("the loss", update.gradients.loss);
     const Gradients& gradients = update.gradients.gradients;
-    for (const auto& [path, parameter] : run_.parameters)
-      if (gradients.has(*parameter) && !std::isfinite(sum(gradients.of(*parameter)).item()))
-        return fmt::format("the gradient of {} {}", path, not_finite);
-    return fault_of("the loss", update.gradients.loss, not_finite);
-  }
-
-  static std::string fault_of(std::string_view what, double loss,
-                              std::string_view not_finite = "is no longer finite") {
-    return fmt::format("{} {}", what, std::isfinite(loss) ? "has exploded" : not_finite);
+    const auto wrong = std::ranges::find_if(run_.parameters, [&](const NamedParameter& named) {
+      return gradients.has(*named.parameter) &&
+             !std::isfinite(sum(gradients.of(*named.parameter)).item());
+    });
+    return fmt::format("the gradient of {} is not finite",
+                       wrong == run_.parameters.end() ? "a parameter" : wrong->path);
   }
 
   Error diverged(const std::string& fault, double loss) const {
@@ -207,8 +184,8 @@ class Trainer {
         run_.step, fault, loss, rate));
   }
 
-  void require_usable(std::string_view what, double loss) const {
-    if (!is_usable(loss)) throw diverged(fault_of(what, loss), loss);
+  void require_usable(const std::string& fault, double loss) const {
+    if (!fault.empty()) throw diverged(fault, loss);
   }
 
   /// Writes a checkpoint, unless training could not continue from it: finite parameters may have a
@@ -216,23 +193,16 @@ class Trainer {
   void save(bool at_once) {
     if (!validates_) run_.best_step = run_.step;
     Checkpoint checkpoint = checkpoint_of(run_, folder_.path());
-    require_equal_state(shared_by_ranks(checkpoint), ranks_);
-    optimizer_.gather(checkpoint.optimizer);
+    require_equal_state(checkpoint, ranks_);
     if (const std::string path = non_finite_tensor(checkpoint); !path.empty())
-      throw diverged(path + " is no longer finite", report_.loss);
+      throw diverged(path + " is not finite", report_.loss);
     if (!at_once) {
       next_ = compute();
-      require_progress(*next_);
+      if (options_.on_divergence == OnDivergence::stop)
+        require_usable(fault_of(*next_), next_->gradients.loss);
     }
     stepper_->trim();
     if (writes()) folder_.save(checkpoint, options_.keep, stop_);
-  }
-
-  /// What every rank has of a checkpoint.
-  Checkpoint shared_by_ranks(Checkpoint checkpoint) const {
-    if (optimizer_.sharded())
-      for (const auto& [name, value] : run_.optimizer->state()) checkpoint.optimizer.erase(name);
-    return checkpoint;
   }
 
   /// True when the valid split's score, or at equal scores its loss, is the best so far.
@@ -243,14 +213,10 @@ class Trainer {
                    "step {}: every update since the last evaluation was left out, as none was "
                    "finite; lower optimizer.lr and resume from the last checkpoint",
                    run_.step);
-    const double train_loss = run_.interval_loss / static_cast<double>(run_.interval_steps);
-    run_.interval_loss = 0;
-    run_.interval_steps = 0;
-    write({{"step", run_.step},
-           {"split", to_string(Split::train)},
-           {"loss", train_loss},
-           {"learning_rate", rate_},
-           {"gradient_norm", gradient_norm_}});
+    const auto steps = static_cast<double>(std::exchange(run_.interval_steps, 0));
+    const double train_loss = std::exchange(run_.interval_loss, 0) / steps;
+    write(Split::train,
+          {{"loss", train_loss}, {"learning_rate", rate_}, {"gradient_norm", gradient_norm_}});
     if (!validates_) {
       callback_.on_evaluation(report_, train_loss, std::nullopt);
       return false;
@@ -260,8 +226,8 @@ class Trainer {
 
   bool validate(double train_loss) {
     const Evaluation valid = evaluated();
-    require_usable("the validation loss", valid.loss);
-    write(event(run_.step, valid, Split::valid));
+    require_usable(fault_of("the validation loss", valid.loss), valid.loss);
+    write(Split::valid, values_of(valid));
     report_.headline = valid.headline();
     callback_.on_evaluation(report_, train_loss, valid);
     const double score = valid.score_by(options_.select);
@@ -280,27 +246,28 @@ class Trainer {
     return run_.task->evaluate(*run_.network, Split::valid);
   }
 
-  static Json event(std::int64_t step, const Evaluation& evaluation, Split split) {
-    Json line = {{"step", step}, {"split", to_string(split)}, {"loss", evaluation.loss}};
-    for (const auto& [name, value] : evaluation.metrics) line[name] = value;
-    return line;
+  static MetricValues values_of(const Evaluation& evaluation) {
+    MetricValues values = {{"loss", evaluation.loss}};
+    values.insert(values.end(), evaluation.metrics.begin(), evaluation.metrics.end());
+    return values;
   }
 
   /// To metrics.jsonl, and without times to the checkpoint, so that equal runs have equal
   /// checkpoints.
-  void write(const Json& line) {
-    run_.metrics += line.dump() + "\n";
-    log(line);
+  void write(Split split, const MetricValues& values) {
+    run_.metrics += metrics_line(run_.step, to_string(split), values) + "\n";
+    log(run_.step, split, values);
   }
 
-  void log(Json line) {
-    line["seconds"] = seconds();
-    // A finished run that is resumed has no step to measure.
-    if (report_.step) line["tokens_per_second"] = report_.tokens_per_second;
+  void log(std::int64_t step, Split split, MetricValues values) {
     if (!writes()) return;
+    values.emplace_back("seconds", seconds());
+    // A finished run that is resumed has no step to measure.
+    if (report_.step) values.emplace_back("tokens_per_second", report_.tokens_per_second);
+    const std::string line = metrics_line(step, to_string(split), values);
     folder_.require_held();
-    append(line.dump());
-    for (const MetricsEvent& event : parse_metrics(line.dump()).events) callback_.on_metrics(event);
+    append(line);
+    for (const MetricsEvent& event : parse_metrics(line).events) callback_.on_metrics(event);
   }
 
   void append(const std::string& line) {
@@ -315,11 +282,6 @@ class Trainer {
     }
   }
 
-  Outcome stopped(int signal) {
-    callback_.on_message(fmt::format("stopped after step {}", run_.step));
-    return {.signal = signal, .seconds = seconds()};
-  }
-
   Outcome finish() {
     if (run_.step < run_.last_step)
       callback_.on_message(
@@ -331,8 +293,8 @@ class Trainer {
     const std::int64_t best_step = load_best(run_, folder_);
     if (run_.task->size(Split::test) == 0) return outcome;
     outcome.test = run_.task->evaluate(*run_.network, Split::test);
-    require_usable("the test loss", outcome.test->loss);
-    log(event(best_step, *outcome.test, Split::test));
+    require_usable(fault_of("the test loss", outcome.test->loss), outcome.test->loss);
+    log(best_step, Split::test, values_of(*outcome.test));
     callback_.on_message(fmt::format("test {}, loss {:.4f} (checkpoint of step {}), {:.1f} s",
                                      outcome.test->headline(), outcome.test->loss, best_step,
                                      outcome.seconds));
@@ -341,23 +303,21 @@ class Trainer {
 
   Run& run_;
   const RunFolder& folder_;
-  const TrainOptions& options_;
-  bool validates_;  ///< has a validation split
+  Callback& callback_;
+  const Communicator& ranks_;
+  const TrainOptions& options_ = run_.config.train;
+  const bool validates_ = run_.task->size(Split::valid) > 0;
   /// The step at which an earlier session stopped between two checkpoints; 0: none did. An
   /// undisturbed run has no checkpoint of it.
-  std::int64_t stop_;
-  const Communicator& ranks_;
+  const std::int64_t stop_ = is_off_the_grid(run_) ? run_.step : 0;
   std::optional<Stepper> stepper_;  ///< while steps are taken
-  ShardedOptimizer optimizer_;
-  Callback& callback_;
-  bool logs_ = true;            ///< whether metrics.jsonl could be written so far
-  std::optional<Update> next_;  ///< of the next step, computed before a checkpoint was written
+  bool logs_ = true;                ///< whether metrics.jsonl could be written so far
+  std::optional<Update> next_;      ///< of the next step, computed before a checkpoint was written
   std::optional<double> first_loss_;  ///< of this session
   SpikeDetector spikes_;
   std::int64_t left_out_ = 0;  ///< updates
   StepReport report_;
-  double rate_ = 0,
-         gradient_norm_ = 0;  ///< of the latest step: learning rate, norm before clipping
+  double rate_ = 0, gradient_norm_ = 0;  ///< of the latest step, the norm before clipping
   TokenRate token_rate_;
   Clock::time_point start_ = Clock::now();
 };

@@ -37,6 +37,12 @@ std::optional<MetricsEvent> parse_event(std::string_view line) {
 
 }  // namespace
 
+std::string metrics_line(std::int64_t step, std::string_view split, const MetricValues& values) {
+  Json line = {{"step", step}, {"split", split}};
+  for (const auto& [name, value] : values) line[name] = value;
+  return line.dump();
+}
+
 Metrics parse_metrics(std::string_view lines) {
   Metrics metrics;
   for (std::size_t count = 1; !lines.empty(); ++count) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace qkv {
@@ -17,6 +18,12 @@ struct MetricsEvent {
   std::optional<double> seconds;  ///< since the program started; not in a checkpoint
   std::string json;               ///< the line; its other members are numbers or null, too
 };
+
+/// What an evaluation measured, by name.
+using MetricValues = std::vector<std::pair<std::string, double>>;
+
+/// A line of metrics.jsonl, without its end: step, split and values, null where not finite.
+std::string metrics_line(std::int64_t step, std::string_view split, const MetricValues& values);
 
 struct Metrics {
   std::vector<MetricsEvent> events;

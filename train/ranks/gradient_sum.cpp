@@ -20,13 +20,29 @@ void add_elements(std::span<float> sum, std::span<const float> terms) {
   });
 }
 
-bool contains(const std::vector<PartialSum<Gradients>>& terms, Subtree subtree) {
-  return std::ranges::find(terms, subtree, &PartialSum<Gradients>::subtree) != terms.end();
-}
-
 std::span<float> range(std::vector<float>& values, Index begin, Index length) {
   return std::span(values).subspan(static_cast<std::size_t>(begin),
                                    static_cast<std::size_t>(length));
+}
+
+/// Calls `use(entry, from, at, length)` for the entries that have elements in [begin, end):
+/// `length` elements, the first of which is the entry's element `from` and element `at` of the
+/// range.
+template <class Entry, class Use>
+void for_each_part(std::span<Entry> entries, Index begin, Index end, const Use& use) {
+  auto entry = std::ranges::upper_bound(entries, begin, {}, &Entry::end);
+  for (Index at = begin; at < end; ++entry) {
+    const Index stop = std::min(end, entry->end);
+    use(*entry, at - entry->begin, at - begin, stop - at);
+    at = stop;
+  }
+}
+
+/// The tensor for a sum over all ranks. It may be the rank's first partial sum, whose elements are
+/// read before the sum is written.
+Tensor storage_of_sum(const std::vector<Tensor>& partials, const Shape& shape) {
+  const bool donates = !partials.empty() && partials.front() && partials.front().unshared();
+  return donates ? partials.front() : Tensor::empty(shape, DType::float32);
 }
 
 }  // namespace
@@ -46,23 +62,28 @@ StepGradients& StepGradients::operator+=(StepGradients other) {
   return *this;
 }
 
-GradientSum::GradientSum(std::span<const NamedParameter> parameters, const Communicator& ranks)
-    : ranks_(ranks) {
-  Index begin = 0;
-  for (auto named = parameters.rbegin(); named != parameters.rend(); ++named) {
-    const Parameter* const parameter = named->parameter;
-    if (parameter->frozen()) continue;
-    positions_[parameter->node()] = entries_.size();
-    const Index end = begin + parameter->shape().size();
-    entries_.push_back({parameter, begin, end, {}, 0, {}, {}});
-    begin = end;
-  }
+StepGradients GradientSum::sum(Index shards, std::vector<PartialSum<StepGradients>> own) {
+  divide(shards);
+  std::vector<StepGradients> sums = tree_sums(own_subtrees(), own);
+  StepGradients total;
+  static_cast<StepStatistics&>(total) = sum_of_statistics(sums);
+  std::vector<Entry> entries = entries_of(sums);
+  const std::vector<bool> has_gradient = present(entries);
+  const Index all = entries.empty() ? 0 : entries.back().end;
+  for (Index begin = 0; begin < all; begin += bucket_length)
+    exchange(entries, begin, std::min(begin + bucket_length, all));
+  Gradients::Entries gradients;
+  for (std::size_t i = 0; i < entries.size(); ++i)
+    if (has_gradient[i])
+      gradients.emplace_back(entries[i].parameter->node(), std::move(entries[i].sum));
+  entries.clear();
+  total.gradients = Gradients(std::move(gradients));
+  return total;
 }
 
-void GradientSum::begin(Index shards) {
-  const Chunks by_rank = shards_by_rank(shards);
+void GradientSum::divide(Index shards) {
+  const Chunks by_rank = shards_by_rank(shards, ranks_);
   shards_ = shards;
-  own_shards_ = by_rank.end(ranks_.rank()) - by_rank.begin(ranks_.rank());
   subtrees_.clear();
   counts_.clear();
   for (Index rank = 0; rank < ranks_.size(); ++rank) {
@@ -71,59 +92,6 @@ void GradientSum::begin(Index shards) {
     std::ranges::copy(found, std::back_inserter(subtrees_));
     counts_.push_back(std::ssize(found));
   }
-  statistics_.clear();
-  for (Entry& entry : entries_) {
-    entry.terms.clear();
-    entry.added_shards = 0;
-  }
-  error_ = nullptr;
-  cancelled_ = false;
-  thread_ = JoiningThread([this] {
-    try {
-      exchange();
-    } catch (...) {
-      error_ = std::current_exception();
-    }
-  });
-}
-
-void GradientSum::add(PartialSum<StepGradients> sum) {
-  const std::scoped_lock lock(mutex_);
-  statistics_.push_back({sum.subtree, sum.value});
-  for (Entry& entry : entries_)
-    if (!complete(entry) && !contains(entry.terms, sum.subtree))
-      add(entry, sum.subtree, sum.value.gradients.release(entry.parameter->node()));
-}
-
-void GradientSum::add(Subtree shard, const Node* parameter, Tensor gradient) {
-  const std::scoped_lock lock(mutex_);
-  add(entries_[positions_.at(parameter)], shard, std::move(gradient));
-}
-
-void GradientSum::add(Entry& entry, Subtree subtree, Tensor gradient) {
-  Gradients::Entries one;
-  if (gradient) one.emplace_back(entry.parameter->node(), std::move(gradient));
-  entry.terms.push_back({subtree, Gradients(std::move(one))});
-  entry.added_shards += subtree.count;
-  if (complete(entry)) changed_.notify_one();
-}
-
-StepGradients GradientSum::finish() {
-  thread_.join();
-  if (error_) std::rethrow_exception(error_);
-  StepGradients sum;
-  static_cast<StepStatistics&>(sum) = sum_of_statistics();
-  sum.gradients = sum_of_gradients();
-  return sum;
-}
-
-void GradientSum::cancel() {
-  {
-    const std::scoped_lock lock(mutex_);
-    cancelled_ = true;
-  }
-  changed_.notify_one();
-  thread_.join();
 }
 
 std::span<const Subtree> GradientSum::own_subtrees() const {
@@ -131,85 +99,54 @@ std::span<const Subtree> GradientSum::own_subtrees() const {
       first_own_, static_cast<std::size_t>(counts_[static_cast<std::size_t>(ranks_.rank())]));
 }
 
-/// A rank's blocks in an exchange of so many bytes of each partial sum.
+/// Moves the gradients of the parameters that are not frozen out of this rank's partial sums.
+std::vector<GradientSum::Entry> GradientSum::entries_of(std::vector<StepGradients>& own) const {
+  std::vector<Entry> entries;
+  Index begin = 0;
+  for (const auto& [path, parameter] : parameters_) {
+    if (parameter->frozen()) continue;
+    std::vector<Tensor> partials;
+    partials.reserve(own.size());
+    for (StepGradients& sum : own) partials.push_back(sum.gradients.release(parameter->node()));
+    const Index end = begin + parameter->shape().size();
+    Tensor sum = storage_of_sum(partials, parameter->shape());
+    entries.push_back({parameter, begin, end, std::move(partials), std::move(sum)});
+    begin = end;
+  }
+  return entries;
+}
+
+/// The blocks of the ranks in an exchange of so many bytes for each partial sum.
 std::vector<Index> GradientSum::block_sizes(std::size_t bytes) const {
   std::vector<Index> sizes = counts_;
   for (Index& size : sizes) size *= static_cast<Index>(bytes);
   return sizes;
 }
 
-StepStatistics GradientSum::sum_of_statistics() {
+StepStatistics GradientSum::sum_of_statistics(std::span<const StepGradients> own) const {
   std::vector<StepStatistics> all(subtrees_.size());
-  std::ranges::copy(tree_sums(own_subtrees(), statistics_),
-                    all.begin() + static_cast<Index>(first_own_));
+  std::ranges::copy(own, all.begin() + static_cast<Index>(first_own_));
   all_gather(ranks_, all, block_sizes(sizeof(StepStatistics)));
   std::vector<PartialSum<StepStatistics>> sums;
   for (std::size_t i = 0; i < all.size(); ++i) sums.push_back({subtrees_[i], all[i]});
   return tree_sums(std::array{Subtree{0, shards_}}, sums).front();
 }
 
-/// Of the parameters that have a gradient on some rank.
-Gradients GradientSum::sum_of_gradients() {
-  const std::size_t row = entries_.size();
-  std::vector<char> present(subtrees_.size() * row);
+/// Whether some rank has a gradient, for each entry.
+std::vector<bool> GradientSum::present(std::span<const Entry> entries) const {
+  const std::size_t row = entries.size();
+  std::vector<char> all(subtrees_.size() * row);
   for (std::size_t i = 0; i < own_subtrees().size(); ++i)
     for (std::size_t j = 0; j < row; ++j)
-      present[(first_own_ + i) * row + j] = static_cast<bool>(entries_[j].partial_sums[i]);
-  all_gather(ranks_, present, block_sizes(row));
-  Gradients::Entries sums;
-  for (std::size_t j = 0; j < row; ++j) {
-    entries_[j].partial_sums.clear();
-    const Tensor sum = std::exchange(entries_[j].sum, {});
-    for (std::size_t i = 0; i < subtrees_.size(); ++i) {
-      if (!present[i * row + j]) continue;
-      sums.emplace_back(entries_[j].parameter->node(), sum);
-      break;
-    }
-  }
-  return Gradients(std::move(sums));
+      all[(first_own_ + i) * row + j] = static_cast<bool>(entries[j].partials[i]);
+  all_gather(ranks_, all, block_sizes(row));
+  std::vector<bool> any(row);
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (all[i]) any[i % row] = true;
+  return any;
 }
 
-void GradientSum::exchange() {
-  const Index all = entries_.empty() ? 0 : entries_.back().end;
-  auto next = entries_.begin();
-  for (Index begin = 0; begin < all; begin += bucket_length) {
-    const Index end = std::min(begin + bucket_length, all);
-    for (; next != entries_.end() && next->begin < end; ++next) {
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return cancelled_ || complete(*next); });
-      if (!complete(*next)) return;
-      lock.unlock();
-      add_terms(*next);
-    }
-    exchange_bucket(begin, end);
-  }
-}
-
-/// Of a complete entry, to which nothing is added any more.
-void GradientSum::add_terms(Entry& entry) const {
-  entry.partial_sums.clear();
-  for (Gradients& sum : tree_sums(own_subtrees(), entry.terms))
-    entry.partial_sums.push_back(sum.release(entry.parameter->node()));
-  // The sum may replace this rank's first partial sum: elements are read before they are written.
-  const bool donates = !entry.partial_sums.empty() && entry.partial_sums.front() &&
-                       entry.partial_sums.front().unshared();
-  entry.sum = donates ? entry.partial_sums.front()
-                      : Tensor::empty(entry.parameter->shape(), DType::float32);
-}
-
-/// Calls `use(entry, from, at, length)` for the entries that have elements there: `length`
-/// elements, the first of which is the entry's element `from` and element `at` of the range.
-template <class Use>
-void GradientSum::for_each_part(Index begin, Index end, const Use& use) {
-  auto entry = std::ranges::upper_bound(entries_, begin, {}, &Entry::end);
-  for (Index at = begin; at < end; ++entry) {
-    const Index stop = std::min(end, entry->end);
-    use(*entry, at - entry->begin, at - begin, stop - at);
-    at = stop;
-  }
-}
-
-void GradientSum::exchange_bucket(Index begin, Index end) {
+void GradientSum::exchange(std::span<Entry> entries, Index begin, Index end) {
   const Chunks slices{end - begin, ranks_.size()};
   const auto length = [&](Index rank) { return slices.end(rank) - slices.begin(rank); };
   const Index own_length = length(ranks_.rank());
@@ -221,10 +158,10 @@ void GradientSum::exchange_bucket(Index begin, Index end) {
   Index sent = 0;
   for (Index rank = 0; rank < ranks_.size(); ++rank) {
     for (std::size_t i = 0; i < own_sums; ++i) {
-      for_each_part(begin + slices.begin(rank), begin + slices.end(rank),
+      for_each_part(entries, begin + slices.begin(rank), begin + slices.end(rank),
                     [&](const Entry& entry, Index from, Index at, Index count) {
                       const auto to = range(sent_, sent + at, count);
-                      if (const Tensor& partial = entry.partial_sums[i])
+                      if (const Tensor& partial = entry.partials[i])
                         std::ranges::copy_n(partial.data<float>().begin() + from, count,
                                             to.begin());
                       else
@@ -250,7 +187,7 @@ void GradientSum::exchange_bucket(Index begin, Index end) {
   std::ranges::copy(total, range(bucket_, slices.begin(ranks_.rank()), own_length).begin());
   all_gather(ranks_, bucket_, slice_sizes);
 
-  for_each_part(begin, end, [&](Entry& entry, Index from, Index at, Index count) {
+  for_each_part(entries, begin, end, [&](Entry& entry, Index from, Index at, Index count) {
     std::ranges::copy(range(bucket_, at, count),
                       entry.sum.shared_mutable_data<float>().begin() + from);
   });

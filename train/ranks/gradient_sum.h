@@ -1,14 +1,9 @@
 #pragma once
 
-#include <condition_variable>
-#include <exception>
-#include <mutex>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 #include "core/autograd.h"
-#include "core/joining_thread.h"
 #include "core/parallel.h"
 #include "core/parameter.h"
 #include "train/ranks/communicator.h"
@@ -16,7 +11,7 @@
 
 namespace qkv {
 
-/// What a training step tells of itself besides its gradients.
+/// Measurements of a training step, besides its gradients.
 struct StepStatistics {
   double loss = 0;
   Index tokens = 0;                        ///< that the model read, without padding
@@ -33,79 +28,52 @@ struct StepGradients : StepStatistics {
   StepGradients& operator+=(StepGradients other);
 };
 
-/// Sums the gradients of a step's shards over the ranks that computed them. Of the elements of all
-/// gradients, laid end to end, each rank adds a slice, in the order of the tree
-/// (train/ranks/shard_tree.h): it receives that slice of every partial sum (reduce-scatter) and sends
-/// what it summed to the others (all-gather). So a rank sends and receives about two times the
-/// bytes of its gradients, however many ranks there are.
-///
-/// Backward completes the gradients of the last layers first. So they are laid in the reverse order
-/// of the parameters, and a thread exchanges them bucket by bucket, each as soon as this rank's
-/// gradients in it are complete, while backward computes the others (as PyTorch's
-/// DistributedDataParallel; Li et al. 2020).
+/// The shards of a step that each rank computes.
+inline Chunks shards_by_rank(Index shards, const Communicator& ranks) {
+  return {shards, ranks.size()};
+}
+
+/// Sums the gradients of a step's shards over the ranks that computed them. Each rank adds a slice
+/// of the elements of all gradients, laid end to end, in the order of the tree
+/// (train/ranks/shard_tree.h): it receives that slice of every partial sum (reduce-scatter) and
+/// sends what it summed to the others (all-gather). So a rank sends and receives about two times
+/// the bytes of its gradients, however many ranks there are.
 class GradientSum {
  public:
-  GradientSum(std::span<const NamedParameter> parameters, const Communicator& ranks);
-  ~GradientSum() { cancel(); }
-  GradientSum(const GradientSum&) = delete;
-  GradientSum& operator=(const GradientSum&) = delete;
+  /// Both must outlive the sum.
+  GradientSum(std::span<const NamedParameter> parameters, const Communicator& ranks)
+      : parameters_(parameters), ranks_(ranks) {}
 
-  /// Which of a step's shards each rank computes.
-  Chunks shards_by_rank(Index shards) const { return {shards, ranks_.size()}; }
-
-  /// Begins the sum over a step's shards. Until it has finished, nothing else may be exchanged.
-  void begin(Index shards);
-  /// Adds what this rank computed of some of its shards. Threads may add in any order.
-  void add(PartialSum<StepGradients> sum);
-  /// Adds the gradient of one parameter of a shard ahead of the rest.
-  void add(Subtree shard, const Node* parameter, Tensor gradient);
-  /// The sum over all shards, the same on every rank. Throws what the exchange threw.
-  StepGradients finish();
-  /// Ends the exchange, if one runs, where this rank cannot add all its shards.
-  void cancel();
+  /// The sum over all shards of a step, the same on every rank. `own`: partial sums that make up
+  /// the shards of this rank, in any order.
+  StepGradients sum(Index shards, std::vector<PartialSum<StepGradients>> own);
 
  private:
-  /// What this rank has of a parameter.
+  /// The gradients of a parameter on this rank.
   struct Entry {
     const Parameter* parameter;
-    Index begin, end;  ///< its elements, of all that are laid end to end
-
-    // Of the current step.
-    std::vector<PartialSum<Gradients>> terms;  ///< that were added, each of one gradient or none
-    Index added_shards;                        ///< in `terms`
-    std::vector<Tensor> partial_sums;  ///< over this rank's `subtrees`; empty where there is none
-    Tensor sum;                        ///< over all ranks
+    Index begin, end;              ///< its elements, of all that are laid end to end
+    std::vector<Tensor> partials;  ///< over this rank's subtrees; empty where there is none
+    Tensor sum;                    ///< over all ranks
   };
 
+  void divide(Index shards);
+  std::vector<Entry> entries_of(std::vector<StepGradients>& own) const;
+  StepStatistics sum_of_statistics(std::span<const StepGradients> own) const;
+  std::vector<bool> present(std::span<const Entry> entries) const;
+  void exchange(std::span<Entry> entries, Index begin, Index end);
   std::span<const Subtree> own_subtrees() const;
-  bool complete(const Entry& entry) const { return entry.added_shards == own_shards_; }
-  void add(Entry& entry, Subtree subtree, Tensor gradient);
-  void exchange();
-  void add_terms(Entry& entry) const;
-  void exchange_bucket(Index begin, Index end);
-  StepStatistics sum_of_statistics();
-  Gradients sum_of_gradients();
   std::vector<Index> block_sizes(std::size_t bytes) const;
-  template <class Use>
-  void for_each_part(Index begin, Index end, const Use& use);
 
+  std::span<const NamedParameter> parameters_;
   const Communicator& ranks_;
-  std::vector<Entry> entries_;  ///< of the parameters that are not frozen
-  std::unordered_map<const Node*, std::size_t> positions_;
 
   // Of the current step.
-  Index shards_ = 0, own_shards_ = 0;
-  std::vector<Subtree> subtrees_;                       ///< of the partial sums of all ranks
-  std::vector<Index> counts_;                           ///< of the partial sums of each rank
-  std::size_t first_own_ = 0;                           ///< of `subtrees_`
-  std::vector<PartialSum<StepStatistics>> statistics_;  ///< of this rank
+  Index shards_ = 0;
+  std::vector<Subtree> subtrees_;  ///< of the partial sums of all ranks
+  std::vector<Index> counts_;      ///< of the partial sums of each rank
+  std::size_t first_own_ = 0;      ///< of `subtrees_`
   std::vector<float> sent_, received_, bucket_;
-
-  std::mutex mutex_;  ///< of what is added and `cancelled_`
-  std::condition_variable changed_;
-  bool cancelled_ = false;
-  std::exception_ptr error_;
-  JoiningThread thread_;
 };
 
 }  // namespace qkv

@@ -10,9 +10,14 @@ namespace {
 
 void check_progress(const Checkpoint& checkpoint, const std::string& file) {
   const auto& progress = checkpoint.progress;
-  for (const std::string name : {"interval_loss", "interval_steps", "best_score", "best_loss"})
+  for (const std::string name :
+       {"interval_loss", "interval_steps", "best_score", "best_loss", "best_step"})
     require<CheckpointError>(progress.contains(name), "{}: /progress/{} is missing", file, name);
-  for (const std::string name : {"interval_steps", "updates"}) {
+  // An imported model has not begun to train.
+  for (const std::string name : {"updates", "permuted_examples"})
+    require<CheckpointError>(checkpoint.step == 0 || progress.contains(name),
+                             "{}: /progress/{} is missing", file, name);
+  for (const std::string name : {"interval_steps", "updates", "best_step"}) {
     const auto found = progress.find(name);
     if (found == progress.end()) continue;
     const double steps = found->second;
@@ -25,10 +30,6 @@ void check_progress(const Checkpoint& checkpoint, const std::string& file) {
     require<CheckpointError>(std::isfinite(progress.at(name)),
                              "{}: /progress/{} must be finite, got {}", file, name,
                              progress.at(name));
-  const auto permuted = progress.find("permuted_examples");
-  require<CheckpointError>(permuted == progress.end() || permuted->second == 1,
-                           "{}: /progress/permuted_examples must be 1 where it is present, got {}",
-                           file, permuted == progress.end() ? 1 : permuted->second);
 }
 
 }  // namespace

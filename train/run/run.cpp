@@ -7,17 +7,16 @@
 
 #include "core/memory_limit.h"
 #include "layers/attention.h"
-#include "train/run/check_checkpoint.h"
 #include "train/config/option_list.h"
 #include "train/config/task_kinds.h"
 #include "train/config/toml_document.h"
 #include "train/memory/memory_needs.h"
-#include "train/metrics/metrics.h"
+#include "train/run/check_checkpoint.h"
+#include "train/run/transfer.h"
 #include "train/storage/content_hash.h"
+#include "train/start/naive_bayes.h"
 #include "train/storage/durable_file.h"
 #include "train/tasks/splits.h"
-#include "train/run/transfer.h"
-#include "train/start/log_count_ratios.h"
 
 namespace qkv {
 namespace {
@@ -29,12 +28,12 @@ std::unique_ptr<Network> fresh_network(const Config& config, const Task& task, V
   ModelOptions model = config.model;
   if (vectors == Vectors::from_checkpoint) model.embedding_file.clear();
   const Index vocabulary = task.vocabulary().size();
-  require_network_memory(model, vocabulary, task.outputs(), memory_limit());
+  require_network_memory(model, config.head, vocabulary, task.outputs(), memory_limit());
   require<UserError>(model.embedding != EmbeddingKind::one_hot || model.width == vocabulary,
                      "model.embedding \"one-hot\" needs model.width = {}, the size of the "
                      "vocabulary, got {}",
                      vocabulary, model.width);
-  return std::make_unique<Network>(model, vocabulary, task.outputs(),
+  return std::make_unique<Network>(model, config.head, vocabulary, task.outputs(),
                                    Random(config.seed, Purpose::initialisation),
                                    task.vocabulary().tokens());
 }
@@ -89,13 +88,18 @@ Run assembled(const Config& config, Vectors vectors, const Task::Vocabularies& k
   require_training_memory(config, run.task->vocabulary().size(), run.task->outputs(), limit);
   run.network = fresh_network(config, *run.task, vectors);
   tell_vectors(config, *run.network, callback);
-  if (vectors == Vectors::from_file && config.model.init == InitKind::log_count_ratios)
-    start_from_log_count_ratios(*run.network, config.model, *run.task);
+  if (vectors == Vectors::from_file && config.model.init == InitKind::naive_bayes)
+    start_as_naive_bayes(*run.network, config.model, *run.task);
   freeze_parts(*run.network, config.train.freeze);
   if (auto& head = run.network->head; head && head->bias && !predicts_with_bias(config))
     head->bias->freeze();
+  // Only the vector of a text is pooled.
+  if (config.model.kind == ModelKind::bert && config.task.kind != TaskKind::classify)
+    freeze_parts(*run.network, std::vector<std::string>{"pooler"});
   run.parameters = parameters(*run.network);
-  run.optimizer = make_optimizer(config.optimizer);
+  OptimizerOptions optimizer = config.optimizer;
+  optimizer.require_gradients = optimizer.require_gradients || config.train.detect_anomaly;
+  run.optimizer = make_optimizer(optimizer);
   if (config.train.ema > 0) run.average.emplace(config.train.ema);
   return run;
 }
@@ -108,9 +112,6 @@ Task::Vocabularies known_tokens(const Config& config, const Task::Vocabularies& 
 
 /// With averaging, the prefix of the parameters themselves in a checkpoint's optimizer state.
 constexpr std::string_view live = "live.";
-
-/// In the progress of a checkpoint: 1 when the order of examples is `ExampleOrder::permutation`.
-constexpr const char* permuted = "permuted_examples";
 
 /// Moves the parameters themselves out of the optimizer state of a checkpoint whose model is their
 /// average. Throws ValueError.
@@ -139,8 +140,8 @@ void add_hashes(Run& run) {
   run.valid_hash = hash_of(*run.task, Split::valid);
 }
 
-/// Throws UserError when a split has another hash `now` than at the start of the run. A checkpoint
-/// by an earlier version holds none.
+/// Throws UserError when a split has another hash `now` than at the start of the run. An imported
+/// model has none.
 void require_unchanged(std::string_view split, const std::string& source, const std::string& now,
                        const std::string& then, const std::filesystem::path& file) {
   require<UserError>(then.empty() || then == now,
@@ -157,16 +158,6 @@ void require_equal_heads(Network& network, Index heads, const std::filesystem::p
                              "{}: its model has model.heads = {}, and {} of this one has {}; give "
                              "this one as many",
                              file.string(), heads, path, attention->options.heads);
-}
-
-/// The step of the best evaluation, which a checkpoint by an earlier version does not name.
-std::int64_t step_of_best_loss(const Run& run) {
-  if (run.task->size(Split::valid) == 0) return run.step;
-  const auto events = parse_metrics(run.metrics).events;
-  const auto best = std::ranges::find_if(events, [&](const MetricsEvent& event) {
-    return event.split == to_string(Split::valid) && event.loss == run.best_loss;
-  });
-  return best == events.end() ? 0 : best->step;
 }
 
 }  // namespace
@@ -195,17 +186,6 @@ Run start_run(const Config& config, ReadCallback& callback) {
   return run;
 }
 
-Run start_run(const Config& config) {
-  ReadCallback silent;
-  return start_run(config, silent);
-}
-
-Run restore_run(const Config& config, const Checkpoint& checkpoint,
-                const std::filesystem::path& file) {
-  ReadCallback silent;
-  return restore_run(config, checkpoint, file, silent);
-}
-
 Run restore_run(const Config& config, const Checkpoint& checkpoint,
                 const std::filesystem::path& file, ReadCallback& callback) {
   check_checkpoint(checkpoint, config, file);
@@ -227,19 +207,18 @@ Run restore_run(const Config& config, const Checkpoint& checkpoint,
   } catch (const ValueError& error) {
     throw CheckpointError(fmt::format("{}: {}", file.string(), error.what()));
   }
+  const auto count = [&](const char* name) {
+    return static_cast<std::int64_t>(checkpoint.progress.at(name));
+  };
   run.step = checkpoint.step;
-  const auto updates = checkpoint.progress.find("updates");
-  run.updates =
-      updates == checkpoint.progress.end() ? run.step : static_cast<std::int64_t>(updates->second);
+  run.updates = run.step == 0 ? 0 : count("updates");
   run.init = checkpoint.init;
   run.interval_loss = checkpoint.progress.at("interval_loss");
-  run.interval_steps = static_cast<std::int64_t>(checkpoint.progress.at("interval_steps"));
+  run.interval_steps = count("interval_steps");
   run.best_score = checkpoint.progress.at("best_score");
   run.best_loss = checkpoint.progress.at("best_loss");
+  run.best_step = count("best_step");
   run.metrics = checkpoint.metrics;
-  if (!checkpoint.progress.contains(permuted)) run.order = ExampleOrder::shuffled_list;
-  const auto best_step = best_step_of(checkpoint);
-  run.best_step = best_step ? *best_step : step_of_best_loss(run);
   return run;
 }
 
@@ -260,8 +239,8 @@ Checkpoint checkpoint_of(const Run& run, const std::filesystem::path& folder) {
                          {"best_score", run.best_score},
                          {"best_loss", run.best_loss},
                          {"best_step", static_cast<double>(run.best_step)},
-                         {"updates", static_cast<double>(run.updates)}};
-  if (run.order == ExampleOrder::permutation) checkpoint.progress[permuted] = 1;
+                         {"updates", static_cast<double>(run.updates)},
+                         {"permuted_examples", 1}};
   checkpoint.metrics = run.metrics;
   checkpoint.data_hash = run.data_hash;
   checkpoint.valid_hash = run.valid_hash;
@@ -286,7 +265,8 @@ Config config_of(const Checkpoint& checkpoint, const std::filesystem::path& file
 
 Config config_of(const RunFolder& folder) {
   const auto bytes = read_file(folder.config(), longest_toml);
-  return stored_config({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, folder.config());
+  return stored_config({reinterpret_cast<const char*>(bytes.data()), bytes.size()},
+                       folder.config());
 }
 
 LoadedModel untrained(const LoadedModel& model) {

@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "datasets/batch.h"
 #include "optim/moving_average.h"
 #include "optim/optimizer.h"
 #include "train/config/config.h"
@@ -45,26 +44,23 @@ struct Run : LoadedModel {
   std::string metrics;         ///< of all evaluations so far, JSON lines without times
   std::string data_hash;       ///< of the encoded training examples
   std::string valid_hash;      ///< of the encoded validation examples; empty without any
-  ExampleOrder order = ExampleOrder::permutation;
 };
+
+/// Shows nothing of what is read.
+inline ReadCallback silent_reading;
 
 /// Whether no step is left: after the last one, or when the last `train.patience` evaluations were
 /// no better than one before.
 bool is_finished(const Run& run);
 
 /// Fresh parameters or those of train.init, data read from where the config says. Throws UserError.
-Run start_run(const Config& config, ReadCallback& callback);
-Run start_run(const Config& config);
+Run start_run(const Config& config, ReadCallback& callback = silent_reading);
 /// A run at a checkpoint; `config` is the checkpoint's with the user's changes. Throws
-/// UserError when the training or validation data has changed, and CheckpointError naming the file
-/// and every parameter that is missing, not expected or of another shape. In a checkpoint by an
-/// earlier version, which holds no hash of its data, only the vocabularies are compared; one that
-/// names no order of examples continues in that of its version, and one without a count of updates
-/// as if none had been left out.
+/// UserError when the training or validation data has changed (of an imported model, which has no
+/// hash of its data, only the vocabularies are compared), and CheckpointError naming the file and
+/// every parameter that is missing, not expected or of another shape.
 Run restore_run(const Config& config, const Checkpoint& checkpoint,
-                const std::filesystem::path& file, ReadCallback& callback);
-Run restore_run(const Config& config, const Checkpoint& checkpoint,
-                const std::filesystem::path& file);
+                const std::filesystem::path& file, ReadCallback& callback = silent_reading);
 /// The checkpoint of a run; its relative paths lead from `folder`, or from one above it.
 Checkpoint checkpoint_of(const Run& run, const std::filesystem::path& folder = {});
 

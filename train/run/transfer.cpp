@@ -192,9 +192,6 @@ std::string other_options(const Config& there, const Config& here) {
     model.init = same.init;
     model.embedding_std = same.embedding_std;
     model.embedding_file = same.embedding_file;
-    model.freeze_embedding = same.freeze_embedding;
-    model.tied = same.tied;
-    model.output = same.output;
     Config config;
     config.model = std::move(model);
     return config;

@@ -9,11 +9,13 @@
 #include "core/memory_limit.h"
 #include "train/storage/durable_file.h"
 #include "train/storage/hdf5.h"
+#include "train/storage/hdf5_reader.h"
 #include "train/storage/seal.h"
 
 namespace qkv {
 namespace {
 
+using hdf5::Contents;
 using hdf5::Group;
 using Tensors = std::map<std::string, Tensor>;
 
@@ -53,13 +55,13 @@ void write_tensors(Group group, const Tensors& tensors) {
   }
 }
 
-void read_tensors(const Group& group, const std::string& prefix, Tensors& tensors) {
+void read_tensors(const Contents& group, const std::string& prefix, Tensors& tensors) {
   for (const std::string& name : group.names()) {
     const std::string path = prefix + name;
     check_name(name, path);
     require<CheckpointError>(path.size() <= max_path, "'{}' is longer than {} bytes", path,
                              max_path);
-    if (group.holds_group(name))
+    if (group.groups.contains(name))
       read_tensors(group.group(name), path + ".", tensors);
     else
       tensors.emplace(path, group.tensor(name));
@@ -124,7 +126,7 @@ void check_ends(const InputFile& file) {
                      memory_size(static_cast<double>(memory_limit())));
 }
 
-void check_version(const Group& root) {
+void check_version(const Contents& root) {
   require<UserError>(root.text_attribute("format") == format, "is not a qkv checkpoint");
   const std::int64_t found = root.integer_attribute("version");
   require<UserError>(
@@ -133,24 +135,23 @@ void check_version(const Group& root) {
       root.text_attribute("qkv_version"), QKV_VERSION, version);
 }
 
-Checkpoint decode(const hdf5::File& file, CheckpointPart part) {
-  const Group root = file.root();
+Checkpoint decode(const Contents& root, CheckpointPart part) {
   check_version(root);
   Checkpoint checkpoint;
   checkpoint.step = root.integer_attribute("step");
   require<CheckpointError>(checkpoint.step >= 0 && checkpoint.step <= max_step,
                            "/step: must be in [0, 2^53], got {}", checkpoint.step);
-  checkpoint.config =
-      root.holds_attribute(config_name) ? root.text_attribute(config_name) : root.text(config_name);
+  checkpoint.config = root.attributes.contains(config_name) ? root.text_attribute(config_name)
+                                                            : root.text(config_name);
   read_tensors(root.group("model"), "", checkpoint.model);
   if (part == CheckpointPart::all) read_tensors(root.group("optimizer"), "", checkpoint.optimizer);
 
-  const Group vocabulary = root.group("vocabulary");
+  const Contents& vocabulary = root.group("vocabulary");
   for (const std::string& name : vocabulary.names()) {
     check_name(name, name);
     checkpoint.vocabulary.emplace(name, vocabulary.texts(name));
   }
-  const Group progress = root.group("progress");
+  const Contents& progress = root.group("progress");
   for (const std::string& name : progress.names()) {
     if (name == metrics_name) continue;
     check_name(name, name);
@@ -175,12 +176,6 @@ bool is_finite(const Tensor& x) {
   });
 }
 
-/// The HDF5 library serves one thread at a time.
-std::mutex& library_lock() {
-  static std::mutex lock;
-  return lock;
-}
-
 /// Calls `f` and adds the file to its errors.
 template <class F>
 auto naming(const std::filesystem::path& path, F f) {
@@ -196,7 +191,8 @@ auto naming(const std::filesystem::path& path, F f) {
 }  // namespace
 
 void write_checkpoint(const std::filesystem::path& path, const Checkpoint& checkpoint) {
-  const std::lock_guard one_thread(library_lock());
+  static std::mutex library;
+  const std::lock_guard one_thread(library);  // HDF5 serves one thread at a time
   const hdf5::File file = naming(path, [&] { return encode(checkpoint); });
   const auto content = naming(path, [&] { return file.image(); });
   write_durably(path, content, seal_of(content));
@@ -204,12 +200,10 @@ void write_checkpoint(const std::filesystem::path& path, const Checkpoint& check
 
 Checkpoint read_checkpoint(const std::filesystem::path& path, CheckpointPart part) {
   const InputFile input(path);
-  const std::lock_guard one_thread(library_lock());
   return naming(path, [&] {
     check_ends(input);
-    std::vector<std::byte> bytes = input.read(0, input.size());
-    const std::size_t size = unseal(bytes).size();
-    return decode(hdf5::File(std::span(bytes).first(size)), part);
+    const std::vector<std::byte> bytes = input.read(0, input.size());
+    return decode(hdf5::read(unseal(bytes)), part);
   });
 }
 

@@ -64,7 +64,7 @@ Checkpoint read_checkpoint(const std::filesystem::path& path,
 /// The parameter or optimizer state that holds a value that is not finite; empty when none does.
 std::string non_finite_tensor(const Checkpoint& checkpoint);
 
-/// The step of the best checkpoint so far, 0: none yet. Nothing in one by an earlier version.
+/// The step of the best checkpoint so far, 0: none yet. Nothing where the checkpoint names none.
 std::optional<std::int64_t> best_step_of(const Checkpoint& checkpoint);
 
 }  // namespace qkv

@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -12,7 +11,7 @@
 #include "core/error.h"
 #include "core/tensor.h"
 
-/// The part of HDF5 that qkv uses: a tree of groups with tensors, texts and attributes, in memory.
+/// Writes the part of HDF5 that qkv uses: a tree of groups with tensors, texts and attributes.
 /// Equal trees written in equal order have equal bytes. Objects of a file belong to one thread at a
 /// time.
 namespace qkv::hdf5 {
@@ -65,34 +64,17 @@ class Group {
   void write_texts(const std::string& name, std::span<const std::string> texts);
   void write_integers(const std::string& name, std::span<const std::int64_t> values);
 
-  /// The names of all children in ascending order.
-  std::vector<std::string> names() const;
-  bool holds_group(const std::string& name) const;
-  bool holds_attribute(const std::string& name) const;
-  // Children must be reached by one hard link, and have the type and rank asked for; tensors
-  // and texts must be stored contiguously, so that none can be larger than the file.
-  Group group(const std::string& name) const;
-  std::int64_t integer_attribute(const std::string& name) const;
-  std::string text_attribute(const std::string& name) const;
-  Tensor tensor(const std::string& name) const;
-  std::string text(const std::string& name) const;
-  std::vector<std::string> texts(const std::string& name) const;
-  std::vector<std::int64_t> integers(const std::string& name) const;
-
  private:
   Handle group_;
 };
 
-/// An HDF5 file in memory or on the disk, in the earliest format.
+/// A new HDF5 file in memory or on the disk, in the earliest format.
 class File {
  public:
-  /// A new file in memory.
+  /// A file in memory.
   File();
-  /// A new file on the disk. Throws Hdf5Error when it exists or cannot be created.
+  /// A file on the disk. Throws Hdf5Error when it exists or cannot be created.
   explicit File(const std::filesystem::path& path);
-  /// The file whose bytes are `image`, which must outlive it, to be read. Throws Hdf5Error when it
-  /// is not built as this class builds files (`check_structure`).
-  explicit File(std::span<std::byte> image);
 
   Group root() const;
   /// Writes what is not on the disk yet; whether the file is complete is known only then.
@@ -103,11 +85,5 @@ class File {
  private:
   Handle file_;
 };
-
-/// Bytes at the beginning of a file that tell its length.
-inline constexpr std::size_t superblock_size = 48;
-
-/// How long the HDF5 file that `bytes` starts with should be, when it tells.
-std::optional<std::uint64_t> stated_length(std::span<const std::byte> bytes);
 
 }  // namespace qkv::hdf5

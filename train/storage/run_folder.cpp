@@ -97,7 +97,7 @@ bool holds_step(const fs::path& file, std::int64_t step) {
 }
 
 /// The best checkpoint as the newest valid step file names it, else that file itself; nothing when
-/// it was written by an earlier version or there is none.
+/// it names none or there is no such file.
 std::optional<fs::path> best_by_newest(const RunFolder& folder) {
   for (const fs::path& file : folder.checkpoints()) try {
       const auto best = best_step_of(read_valid_checkpoint(file));

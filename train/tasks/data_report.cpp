@@ -13,7 +13,7 @@ bool DataReport::is_cut(Index row, Index length, bool truncates) {
   require<UserError>(truncates,
                      "{}: the sentence has {} words, more than model.max_length = {}; "
                      "task.truncate=true cuts it",
-                     places_[row], length, max_length_);
+                     data_.place(row), length, max_length_);
   ++cut_;
   return true;
 }
@@ -23,7 +23,7 @@ void DataReport::leave_out_label(Index row, const std::string& label, UnknownLab
   constexpr std::size_t most = 20;
   if (policy == UnknownLabels::error)
     throw UserError(fmt::format("{}: unknown label \"{}\"; the training data has: {}{}",
-                                places_[row], label,
+                                data_.place(row), label,
                                 fmt::join(known.first(std::min(known.size(), most)), ", "),
                                 known.size() > most ? ", ..." : ""));
   leave_out(fmt::format("unknown label \"{}\"", label));
@@ -32,12 +32,12 @@ void DataReport::leave_out_label(Index row, const std::string& label, UnknownLab
 void DataReport::tell(ReadCallback& callback) const {
   if (cut_ > 0)
     callback.on_message(fmt::format("{}: {} of {} sentences cut to model.max_length = {} tokens",
-                                    places_.file(rows_[0]), cut_, rows_.size(), max_length_));
+                                    data_.file(rows_[0]), cut_, rows_.size(), max_length_));
   if (words_ > 0)
     callback.on_message(fmt::format("{}: {} labels left out, of words without a token",
-                                    places_.file(rows_[0]), words_));
+                                    data_.file(rows_[0]), words_));
   for (const auto& [reason, count] : left_out_)
-    callback.on_message(fmt::format("{}: {} of {} examples left out: {}", places_.file(rows_[0]),
+    callback.on_message(fmt::format("{}: {} of {} examples left out: {}", data_.file(rows_[0]),
                                     count, rows_.size(), reason));
 }
 

@@ -14,8 +14,8 @@ namespace qkv {
 class DataReport {
  public:
   /// Both must outlive it.
-  DataReport(const Places& places, std::span<const Index> rows, Index max_length)
-      : places_(places), rows_(rows), max_length_(max_length) {}
+  DataReport(const Rows& data, std::span<const Index> rows, Index max_length)
+      : data_(data), rows_(rows), max_length_(max_length) {}
 
   /// Whether a sentence of `length` tokens is longer than the model allows. Throws UserError naming
   /// its place unless such sentences are truncated.
@@ -30,7 +30,7 @@ class DataReport {
   void tell(ReadCallback& callback) const;
 
  private:
-  const Places& places_;
+  const Rows& data_;
   std::span<const Index> rows_;
   Index max_length_, cut_ = 0, words_ = 0;
   std::map<std::string, Index> left_out_;

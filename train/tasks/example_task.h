@@ -9,13 +9,22 @@
 
 namespace qkv {
 
+/// Texts as ids.
+struct EncodedTexts {
+  Index size() const { return sentences.size(); }
+  Index tokens(Index i) const { return sentences.length(i); }
+  TokenCount token_count(const Vocabulary& vocabulary) const {
+    return count_tokens(sentences, vocabulary);
+  }
+
+  IdLists sentences;
+};
+
 /// A task whose splits are sets of examples: batches, the loss of a batch and evaluation, written
-/// once. `Examples` is a container with `size()` and a function `for_each_ids(examples, sink)` for
-/// `Task::for_each_ids_of`; `Metrics` collects what an evaluation measures besides the loss and has
+/// once. `Examples` is a container with `size()`, `tokens(i)`, `token_count(vocabulary)` (empty
+/// where unknown ones are left out) and a function `for_each_ids(examples, sink)`, see
+/// `TrainingObjective`; `Metrics` collects what an evaluation measures besides the loss and has
 /// `void report(Evaluation&) const`.
-///
-/// A subclass says how a file becomes examples, the loss of a batch and its metrics. Its
-/// constructors set the vocabulary and the splits (`set_splits`).
 template <class Examples, class Metrics>
 class ExampleTask : public Task {
  public:
@@ -23,6 +32,7 @@ class ExampleTask : public Task {
   void for_each_ids_of(Split split, const IdsSink& sink) const final {
     for_each_ids(examples(split), sink);
   }
+  Index tokens(Index example) const final { return examples(Split::train).tokens(example); }
   LabelledText example(Split split, Index i) const final { return example_of(examples(split), i); }
   BatchLoss loss(const Network& network, std::span<const Index> chosen,
                  Context& context) const final {
@@ -59,8 +69,6 @@ class ExampleTask : public Task {
                                  ReadCallback& callback) const = 0;
   /// As `Task::example`.
   virtual LabelledText example_of(const Examples& examples, Index i) const = 0;
-  /// The tokens that the model reads of examples; none where unknown ones are left out.
-  virtual TokenCount token_count(const Examples& examples) const = 0;
   /// Weighted mean loss of the chosen examples, over their targets; adds them to `metrics` unless
   /// null, which it is in training.
   virtual BatchLoss batch_loss(const Network& network, const Examples& examples,
@@ -93,7 +101,7 @@ class ExampleTask : public Task {
       sum += batch.value.item() * batch.weight;
       weight += batch.weight;
     }
-    if (!options.one_by_one) evaluation.tokens = token_count(examples);
+    if (!options.one_by_one) evaluation.tokens = examples.token_count(vocabulary());
     evaluation.loss = weight > 0 ? sum / weight : 0;
     if (!options.one_by_one) measured.report(evaluation);
     return evaluation;
@@ -101,6 +109,52 @@ class ExampleTask : public Task {
 
   Index evaluation_batch_;
   std::array<Examples, 3> splits_;
+};
+
+/// A task whose data files have rows, each an example: how splits are read, written once.
+template <class Examples, class Metrics>
+class RowTask : public ExampleTask<Examples, Metrics> {
+ public:
+  using Vocabularies = Reader::Vocabularies;
+  /// Reads the data; its training split gives the tokens and lists, in addition to those `known`.
+  void learn(const Config& config, const Vocabularies& known, ReadCallback& callback) {
+    Rows rows;
+    const SplitRows splits =
+        read_splits(config, rows, [&](const std::string& file) { add_file(file, rows, callback); });
+    learn_lists(config, rows, splits[0], known);
+    this->set_splits({encoded(rows, splits[0], callback), encoded(rows, splits[1], callback),
+                      encoded(rows, splits[2], callback)});
+    check_training(config);
+  }
+  /// Takes the tokens and lists of a checkpoint.
+  void restore(const Vocabularies& lists) {
+    this->restore_tokens(lists);
+    restore_lists(lists);
+  }
+
+ protected:
+  using ExampleTask<Examples, Metrics>::ExampleTask;
+
+  /// Reads a file in the task's format. Throws UserError naming file and line.
+  virtual void add_file(const std::filesystem::path& file, Rows& rows,
+                        ReadCallback& callback) const = 0;
+  virtual Examples encoded(const Rows& rows, std::span<const Index> chosen,
+                           ReadCallback& callback) const = 0;
+  /// Learns tokens and whatever else the training rows tell.
+  virtual void learn_lists(const Config&, const Rows& rows, std::span<const Index> training,
+                           const Vocabularies& known) {
+    this->learn_tokens(rows.corpus.counts(training), known);
+  }
+  virtual void restore_lists(const Vocabularies&) {}
+  /// Throws UserError when no example can train, and prepares training.
+  virtual void check_training(const Config&) {}
+
+ private:
+  Examples read_examples(const std::filesystem::path& file, ReadCallback& callback) const final {
+    Rows rows;
+    add_file(file, rows, callback);
+    return encoded(rows, index_range(0, rows.size()), callback);
+  }
 };
 
 }  // namespace qkv

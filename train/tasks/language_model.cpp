@@ -4,7 +4,6 @@
 #include <cmath>
 #include <numbers>
 
-#include "core/parallel.h"
 #include "datasets/batch.h"
 
 namespace qkv {
@@ -16,54 +15,34 @@ Index windows_at_once(Index window) {
   return std::max<Index>(tokens / window, 1);
 }
 
-/// Random characters, for measuring speed: with padding and the unknown token 65 in all, as many as
-/// Shakespeare's plays have.
-std::string generated(std::uint64_t seed) {
-  const Random random(seed, Purpose::sampling);
-  std::string text(1 << 16, ' ');
-  for (std::size_t i = 0; i < text.size(); ++i)
-    text[i] = static_cast<char>('!' + random.bits(i) % 63);
-  return text;
-}
-
 BlockedText text_of(const std::string& file, ReadCallback& callback) {
   return file.empty() ? BlockedText() : BlockedText(file, callback);
 }
 
+/// Removes part `fold` of `folds` equal ones from a text and returns it.
+BlockedText fold_of(BlockedText& text, Index fold, Index folds) {
+  const Index all = text.characters(), begin = all * (fold - 1) / folds, end = all * fold / folds;
+  const BlockedText after = text.cut_off(all - end);
+  BlockedText part = text.cut_off(end - begin);
+  text += after;
+  return part;
+}
+
 /// Train, valid and test text: each from its file; of `task.data`, fractions at the end become test
-/// and valid where these have no file, and the rest train.
-std::array<BlockedText, 3> splits_of(const Config& config, ReadCallback& callback) {
-  const TaskOptions& task = config.task;
-  const bool generate = task.format == DataFormat::generated;
-  if (!generate && task.data.empty())
-    return {text_of(task.train, callback), text_of(task.valid, callback),
-            text_of(task.test, callback)};
-  BlockedText text = generate ? BlockedText(generated(config.seed)) : text_of(task.data, callback);
-  const auto part = [&, all = static_cast<double>(text.characters())](const std::string& file,
-                                                                      double fraction) {
-    return file.empty() ? text.cut_off(static_cast<Index>(std::llround(all * fraction)))
-                        : text_of(file, callback);
+/// and valid where these have no file, and the rest train. A fold of the training text takes the
+/// place of the test text.
+std::array<BlockedText, 3> splits_of(const TaskOptions& task, ReadCallback& callback) {
+  const bool is_split = !task.data.empty();
+  BlockedText train = text_of(is_split ? task.data : task.train, callback);
+  const auto part = [&, all = static_cast<double>(train.characters())](const std::string& file,
+                                                                       double fraction) {
+    const bool is_drawn = is_split && file.empty();
+    return is_drawn ? train.cut_off(std::llround(all * fraction)) : text_of(file, callback);
   };
   BlockedText valid = part(task.valid, task.valid_share);
   BlockedText test = part(task.test, task.test_share);
-  return {std::move(text), std::move(valid), std::move(test)};
-}
-
-Vocabulary::Counts counts_of(const BlockedText& text, const Cutting& cutting,
-                             ReadCallback& callback) {
-  const Chunks chunks{text.blocks(), std::min<Index>(text.blocks(), threads())};
-  std::vector<PieceCounter> counters(static_cast<std::size_t>(chunks.count), PieceCounter(cutting));
-  const std::string what = "counting " + text.name();
-  parallel_for(chunks.count, [&](Index chunk) {
-    for (Index i = chunks.begin(chunk); i < chunks.end(chunk); ++i) {
-      if (chunk == 0 && i % 256 == 0)
-        callback.on_reading(what, static_cast<double>(i) / static_cast<double>(chunks.end(0)));
-      counters[static_cast<std::size_t>(chunk)].add(text.block(i));
-    }
-  });
-  PieceCounter all(cutting);
-  for (const PieceCounter& counter : counters) all += counter;
-  return all.counts();
+  if (task.folds > 0) test = fold_of(train, task.fold, task.folds);
+  return {std::move(train), std::move(valid), std::move(test)};
 }
 
 /// Whether a token's contextual vector depends on later tokens.
@@ -85,6 +64,13 @@ std::vector<std::int32_t> Windows::operator[](Index i) const {
   return text_.ids(start, std::min(start + length_ + 1, text_.size()));
 }
 
+void for_each_ids(const Windows& windows, const Task::IdsSink& sink) {
+  constexpr Index at_once = 4096;
+  const EncodedText& text = windows.text();
+  for (Index begin = 0; begin < text.size(); begin += at_once)
+    sink(text.ids(begin, std::min(begin + at_once, text.size())));
+}
+
 void LanguageModelMetrics::report(Evaluation& evaluation) const {
   evaluation.count = tokens_;
   evaluation.metrics = {{"perplexity", std::exp(evaluation.loss)},
@@ -92,23 +78,19 @@ void LanguageModelMetrics::report(Evaluation& evaluation) const {
   evaluation.score = -evaluation.loss;
 }
 
-LanguageModel::LanguageModel(const Config& config, const Vocabularies& known,
-                             ReadCallback& callback)
-    : ExampleTask(config, windows_at_once(config.model.max_length)) {
-  auto texts = splits_of(config, callback);
-  learn_tokens(counts_of(texts[0], cutting(), callback), known);
-  Windows train = windows(std::move(texts[0]), config.task.stride, callback);
-  require<UserError>(train.tokens() > max_length(),
+LanguageModel::LanguageModel(const Config& config)
+    : ExampleTask(config, windows_at_once(config.model.max_length)) {}
+
+void LanguageModel::learn(const Config& config, const Vocabularies& known, ReadCallback& callback) {
+  const auto texts = splits_of(config.task, callback);
+  learn_tokens(texts[0].counts(cutting(), callback), known);
+  Windows train = windows(texts[0], config.task.stride, callback);
+  require<UserError>(train.text().size() > max_length(),
                      "the training text has {} tokens; model.max_length = {} needs one more than "
                      "that at least",
-                     train.tokens(), max_length());
-  set_splits({std::move(train), windows(std::move(texts[1]), max_length(), callback),
-              windows(std::move(texts[2]), max_length(), callback)});
-}
-
-LanguageModel::LanguageModel(const Config& config, const Vocabularies& vocabularies)
-    : ExampleTask(config, windows_at_once(config.model.max_length)) {
-  restore_tokens(vocabularies);
+                     train.text().size(), max_length());
+  set_splits({std::move(train), windows(texts[1], max_length(), callback),
+              windows(texts[2], max_length(), callback)});
 }
 
 std::optional<Conflict> LanguageModel::conflict(const Config& config) {
@@ -118,11 +100,11 @@ std::optional<Conflict> LanguageModel::conflict(const Config& config) {
                   "that it predicts: model.kind = \"decoder\", or \"recurrent\" in one direction"};
 }
 
-Windows LanguageModel::windows(BlockedText text, Index stride, ReadCallback& callback) const {
-  const std::string name = text.name();
-  EncodedText encoded(std::move(text), shared_tokenizer(), callback);
+Windows LanguageModel::windows(const BlockedText& text, Index stride,
+                               ReadCallback& callback) const {
+  EncodedText encoded(text, tokenizer(), callback);
   if (encoded.unknown() > 0)
-    callback.on_message(fmt::format("{}: {} of {} tokens are not in the vocabulary", name,
+    callback.on_message(fmt::format("{}: {} of {} tokens are not in the vocabulary", text.name(),
                                     encoded.unknown(), encoded.size()));
   return {std::move(encoded), max_length(), stride};
 }
@@ -167,11 +149,6 @@ Sentence LanguageModel::read(std::string_view text) const {
                      sentence.words.size(), max_length());
   sentence.targets = {std::ssize(sentence.words) - 1};
   return sentence;
-}
-
-Scores LanguageModel::scores(const Network& network, const Sentence& sentence, Index index,
-                             Context& context) const {
-  return scores_of_token(network, sentence, index, context, vocabulary().tokens());
 }
 
 }  // namespace qkv

@@ -41,10 +41,10 @@ void keep_most_probable(Prediction& prediction) {
 
 }  // namespace
 
-void for_each_ids(const IdLists& texts, const Task::IdsSink& sink) {
+void for_each_ids(const EncodedTexts& texts, const Task::IdsSink& sink) {
   const std::int32_t end[] = {-1};
   for (Index i = 0; i < texts.size(); ++i) {
-    sink(texts[i]);
+    sink(texts.sentences[i]);
     sink(end);
   }
 }
@@ -67,60 +67,36 @@ void MaskedTokenMetrics::report(Evaluation& evaluation) const {
   evaluation.score = -evaluation.loss;
 }
 
-MaskedLanguageModel::MaskedLanguageModel(const Config& config, const Vocabularies& known,
-                                         ReadCallback& callback)
-    : ExampleTask(config), mask_probability_(config.task.mask_probability) {
-  Corpus corpus;
-  const SplitRows splits = read_splits(config, [&](const std::string& file) {
-    return add_sentences(file, cutting(), corpus, callback);
-  });
-  learn_tokens(corpus.counts(splits[0]), known);
-  set_splits({encoded(corpus, splits[0]), encoded(corpus, splits[1]), encoded(corpus, splits[2])});
+void MaskedLanguageModel::check_training(const Config& config) {
   require<UserError>(size(Split::train) > 0,
                      "{}: no token occurs task.min_count = {} times, so that none can be predicted",
                      source_of(config), config.task.min_count);
 }
 
-MaskedLanguageModel::MaskedLanguageModel(const Config& config, const Vocabularies& vocabularies)
-    : ExampleTask(config), mask_probability_(config.task.mask_probability) {
-  restore_tokens(vocabularies);
-}
-
-IdLists MaskedLanguageModel::encoded(const Corpus& corpus, std::span<const Index> texts) const {
-  const CorpusEncoder encoder(corpus, tokenizer());
-  const Index longest = max_length() - 2 * tokenizer().special_tokens();
-  IdLists lists;
-  for (const Index text : texts) {
+EncodedTexts MaskedLanguageModel::encoded(const Rows& rows, std::span<const Index> chosen,
+                                          ReadCallback&) const {
+  const CorpusEncoder encoder(rows.corpus, tokenizer());
+  const Index ends = tokenizer().special_tokens(), longest = max_length() - 2 * ends;
+  EncodedTexts texts;
+  for (const Index text : chosen) {
     const std::vector<std::int32_t> ids = encoder.ids(text);
     if (ids.empty()) continue;
-    const auto begin = ids.begin() + tokenizer().special_tokens(),
-               end = ids.end() - tokenizer().special_tokens();
+    const auto begin = ids.begin() + ends, end = ids.end() - ends;
     std::vector<std::int32_t> part;
     for (auto at = begin; at < end; at += std::min<Index>(longest, end - at)) {
       part.assign(ids.begin(), begin);
       part.insert(part.end(), at, at + std::min<Index>(longest, end - at));
       part.insert(part.end(), end, ids.end());
       const auto is_text = [&](std::int32_t id) { return tokenizer().is_text(id); };
-      if (std::ranges::any_of(part, is_text)) lists.add(part);
+      if (std::ranges::any_of(part, is_text)) texts.sentences.add(part);
     }
   }
-  return lists;
-}
-
-IdLists MaskedLanguageModel::read_examples(const std::filesystem::path& file,
-                                           ReadCallback& callback) const {
-  Corpus corpus;
-  const Index texts = add_sentences(file, cutting(), corpus, callback);
-  return encoded(corpus, index_range(0, texts));
+  return texts;
 }
 
 std::int32_t MaskedLanguageModel::mask_id() const {
   return cutting().kind == TokenizerKind::word_piece ? vocabulary().id(mask_text)
                                                      : Vocabulary::unknown;
-}
-
-Index MaskedLanguageModel::tokens(Index example) const {
-  return examples(Split::train).length(example);
 }
 
 MaskedLanguageModel::Masked MaskedLanguageModel::masked(std::span<const std::int32_t> ids,
@@ -149,21 +125,22 @@ MaskedLanguageModel::Masked MaskedLanguageModel::masked(std::span<const std::int
   return result;
 }
 
-BatchLoss MaskedLanguageModel::batch_loss(const Network& network, const IdLists& texts,
+BatchLoss MaskedLanguageModel::batch_loss(const Network& network, const EncodedTexts& texts,
                                           std::span<const Index> chosen, Context& context,
                                           MaskedTokenMetrics* metrics) const {
   std::vector<Masked> sentences;
   std::vector<std::span<const std::int32_t>> ids;
   sentences.reserve(chosen.size());
   for (const Index i : chosen) {
-    const Random random = context.training() ? context.next_random() : drawn_for(texts[i]);
-    ids.push_back(sentences.emplace_back(masked(texts[i], random)).ids);
+    const auto text = texts.sentences[i];
+    const Random random = context.training() ? context.next_random() : drawn_for(text);
+    ids.push_back(sentences.emplace_back(masked(text, random)).ids);
   }
   const TokenBatch batch = pad(ids);
   const Index time = batch.ids.dim(1);
   std::vector<std::int32_t> rows, right;
   for (std::size_t b = 0; b < sentences.size(); ++b) {
-    const auto whole = texts[chosen[b]];
+    const auto whole = texts.sentences[chosen[b]];
     for (const Index position : sentences[b].positions) {
       rows.push_back(static_cast<std::int32_t>(static_cast<Index>(b) * time + position));
       right.push_back(whole[static_cast<std::size_t>(position)]);
@@ -198,18 +175,13 @@ Sentence MaskedLanguageModel::read(std::string_view text) const {
 }
 
 LabelledText MaskedLanguageModel::read_line(const TsvRow& row) const {
-  LabelledText line = Task::read_line(row);
+  LabelledText line = Reader::read_line(row);
   if (row.fields.size() > 1) line.label = row.fields.front();
   if (line.index >= 0) {
     const std::int32_t id = line.sentence.ids[static_cast<std::size_t>(line.index)];
     if (id != mask_id() && !vocabulary().is_unknown(id)) line.answer = id;
   }
   return line;
-}
-
-Scores MaskedLanguageModel::scores(const Network& network, const Sentence& sentence, Index index,
-                                   Context& context) const {
-  return scores_of_token(network, sentence, index, context, vocabulary().tokens());
 }
 
 std::vector<Prediction> MaskedLanguageModel::predict(const Network& network,

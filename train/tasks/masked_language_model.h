@@ -8,7 +8,7 @@ namespace qkv {
 /// What a user writes for a token that is to be predicted.
 inline constexpr std::string_view mask_text = "[MASK]";
 
-void for_each_ids(const IdLists& texts, const Task::IdsSink& sink);
+void for_each_ids(const EncodedTexts& texts, const Task::IdsSink& sink);
 
 /// Accuracy and perplexity at the masked positions, which are what is counted.
 class MaskedTokenMetrics {
@@ -33,19 +33,15 @@ class MaskedTokenMetrics {
 ///
 /// A line of a file is a sentence, of a line with tabs its last column; longer ones are divided
 /// into parts of model.max_length.
-class MaskedLanguageModel final : public ExampleTask<IdLists, MaskedTokenMetrics> {
+class MaskedLanguageModel final : public RowTask<EncodedTexts, MaskedTokenMetrics> {
  public:
-  MaskedLanguageModel(const Config& config, const Vocabularies& known, ReadCallback& callback);
-  MaskedLanguageModel(const Config& config, const Vocabularies& vocabularies);
+  explicit MaskedLanguageModel(const Config& config)
+      : RowTask(config), mask_probability_(config.task.mask_probability) {}
 
-  Index tokens(Index example) const override;
   /// Its targets are the tokens written as `mask_text`.
   Sentence read(std::string_view text) const override;
   /// The answer is the token at the line's index.
   LabelledText read_line(const TsvRow& row) const override;
-  /// The choices are the tokens that may stand at `index`.
-  Scores scores(const Network& network, const Sentence& sentence, Index index,
-                Context& context) const override;
   /// Of the choices the ten most probable. Throws UserError for a text without `mask_text`.
   std::vector<Prediction> predict(const Network& network, std::string_view text) const override;
 
@@ -57,15 +53,20 @@ class MaskedLanguageModel final : public ExampleTask<IdLists, MaskedTokenMetrics
   };
 
   std::int32_t mask_id() const;
-  IdLists encoded(const Corpus& corpus, std::span<const Index> texts) const;
-  IdLists read_examples(const std::filesystem::path& file, ReadCallback& callback) const override;
-  LabelledText example_of(const IdLists& texts, Index i) const override {
-    return text_of_ids(texts[i]);
+  void add_file(const std::filesystem::path& file, Rows& rows,
+                ReadCallback& callback) const override {
+    add_sentences(file, cutting(), rows, callback);
   }
-  TokenCount token_count(const IdLists& texts) const override { return token_count_of(texts); }
+  EncodedTexts encoded(const Rows& rows, std::span<const Index> chosen,
+                       ReadCallback& callback) const override;
+  void check_training(const Config& config) override;
+  LabelledText example_of(const EncodedTexts& texts, Index i) const override {
+    return text_of_ids(texts.sentences[i]);
+  }
   Masked masked(std::span<const std::int32_t> ids, const Random& random) const;
-  BatchLoss batch_loss(const Network& network, const IdLists& texts, std::span<const Index> chosen,
-                       Context& context, MaskedTokenMetrics* metrics) const override;
+  BatchLoss batch_loss(const Network& network, const EncodedTexts& texts,
+                       std::span<const Index> chosen, Context& context,
+                       MaskedTokenMetrics* metrics) const override;
   MaskedTokenMetrics metrics() const override { return {}; }
 
   double mask_probability_;

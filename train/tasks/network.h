@@ -8,12 +8,11 @@
 
 namespace qkv {
 
-/// A linear layer, activation and norm before the output layer (Devlin et al. 2019, of masked
-/// language models).
+/// A linear layer, activation and norm before the tied output layer of a BERT (Devlin et al. 2019).
 struct OutputTransform : Module {
   OutputTransform(const ModelOptions& options, Random& random)
       : linear(options.width, options.width, random, options.bias),
-        norm(options.width, options.bias, options.norm_epsilon),
+        norm(options.width, options.bias, norm_epsilon(options.kind)),
         activation(options.activation) {}
 
   /// x [..., D] -> the same shape
@@ -31,21 +30,22 @@ struct OutputTransform : Module {
 /// A model and the task's output layer on top of it.
 struct Network : Module {
   /// `outputs` is the number of classes; `tokens` as for `make_model`.
-  Network(const ModelOptions& options, Index vocabulary, Index outputs, Random random,
-          std::span<const std::string> tokens = {})
+  Network(const ModelOptions& options, const HeadOptions& head_options, Index vocabulary,
+          Index outputs, Random random, std::span<const std::string> tokens = {})
       : model(make_model(options, vocabulary, random, tokens)) {
-    if (!options.tied) head.emplace(options.width, outputs, random, options.bias, Role::head);
-    if (options.output == OutputKind::linear) return;
-    transform.emplace(options, random);
-    if (options.tied && options.bias) tied_bias.emplace(Tensor::zeros({outputs}), Role::bias);
+    if (!head_options.tied) {
+      head.emplace(options.width, outputs, random, options.bias, Role::head);
+    } else if (options.kind == ModelKind::bert) {
+      transform.emplace(options, random);
+      if (options.bias) tied_bias.emplace(Tensor::zeros({outputs}), Role::bias);
+    }
   }
 
   /// x [..., D] -> [..., classes]
   Tensor logits(const Tensor& x) const {
-    const Tensor y = transform ? (*transform)(x) : x;
-    const Tensor bias = tied_bias ? tied_bias->value() : Tensor();
-    if (!head) return linear(y, model->embedding_table(), bias);
-    return bias ? (*head)(y) + bias : (*head)(y);
+    if (head) return (*head)(x);
+    return linear(transform ? (*transform)(x) : x, model->embedding_table(),
+                  tied_bias ? tied_bias->value() : Tensor());
   }
   void visit(ModuleVisitor& visit) override {
     model->visit(visit);
@@ -56,8 +56,8 @@ struct Network : Module {
 
   std::unique_ptr<Model> model;
   std::optional<Linear> head;  ///< none: tied to the embedding table (Press & Wolf 2017)
-  std::optional<OutputTransform> transform;
-  std::optional<Parameter> tied_bias;  ///< of a transformed output without head
+  std::optional<OutputTransform> transform;  ///< of a BERT whose output is tied
+  std::optional<Parameter> tied_bias;        ///< likewise, [classes]
 };
 
 }  // namespace qkv

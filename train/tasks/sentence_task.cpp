@@ -4,11 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <set>
 
 #include "datasets/batch.h"
-#include "datasets/coarsewsd.h"
 #include "train/config/task_kinds.h"
 #include "train/tasks/data_report.h"
 #include "train/tasks/labels.h"
@@ -23,23 +21,7 @@ std::string asked_word(const Config& config) {
   return is_asked ? config.task.word : "";
 }
 
-double ratio(double a, Index b) {
-  return b ? a / static_cast<double>(b) : 0.0;
-}
-
 }  // namespace
-
-/// The corpus has the sentence of row i as its text i.
-struct SentenceTask::Rows {
-  struct Row {
-    std::int32_t label, index, antecedent;  ///< positions count pieces; -1: none
-  };
-
-  Corpus corpus;
-  Numbering labels;
-  Places places;
-  std::vector<Row> rows;
-};
 
 /// A row for the model.
 struct SentenceTask::Encoded {
@@ -58,182 +40,53 @@ void for_each_ids(const EncodedSentences& examples, const Task::IdsSink& sink) {
   }
 }
 
-void ChoiceMetrics::update(const Tensor& scores, const Indices& answers) {
-  const auto values = scores.data<float>();
-  const auto choices = static_cast<std::size_t>(scores.dim(1));
-  for (std::size_t i = 0; i < answers.data().size(); ++i) {
-    const auto row = values.subspan(i * choices, choices);
-    const auto predicted = static_cast<std::int32_t>(std::ranges::max_element(row) - row.begin());
-    const auto answer = answers.data()[i];
-    right_ += predicted == answer;
-    if (!labels_->empty()) ++counts_[{answer, predicted}];
-  }
-  if (labels_->empty() || !keeps_probabilities_) return;
-  const auto probabilities = softmax(scores).values();
-  probabilities_.insert(probabilities_.end(), probabilities.begin(), probabilities.end());
-  answers_.insert(answers_.end(), answers.data().begin(), answers.data().end());
-}
-
-void ChoiceMetrics::report(Evaluation& evaluation) const {
-  evaluation.score = ratio(static_cast<double>(right_), evaluation.count);
-  evaluation.metrics = {{"accuracy", evaluation.score}};
-  if (!labels_->empty()) report_labels(evaluation);
-}
-
-/// The scores of each label, and macro F1, the mean of their F1. Labels that neither the data nor
-/// the predictions have do not count, as in scikit-learn.
-void ChoiceMetrics::report_labels(Evaluation& evaluation) const {
-  const std::size_t labels = labels_->size();
-  const bool are_compared = labels <= most_compared_labels;
-  const LabelScores none{.label = "", .predicted = std::vector<Index>(are_compared ? labels : 0)};
-  std::vector<LabelScores> table(labels, none);
-  std::vector<Index> given(labels), right(labels);
-  for (const auto& [pair, count] : counts_) {
-    const auto answer = static_cast<std::size_t>(pair.first),
-               predicted = static_cast<std::size_t>(pair.second);
-    LabelScores& scores = table[answer];
-    scores.count += count;
-    given[predicted] += count;
-    if (answer == predicted) right[answer] = count;
-    if (are_compared) scores.predicted[predicted] = count;
-  }
-  double sum = 0;
-  Index occurring = 0;
-  for (std::size_t i = 0; i < labels; ++i) {
-    LabelScores& scores = table[i];
-    scores.label = (*labels_)[i];
-    const auto hits = static_cast<double>(right[i]);
-    scores.precision = ratio(hits, given[i]);
-    scores.recall = ratio(hits, scores.count);
-    scores.f1 = ratio(2 * hits, scores.count + given[i]);
-    sum += scores.f1;
-    occurring += scores.count + given[i] > 0;
-  }
-  evaluation.labels = std::move(table);
-  evaluation.metrics.emplace_back("macro_f1", ratio(sum, occurring));
-  evaluation.probabilities = probabilities_;
-  evaluation.answers = answers_;
-}
-
-SentenceTask::SentenceTask(const Config& config, Question question, const Vocabularies& known,
-                           ReadCallback& callback)
-    : ExampleTask(config),
-      question_(std::move(question)),
+SentenceTask::SentenceTask(const Config& config, const Question& question)
+    : RowTask(config),
+      question_(question),
+      width_(config.model.width),
       word_(asked_word(config)),
-      unknown_labels_(config.task.unknown_labels) {
-  Rows rows;
-  SplitRows splits = read_splits_of(config, rows, callback);
-  if (config.task.folds > 0) hold_out_fold(config, rows, splits);
-  learn_tokens(rows.corpus.counts(splits[0]), known);
-  if (question_.has_labels) {
-    std::set<std::string> labels;
-    for (const Index row : splits[0])
-      labels.insert(rows.labels.text(rows.rows[static_cast<std::size_t>(row)].label));
-    labels_ = label_list(labels, source_of(config));
+      unknown_labels_(config.task.unknown_labels) {}
+
+/// Coreference maps vectors to vectors.
+Index SentenceTask::outputs() const {
+  return question_.has_labels ? RowTask::outputs() : width_;
+}
+
+void SentenceTask::learn_lists(const Config& config, const Rows& rows,
+                               std::span<const Index> training, const Vocabularies& known) {
+  learn_tokens(rows.corpus.counts(training), known);
+  std::set<std::string> labels, targets;
+  for (const Index row : training) {
+    const auto [label, piece] = rows.marks[row].front();
+    labels.insert(rows.labels.text(label));
+    if (!question_.about_a_word) continue;
+    const auto pieces = rows.corpus[row];
+    const std::string& asked = rows.corpus.pieces().text(pieces[static_cast<std::size_t>(piece)]);
+    targets.insert(tokenizer().tokens_of(asked).front());
   }
-  if (question_.about_a_word) targets_ = target_words(rows, splits[0]);
-  std::array<Examples, 3> examples = {encoded(rows, splits[0], callback),
-                                      encoded(rows, splits[1], callback),
-                                      encoded(rows, splits[2], callback)};
-  noise_ = noise_of(config.task, examples[0]);
-  set_splits(std::move(examples));
+  if (question_.has_labels) set_list("labels", label_list(labels, source_of(config)));
+  if (question_.about_a_word) set_list("targets", {targets.begin(), targets.end()});
 }
 
-SentenceTask::SentenceTask(const Config& config, const Vocabularies& vocabularies,
-                           Question question)
-    : ExampleTask(config),
-      question_(std::move(question)),
-      word_(asked_word(config)),
-      unknown_labels_(config.task.unknown_labels) {
-  restore_tokens(vocabularies);
-  if (question_.has_labels) labels_ = distinct_list(vocabularies, "labels");
-  if (question_.about_a_word) targets_ = distinct_list(vocabularies, "targets");
-}
-
-Task::Vocabularies SentenceTask::vocabularies() const {
-  Vocabularies lists = Task::vocabularies();
-  if (question_.has_labels) lists["labels"] = labels_;
-  if (question_.about_a_word) lists["targets"] = targets_;
-  return lists;
-}
-
-SplitRows SentenceTask::read_splits_of(const Config& config, Rows& rows,
-                                       ReadCallback& callback) const {
-  if (config.task.format == DataFormat::coarsewsd) {
-    const CoarseWsd read = read_coarsewsd(config.task.data, config.task.valid_share, config.seed);
-    SplitRows splits;
-    for (const auto& [part, split] :
-         {std::pair(&read.train, 0), std::pair(&read.valid, 1), std::pair(&read.test, 2)})
-      for (const TsvRow& row : *part) {
-        splits[static_cast<std::size_t>(split)].push_back(std::ssize(rows.rows));
-        add_row(row, rows);
-      }
-    return splits;
-  }
-  SplitRows splits = read_splits(config, [&](const std::string& file) {
-    add_file(file, rows, callback);
-    return std::ssize(rows.rows);
-  });
-  if (question_.has_labels && !config.task.data.empty())
-    keep_labels_in_training(rows, config.task, splits);
-  return splits;
-}
-
-/// The training examples of each label, in an order drawn by the seed, are dealt to the folds in
-/// turn; those of `task.fold` take the place of the test examples, the others train, as the only
-/// example of a label always does. Throws UserError where a fold would be empty.
-void SentenceTask::hold_out_fold(const Config& config, const Rows& rows, SplitRows& splits) {
-  const auto [folds, fold] = std::pair(config.task.folds, config.task.fold);
-  const Index count = std::ssize(splits[0]);
-  require<UserError>(folds <= count,
-                     "{}: task.folds = {} needs as many training examples; there are {}",
-                     source_of(config), folds, count);
-  std::map<std::int32_t, std::vector<Index>> of_label;
-  for (const Index i : Random(config.seed, Purpose::shuffling).permutation(count)) {
-    const Index row = splits[0][static_cast<std::size_t>(i)];
-    of_label[rows.rows[static_cast<std::size_t>(row)].label].push_back(row);
-  }
-  splits[0].clear();
-  splits[2].clear();
-  Index dealt = 0;
-  for (const auto& [label, examples] : of_label)
-    for (const Index row : examples) {
-      const bool held_out = examples.size() > 1 && dealt++ % folds == fold - 1;
-      splits[held_out ? 2 : 0].push_back(row);
-    }
-  for (auto* split : {&splits[0], &splits[2]}) std::ranges::sort(*split);
-}
-
-/// Moves the examples whose label no training example has from the splits that were drawn to the
-/// training split, as those of a label that occurs once.
-void SentenceTask::keep_labels_in_training(const Rows& rows, const TaskOptions& task,
-                                           SplitRows& splits) {
-  const bool is_drawn[] = {false, task.valid.empty(), task.test.empty()};
-  const auto label = [&](Index row) { return rows.rows[static_cast<std::size_t>(row)].label; };
-  std::set<std::int32_t> known;
-  for (const Index row : splits[0]) known.insert(label(row));
-  for (std::size_t split = 1; split < splits.size(); ++split)
-    std::erase_if(splits[split], [&](Index row) {
-      if (!is_drawn[split] || known.contains(label(row))) return false;
-      splits[0].push_back(row);
-      return true;
-    });
+void SentenceTask::restore_lists(const Vocabularies& lists) {
+  if (question_.has_labels) set_list("labels", distinct_list(lists, "labels"));
+  if (question_.about_a_word) set_list("targets", distinct_list(lists, "targets"));
 }
 
 void SentenceTask::add_row(const TsvRow& row, Rows& rows) const {
   SentenceExample example = question_.parse(row, cutting());
   if (example.index < 0 && !word_.empty()) example.index = place_of_word(example.pieces);
-  rows.corpus.add(example.pieces);
-  rows.places.add(row.place);
-  rows.rows.push_back({rows.labels.number(example.label), static_cast<std::int32_t>(example.index),
-                       static_cast<std::int32_t>(example.antecedent)});
+  const Rows::Mark marks[] = {
+      {rows.labels.number(example.label), static_cast<std::int32_t>(example.index)},
+      {-1, static_cast<std::int32_t>(example.antecedent)}};
+  rows.add(row.place, example.pieces, marks);
 }
 
 void SentenceTask::add_file(const std::filesystem::path& file, Rows& rows,
                             ReadCallback& callback) const {
   for_each_row(file, Columns(form(), columns()), callback, [&](const TsvRow& row) {
     add_row(row, rows);
-    row.demand(word_.empty() || rows.rows.back().index >= 0,
+    row.demand(word_.empty() || rows.marks[rows.size() - 1].front().piece >= 0,
                "the sentence has no word \"{}\" (task.word)", word_);
   });
 }
@@ -251,22 +104,10 @@ Index SentenceTask::place_of_word(const std::vector<std::string>& pieces) const 
   return wanted.empty() || found == pieces.end() ? -1 : found - pieces.begin();
 }
 
-/// The first token of each word that is asked about.
-std::vector<std::string> SentenceTask::target_words(const Rows& rows,
-                                                    std::span<const Index> chosen) const {
-  std::set<std::int32_t> pieces;
-  for (const Index row : chosen)
-    pieces.insert(
-        rows.corpus[row][static_cast<std::size_t>(rows.rows[static_cast<std::size_t>(row)].index)]);
-  std::set<std::string> words;
-  for (const std::int32_t piece : pieces)
-    words.insert(tokenizer().tokens_of(rows.corpus.pieces().text(piece)).front());
-  return {words.begin(), words.end()};
-}
-
 SentenceTask::Encoded SentenceTask::encoded(const Rows& rows, const CorpusEncoder& encoder,
                                             Index row, std::span<const Index> known) const {
-  const auto [label, index, antecedent] = rows.rows[static_cast<std::size_t>(row)];
+  const auto [label, index] = rows.marks[row][0];
+  const Index antecedent = rows.marks[row][1].piece;
   Encoded example{encoder.ids(row), 0, 0, -1, -1};
   example.length = std::ssize(example.ids);
   if (index >= 0) example.index = encoder.position(row, index);
@@ -290,8 +131,8 @@ SentenceTask::Encoded SentenceTask::encoded(const Rows& rows, const CorpusEncode
 SentenceTask::Examples SentenceTask::encoded(const Rows& rows, std::span<const Index> chosen,
                                              ReadCallback& callback) const {
   const CorpusEncoder encoder(rows.corpus, tokenizer());
-  const std::vector<Index> known = label_ids(labels_, rows.labels);
-  DataReport report(rows.places, chosen, max_length());
+  const std::vector<Index> known = label_ids(labels(), rows.labels);
+  DataReport report(rows, chosen, max_length());
   Examples examples;
   for (const Index row : chosen) {
     const Encoded example = encoded(rows, encoder, row, known);
@@ -301,8 +142,8 @@ SentenceTask::Examples SentenceTask::encoded(const Rows& rows, std::span<const I
       examples.questions.push_back(
           {static_cast<std::int32_t>(example.index), static_cast<std::int32_t>(example.answer)});
     } else if (question_.has_labels) {
-      const auto label = rows.rows[static_cast<std::size_t>(row)].label;
-      report.leave_out_label(row, rows.labels.text(label), unknown_labels_, labels_);
+      const auto label = rows.marks[row][0].label;
+      report.leave_out_label(row, rows.labels.text(label), unknown_labels_, labels());
     } else {
       report.leave_out("an antecedent beyond model.max_length");
     }
@@ -311,19 +152,12 @@ SentenceTask::Examples SentenceTask::encoded(const Rows& rows, std::span<const I
   return examples;
 }
 
-SentenceTask::Examples SentenceTask::read_examples(const std::filesystem::path& file,
-                                                   ReadCallback& callback) const {
-  Rows rows;
-  add_file(file, rows, callback);
-  return encoded(rows, index_range(0, rows.corpus.size()), callback);
-}
-
 LabelledText SentenceTask::example_of(const Examples& examples, Index i) const {
   const auto [index, answer] = examples.questions[static_cast<std::size_t>(i)];
   LabelledText text = text_of_ids(examples.sentences[i]);
   text.answer = answer;
   if (question_.has_labels)
-    text.label = labels_[static_cast<std::size_t>(answer)];
+    text.label = labels()[static_cast<std::size_t>(answer)];
   else
     text.antecedent = answer;
   if (!question_.about_a_word) return text;
@@ -353,7 +187,7 @@ BatchLoss SentenceTask::batch_loss(const Network& network, const Examples& examp
   Batch batch = collated(examples, chosen);
   if (context.training() && !noise_.unlisted.empty())
     batch.ids = with_word_dropout(batch, context.next_random());
-  const Tensor scores = logits(network, batch, context);
+  const Tensor scores = question_.logits(network, batch, context);
   if (metrics) metrics->update(scores, batch.answers);
   const CrossEntropyOptions options = context.training() ? noise_.loss : CrossEntropyOptions();
   BatchLoss loss{cross_entropy(scores, batch.answers, options), std::ssize(chosen)};
@@ -366,16 +200,17 @@ BatchLoss SentenceTask::batch_loss(const Network& network, const Examples& examp
   return loss;
 }
 
-SentenceTask::Noise SentenceTask::noise_of(const TaskOptions& options,
-                                           const Examples& train) const {
-  Noise noise;
-  noise.loss.label_smoothing = options.label_smoothing;
+/// Computes the weights of labels and the probabilities of word dropout.
+void SentenceTask::check_training(const Config& config) {
+  const TaskOptions& options = config.task;
+  const Examples& train = examples(Split::train);
+  noise_.loss.label_smoothing = options.label_smoothing;
   if (options.class_weights == ClassWeights::balanced) {
-    std::vector<double> counts(labels_.size()), weights;
+    std::vector<double> counts(labels().size()), weights;
     for (const auto& question : train.questions)
       ++counts[static_cast<std::size_t>(question.answer)];
     for (const double count : counts) weights.push_back(1 / std::max(count, 1.0));
-    noise.loss.class_weights = Tensor::from(weights, {std::ssize(labels_)});
+    noise_.loss.class_weights = Tensor::from(weights, {std::ssize(labels())});
   }
   if (options.word_dropout > 0) {
     std::vector<double> counts(static_cast<std::size_t>(vocabulary().size()));
@@ -384,11 +219,10 @@ SentenceTask::Noise SentenceTask::noise_of(const TaskOptions& options,
     for (std::size_t id = 0; id < counts.size(); ++id) {
       const bool is_word =
           id != Vocabulary::padding && tokenizer().is_text(static_cast<std::int32_t>(id));
-      noise.unlisted.push_back(is_word ? options.word_dropout / (options.word_dropout + counts[id])
-                                       : 0);
+      noise_.unlisted.push_back(is_word ? options.word_dropout / (options.word_dropout + counts[id])
+                                        : 0);
     }
   }
-  return noise;
 }
 
 Indices SentenceTask::with_word_dropout(const Batch& batch, const Random& random) const {
@@ -397,32 +231,28 @@ Indices SentenceTask::with_word_dropout(const Batch& batch, const Random& random
   for (std::size_t i = 0; i < ids.size(); ++i) {
     const bool asked = batch.indices.data()[i / time] == static_cast<std::int32_t>(i % time);
     const double probability = noise_.unlisted[static_cast<std::size_t>(ids[i])];
-    if (!asked && random.uniform(i) < probability)
-      ids[i] = Vocabulary::unknown;
+    if (!asked && random.uniform(i) < probability) ids[i] = Vocabulary::unknown;
   }
   return Indices(ids, batch.ids.shape());
 }
 
 std::string SentenceTask::label_summary() const {
-  if (labels_.empty()) return "";
-  std::vector<Index> counts(labels_.size());
+  if (labels().empty()) return "";
+  std::vector<Index> counts(labels().size());
   for (const auto& question : examples(Split::train).questions)
     ++counts[static_cast<std::size_t>(question.answer)];
-  return summary_of(labels_, counts);
-}
-
-Index SentenceTask::tokens(Index example) const {
-  return examples(Split::train).sentences.length(example);
+  return summary_of(labels(), counts);
 }
 
 void SentenceTask::add_targets(Sentence& sentence) const {
+  const Tokens& targets = list("targets");
   for (Index i = 0; i < std::ssize(sentence.words); ++i)
-    if (std::ranges::find(targets_, sentence.words[static_cast<std::size_t>(i)]) != targets_.end())
+    if (std::ranges::find(targets, sentence.words[static_cast<std::size_t>(i)]) != targets.end())
       sentence.targets.push_back(i);
 }
 
 Sentence SentenceTask::read(std::string_view text) const {
-  Sentence sentence = Task::read(text);
+  Sentence sentence = Reader::read(text);
   add_targets(sentence);
   return sentence;
 }
@@ -430,7 +260,7 @@ Sentence SentenceTask::read(std::string_view text) const {
 LabelledText SentenceTask::read_line(const TsvRow& row) const {
   Rows rows;
   add_row(row, rows);
-  const Index known[] = {label_id(labels_, rows.labels.text(0))};
+  const Index known[] = {label_id(labels(), rows.labels.text(0))};
   const Encoded example = encoded(rows, CorpusEncoder(rows.corpus, tokenizer()), 0, known);
   LabelledText line{.label = question_.has_labels ? rows.labels.text(0) : "",
                     .text = row.fields.back(),
@@ -455,15 +285,15 @@ Scores SentenceTask::scores(const Network& network, const Sentence& sentence, In
   one.sentences.add(sentence.ids);
   one.questions.push_back({static_cast<std::int32_t>(index), 0});
   const Index first[] = {0};
-  return {reshape(logits(network, collated(one, first), context), {-1}),
-          question_.has_labels ? labels_ : sentence.words, question_.formula};
+  return {reshape(question_.logits(network, collated(one, first), context), {-1}),
+          question_.has_labels ? labels() : sentence.words, std::string(question_.formula)};
 }
 
 std::vector<Prediction> SentenceTask::predict(const Network& network, std::string_view text) const {
   const Sentence sentence = read(text);
   require<UserError>(!question_.about_a_word || !sentence.targets.empty(),
                      "\"{}\" has none of the words that the model was trained on: {}", text,
-                     fmt::format("{}", fmt::join(targets_, ", ")));
+                     fmt::format("{}", fmt::join(list("targets"), ", ")));
   return answers(network, text, sentence);
 }
 

@@ -47,35 +47,35 @@ void EmbeddingMetrics::report(Evaluation& evaluation) const {
   evaluation.score = -evaluation.loss;
 }
 
-StaticEmbedding::StaticEmbedding(const Config& config, const Vocabularies& known,
-                                 ReadCallback& callback)
-    : ExampleTask(config, words_at_once), options_(config.task) {
-  Corpus corpus;
-  const SplitRows splits = read_splits(config, [&](const std::string& file) {
-    return add_sentences(file, cutting(), corpus, callback);
-  });
-  learn_tokens(corpus.counts(splits[0]), known);
-  const CorpusEncoder encoder(corpus, tokenizer());
+StaticEmbedding::StaticEmbedding(const Config& config)
+    : RowTask(config, words_at_once), options_(config.task) {}
+
+void StaticEmbedding::learn_lists(const Config&, const Rows& rows, std::span<const Index> training,
+                                  const Vocabularies& known) {
+  learn_tokens(rows.corpus.counts(training), known);
+  const CorpusEncoder encoder(rows.corpus, tokenizer());
   counts_.resize(static_cast<std::size_t>(vocabulary().size()));
-  for (const Index line : splits[0])
+  for (const Index line : training)
     for (const auto id : encoder.ids(line)) ++counts_[static_cast<std::size_t>(id)];
   counts_[Vocabulary::unknown] = 0;
-  set_splits(
-      {encoded(encoder, splits[0]), encoded(encoder, splits[1]), encoded(encoder, splits[2])});
-  require<UserError>(size(Split::train) > 0,
-                     "{}: no line has two words that occur task.min_count = {} times",
-                     source_of(config), options_.min_count);
-  set_cumulative();
+  Tokens texts;
+  for (const Index count : counts_) texts.push_back(std::to_string(count));
+  set_list("counts", std::move(texts));
 }
 
-StaticEmbedding::StaticEmbedding(const Config& config, const Vocabularies& vocabularies)
-    : ExampleTask(config, words_at_once), options_(config.task) {
-  restore_tokens(vocabularies);
-  for (const std::string& text : token_list(vocabularies, "counts"))
-    counts_.push_back(parsed_count(text));
+void StaticEmbedding::restore_lists(const Vocabularies& lists) {
+  set_list("counts", token_list(lists, "counts"));
+  for (const std::string& text : list("counts")) counts_.push_back(parsed_count(text));
   require<FileError>(std::ssize(counts_) == vocabulary().size(),
                      "the checkpoint's /vocabulary/counts has {} entries for {} tokens",
                      counts_.size(), vocabulary().size());
+  set_cumulative();
+}
+
+void StaticEmbedding::check_training(const Config& config) {
+  require<UserError>(size(Split::train) > 0,
+                     "{}: no line has two words that occur task.min_count = {} times",
+                     source_of(config), options_.min_count);
   set_cumulative();
 }
 
@@ -89,12 +89,6 @@ std::optional<Conflict> StaticEmbedding::conflict(const Config& config) {
   return std::nullopt;
 }
 
-Task::Vocabularies StaticEmbedding::vocabularies() const {
-  Vocabularies lists = Task::vocabularies();
-  for (const Index count : counts_) lists["counts"].push_back(std::to_string(count));
-  return lists;
-}
-
 void StaticEmbedding::set_cumulative() {
   double total = 0;
   for (const Index count : counts_)
@@ -103,17 +97,11 @@ void StaticEmbedding::set_cumulative() {
   for (double& probability : cumulative_) probability /= total;
 }
 
-WordContexts StaticEmbedding::read_examples(const std::filesystem::path& file,
-                                            ReadCallback& callback) const {
-  Corpus corpus;
-  const Index lines = add_sentences(file, cutting(), corpus, callback);
-  return encoded(CorpusEncoder(corpus, tokenizer()), index_range(0, lines));
-}
-
-WordContexts StaticEmbedding::encoded(const CorpusEncoder& encoder,
-                                      std::span<const Index> lines) const {
+WordContexts StaticEmbedding::encoded(const Rows& rows, std::span<const Index> chosen,
+                                      ReadCallback&) const {
+  const CorpusEncoder encoder(rows.corpus, tokenizer());
   WordContexts contexts;
-  for (const Index line : lines) {
+  for (const Index line : chosen) {
     Ids ids = encoder.ids(line);
     std::erase(ids, Vocabulary::unknown);
     if (ids.size() >= 2) contexts.lines.add(ids);

@@ -16,6 +16,8 @@ struct WordContexts {
   };
 
   Index size() const { return words + std::ssize(pairs); }
+  Index tokens(Index) const { return 1; }
+  TokenCount token_count(const Vocabulary&) const { return {}; }
 
   Lists<std::int32_t> lines;
   Index words = 0;          ///< of all lines; 0 for GloVe
@@ -52,15 +54,16 @@ class EmbeddingMetrics {
 ///                     where x is the co-occurrence count of i and j within the window, weighted
 ///                     by 1 / distance (Pennington et al. 2014); the counts being symmetric, words
 ///                     and contexts share b, the output layer's bias
-class StaticEmbedding final : public ExampleTask<WordContexts, EmbeddingMetrics> {
+class StaticEmbedding final : public RowTask<WordContexts, EmbeddingMetrics> {
  public:
-  StaticEmbedding(const Config& config, const Vocabularies& known, ReadCallback& callback);
-  StaticEmbedding(const Config& config, const Vocabularies& vocabularies);
+  explicit StaticEmbedding(const Config& config);
 
   static std::optional<Conflict> conflict(const Config& config);
 
-  Vocabularies vocabularies() const override;
-  Index tokens(Index) const override { return 1; }
+  Scores scores(const Network& network, const Sentence& sentence, Index,
+                Context& context) const override {
+    return no_scores(network, sentence, context);
+  }
   /// Throws UserError: static vectors predict nothing.
   std::vector<Prediction> predict(const Network& network, std::string_view text) const override;
 
@@ -72,16 +75,22 @@ class StaticEmbedding final : public ExampleTask<WordContexts, EmbeddingMetrics>
     Ids candidates;           ///< [N, 1 + negatives], each target before its negatives
   };
 
-  WordContexts read_examples(const std::filesystem::path& file,
-                             ReadCallback& callback) const override;
+  void add_file(const std::filesystem::path& file, Rows& rows,
+                ReadCallback& callback) const override {
+    add_sentences(file, cutting(), rows, callback);
+  }
+  void learn_lists(const Config& config, const Rows& rows, std::span<const Index> training,
+                   const Vocabularies& known) override;
+  void restore_lists(const Vocabularies& lists) override;
+  WordContexts encoded(const Rows& rows, std::span<const Index> chosen,
+                       ReadCallback& callback) const override;
+  void check_training(const Config& config) override;
   LabelledText example_of(const WordContexts& contexts, Index i) const override;
-  TokenCount token_count(const WordContexts&) const override { return {}; }
   BatchLoss batch_loss(const Network& network, const WordContexts& contexts,
                        std::span<const Index> chosen, Context& context,
                        EmbeddingMetrics* metrics) const override;
   EmbeddingMetrics metrics() const override { return EmbeddingMetrics(options_.objective); }
 
-  WordContexts encoded(const CorpusEncoder& encoder, std::span<const Index> lines) const;
   std::vector<WordContexts::Pair> co_occurrences(const Lists<std::int32_t>& lines) const;
   /// The word that draw `index` of a random stream gives, with probability ~ count^0.75; never the
   /// target.

@@ -39,18 +39,6 @@ TsvRow row_of_words(const LabelledWords& sentence, const Cutting& cutting) {
 
 }  // namespace
 
-/// The corpus has the sentence of row i as its text i.
-struct Tagging::Rows {
-  struct Word {
-    std::int32_t label, piece;  ///< `piece`: position of the word's first, or -1
-  };
-
-  Corpus corpus;
-  Numbering labels;
-  Places places;
-  Lists<Word> words;
-};
-
 void for_each_ids(const EncodedTags& examples, const Task::IdsSink& sink) {
   const std::int32_t end[] = {-2};
   for (Index i = 0; i < examples.size(); ++i) {
@@ -106,27 +94,14 @@ void TaggingMetrics::report(Evaluation& evaluation) const {
   evaluation.metrics.emplace_back("span_f1", evaluation.score);
 }
 
-Tagging::Tagging(const Config& config, const Vocabularies& known, ReadCallback& callback)
-    : ExampleTask(config), unknown_labels_(config.task.unknown_labels) {
-  Rows rows;
-  const SplitRows splits = read_splits(config, [&](const std::string& file) {
-    add_file(file, rows, callback);
-    return rows.corpus.size();
-  });
-  learn_tokens(rows.corpus.counts(splits[0]), known);
+void Tagging::learn_lists(const Config& config, const Rows& rows, std::span<const Index> training,
+                          const Vocabularies& known) {
+  learn_tokens(rows.corpus.counts(training), known);
   std::set<std::string> labels;
-  for (const Index row : splits[0])
-    for (const auto& word : rows.words[row])
-      if (word.piece >= 0) labels.insert(rows.labels.text(word.label));
-  labels_ = label_list(labels, source_of(config));
-  set_splits({encoded(rows, splits[0], callback), encoded(rows, splits[1], callback),
-              encoded(rows, splits[2], callback)});
-}
-
-Tagging::Tagging(const Config& config, const Vocabularies& vocabularies)
-    : ExampleTask(config), unknown_labels_(config.task.unknown_labels) {
-  restore_tokens(vocabularies);
-  labels_ = distinct_list(vocabularies, "labels");
+  for (const Index row : training)
+    for (const auto& [label, piece] : rows.marks[row])
+      if (piece >= 0) labels.insert(rows.labels.text(label));
+  set_list("labels", label_list(labels, source_of(config)));
 }
 
 std::optional<Conflict> Tagging::conflict(const Config& config) {
@@ -136,21 +111,11 @@ std::optional<Conflict> Tagging::conflict(const Config& config) {
       "task.kind \"tagging\" labels words: task.tokenizer must be another than \"char\""};
 }
 
-Task::Vocabularies Tagging::vocabularies() const {
-  Vocabularies lists = Task::vocabularies();
-  lists["labels"] = labels_;
-  return lists;
-}
-
-Index Tagging::tokens(Index example) const {
-  return examples(Split::train).sentences.length(example);
-}
-
 std::string Tagging::label_summary() const {
-  std::vector<Index> counts(labels_.size());
+  std::vector<Index> counts(labels().size());
   for (const std::int32_t tag : examples(Split::train).tags.flat())
     if (tag >= 0) ++counts[static_cast<std::size_t>(tag)];
-  return summary_of(labels_, counts);
+  return summary_of(labels(), counts);
 }
 
 void Tagging::for_each_line(const std::filesystem::path& file, ReadCallback& callback,
@@ -165,27 +130,25 @@ void Tagging::add_file(const std::filesystem::path& file, Rows& rows,
                        ReadCallback& callback) const {
   for_each_conll_sentence(file, callback, [&](const LabelledWords& sentence) {
     const CutSentence cut = cut_sentence(sentence.words, cutting());
-    std::vector<Rows::Word> words;
+    std::vector<Rows::Mark> words;
     for (std::size_t i = 0; i < sentence.labels.size(); ++i)
       words.push_back(
           {rows.labels.number(sentence.labels[i]), static_cast<std::int32_t>(cut.positions[i])});
-    rows.corpus.add(cut.pieces);
-    rows.words.add(words);
-    rows.places.add(sentence.place);
+    rows.add(sentence.place, cut.pieces, words);
   });
 }
 
 Tagging::Examples Tagging::encoded(const Rows& rows, std::span<const Index> chosen,
                                    ReadCallback& callback) const {
   const CorpusEncoder encoder(rows.corpus, tokenizer());
-  const std::vector<Index> known = label_ids(labels_, rows.labels);
-  DataReport report(rows.places, chosen, max_length());
+  const std::vector<Index> known = label_ids(labels(), rows.labels);
+  DataReport report(rows, chosen, max_length());
   Examples examples;
   for (const Index row : chosen) {
     auto ids = encoder.ids(row);
     std::vector<std::int32_t> tags(ids.size(), -1);
     std::string unknown;
-    for (const auto& [label, piece] : rows.words[row]) {
+    for (const auto& [label, piece] : rows.marks[row]) {
       if (piece < 0) {
         report.leave_out_word();
         continue;
@@ -195,7 +158,7 @@ Tagging::Examples Tagging::encoded(const Rows& rows, std::span<const Index> chos
       tags[static_cast<std::size_t>(encoder.position(row, piece))] = static_cast<std::int32_t>(id);
     }
     if (!unknown.empty()) {
-      report.leave_out_label(row, unknown, unknown_labels_, labels_);
+      report.leave_out_label(row, unknown, unknown_labels_, labels());
       continue;
     }
     if (report.is_cut(row, std::ssize(ids), truncates())) {
@@ -211,13 +174,6 @@ Tagging::Examples Tagging::encoded(const Rows& rows, std::span<const Index> chos
   }
   report.tell(callback);
   return examples;
-}
-
-Tagging::Examples Tagging::read_examples(const std::filesystem::path& file,
-                                         ReadCallback& callback) const {
-  Rows rows;
-  add_file(file, rows, callback);
-  return encoded(rows, index_range(0, rows.corpus.size()), callback);
 }
 
 LabelledText Tagging::example_of(const Examples& examples, Index i) const {
@@ -243,7 +199,7 @@ BatchLoss Tagging::batch_loss(const Network& network, const Examples& examples,
 }
 
 Sentence Tagging::read(std::string_view text) const {
-  Sentence sentence = Task::read(text);
+  Sentence sentence = Reader::read(text);
   sentence.targets = labelled_tokens(cut_sentence(text, cutting()));
   std::erase(sentence.targets, -1);
   require<UserError>(!sentence.targets.empty(), "\"{}\" has no word that the tokenizer reads",
@@ -280,13 +236,8 @@ LabelledText Tagging::read_line(const TsvRow& row) const {
     if (tokens[i] >= 0 && (!word || (labels[*word] == "O" && labels[i] != "O"))) word = i;
   line.index = tokens[*word];
   line.label = labels[*word];
-  line.answer = label_id(labels_, line.label);
+  line.answer = label_id(this->labels(), line.label);
   return line;
-}
-
-Scores Tagging::scores(const Network& network, const Sentence& sentence, Index index,
-                       Context& context) const {
-  return scores_of_token(network, sentence, index, context, labels_);
 }
 
 }  // namespace qkv

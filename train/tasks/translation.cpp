@@ -27,18 +27,10 @@ std::vector<std::pair<std::int32_t, double>> most_probable(const Tensor& logits)
 
 }  // namespace
 
-/// Source and target are texts 2 i and 2 i + 1 of the corpus.
-struct Translation::Pairs {
-  Corpus corpus;
-  Places places;
-
-  Index size() const { return corpus.size() / 2; }
-};
-
 void for_each_ids(const EncodedPairs& examples, const Task::IdsSink& sink) {
   const std::int32_t end[] = {-1};
   for (Index i = 0; i < examples.size(); ++i)
-    for (const auto* texts : {&examples.sources, &examples.targets}) {
+    for (const auto* texts : {&examples.sentences, &examples.targets}) {
       sink((*texts)[i]);
       sink(end);
     }
@@ -54,21 +46,7 @@ void TranslationMetrics::report(Evaluation& evaluation) const {
   evaluation.metrics = {{"exact_match", evaluation.score}, {"chrf", chrf_.value()}};
 }
 
-Translation::Translation(const Config& config, const Vocabularies& known, ReadCallback& callback)
-    : ExampleTask(config) {
-  Pairs pairs;
-  const SplitRows splits = read_splits(config, [&](const std::string& file) {
-    add_pairs(file, pairs, callback);
-    return pairs.size();
-  });
-  learn_tokens_of(pairs, splits[0], config.task.min_count, known);
-  set_splits({encoded(pairs, splits[0], callback), encoded(pairs, splits[1], callback),
-              encoded(pairs, splits[2], callback)});
-}
-
-Translation::Translation(const Config& config, const Vocabularies& vocabularies)
-    : ExampleTask(config) {
-  restore_tokens(vocabularies);
+void Translation::restore_lists(const Vocabularies&) {
   for (const std::string& token : {begin_token, end_token})
     require<FileError>(vocabulary().id(token) != Vocabulary::unknown,
                        "the checkpoint's /vocabulary/tokens has no {}", token);
@@ -81,15 +59,15 @@ std::optional<Conflict> Translation::conflict(const Config& config) {
                   "characters: task.tokenizer must be another than \"char\""};
 }
 
-void Translation::learn_tokens_of(const Pairs& pairs, std::span<const Index> rows, Index min_count,
-                                  const Vocabularies& known) {
+void Translation::learn_lists(const Config& config, const Rows& rows,
+                              std::span<const Index> training, const Vocabularies& known) {
   std::vector<Index> texts;
-  for (const Index row : rows) texts.insert(texts.end(), {2 * row, 2 * row + 1});
-  Vocabulary::Counts counts = pairs.corpus.counts(texts);
+  for (const Index row : training) texts.insert(texts.end(), {2 * row, 2 * row + 1});
+  Vocabulary::Counts counts = rows.corpus.counts(texts);
   // Often enough to be in the vocabulary, however rare its words may be.
   if (cutting().kind != TokenizerKind::bpe)
     for (const std::string& token : {begin_token, end_token})
-      counts[token] += min_count * std::ssize(rows);
+      counts[token] += config.task.min_count * std::ssize(training);
   learn_tokens(counts, known);
   if (cutting().kind != TokenizerKind::bpe) return;
   std::vector<std::string> tokens = vocabulary().tokens();
@@ -98,46 +76,39 @@ void Translation::learn_tokens_of(const Pairs& pairs, std::span<const Index> row
   set_tokenizer({cutting(), std::move(tokens)});
 }
 
-void Translation::add_pairs(const std::filesystem::path& file, Pairs& pairs,
-                            ReadCallback& callback) const {
+/// Source and target of row i are texts 2 i and 2 i + 1 of the corpus.
+void Translation::add_file(const std::filesystem::path& file, Rows& rows,
+                           ReadCallback& callback) const {
   for_each_row(file, Columns(form(), columns()), callback, [&](const TsvRow& row) {
     const SentencePair pair = parse_translation(row, cutting());
-    pairs.corpus.add(pair.source);
-    pairs.corpus.add(pair.target);
-    pairs.places.add(row.place);
+    rows.add(row.place, pair.source);
+    rows.corpus.add(pair.target);
   });
 }
 
-Translation::Examples Translation::encoded(const Pairs& pairs, std::span<const Index> rows,
+Translation::Examples Translation::encoded(const Rows& rows, std::span<const Index> chosen,
                                            ReadCallback& callback) const {
-  const CorpusEncoder encoder(pairs.corpus, tokenizer());
+  const CorpusEncoder encoder(rows.corpus, tokenizer());
   const auto longest = static_cast<std::size_t>(max_length());
-  DataReport report(pairs.places, rows, max_length());
+  DataReport report(rows, chosen, max_length());
   Examples examples;
-  for (const Index row : rows) {
+  for (const Index row : chosen) {
     Ids source = encoder.ids(2 * row), target = encoder.ids(2 * row + 1);
     const Index longer = std::max(std::ssize(source), std::ssize(target) + 1);  // 1: the end
     if (report.is_cut(row, longer, truncates())) {
       source.resize(std::min(source.size(), longest));
       target.resize(std::min(target.size(), longest - 1));
     }
-    examples.sources.add(source);
+    examples.sentences.add(source);
     examples.targets.add(target);
-    examples.references.add(text_of(pairs.corpus.pieces_of(2 * row + 1)));
+    examples.references.add(text_of(rows.corpus.pieces_of(2 * row + 1)));
   }
   report.tell(callback);
   return examples;
 }
 
-Translation::Examples Translation::read_examples(const std::filesystem::path& file,
-                                                 ReadCallback& callback) const {
-  Pairs pairs;
-  add_pairs(file, pairs, callback);
-  return encoded(pairs, index_range(0, pairs.size()), callback);
-}
-
 LabelledText Translation::example_of(const Examples& examples, Index i) const {
-  LabelledText text = text_of_ids(examples.sources[i]);
+  LabelledText text = text_of_ids(examples.sentences[i]);
   text.sentence.written = written(examples.targets[i]);
   return text;
 }
@@ -148,7 +119,7 @@ BatchLoss Translation::batch_loss(const Network& network, const Examples& exampl
   std::vector<Ids> sources, inputs, outputs;
   Index targets = 0;
   for (const Index i : chosen) {
-    const auto from = examples.sources[i], to = examples.targets[i];
+    const auto from = examples.sentences[i], to = examples.targets[i];
     sources.emplace_back(from.begin(), from.end());
     inputs.emplace_back(to.begin(), to.end());
     inputs.back().insert(inputs.back().begin(), vocabulary().id(begin_token));
@@ -167,11 +138,6 @@ BatchLoss Translation::batch_loss(const Network& network, const Examples& exampl
   const Tensor encoded = (*network.model)(source.ids, source.lengths, context);
   const Tensor x = network.model->decode(input.ids, encoded, source.lengths, context);
   return {cross_entropy(network.logits(x), pad(outputs, -1).ids), targets};
-}
-
-Index Translation::tokens(Index example) const {
-  const EncodedPairs& pairs = examples(Split::train);
-  return pairs.sources.length(example) + 1 + pairs.targets.length(example);  // 1: <bos>
 }
 
 std::vector<Translation::Output> Translation::decoded(const Network& network,
@@ -208,9 +174,7 @@ std::string Translation::text_of(std::span<const std::string> tokens) const {
 }
 
 std::string Translation::text_of(const Ids& ids) const {
-  std::vector<std::string> tokens;
-  for (const auto id : ids) tokens.push_back(vocabulary().token(id));
-  return text_of(tokens);
+  return text_of(vocabulary().tokens(ids));
 }
 
 LabelledText Translation::read_line(const TsvRow& row) const {
@@ -220,7 +184,7 @@ LabelledText Translation::read_line(const TsvRow& row) const {
 
 Scores Translation::scores(const Network& network, const Sentence& sentence, Index index,
                            Context& context) const {
-  if (!sentence.written) return Task::scores(network, sentence, index, context);
+  if (!sentence.written) return no_scores(network, sentence, context);
   const Ids sources[] = {sentence.ids}, inputs[] = {sentence.written->input_ids};
   const TokenBatch source = pad(sources);
   const Tensor encoded = (*network.model)(source.ids, source.lengths, context);
@@ -234,15 +198,15 @@ std::optional<WrittenText> Translation::write(const Network& network, const Sent
   const Ids sources[] = {source.ids};
   Ids ids = target.empty() ? decoded(network, sources, Context())[0].ids : read(target).ids;
   ids.resize(std::min(ids.size(), static_cast<std::size_t>(max_length() - 1)));  // 1: the end
-  return written(std::move(ids));
+  return written(ids);
 }
 
-WrittenText Translation::written(Ids ids) const {
-  WrittenText text{{}, {}, ids, std::move(ids)};
+WrittenText Translation::written(const Ids& ids) const {
+  WrittenText text{{}, {}, ids, ids};
   text.input_ids.insert(text.input_ids.begin(), vocabulary().id(begin_token));
   text.output_ids.push_back(vocabulary().id(end_token));
-  for (const auto id : text.input_ids) text.inputs.push_back(vocabulary().token(id));
-  for (const auto id : text.output_ids) text.outputs.push_back(vocabulary().token(id));
+  text.inputs = vocabulary().tokens(text.input_ids);
+  text.outputs = vocabulary().tokens(text.output_ids);
   return text;
 }
 

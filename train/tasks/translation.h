@@ -9,10 +9,17 @@
 namespace qkv {
 
 /// Source sentences and their translations, encoded.
-struct EncodedPairs {
-  Index size() const { return sources.size(); }
+struct EncodedPairs : EncodedTexts {
+  Index tokens(Index i) const {
+    return sentences.length(i) + 1 + targets.length(i);  // 1: <bos>
+  }
+  TokenCount token_count(const Vocabulary& vocabulary) const {
+    const TokenCount from = count_tokens(sentences, vocabulary),
+                     to = count_tokens(targets, vocabulary);
+    return {from.all + to.all, from.unknown + to.unknown};
+  }
 
-  IdLists sources, targets;
+  IdLists targets;       ///< of the sentences
   TextLists references;  ///< target words as texts
 };
 
@@ -32,14 +39,12 @@ class TranslationMetrics {
 /// What does a text say in another language? An encoder reads the source, a decoder predicts each
 /// word of the target from the words before it; both share one vocabulary. Evaluation and
 /// prediction decode greedily.
-class Translation final : public ExampleTask<EncodedPairs, TranslationMetrics> {
+class Translation final : public RowTask<EncodedPairs, TranslationMetrics> {
  public:
-  Translation(const Config& config, const Vocabularies& known, ReadCallback& callback);
-  Translation(const Config& config, const Vocabularies& vocabularies);
+  explicit Translation(const Config& config) : RowTask(config) {}
 
   static std::optional<Conflict> conflict(const Config& config);
 
-  Index tokens(Index example) const override;
   /// `source<TAB>target` or a source.
   LabelledText read_line(const TsvRow& row) const override;
   Scores scores(const Network& network, const Sentence& sentence, Index index,
@@ -51,7 +56,6 @@ class Translation final : public ExampleTask<EncodedPairs, TranslationMetrics> {
  private:
   using Ids = std::vector<std::int32_t>;
   using Examples = EncodedPairs;
-  struct Pairs;  ///< that were read before there is a vocabulary
   /// A decoded translation.
   struct Output {
     Ids ids;
@@ -59,25 +63,23 @@ class Translation final : public ExampleTask<EncodedPairs, TranslationMetrics> {
   };
 
   std::string_view form() const override { return translate_columns; }
-  Examples read_examples(const std::filesystem::path& file, ReadCallback& callback) const override;
   LabelledText example_of(const Examples& examples, Index i) const override;
-  TokenCount token_count(const Examples& examples) const override {
-    const TokenCount from = token_count_of(examples.sources), to = token_count_of(examples.targets);
-    return {from.all + to.all, from.unknown + to.unknown};
-  }
   BatchLoss batch_loss(const Network& network, const Examples& examples,
                        std::span<const Index> chosen, Context& context,
                        TranslationMetrics* metrics) const override;
   TranslationMetrics metrics() const override { return {}; }
-  void learn_tokens_of(const Pairs& pairs, std::span<const Index> rows, Index min_count,
-                       const Vocabularies& known);
-  void add_pairs(const std::filesystem::path& file, Pairs& pairs, ReadCallback& callback) const;
-  Examples encoded(const Pairs& pairs, std::span<const Index> rows, ReadCallback& callback) const;
+  void add_file(const std::filesystem::path& file, Rows& rows,
+                ReadCallback& callback) const override;
+  void learn_lists(const Config& config, const Rows& rows, std::span<const Index> training,
+                   const Vocabularies& known) override;
+  void restore_lists(const Vocabularies& lists) override;
+  Examples encoded(const Rows& rows, std::span<const Index> chosen,
+                   ReadCallback& callback) const override;
   /// Greedy decoding.
   std::vector<Output> decoded(const Network& network, std::span<const Ids> sources,
                               const Context& context) const;
   /// What the decoder reads and writes for these tokens.
-  WrittenText written(Ids ids) const;
+  WrittenText written(const Ids& ids) const;
   /// Tokens as one text, which begins with no space.
   std::string text_of(std::span<const std::string> tokens) const;
   std::string text_of(const Ids& ids) const;

@@ -31,11 +31,9 @@ Checkpoint tensors(bool long_token) {
   if (long_token)
     for (int i = 0; i < 300; ++i)
       checkpoint.vocabulary["tokens"].push_back(std::string(i ? 1 : 4000, 'x'));
-  checkpoint.progress = {{"interval_loss", 0},
-                         {"interval_steps", 0},
-                         {"best_score", 0.5},
-                         {"best_loss", 1},
-                         {"best_step", 400}};
+  checkpoint.progress = {{"interval_loss", 0},    {"interval_steps", 0}, {"best_score", 0.5},
+                         {"best_loss", 1},        {"best_step", 400},    {"updates", 500},
+                         {"permuted_examples", 1}};
   checkpoint.metrics = "{\"step\":400,\"split\":\"valid\",\"loss\":1}\n";
   checkpoint.data_hash = "0123456789abcdef";
   checkpoint.init = "loaded: 2 parameters";

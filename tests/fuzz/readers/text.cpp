@@ -1,9 +1,10 @@
 // Plain text, of files and of users.
 #include "datasets/text.h"
 
-#include "datasets/blocked_text.h"
+#include "datasets/encoded_text.h"
 #include "datasets/text_file.h"
 #include "tests/fuzz/readers/input.h"
+#include "tests/support/read_files.h"
 
 namespace qkv::fuzz {
 namespace {

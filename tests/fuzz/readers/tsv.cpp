@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "tests/fuzz/readers/input.h"
+#include "tests/support/read_files.h"
 
 namespace qkv::fuzz {
 namespace {

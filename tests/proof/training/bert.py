@@ -9,9 +9,9 @@ CONFIG = {"model_type": "bert", "architectures": ["BertModel"], "hidden_size": W
           "num_attention_heads": HEADS, "intermediate_size": HIDDEN, "max_position_embeddings": LONGEST, "type_vocab_size": 2,
           "hidden_act": "gelu", "layer_norm_eps": 1e-12, "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
 # What a config says of it.
-MODEL = {"model.kind": "encoder", "model.width": WIDTH, "model.layers": 1, "model.heads": HEADS, "model.feed_forward": HIDDEN,
-         "model.max_length": LONGEST, "model.position": "learned", "model.norm": "post", "model.norm_epsilon": 1e-12,
-         "model.embedding_norm": True, "model.token_types": 2, "model.activation": "gelu", "task.tokenizer": "wordpiece"}
+MODEL = {"model.kind": "bert", "model.width": WIDTH, "model.layers": 1, "model.heads": HEADS, "model.feed_forward": HIDDEN,
+         "model.max_length": LONGEST, "model.position": "learned", "model.norm": "post",
+         "model.activation": "gelu", "task.tokenizer": "wordpiece"}
 
 
 def write_bert(folder, words):

@@ -110,7 +110,7 @@ def idle_differences(option, context, folder):
     """Whether an option that nothing reads is accepted, and trains as if it were another value."""
     (key, value), = option.items()
     try:
-        changed = train(Config(context | option | {"optimizer.require_gradients": True}), folder)
+        changed = train(Config(context | option | {"train.detect_anomaly": True}), folder)
     except Refused:
         return []
     except Failed as error:

@@ -12,13 +12,12 @@ BASE = {
     "task.stride": 1, "task.mask_probability": 0.15, "task.window": 5, "task.negatives": 5, "task.valid_share": None,
     "model.width": 12, "model.layers": 1, "model.heads": 2, "model.kv_heads": 0, "model.attention": "learned",
     "model.scale": True, "model.position": "sinusoidal", "model.max_distance": 8, "model.feed_forward": 16,
-    "model.activation": "gelu-tanh", "model.norm": "pre", "model.norm_epsilon": 1e-5, "model.embedding_norm": False,
-    "model.token_types": 0, "model.pooling": "mean", "model.output": "linear", "model.bias": True, "model.tied": False,
-    "model.embedding_std": 0.5, "model.freeze_embedding": False, "model.cell": "lstm", "model.bidirectional": False,
+    "model.activation": "gelu-tanh", "model.norm": "pre", "model.bias": True, "model.tied": False,
+    "model.embedding_std": 0.5, "model.cell": "lstm", "model.bidirectional": False,
     "model.dropout": 0.0, "model.max_length": 10,
     "optimizer.kind": "sgd", "optimizer.lr": None, "optimizer.momentum": 0.0, "optimizer.nesterov": False,
     "optimizer.beta1": 0.9, "optimizer.beta2": 0.999, "optimizer.amsgrad": False, "optimizer.epsilon": 1e-8,
-    "optimizer.weight_decay": 0.0, "optimizer.require_gradients": False,
+    "optimizer.weight_decay": 0.0,
     "schedule.kind": "constant", "schedule.warmup": 0, "schedule.floor": 0.0,
     "train.steps": 8, "train.epochs": 0.0, "train.batch": 8, "train.accumulate": 1, "train.clip": 1.0,
     "train.clip_value": 0.0, "train.ema": 0.0, "train.eval_every": 1, "train.patience": 0, "train.select": "",
@@ -26,8 +25,8 @@ BASE = {
 }
 RATES = {"sgd": 0.1, "adam": 0.01, "adamw": 0.01, "rmsprop": 0.003, "adagrad": 0.05, "muon": 0.01}
 MODELS = {"language-model": ["decoder", "recurrent", "static"], "translate": ["encoder-decoder"],
-          "static-embedding": ["static"], "masked-language-model": ["encoder", "convolution", "feed-forward"]}
-ANY_MODEL = ["encoder", "decoder", "recurrent", "convolution", "feed-forward", "static"]
+          "static-embedding": ["static"], "masked-language-model": ["encoder", "bert", "convolution", "feed-forward"]}
+ANY_MODEL = ["encoder", "bert", "decoder", "recurrent", "convolution", "feed-forward", "static"]
 
 
 class Config(dict):
@@ -62,7 +61,7 @@ def optimizer_is(*kinds):
 
 
 def attends(c):
-    return c["model.kind"].endswith("coder")
+    return c["model.kind"].endswith("coder") or c["model.kind"] == "bert"
 
 
 def has_blocks(c):
@@ -87,16 +86,12 @@ def has_hidden(c):
 
 
 def is_activated(c):
-    return has_hidden(c) and c["model.feed_forward"] > 0 or c["model.output"] == "transformed"
-
-
-def has_norm(c):
-    return has_blocks(c) and c["model.norm"] != "none" or c["model.embedding_norm"] or c["model.output"] == "transformed"
+    return has_hidden(c) and c["model.feed_forward"] > 0 or c["model.kind"] == "bert" and c["model.tied"]
 
 
 def has_bias(c):
     """A bias that can be left out; those of recurrent and convolutional layers cannot."""
-    return c["task.kind"] != "static-embedding" and (not c["model.tied"] or has_hidden(c) or has_norm(c))
+    return c["task.kind"] != "static-embedding" and (not c["model.tied"] or has_hidden(c) or c["model.kind"] == "bert")
 
 
 def suits_heads(c):
@@ -136,7 +131,7 @@ def can_overflow(c):
     """Whether a word whose vectors sum to infinity is read as it is, its vector reaches the logits, and it trains in few of the
     batches."""
     changes = ("task.word_dropout", "task.valid_share", "data.examples", "train.batch", "train.accumulate", "train.steps", "train.epochs")
-    return (c["task.kind"] == "classify" and c["model.kind"] == "static" and c["model.output"] == "linear"
+    return (c["task.kind"] == "classify" and c["model.kind"] == "static"
             and reads_words(c) and not any(key in c for key in changes))
 
 
@@ -162,17 +157,11 @@ OPTIONS = [
     Option("model.position", ["learned", "rotary", "relative", "none"], suits_position),
     Option("model.max_distance", [2], lambda c: suits_position(c) and c["model.position"] == "relative"),
     Option("model.feed_forward", [8, 0], lambda c: has_hidden(c) and (c["model.feed_forward"] > 0 or has_blocks(c))),
-    Option("model.output", ["transformed"], lambda c: c["task.kind"] != "static-embedding"),
     Option("model.activation", ["gelu"], is_activated),
     Option("model.norm", ["post", "none"], has_blocks),
-    Option("model.embedding_norm", [True], attends),
-    Option("model.norm_epsilon", [0.01], has_norm),
-    Option("model.token_types", [2], attends),
-    Option("model.pooling", ["first"], lambda c: attends(c) and c["task.kind"] == "classify"),
     Option("model.bias", [False], has_bias),
     Option("model.tied", [True], task_is("language-model", "masked-language-model", "translate")),
     Option("model.embedding_std", [0.1, 1.0], lambda c: c["model.kind"] != "decoder" and c["train.on_divergence"] == "stop"),
-    Option("model.freeze_embedding", [True]),
     Option("model.cell", ["rnn", "gru"], model_is("recurrent")),
     Option("model.bidirectional", [True], lambda c: c["model.kind"] == "recurrent" and c["task.kind"] != "language-model"),
     Option("model.dropout", [0.1, 0.5], lambda c: c["model.kind"] != "static" and
@@ -197,7 +186,6 @@ OPTIONS = [
     Option("optimizer.amsgrad", [True], optimizer_is("adam", "adamw", "muon")),
     Option("optimizer.epsilon", [1e-3], lambda c: c["optimizer.kind"] != "sgd"),
     Option("optimizer.weight_decay", [0.1, 0.5]),
-    Option("optimizer.require_gradients", [True]),
     Option("schedule.kind", ["linear", "cosine", "inverse-sqrt", "one-cycle"]),
     Option("schedule.warmup", [1, 3, 20]),
     Option("schedule.floor", [0.1], lambda c: c["schedule.kind"] in ("linear", "cosine", "one-cycle")),
@@ -224,19 +212,14 @@ TOGETHER = [
     {"task.kind": "static-embedding", "data.words": 2},
     {"task.objective": "cbow", "data.words": 2},
     {"model.kind": "feed-forward", "model.activation": "gelu"},
-    {"model.output": "transformed", "model.activation": "gelu", "model.kind": "static"},
+    {"task.kind": "masked-language-model", "model.kind": "bert", "model.tied": True, "model.activation": "gelu"},
     {"train.on_divergence": "skip", "optimizer.kind": "adam"},
     {"train.ema": 0.9, "train.accumulate": 2, "optimizer.kind": "adamw", "optimizer.weight_decay": 0.5},
 ]
 
 # Options that nothing reads in a config that has the second: refused, or they have an effect after all.
 IDLE = [
-    ({"model.pooling": "first"}, {"task.kind": "tagging"}),
-    ({"model.pooling": "first"}, {"task.kind": "language-model"}),
-    ({"model.output": "transformed"}, {"task.kind": "static-embedding"}),
     ({"model.bias": False}, {"task.kind": "static-embedding"}),
-    ({"model.norm_epsilon": 0.5}, {"model.norm": "none"}),
-    ({"model.norm_epsilon": 0.5}, {"model.attention": "parameter-free"}),
     ({"model.activation": "gelu"}, {"model.feed_forward": 0}),
     ({"task.word_dropout": 5.0}, {"task.kind": "word-sense", "model.kind": "static"}),
     ({"model.heads": 3}, {"model.attention": "uniform"}),

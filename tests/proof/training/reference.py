@@ -54,8 +54,7 @@ class Reference:
 
     def is_frozen(self, name):
         parts = name.rpartition(".")[0]
-        return (any(parts == part or parts.endswith(f".{part}") for part in self.config["train.freeze"])
-                or self.config["model.freeze_embedding"] and name == "embedding.weight")
+        return any(parts == part or parts.endswith(f".{part}") for part in self.config["train.freeze"])
 
     def last_step(self):
         """The last pass may be a part: 1.1 passes over 10 examples are 11."""

@@ -140,6 +140,6 @@ TEST_CASE("a failed override leaves the configuration as it was") {
 }
 
 TEST_CASE("a file's overrides count before its options are checked together") {
-  CHECK(read("name = 'x'\ntask.format = 'coarsewsd'", {"task.data=d"}).base.task.data ==
+  CHECK(read("name = 'x'", {"task.data=d"}).base.task.data ==
         fs::absolute("d"));
 }

@@ -123,9 +123,9 @@ TEST_CASE("the bank experiment compares models of a sentence") {
                                           "learned, 4 heads"});
 }
 
-TEST_CASE("the coarsewsd experiment asks for its folder") {
+TEST_CASE("the coarsewsd experiment asks for its files") {
   const std::string file = QKV_SOURCE_DIR "/configs/coarsewsd.toml";
-  CHECK(contains(message_of([&] { read_config(file, none); }), "task.data must name a folder"));
+  CHECK(contains(message_of([&] { read_config(file, none); }), "task.train must name the training file"));
   const std::vector<std::string> overrides{"task.data=apple"};
   CHECK(read_config(file, overrides).base.task.data == fs::absolute("apple"));
 }

@@ -45,7 +45,9 @@ TEST_CASE("the checkpoint of a run folder is the best, also where best.h5 is mis
   CHECK(find_checkpoint(folder.checkpoint(1)) == folder.checkpoint(1));
 }
 
-TEST_CASE("a run folder by an earlier version has its best, else its last, else its newest") {
+TEST_CASE(
+    "without a best step in its checkpoints, a run folder has its best, else its last, else its "
+    "newest") {
   const TempDir dir;
   const RunFolder folder(dir.path() / "run");
   folder.create();

@@ -22,7 +22,7 @@ Network small_decoder() {
   options.feed_forward = 16;
   options.max_length = 8;
   options.position = PositionKind::rotary;
-  return Network(options, 9, 9, Random(3, Purpose::initialisation));
+  return Network(options, {}, 9, 9, Random(3, Purpose::initialisation));
 }
 
 /// What `generate` must write, reading everything again for each token.

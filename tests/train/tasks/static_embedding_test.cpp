@@ -181,7 +181,7 @@ TEST_CASE("an invalid file of vectors is refused and names the line") {
 TEST_CASE("frozen vectors do not change while others are trained, also after a restart") {
   const TempDir dir;
   Config config = config_of(dir.write("text", "the cat saw the dog\n"));
-  config.model.freeze_embedding = true;
+  config.train.freeze = {"embedding"};
   Run run = start_run(config);
   const auto before = row(run, "cat");
   const std::vector<Index> examples = {0, 1, 2};
@@ -195,7 +195,7 @@ TEST_CASE("frozen vectors do not change while others are trained, also after a r
   Run restored = restore_run(config, checkpoint_of(run), "c.h5");
   step(restored);
   CHECK(row(restored, "cat") == before);
-  config.model.freeze_embedding = false;
+  config.train.freeze = {};
   Run learning = start_run(config);
   step(learning);
   CHECK(row(learning, "cat") != before);

@@ -287,6 +287,34 @@ TEST_CASE("folds test each training example once, with equal shares of every lab
   CHECK(std::ranges::all_of(tested, [](const auto& entry) { return entry.second == 1; }));
 }
 
+TEST_CASE("each fold of every task tests another part of the training examples") {
+  const TempDir dir;
+  const std::vector<std::pair<TaskKind, std::string>> kinds = {
+      {TaskKind::word_sense, "{}\t0\ta it\n"}, {TaskKind::classify, "{}\ta b\n"},
+      {TaskKind::coreference, "0\t1\ta it\n"}, {TaskKind::translate, "a\tb\n"},
+      {TaskKind::tagging, "a O\nb {}\n\n"},    {TaskKind::masked_language_model, "a b\n"},
+      {TaskKind::static_embedding, "a b\n"},   {TaskKind::language_model, "a {} b\n"}};
+  for (const auto& [kind, line] : kinds) {
+    CAPTURE(static_cast<int>(kind));
+    std::string text;
+    for (int i = 0; i < 40; ++i) text += fmt::format(fmt::runtime(line), i % 2 ? "odd" : "even");
+    Config config = config_of(kind, dir.write("f.tsv", text));
+    if (kind == TaskKind::static_embedding) config.model.kind = ModelKind::static_embedding;
+    if (kind == TaskKind::language_model) config.model.kind = ModelKind::decoder;
+    const Index all = make_task(config)->size(Split::train);
+    config.task.folds = 4;
+    Index tested = 0;
+    for (config.task.fold = 1; config.task.fold <= 4; ++config.task.fold) {
+      const auto task = make_task(config);
+      REQUIRE(task->size(Split::test) > 0);
+      tested += task->size(Split::test);
+      if (kind == TaskKind::language_model) continue;  // windows of test texts lie side by side
+      CHECK(task->size(Split::train) + task->size(Split::test) == all);
+    }
+    if (kind != TaskKind::language_model) CHECK(tested == all);
+  }
+}
+
 TEST_CASE("more folds than training examples are refused") {
   const TempDir dir;
   Config config = config_of(TaskKind::classify, dir.write("f.tsv", "a\tx\nb\ty\na\tz\n"));
@@ -397,8 +425,6 @@ TEST_CASE("options of models and tasks that contradict each other are refused") 
           c.model.kind = ModelKind::convolution;
           c.model.width = 2;
         }) == "model.width must be at least 3 for the kernels of a convolution, got 2");
-  CHECK(conflict([](Config& c) { c.task.format = DataFormat::coarsewsd; }) ==
-        "task.format \"coarsewsd\" needs task.kind = \"word-sense\"");
   CHECK(conflict([](Config& c) {
           c.task.kind = TaskKind::language_model;
           c.model.kind = ModelKind::convolution;

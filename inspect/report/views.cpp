@@ -1,0 +1,224 @@
+#include "inspect/report/views.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/ops.h"
+#include "inspect/attention_flow.h"
+#include "inspect/block_average.h"
+#include "inspect/probe_check.h"
+#include "inspect/report/encode.h"
+#include "inspect/word_vectors.h"
+#include "train/config/option_list.h"
+
+namespace qkv::report {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t long_sentence = 64;  // words, from which 8 bits a weight do
+
+/// Sizes of the data as the config names it; only the vocabulary's where the data no longer exists.
+Json sizes_of(const LoadedModel& model) {
+  Json sizes = {{"vocabulary", model.task->vocabulary().size()}};
+  const auto lists = model.task->vocabularies();
+  if (const auto labels = lists.find("labels"); labels != lists.end())
+    sizes["labels"] = labels->second;
+  try {
+    ReadCallback silent;
+    const auto task = task_with_data(model, silent);
+    for (const Split split : {Split::train, Split::valid, Split::test})
+      sizes[std::string(to_string(split))] = task->size(split);
+  } catch (const UserError&) {
+    sizes["missing"] = true;
+  }
+  return sizes;
+}
+
+/// "bank - learned, 4 heads" -> "learned, 4 heads"
+std::string variant_name(const std::string& name) {
+  const auto at = name.find(" - ");
+  return at == name.npos ? name : name.substr(at + 3);
+}
+
+/// What came of the claims of the model's config.
+Json probe_view(const LoadedModel& model) try {
+  Json views = Json::array();
+  const auto finding_of = [](const std::string& after, const Finding& finding) {
+    return Json{{"after", after}, {"measured", finding.measured}, {"holds", finding.holds}};
+  };
+  for (const auto& result : check_probes(model)) {
+    const auto& [probe, trained, broken] = result;
+    Json findings = Json::array({finding_of("", trained)});
+    for (std::size_t i = 0; i < broken.size(); ++i)
+      findings.push_back(finding_of(probe.broken_by[i], broken[i]));
+    views.push_back({{"name", probe.name},
+                     {"expect", probe.expect},
+                     {"sentences", probe.sentences},
+                     {"passes", result.passes()},
+                     {"findings", findings}});
+  }
+  return views;
+} catch (const UserError& error) {
+  return Json::array({{{"error", error.what()}}});
+}
+
+/// [layer, head, query, key] in one row.
+std::vector<double> flat(const LayerWeights& layers) {
+  std::vector<double> result;
+  for (const Tensor& layer : layers) {
+    const auto values = layer.values();
+    result.insert(result.end(), values.begin(), values.end());
+  }
+  return result;
+}
+
+/// A sentence as the mean of its words.
+WordVector mean_of(const std::vector<WordVector>& words) {
+  WordVector result = words[0];
+  for (const auto vector : {&WordVector::static_vector, &WordVector::contextual})
+    result.*vector = mean(stacked(words, vector), 0).values();
+  return result;
+}
+
+std::vector<WordVector> vectors_of(const RunCheckpoint& checkpoint,
+                                   std::span<const LabelledText> texts) {
+  std::vector<WordVector> words;
+  for (const LabelledText& text : texts) {
+    const auto all = word_vectors(checkpoint.model, text.sentence, -1);
+    words.push_back(text.index < 0 ? mean_of(all) : all[static_cast<std::size_t>(text.index)]);
+  }
+  return words;
+}
+
+/// To three decimals.
+Json rounded(std::vector<std::array<double, 2>> points) {
+  for (auto& point : points)
+    for (double& v : point) v = std::round(v * 1000) / 1000;
+  return points;
+}
+
+std::string floats_of(const Tensor& tensor) {
+  const auto values = tensor.values();
+  return encoded_floats(std::vector<float>(values.begin(), values.end()));
+}
+
+/// The block average of a matrix under `name`.
+void add_block_average(Json& view, const std::string& name, const Tensor& matrix, Index blocks) {
+  const Tensor averages = block_average(matrix, blocks, blocks);
+  const auto values = averages.values();
+  double largest = 0;
+  for (const double v : values) largest = std::max(largest, std::abs(v));
+  view["rows"] = averages.dim(0);
+  view["columns"] = averages.dim(1);
+  view[name == "values" ? "largest" : "largest_" + name] = largest;
+  view[name] = encoded_signed(values, largest);
+}
+
+}  // namespace
+
+Json summary_view(const LoadedRun& run) {
+  // The page is for others: of a file that shares no folder with the run, it has the name alone.
+  Config config = portable(run.config(), run.folder);
+  for (const Option& option : options_of(config))
+    if (option.path && fs::path(*option.path).is_absolute())
+      *option.path = fs::path(*option.path).filename();
+  Json stops = Json::array();
+  for (const auto& [note, model] : run.checkpoints)
+    stops.push_back({{"step", model.step}, {"note", note}});
+  return {{"name", variant_name(run.config().name)},
+          {"config", to_toml(config)},
+          {"parameters", parameter_count(*run.model().network)},
+          {"data", sizes_of(run.model())},
+          {"stops", stops}};
+}
+
+Json outcome_view(const LoadedRun& run) {
+  Json outcome = {{"metrics", run.metrics}, {"best_step", nullptr}};
+  if (run.checkpoint().note == "best") outcome["best_step"] = run.model().step;
+  for (const Json& event : run.metrics) {
+    if (event.contains("seconds")) outcome["seconds"] = event["seconds"];
+    if (event["split"] == "test") outcome["test"] = event;
+  }
+  outcome["probes"] = probe_view(run.model());
+  return outcome;
+}
+
+Json texts_view(std::span<const LabelledText> texts) {
+  Json list = Json::array();
+  for (const LabelledText& text : texts)
+    list.push_back({{"label", text.label}, {"tokens", text.sentence.words}, {"index", text.index}});
+  return list;
+}
+
+Json attention_view(std::span<const RunCheckpoint> checkpoints,
+                    std::span<const LabelledText> sentences, std::size_t budget) {
+  Json view = {{"stops", Json::array()}, {"sentences", Json::array()}};
+  const auto weights_of = [](const RunCheckpoint& checkpoint, const LabelledText& text) {
+    return self_attention(recorded(checkpoint.model, text.sentence));
+  };
+  std::size_t cost = 0;  // characters of all sentences at one checkpoint
+  for (const LabelledText& text : sentences) {
+    const LayerWeights layers = weights_of(checkpoints.back(), text);
+    const int bits = text.sentence.words.size() > long_sentence ? 8 : 16;
+    const std::string last = encoded_weights(flat(layers), bits);
+    cost += last.size();
+    view["sentences"].push_back({{"layers", layers.size()},
+                                 {"heads", layers.empty() ? 0 : layers[0].dim(0)},
+                                 {"bits", bits},
+                                 {"weights", Json::array({last})}});
+  }
+  if (cost == 0) return nullptr;
+  const auto chosen = spread(checkpoints.size(), std::max<std::size_t>(budget / cost, 1));
+  view["stops"] = chosen;
+  for (std::size_t i = 0; i < sentences.size(); ++i) {
+    Json& sentence = view["sentences"][i];
+    Json weights = Json::array();
+    for (const std::size_t stop : chosen)
+      weights.push_back(
+          stop + 1 == checkpoints.size()
+              ? sentence["weights"][0]
+              : Json(encoded_weights(flat(weights_of(checkpoints[stop], sentences[i])),
+                                     sentence["bits"])));
+    sentence["weights"] = std::move(weights);
+  }
+  return view;
+}
+
+Json embedding_view(std::span<const RunCheckpoint> checkpoints,
+                    std::span<const LabelledText> texts) {
+  if (texts.empty()) return nullptr;
+  Json view = Json::object();
+  std::vector<std::vector<WordVector>> all;
+  all.reserve(checkpoints.size());
+  for (const RunCheckpoint& checkpoint : checkpoints) all.push_back(vectors_of(checkpoint, texts));
+  for (const auto& [name, vector] : {std::pair{"before", &WordVector::static_vector},
+                                     std::pair{"after", &WordVector::contextual}}) {
+    const auto components = principal_components(stacked(all.back(), vector), 2);
+    Json points = Json::array();
+    for (const auto& words : all)
+      points.push_back(rounded(in_plane(components, stacked(words, vector))));
+    view[name] = {{"share", components.variance_fraction},
+                  {"mean", floats_of(components.mean)},
+                  {"directions", floats_of(components.directions)},
+                  {"points", points}};
+  }
+  return view;
+}
+
+Json weight_view(const LoadedRun& run, Index blocks) {
+  Json views = Json::array();
+  const auto old = parameters(*run.checkpoints.front().model.network);
+  for (const auto& [path, parameter] : parameters(*run.model().network)) {
+    const Shape& shape = parameter->shape();
+    if (shape.rank() != 2) continue;
+    Json view = {{"path", path}, {"shape", std::vector<Index>(shape.begin(), shape.end())}};
+    add_block_average(view, "values", *parameter, blocks);
+    const auto found = std::ranges::find(old, path, &NamedParameter::path);
+    if (found != old.end()) add_block_average(view, "before", *found->parameter, blocks);
+    views.push_back(view);
+  }
+  return views;
+}
+
+}  // namespace qkv::report

@@ -1,0 +1,180 @@
+#include "train/config/option_groups.h"
+#include "train/config/task_kinds.h"
+
+namespace qkv {
+namespace {
+
+bool is_split(const Config& config) {
+  return !config.task.data.empty();
+}
+
+constexpr Condition no_data = {"no task.data", [](const Config& c) { return !is_split(c); }};
+constexpr Condition senses_of_words = {
+    "task.kind \"word-sense\" and another task.tokenizer than \"char\"", [](const Config& c) {
+      return c.task.kind == TaskKind::word_sense && cutting_of(c).kind != TokenizerKind::character;
+    }};
+constexpr Condition cut_valid = {"task.data without task.valid", [](const Config& c) {
+                                   return is_split(c) && c.task.valid.empty();
+                                 }};
+constexpr Condition cut_test = {"task.data without task.test",
+                                [](const Config& c) { return is_split(c) && c.task.test.empty(); }};
+constexpr Condition static_task = {"task.kind \"static-embedding\"", learns_vectors};
+constexpr Condition one_label = {"a task with one label an example", [](const Config& c) {
+                                   return row_of(task_kinds(), c.task.kind).traits.has_one_label;
+                                 }};
+constexpr Condition folds = {"task.folds", [](const Config& c) { return c.task.folds > 0; }};
+constexpr Condition has_columns = {
+    "task.kind \"word-sense\", \"classify\", \"coreference\" or \"translate\"",
+    [](const Config& c) {
+      return one_label.holds(c) || c.task.kind == TaskKind::coreference ||
+             c.task.kind == TaskKind::translate;
+    }};
+constexpr Condition negatives = {
+    "task.kind \"static-embedding\" with task.objective \"skip-gram\" or \"cbow\"",
+    [](const Config& c) { return !predicts_with_bias(c); }};
+constexpr Condition byte_pairs = {"task.tokenizer \"bpe\"", [](const Config& c) {
+                                    return c.task.tokenizer == TokenizerKind::bpe;
+                                  }};
+constexpr Condition masks = {"task.kind \"masked-language-model\"", [](const Config& c) {
+                               return c.task.kind == TaskKind::masked_language_model;
+                             }};
+constexpr Condition text = {"task.kind \"language-model\"", [](const Config& c) {
+                              return c.task.kind == TaskKind::language_model;
+                            }};
+constexpr Condition sentences = {
+    "another task.kind than \"language-model\", \"masked-language-model\" and "
+    "\"static-embedding\"",
+    [](const Config& c) {
+      return c.task.kind != TaskKind::language_model && !learns_vectors(c) && !masks.holds(c);
+    }};
+constexpr Condition own_tokens = {"a task.tokenizer whose tokens are learned",
+                                  [](const Config& c) { return !is_imported(cutting_of(c).kind); }};
+/// A static model reads the word that it is asked about alone, which is never dropped.
+constexpr Condition other_words = {
+    "a task with one label an example, and not model.kind \"static\" in task.kind \"word-sense\"",
+    [](const Config& c) {
+      return one_label.holds(c) &&
+             !(c.task.kind == TaskKind::word_sense && c.model.kind == ModelKind::static_embedding);
+    }};
+constexpr Condition labels = {"a task whose answers are labels", [](const Config& c) {
+                                return row_of(task_kinds(), c.task.kind).traits.has_labels;
+                              }};
+/// What the task cannot work with.
+std::optional<Conflict> task_conflict(const Config& config) {
+  const TaskRow& task = row_of(task_kinds(), config.task.kind);
+  if (auto conflict = task.conflict(config)) return conflict;
+  if (task.traits.has_source_and_target != (config.model.kind == ModelKind::encoder_decoder))
+    return Conflict{{"model.kind", "task.kind"},
+                    fmt::format("task.kind {} and model.kind \"encoder-decoder\" need each other",
+                                tasks_with(&TaskTraits::has_source_and_target))};
+  const TokenizerKind tokenizer = cutting_of(config).kind;
+  const bool learns_tokens =
+      task.traits.has_source_and_target || config.task.kind == TaskKind::static_embedding;
+  const bool has_mask = config.task.kind == TaskKind::masked_language_model;
+  if ((is_imported(tokenizer) && learns_tokens) ||
+      (tokenizer == TokenizerKind::byte_level && (has_mask || config.task.word_dropout > 0)))
+    return Conflict{{"task.tokenizer", "task.kind", "task.word_dropout"},
+                    fmt::format("task.tokenizer \"{}\" has no {}, which task.kind \"{}\" needs{}",
+                                row_of(tokenizer_kinds, tokenizer).name,
+                                learns_tokens ? "tokens of its own data" : "unknown token",
+                                task.name, has_mask || learns_tokens ? "" : " for word dropout")};
+  return std::nullopt;
+}
+
+/// An imported model has no data.
+std::optional<Conflict> source_conflict(const Config& config) {
+  if (!config.task.train.empty() || is_split(config)) return std::nullopt;
+  return Conflict{{"task.train"}, "task.train must name the training file"};
+}
+
+std::optional<Conflict> fold_conflict(const Config& config) {
+  const TaskOptions& task = config.task;
+  if (task.folds == 1) return Conflict{{"task.folds"}, "task.folds must be 0 or at least 2, got 1"};
+  if (!folds.holds(config) || task.fold <= task.folds) return std::nullopt;
+  return Conflict{
+      {"task.fold", "task.folds"},
+      fmt::format("task.fold must be at most task.folds ({}), got {}", task.folds, task.fold)};
+}
+
+std::optional<Conflict> stride_conflict(const Config& config) {
+  const Index longest = config.model.max_length;
+  if (!text.holds(config) || config.task.stride <= longest) return std::nullopt;
+  return Conflict{{"task.stride", "model.max_length"},
+                  fmt::format("task.stride must be at most model.max_length ({}), so that training "
+                              "windows leave no token out, got {}",
+                              longest, config.task.stride)};
+}
+
+}  // namespace
+
+Options task_options(TaskOptions& task) {
+  return {
+      checked_by(task_conflict, kind_option("task.kind", task.kind, task_kinds(), "task")),
+      only_with(no_data, checked_at_start_by(source_conflict, path_option("task.train", task.train,
+                                                                          "training file"))),
+      path_option("task.valid", task.valid, "validation file, which selects the best checkpoint"),
+      path_option("task.test", task.test, "test file"),
+      path_option("task.data", task.data,
+                  "one file to split into training, validation and test data"),
+      only_with(has_columns,
+                option("task.columns", task.columns,
+                       "columns of the files that are the task's, in its order, as [\"sentiment\", "
+                       "\"review\"] for label and text: names in the header, or numbers from 1")),
+      only_with(senses_of_words,
+                option("task.word", task.word,
+                       "word whose sense is asked, at its first place in each sentence of files "
+                       "without an index column, label<TAB>sentence")),
+      only_with(cut_valid,
+                option("task.valid_share", task.valid_share, between(0, 0.5),
+                       "fraction of task.data for validation, where task.valid names no file")),
+      only_with(cut_test,
+                option("task.test_share", task.test_share, between(0, 0.5),
+                       "fraction of task.data for testing, where task.test names no file")),
+      option("task.folds", task.folds, between(0, 1000),
+             "cross-validation: parts into which the training examples are divided, each with its "
+             "fraction of every label; one is the test data"),
+      only_with(folds, checked_by(fold_conflict,
+                                  option("task.fold", task.fold, at_least(1),
+                                         "the part of task.folds that is the test data, from 1"))),
+      kind_option("task.tokenizer", task.tokenizer, tokenizer_kinds,
+                  "what a token is; auto: char of a language model, else word"),
+      option("task.lower_case", task.lower_case,
+             "A to Z read as a to z; auto: but for a language model"),
+      only_with(byte_pairs, option("task.merges", task.merges, between(0, 1'000'000),
+                                   "byte-pair merges to learn at most (bpe)")),
+      only_with(sentences, option("task.truncate", task.truncate,
+                                  "cut sentences to model.max_length, with a count; around the "
+                                  "word that is asked about")),
+      only_with(labels,
+                kind_option("task.unknown_labels", task.unknown_labels, unknown_label_policies,
+                            "what to do with examples whose label training has not seen")),
+      only_with(own_tokens,
+                option("task.min_count", task.min_count, at_least(1),
+                       "minimum frequency of a word in the training data; rarer words become "
+                       "<unk>")),
+      only_with(other_words,
+                option("task.word_dropout", task.word_dropout, at_least(0),
+                       "a: a word of frequency n is read as if it were not in the training data "
+                       "with probability a / (a + n) in training")),
+      only_with(one_label, option("task.label_smoothing", task.label_smoothing, below_one(),
+                                  "probability moved from the label to all labels in training")),
+      only_with(one_label,
+                kind_option("task.class_weights", task.class_weights, class_weights_kinds,
+                            "weights of labels in the training loss")),
+      only_with(text, checked_by(stride_conflict,
+                                 option("task.stride", task.stride, at_least(1),
+                                        "tokens from the start of a training window to the next; "
+                                        "model.max_length: side by side (language-model)"))),
+      only_with(masks, option("task.mask_probability", task.mask_probability,
+                              Bounds{.low = 0, .high = 1, .low_is_open = true},
+                              "fraction of tokens to predict (masked-language-model)")),
+      only_with(static_task, kind_option("task.objective", task.objective, objectives,
+                                         "objective of static-embedding")),
+      only_with(static_task, option("task.window", task.window, between(1, 1000),
+                                    "context window of static-embedding in words to either side")),
+      only_with(negatives, option("task.negatives", task.negatives, between(1, 1000),
+                                  "negative samples per positive pair (skip-gram, cbow)")),
+  };
+}
+
+}  // namespace qkv

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <optional>
+
+#include "core/parallel.h"
+#include "train/memory/memory_needs.h"
+#include "train/ranks/communicator.h"
+#include "train/run/run.h"
+
+namespace qkv {
+
+/// How many shards a batch of so many examples with so many tokens is divided into: a power of two.
+/// Each has at least 1024 tokens and 2.5e8 operations, so that adding its gradients and exchanging
+/// them with other ranks costs little beside computing them; but a small model has two shards from
+/// two examples on, for two threads, which share memory.
+Index shard_count(Index parameters, Index examples, Index tokens);
+
+/// How a training step is divided. Shards and chunks depend on the model and the examples alone, so
+/// that results do not depend on the number of threads or ranks.
+struct StepPlan {
+  Index tokens;   ///< of the step
+  Chunks chunks;  ///< of each batch: examples that go through forward and backward together
+  Chunks shards;  ///< of the chunks: what is computed in parallel
+  Index first_shard, own_shards;  ///< of this rank
+  Index lanes;                    ///< of threads, each of which computes some of these shards
+  bool recomputes;                ///< activations, in backward
+};
+
+/// Plans the steps of a run.
+class StepPlanner {
+ public:
+  StepPlanner(const Run& run, const Communicator& ranks);
+
+  /// The plan for a step of so many tokens: the fastest that keeps to train.memory, or else the one
+  /// that takes least.
+  StepPlan plan(Index tokens) const;
+
+ private:
+  Index fastest_lanes(Index shards, double operations) const;
+  bool fits(const StepPlan& plan) const;
+
+  const Config& config_;
+  const Communicator& ranks_;
+  Index parameters_, outputs_;
+  MemoryNeeds needs_;
+  std::optional<double> budget_;  ///< bytes of train.memory
+};
+
+}  // namespace qkv

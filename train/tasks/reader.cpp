@@ -1,0 +1,220 @@
+#include "train/tasks/reader.h"
+
+#include <algorithm>
+#include <set>
+
+#include "datasets/batch.h"
+#include "datasets/text.h"
+#include "train/config/task_kinds.h"
+
+namespace qkv {
+namespace {
+
+LearnOptions learn_options(const Config& config) {
+  return {.min_count = config.task.min_count, .merges = config.task.merges};
+}
+
+}  // namespace
+
+Cutting cutting_of(const Config& config) {
+  const Cutting usual = row_of(task_kinds(), config.task.kind).traits.cutting;
+  return {config.task.tokenizer.value_or(usual.kind),
+          config.task.lower_case.value_or(usual.lower_case)};
+}
+
+Reader::Reader(const Config& config)
+    : max_length_(config.model.max_length),
+      learn_(learn_options(config)),
+      truncates_(config.task.truncate),
+      cutting_(cutting_of(config)),
+      columns_(config.task.columns) {}
+
+void Reader::learn_tokens(const Vocabulary::Counts& pieces, const Vocabularies& known) {
+  if (is_imported(cutting_.kind)) {
+    require<UserError>(!known.empty(),
+                       "task.tokenizer \"{}\" has the tokens of an imported model; name its run "
+                       "with train.init",
+                       row_of(tokenizer_kinds, cutting_.kind).name);
+    return restore_tokens(known);
+  }
+  set_tokenizer(Tokenizer::learn(cutting_, pieces, learn_,
+                                 known.empty() ? Tokens() : token_list(known, "tokens")));
+}
+
+void Reader::restore_tokens(const Vocabularies& vocabularies) {
+  const bool merges = cutting_.kind == TokenizerKind::byte_level;
+  set_tokenizer({cutting_, token_list(vocabularies, "tokens"),
+                 merges ? token_list(vocabularies, "merges") : Tokens()});
+}
+
+const Reader::Tokens& Reader::list(std::string_view name) const {
+  static const Tokens none;
+  const auto found = lists_.find(name);
+  return found == lists_.end() ? none : found->second;
+}
+
+void Reader::set_list(std::string_view name, Tokens list) {
+  lists_[std::string(name)] = std::move(list);
+}
+
+Index Reader::outputs() const {
+  return labels().empty() ? vocabulary().size() : std::ssize(labels());
+}
+
+Reader::Vocabularies Reader::vocabularies() const {
+  Vocabularies lists(lists_.begin(), lists_.end());
+  lists["tokens"] = vocabulary().tokens();
+  if (const ByteMerges* merges = tokenizer().merges()) lists["merges"] = merges->texts();
+  return lists;
+}
+
+void Reader::set_tokenizer(Tokenizer tokenizer) {
+  const Index ends = 2 * tokenizer.special_tokens();
+  require<UserError>(max_length_ > ends,
+                     "model.max_length = {} must be more than the {} tokens that begin and end a "
+                     "sentence",
+                     max_length_, ends);
+  tokenizer_ = std::move(tokenizer);
+}
+
+LabelledText Reader::text_of_ids(std::vector<std::int32_t> ids) const {
+  LabelledText text;
+  text.sentence.words = vocabulary().tokens(ids);
+  text.text = tokenizer().joined(text.sentence.words);
+  text.sentence.ids = std::move(ids);
+  return text;
+}
+
+Sentence Reader::sentence_of(std::span<const std::string> pieces) const {
+  Sentence sentence;
+  for (const std::string& piece : pieces) {
+    tokenizer().encode_piece(piece, sentence.ids);
+    for (std::string& token : tokenizer().tokens_of(piece))
+      sentence.words.push_back(std::move(token));
+  }
+  return sentence;
+}
+
+Sentence Reader::read(std::string_view text) const {
+  return fitted(sentence_of(cut_sentence(text, cutting_).pieces));
+}
+
+Index Reader::crop_begin(Index length, Index index) const {
+  const Index begin = tokenizer().special_tokens();
+  return qkv::crop_begin(length - 2 * begin, index - begin, max_length() - 2 * begin);
+}
+
+Sentence Reader::fitted(Sentence sentence) const {
+  require<UserError>(!sentence.words.empty(), "the sentence is empty; give at least one word");
+  const Index length = std::ssize(sentence.words);
+  require<UserError>(length <= max_length() || truncates_,
+                     "the sentence has {} {}, more than the model's longest, model.max_length = {}",
+                     length, cutting_.kind == TokenizerKind::word ? "words" : "tokens",
+                     max_length());
+  if (length > max_length()) {
+    crop(sentence.words);
+    crop(sentence.ids);
+  }
+  return sentence;
+}
+
+void Reader::for_each_line(const std::filesystem::path& file, ReadCallback& callback,
+                           const UseRow& use) const {
+  for_each_row(file, Columns(form(), columns_, true), callback, use);
+}
+
+std::vector<Index> Reader::occurrences(const Sentence& sentence, const std::string& word) const {
+  std::vector<std::string> wanted = {word};
+  if (std::ranges::find(sentence.words, word) == sentence.words.end()) {
+    const auto [pieces, positions] = cut_phrase(word, cutting_);
+    const auto named = std::ranges::find_if(positions, [](Index piece) { return piece >= 0; });
+    if (named == positions.end()) return {};
+    const auto first = pieces.begin() + *named;
+    wanted = sentence_of({first, std::find_if(first + 1, pieces.end(), is_one_mark)}).words;
+  }
+  std::vector<Index> found;
+  for (auto at = sentence.words.begin();; ++at) {
+    at = std::search(at, sentence.words.end(), wanted.begin(), wanted.end());
+    if (at == sentence.words.end()) return found;
+    found.push_back(at - sentence.words.begin());
+  }
+}
+
+LabelledText Reader::read_line(const TsvRow& row) const {
+  row.require_labelled_text();
+  LabelledText line{.text = row.fields.back(), .sentence = read(row.fields.back())};
+  if (row.fields.size() == 3)
+    line.index = row.position(1, row.sentence(2, cutting_));
+  else if (!line.sentence.targets.empty())
+    line.index = line.sentence.targets.front();
+  return line;
+}
+
+Scores Reader::scores(const Network& network, const Sentence& sentence, Index index,
+                      Context& context) const {
+  const Indices ids(sentence.ids, {1, std::ssize(sentence.ids)});
+  const Tensor x = (*network.model)(ids, {}, context);
+  return {reshape(network.logits(slice(x, 1, index, index + 1)), {-1}),
+          labels().empty() ? vocabulary().tokens() : labels(), "W y_i + b"};
+}
+
+Scores Reader::no_scores(const Network& network, const Sentence& sentence, Context& context) {
+  const std::vector<std::int32_t> ids[] = {sentence.ids};
+  const TokenBatch batch = pad(ids);
+  (*network.model)(batch.ids, batch.lengths, context);
+  return {};
+}
+
+std::optional<WrittenText> Reader::write(const Network&, const Sentence&, std::string_view) const {
+  return std::nullopt;
+}
+
+std::vector<Prediction> Reader::predict(const Network& network, std::string_view text) const {
+  return answers(network, text, read(text));
+}
+
+std::vector<Prediction> Reader::answers(const Network& network, std::string_view text,
+                                        const Sentence& sentence) const {
+  const NoGrad no_grad;
+  Context context;
+  if (sentence.targets.empty())
+    return {prediction_of(text, std::nullopt, scores(network, sentence, 0, context))};
+  std::vector<Prediction> predictions;
+  for (const Index target : sentence.targets)
+    predictions.push_back(prediction_of(text, target, scores(network, sentence, target, context)));
+  return predictions;
+}
+
+Prediction prediction_of(std::string_view text, std::optional<Index> index, const Scores& scores) {
+  const auto probabilities = softmax(scores.logits).values();
+  const auto best = std::ranges::max_element(probabilities);
+  Prediction prediction{std::string(text), index,
+                        scores.choices[static_cast<std::size_t>(best - probabilities.begin())],
+                        *best};
+  prediction.choices = scores.choices;
+  prediction.logits = scores.logits.values();
+  prediction.probabilities = probabilities;
+  return prediction;
+}
+
+const std::vector<std::string>& token_list(const Reader::Vocabularies& vocabularies,
+                                           std::string_view name) {
+  const auto found = vocabularies.find(std::string(name));
+  require<FileError>(found != vocabularies.end() && !found->second.empty(),
+                     "the checkpoint has no /vocabulary/{}", name);
+  require<FileError>(std::ranges::find(found->second, "") == found->second.end(),
+                     "the checkpoint's /vocabulary/{} has an empty text", name);
+  return found->second;
+}
+
+const std::vector<std::string>& distinct_list(const Reader::Vocabularies& vocabularies,
+                                              std::string_view name) {
+  const auto& list = token_list(vocabularies, name);
+  std::set<std::string_view> known;
+  for (const std::string& text : list)
+    require<FileError>(known.insert(text).second,
+                       "the checkpoint's /vocabulary/{} has \"{}\" twice", name, text);
+  return list;
+}
+
+}  // namespace qkv

@@ -1,0 +1,172 @@
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "datasets/corpus.h"
+#include "datasets/read_callback.h"
+#include "datasets/sentences.h"
+#include "datasets/tokenizer.h"
+#include "datasets/tsv.h"
+#include "train/config/config.h"
+#include "train/tasks/network.h"
+
+namespace qkv {
+
+/// What a model predicts for a text.
+struct Prediction {
+  std::string text;
+  std::optional<Index> index;  ///< the word it is about, counted from 0; none: the whole text
+  std::string label;           ///< a class, a word, or the generated text
+  double probability;
+  bool is_output = false;                 ///< whether the label is a generated text
+  std::vector<std::string> choices = {};  ///< of which the label is one; none for generated text
+  std::vector<double> logits = {}, probabilities = {};  ///< of each choice
+};
+
+/// A text that a model writes token by token.
+struct WrittenText {
+  std::vector<std::string> inputs;   ///< what the decoder reads: "<bos>", then all but the last
+  std::vector<std::string> outputs;  ///< what follows each of them: the tokens, then "<eos>"
+  std::vector<std::int32_t> input_ids, output_ids;
+};
+
+/// A tokenized text.
+struct Sentence {
+  std::vector<std::string> words = {};
+  std::vector<std::int32_t> ids = {};
+  std::vector<Index> targets = {};  ///< the words that the task asks about
+  /// Scores are about its tokens; the sentence is the source.
+  std::optional<WrittenText> written = {};
+};
+
+/// A line of a data file, tokenized, with the answer that it gives.
+struct LabelledText {
+  std::string label = {};  ///< empty when the line has none
+  std::string text = {};
+  Sentence sentence = {};
+  Index index = -1;       ///< the word that the line is about, else the first target, else -1
+  Index answer = -1;      ///< the right one of `Scores::choices`; -1: not given or unknown
+  Index antecedent = -1;  ///< the word that is the answer, where answers are words
+};
+
+/// The logits of the answers that a model can give.
+struct Scores {
+  Tensor logits;                     ///< [C]
+  std::vector<std::string> choices;  ///< C labels, tokens or words
+  std::string formula;               ///< of the logits, from the contextual vectors y
+};
+
+/// What a task needs to read texts and to answer with a trained model: tokens, labels, lines,
+/// scores and predictions.
+class Reader {
+ public:
+  using Tokens = std::vector<std::string>;
+  using Vocabularies = std::map<std::string, Tokens>;
+  virtual ~Reader() = default;
+
+  const Tokenizer& tokenizer() const { return *tokenizer_; }
+  const Vocabulary& vocabulary() const { return tokenizer_->vocabulary(); }
+  /// The labels that a model chooses from, in the order of its outputs; empty: it has none.
+  const Tokens& labels() const { return list("labels"); }
+  /// Width of the output layer: a logit for each label or, without labels, for each token.
+  virtual Index outputs() const;
+  /// The token lists that a checkpoint needs besides the parameters; `restore_task` takes them
+  /// back: "tokens", the "merges" of byte-level tokens, and what the task has learned besides.
+  Vocabularies vocabularies() const;
+
+  /// Throws UserError when the text is empty or longer than the model allows.
+  virtual Sentence read(std::string_view text) const;
+  /// Pieces as a sentence of any length without targets.
+  Sentence sentence_of(std::span<const std::string> pieces) const;
+  /// A line of the task's data or, for looking at a model, fewer columns: by default `text`,
+  /// `label<TAB>text` or `label<TAB>index<TAB>text`, whose label means nothing to the task. Throws
+  /// UserError.
+  virtual LabelledText read_line(const TsvRow& row) const;
+  /// Calls `use` for the rows of a file in the task's format, as `read_line` takes them.
+  virtual void for_each_line(const std::filesystem::path& file, ReadCallback& callback,
+                             const UseRow& use) const;
+  /// Where the first tokens of a word stand in a sentence.
+  std::vector<Index> occurrences(const Sentence& sentence, const std::string& word) const;
+  /// Runs a model on a sentence, recorded by `context`, and scores the answers about word `index`,
+  /// of a sentence with a written text the tokens that may follow its input `index`: by default
+  /// the labels or, without labels, the tokens. No scores where there are no answers to choose
+  /// from.
+  virtual Scores scores(const Network& network, const Sentence& sentence, Index index,
+                        Context& context) const;
+  /// For tasks whose model writes a text: `target` or, where that is empty, what it writes for a
+  /// source. Nothing for other tasks. Throws as `read`.
+  virtual std::optional<WrittenText> write(const Network& network, const Sentence& source,
+                                           std::string_view target) const;
+  /// One prediction for each target word of a text, or for the text as a whole. Throws UserError
+  /// when the text has no target word and the task needs one.
+  virtual std::vector<Prediction> predict(const Network& network, std::string_view text) const;
+
+ protected:
+  explicit Reader(const Config& config);
+
+  Index max_length() const { return max_length_; }  ///< of a text, in tokens
+  /// Whether longer ones are cut to it.
+  bool truncates() const { return truncates_; }
+  const Cutting& cutting() const { return cutting_; }
+  /// The columns of the task's files, see `datasets/sentences.h`.
+  virtual std::string_view form() const { return word_sense_columns; }
+  /// Those that the options name.
+  const std::vector<std::string>& columns() const { return columns_; }
+  /// Constructors call one of these: learns tokens from the pieces of the training data, in
+  /// addition to those of the lists `known`, or takes a checkpoint's. Those of an imported model
+  /// are not learned: throws UserError where they are not known.
+  void learn_tokens(const Vocabulary::Counts& pieces, const Vocabularies& known);
+  void restore_tokens(const Vocabularies& vocabularies);
+  void set_tokenizer(Tokenizer tokenizer);
+  /// A list of what the task has learned; empty: none.
+  const Tokens& list(std::string_view name) const;
+  void set_list(std::string_view name, Tokens list);
+  /// Ids as a text, about no word.
+  LabelledText text_of_ids(std::vector<std::int32_t> ids) const;
+  /// Of a text of too many tokens: how many to leave out behind those that begin a sentence, so
+  /// that token `index` stays (-1: none).
+  Index crop_begin(Index length, Index index) const;
+  /// Leaves `max_length` tokens: those that begin and end a sentence, and of the others the ones
+  /// behind the first `begin`.
+  template <class T>
+  void crop(std::vector<T>& tokens, Index begin = 0) const {
+    const Index ends = tokenizer().special_tokens();
+    tokens.erase(tokens.begin() + ends, tokens.begin() + ends + begin);
+    tokens.erase(tokens.begin() + max_length() - ends, tokens.end() - ends);
+  }
+  /// A sentence that the model can read, cut where the options say so. Throws UserError as `read`.
+  Sentence fitted(Sentence sentence) const;
+  /// Runs a model without an output layer, where there is nothing to choose from.
+  static Scores no_scores(const Network& network, const Sentence& sentence, Context& context);
+  /// The most probable choice for each target word of a sentence or, without targets, for the
+  /// whole.
+  std::vector<Prediction> answers(const Network& network, std::string_view text,
+                                  const Sentence& sentence) const;
+
+ private:
+  Index max_length_;
+  LearnOptions learn_;
+  bool truncates_;
+  Cutting cutting_;
+  std::vector<std::string> columns_;
+  std::optional<Tokenizer> tokenizer_;
+  std::map<std::string, Tokens, std::less<>> lists_;
+};
+
+/// The most probable choice.
+Prediction prediction_of(std::string_view text, std::optional<Index> index, const Scores& scores);
+
+/// One of the lists that `Reader::vocabularies` gave. Throws FileError when it is missing or empty,
+/// or one of its texts is.
+const std::vector<std::string>& token_list(const Reader::Vocabularies& vocabularies,
+                                           std::string_view name);
+/// The same for a list of which no text may occur twice.
+const std::vector<std::string>& distinct_list(const Reader::Vocabularies& vocabularies,
+                                              std::string_view name);
+
+}  // namespace qkv
