@@ -89,8 +89,9 @@ struct LearnOptions {
 class TokenRules;
 
 /// Turns text into ids and back. What `word` and `char` have not seen in training becomes the
-/// unknown token, and so does a word of `wordpiece` that no tokens make up. `bpe` and `byte-level` have a token for each byte, so that any bytes
-/// are encoded and decoded without loss, unless letters became lower case or were composed.
+/// unknown token, and so does a word of `wordpiece` that no tokens make up. `bpe` and `byte-level`
+/// have a token for each byte, so that any bytes are encoded and decoded without loss, unless
+/// letters became lower case or were composed.
 class Tokenizer {
  public:
   /// `merges` are those of `byte-level`, see `ByteMerges`. Throws FileError when the tokens are not

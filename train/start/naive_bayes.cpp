@@ -1,5 +1,6 @@
 #include "train/start/naive_bayes.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <numeric>
