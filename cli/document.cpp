@@ -26,8 +26,8 @@ Json object(std::initializer_list<Member> members) {
   return json;
 }
 
-Rows table_of(const Json& records, const std::vector<Column>& columns) {
-  Rows rows(1);
+Cells table_of(const Json& records, const std::vector<Column>& columns) {
+  Cells rows(1);
   for (const Column& column : columns) rows[0].push_back(column.head);
   for (const Json& record : records) {
     rows.emplace_back();

@@ -31,7 +31,7 @@ struct Column {
   const char* number = "{:.4f}";  ///< format of a number with a fraction
 };
 /// The first row is the head. A value that is null or missing is "-".
-Rows table_of(const Json& records, const std::vector<Column>& columns);
+Cells table_of(const Json& records, const std::vector<Column>& columns);
 /// The same numbers as shades; the first column names the rows, and a missing value is a blank.
 HeatMap map_of(const Json& records, const std::vector<Column>& columns);
 
@@ -45,9 +45,9 @@ struct Document {
   /// A line for people whose values the formats of tables have as a table.
   struct Line {
     std::string text;
-    Rows rows;
+    Cells rows;
   };
-  using Block = std::variant<std::string, Rows, Line, Picture, Note>;
+  using Block = std::variant<std::string, Cells, Line, Picture, Note>;
 
   Json data;                  ///< null: nothing to print
   std::vector<Block> blocks;  ///< in the order of printing
@@ -58,8 +58,8 @@ struct Document {
     blocks.emplace_back(fmt::format(format, std::forward<Arguments>(arguments)...));
   }
   /// The first row is the header.
-  void add_table(Rows rows) { blocks.emplace_back(std::move(rows)); }
-  void add_line(std::string text, Rows rows) {
+  void add_table(Cells rows) { blocks.emplace_back(std::move(rows)); }
+  void add_line(std::string text, Cells rows) {
     blocks.emplace_back(Line{std::move(text), std::move(rows)});
   }
   /// An empty line stands before it where there is something else.

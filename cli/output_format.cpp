@@ -13,7 +13,7 @@ void print_block(const std::string& text) {
   print_result(isatty(STDOUT_FILENO) == 1 ? printable(text) : text);
 }
 
-void print_block(const Rows& rows) {
+void print_block(const Cells& rows) {
   print_result(table(rows));
 }
 
@@ -61,18 +61,18 @@ void print_json(const Document& document) {
     print_result(document.data.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
-const Rows* table_in(const Document::Block& block) {
+const Cells* table_in(const Document::Block& block) {
   if (const auto* line = std::get_if<Document::Line>(&block)) return &line->rows;
-  return std::get_if<Rows>(&block);
+  return std::get_if<Cells>(&block);
 }
 
 /// An empty line stands between two tables.
-template <std::string (*to_text)(const Rows&)>
+template <std::string (*to_text)(const Cells&)>
 void print_tables(const Document& document) {
   print_notes(document);
   std::string text;
   for (const Document::Block& block : document.blocks)
-    if (const Rows* rows = table_in(block)) text += (text.empty() ? "" : "\n") + to_text(*rows);
+    if (const Cells* rows = table_in(block)) text += (text.empty() ? "" : "\n") + to_text(*rows);
   if (text.empty() && !document.data.is_null())
     print_note("this result has no table; --json prints it\n");
   print_result(text);

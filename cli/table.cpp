@@ -25,8 +25,8 @@ bool is_number(const std::string& text) {
 }
 
 /// Columns [begin, end) of all rows, the first column before them where it is not among them.
-Rows part_of(const Rows& rows, std::size_t begin, std::size_t end) {
-  Rows part;
+Cells part_of(const Cells& rows, std::size_t begin, std::size_t end) {
+  Cells part;
   for (const auto& row : rows) {
     part.push_back({row.front()});
     const auto first = row.begin() + static_cast<std::ptrdiff_t>(std::max<std::size_t>(begin, 1));
@@ -40,7 +40,7 @@ struct Layout {
   bool numeric = true;
 };
 
-std::vector<Layout> columns_of(const Rows& rows) {
+std::vector<Layout> columns_of(const Cells& rows) {
   std::vector<Layout> columns(rows.at(0).size());
   for (std::size_t r = 0; r < rows.size(); ++r)
     for (std::size_t i = 0; i < rows[r].size(); ++i) {
@@ -72,7 +72,7 @@ bool narrowed(std::vector<Layout>& columns, int width) {
   return true;
 }
 
-std::string drawn(const Rows& rows, const std::vector<Layout>& columns) {
+std::string drawn(const Cells& rows, const std::vector<Layout>& columns) {
   std::string text;
   for (std::size_t r = 0; r < rows.size(); ++r) {
     std::string line;
@@ -120,8 +120,8 @@ std::string joined(const std::vector<std::string>& row, const Escapes& escapes,
 
 }  // namespace
 
-std::string table(const Rows& cells, int width) {
-  Rows rows = cells;
+std::string table(const Cells& cells, int width) {
+  Cells rows = cells;
   for (auto& row : rows)
     for (std::string& cell : row) cell = in_one_line(cell);
   std::vector<Layout> columns = columns_of(rows);
@@ -145,7 +145,7 @@ std::string table(const Rows& cells, int width) {
   return text;
 }
 
-std::string to_csv(const Rows& rows) {
+std::string to_csv(const Cells& rows) {
   std::string text;
   for (const auto& row : rows)
     for (std::size_t i = 0; i < row.size(); ++i) {
@@ -157,7 +157,7 @@ std::string to_csv(const Rows& rows) {
   return text;
 }
 
-std::string to_markdown(const Rows& rows) {
+std::string to_markdown(const Cells& rows) {
   const Escapes escapes = {{'\\', "\\\\"}, {'|', "\\|"}};
   std::string text;
   for (std::size_t r = 0; r < rows.size(); ++r) {
@@ -169,7 +169,7 @@ std::string to_markdown(const Rows& rows) {
   return text;
 }
 
-std::string to_latex(const Rows& rows) {
+std::string to_latex(const Cells& rows) {
   const Escapes escapes = {{'&', "\\&"},
                            {'%', "\\%"},
                            {'$', "\\$"},

@@ -14,6 +14,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LES
   # sanitizer and clang-tidy look for the real ones.
   target_compile_options(qkv_flags INTERFACE -Wno-restrict -Wno-stringop-overflow -Wno-array-bounds)
 endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL Clang AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 17)
+  # libstdc++ before 13 uses a function that it deprecates in every std::stable_sort and std::stable_partition.
+  target_compile_options(qkv_flags INTERFACE -Wno-deprecated-declarations)
+endif()
 # CMake lists all that HDF5 could need. macOS's linker has no such option, and leaves out what is not needed.
 include(CheckLinkerFlag)
 check_linker_flag(CXX LINKER:--as-needed QKV_AS_NEEDED)

@@ -4,7 +4,7 @@ namespace qkv {
 
 class MemoryPool;
 
-/// What the ops of a thread do besides computing their results. This is the library's only state
+/// Effects of a thread's ops besides their results. This is the library's only state
 /// outside objects apart from the process's threads (core/parallel.h). Each thread has its own,
 /// which starts with these defaults: a shard that runs on another thread inherits its caller's by
 /// one `ExecutionScope`.

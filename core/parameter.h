@@ -12,7 +12,7 @@
 
 namespace qkv {
 
-/// What a parameter does in its module: the layer that creates it says so. Initialisation, weight
+/// A parameter's function in its module, set by the layer that creates it. Initialisation, weight
 /// decay and analyses go by it, never by a path.
 enum class Role {
   weight,  ///< multiplies its input; the role of what has no other

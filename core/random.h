@@ -8,7 +8,7 @@
 
 namespace qkv {
 
-/// What a random stream is used for; streams of different purposes are independent.
+/// The use of a random stream; streams of different purposes are independent.
 enum class Purpose : std::uint32_t { initialisation, shuffling, dropout, sampling, testing };
 
 /// Random values as a pure function of (seed, purpose, step, stream, index): no state to save in a

@@ -55,7 +55,7 @@ class Recorder {
   explicit Recorder(Module& model);
   /// `name` is the value's in the module, or with the path of a member: "norm_1.output".
   void record(const Module& module, std::string_view name, const Tensor& value);
-  /// What is recorded next belongs to block `number` of a stack; with null to none.
+  /// Later records belong to block `number` of a stack; with null to none.
   void enter_layer(const Module* block, Index number);
 
   /// Throws ValueError listing what was recorded when there is nothing of that path.
@@ -81,7 +81,7 @@ class Recorder {
 /// continues with in its place (a forward hook of PyTorch, a hook point of TransformerLens).
 using Hook = std::function<Tensor(const Module& module, std::string_view name, Tensor value)>;
 
-/// What may accompany a forward pass, in any combination.
+/// Companions of a forward pass, in any combination.
 struct ContextOptions {
   std::optional<Random> random = {};  ///< random stream of this step: training; none: evaluation
   Recorder* recorder = nullptr;       ///< keeps what the layers compute
@@ -90,8 +90,8 @@ struct ContextOptions {
   bool recompute = false;  ///< blocks keep their input alone and are recomputed in backward
 };
 
-/// What a forward pass needs besides its inputs. Explicit, so that no layer holds a mode, a seed or
-/// a hook.
+/// A forward pass's arguments besides its inputs. Explicit, so that no layer holds a mode, a seed
+/// or a hook.
 class Context {
  public:
   explicit Context(ContextOptions options = {})
@@ -113,7 +113,7 @@ class Context {
   bool recomputes() const { return recomputes_; }
 
   KeyValueCache* cache() const { return cache_; }
-  /// The same with another cache.
+  /// A copy with another cache.
   Context with_cache(KeyValueCache& cache) const {
     Context context = *this;
     context.cache_ = &cache;
@@ -131,7 +131,7 @@ class Context {
   Tensor replaced(const Module& module, std::string_view name, Tensor value) const {
     return hook_ ? (*hook_)(module, name, std::move(value)) : value;
   }
-  /// The same, recorded.
+  /// Records and returns the replaced value.
   Tensor hooked(const Module& module, std::string_view name, Tensor value) const {
     value = replaced(module, name, std::move(value));
     record(module, name, value);

@@ -20,7 +20,7 @@ class KeyValueCache {
   /// To be called once a model has read `tokens` more.
   void advance(Index tokens) { length_ += tokens; }
 
-  /// Those of `attention`; null before it was asked for the first time.
+  /// Keys and values of `attention`; null before it was asked for the first time.
   const KeysValues* find(const Module& attention) const;
   /// Appends `next` to those of `attention` along time and returns all.
   const KeysValues& append(const Module& attention, const KeysValues& next);

@@ -15,7 +15,7 @@ struct Linear : Module {
 
   /// x [..., in] -> [..., out]
   Tensor operator()(const Tensor& x) const;
-  /// The same of gelu(x), which is not kept for backward.
+  /// y of gelu(x), which is not kept for backward.
   Tensor of_gelu(const Tensor& x) const;
   void visit(ModuleVisitor& visit) override;
 

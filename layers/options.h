@@ -83,7 +83,7 @@ static_assert(lists_every_kind(init_kinds));
 /// The cell of a recurrent network; see layers/recurrent.h.
 enum class CellKind { rnn, gru, lstm };
 
-/// What a model is built from; the configuration file's [model].
+/// Architecture of a model; the configuration file's [model].
 struct ModelOptions {
   ModelKind kind = ModelKind::encoder;
   Index width = 32;    ///< embedding dimension (d_model)

@@ -62,9 +62,9 @@ std::span<const PositionRow> position_kinds();
 /// learned attention is, and uniform attention has no use for rotated queries.
 bool acts_in_attention(const ModelOptions& options);
 
-/// What the options' kind adds to the embeddings; null: nothing.
+/// The options' kind, where it acts on the embeddings, else null.
 std::unique_ptr<InputPositions> make_input_positions(const ModelOptions& options, Random& random);
-/// What the options' kind does in a self-attention layer; null: nothing.
+/// The options' kind, where it acts in self-attention layers, else null.
 std::unique_ptr<AttentionPositions> make_attention_positions(const ModelOptions& options);
 
 /// Sines and cosines of positions [first, first + time), [time, width]: PE(t, 2i) =

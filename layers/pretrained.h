@@ -8,7 +8,7 @@
 
 namespace qkv {
 
-/// What a file of vectors had for a vocabulary.
+/// Counts of the vectors that a file had for a vocabulary.
 struct VectorsFound {
   Index words = 0;              ///< without "<pad>" and "<unk>"
   Index found = 0;              ///< those that have a vector

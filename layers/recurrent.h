@@ -34,7 +34,7 @@ struct Recurrent : Module {
   /// half of a state is the forward direction's, the other the reverse one's. Dropout acts between
   /// the layers.
   Tensor operator()(Tensor x, const Indices& lengths, Context& context) const;
-  /// The same from an initial state and with the last one, both [layers x directions, B, width of a
+  /// Starts from an initial state and with the last one, both [layers x directions, B, width of a
   /// direction]: layer by layer, forward before reverse, as PyTorch's h_0 and h_n. Empty tensors
   /// stand for zeros; c is the cell state of an lstm. Throws ShapeError when the shapes do not fit.
   RecurrentOutput operator()(Tensor x, const Indices& lengths, const RecurrentState& initial,

@@ -12,7 +12,7 @@
 
 namespace qkv {
 
-/// What the tokens of a block attend to.
+/// Masks and encoder output of a block's attention.
 struct AttentionInputs {
   AttentionMask mask = {};       ///< of self-attention
   Tensor encoded = {};           ///< encoder output [B, Ts, D], for cross-attention

@@ -20,7 +20,7 @@ class Muon final : public Adam {
  public:
   explicit Muon(const OptimizerOptions& options) : Adam(options) {}
 
-  /// Of a hidden layer's matrix the first moment alone.
+  /// A hidden layer's matrix has the first moment alone.
   Index slots(const Parameter& parameter) const override;
 
  private:

@@ -28,10 +28,10 @@ class Optimizer {
 
   /// The number of values that are kept for each element of a parameter.
   virtual Index slots(const Parameter&) const { return std::ssize(slots_); }
-  /// What the next update depends on, by "slot.path", such as "first_moment.encoder.norm.weight":
+  /// State of the next update, by "slot.path", such as "first_moment.encoder.norm.weight":
   /// what a checkpoint stores.
   std::map<std::string, Tensor> state() const;
-  /// Of the parameter that an entry of `state` belongs to.
+  /// The parameter that an entry of `state` belongs to.
   static std::string_view path_of(std::string_view name) { return name.substr(name.find('.') + 1); }
   /// Throws ValueError when a name, shape or dtype does not belong to these parameters.
   void load_state(std::span<const NamedParameter> parameters,
@@ -72,7 +72,7 @@ class Optimizer {
     const std::array<T*, sizeof...(I)> slot{section.slots[I].template mutable_data<T>().data()...};
     for (Index i = section.begin; i < section.end; ++i) f(value[i], g[i], slot[I][i]...);
   }
-  /// Those of a parameter, in the order of their names, writable.
+  /// Writable slots of a parameter, in the order of their names.
   std::span<Tensor> slots_of(const NamedParameter& named);
 
   std::vector<std::string> slots_;

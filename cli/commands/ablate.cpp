@@ -71,7 +71,7 @@ Json names_of(const std::vector<Component>& components) {
   return object({{"id", ids}, {"label", labels}});
 }
 
-Rows change_table(const Json& records, const std::string& metric) {
+Cells change_table(const Json& records, const std::string& metric) {
   return table_of(records, {{"id", "/id"},
                             {"off", "/label"},
                             {"mean: loss", "/mean/loss_change"},

@@ -49,9 +49,9 @@ Document bench_on_rank(const BenchOptions& options, const Communicator& ranks) {
   Document document;
   document.data =
       object({{"parameters", b.parameters}, {"threads", b.threads}, {"ranks", b.ranks}});
-  Rows rows{{"a training step", "median"},
-            {"parameters", fmt::format("{}", b.parameters)},
-            {"threads", fmt::format("{}", b.threads)}};
+  Cells rows{{"a training step", "median"},
+             {"parameters", fmt::format("{}", b.parameters)},
+             {"threads", fmt::format("{}", b.threads)}};
   for (const auto& [key, value, title, format] : measures) {
     document.data[key] = value;
     if (!title.empty()) rows.push_back({title, fmt::format(fmt::runtime(format), value)});
@@ -75,7 +75,7 @@ Command bench_command() {
           .summary = "Measure time and memory of a config's training step",
           .options = {config_argument(o->config),
                       set_option(o->set),
-                      {"--seconds", &o->seconds, "How long to measure [3]", {0, 3600}},
+                      {"--seconds", &o->seconds, "Seconds of measurement [3]", {0, 3600}},
                       threads_option()},
           .run = [o](const Stream&) { return bench(*o); }};
 }

@@ -138,7 +138,7 @@ Document compare_on_rank(const CompareOptions& options, StopSignal& stop,
   const auto results = results_of(jobs, done);
   document.data = to_json(results);
   document.add_table(to_table(document.data));
-  if (const Rows probes = probe_table(results); !probes.empty()) {
+  if (const Cells probes = probe_table(results); !probes.empty()) {
     document.add_text("\n");
     document.add_table(probes);
   }
@@ -163,8 +163,8 @@ Command compare_command() {
   return {
       .name = "compare",
       .summary =
-          "Train every [[variant]] of a config and print one table; again, it continues; under "
-          "mpirun, each rank trains some of the runs",
+          "Train every [[variant]] of a config, or continue, and print one table; under mpirun, "
+          "ranks share the runs",
       .options = {required({"CONFIG", &o->config,
                             "TOML file with variants; with --seeds or --folds also one without"}),
                   {"--only NAME", &o->sweep.only, "Name of a variant; may be given several times"},
@@ -177,7 +177,7 @@ Command compare_command() {
                   {"--folds",
                    &o->sweep.folds,
                    "Cross-validation: runs of each variant, each tested on another part of the "
-                   "training examples; the test data are not looked at",
+                   "training examples; the test data are not read",
                    {2, 1000}},
                   {"--restart", &o->restart,
                    "Train again from step 0 instead of resuming an earlier comparison"},

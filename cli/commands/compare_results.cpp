@@ -58,7 +58,7 @@ void add_run(Json& json, const VariantRun& run, Split split) {
 }
 
 /// A row for each claim of a probe, with the number of runs in which it is as expected.
-void add_claims(Rows& rows, const VariantResult& result, std::size_t probe) {
+void add_claims(Cells& rows, const VariantResult& result, std::size_t probe) {
   const Probe& claim = result.runs.front().probes[probe].result.probe;
   const auto in_runs = [&](auto right) {
     std::size_t count = 0, all = 0;
@@ -99,7 +99,7 @@ Json to_json(const std::vector<VariantResult>& results) {
   return object({{"variants", variants}, {"split", std::string(to_string(split))}});
 }
 
-Rows to_table(const Json& results) {
+Cells to_table(const Json& results) {
   const auto split = results["split"].get<std::string>();
   std::vector<std::string> metrics = {"loss"};
   for (const Json& variant : results["variants"]) {
@@ -107,7 +107,7 @@ Rows to_table(const Json& results) {
     for (const auto& [metric, value] : mean.items())
       if (std::ranges::find(metrics, metric) == metrics.end()) metrics.push_back(metric);
   }
-  Rows rows = {{"variant", "parameters", "seconds"}};
+  Cells rows = {{"variant", "parameters", "seconds"}};
   for (const std::string& metric : metrics)
     rows.front().push_back(fmt::format("{} {}", split, metric));
   for (const Json& variant : results["variants"]) {
@@ -126,11 +126,11 @@ Rows to_table(const Json& results) {
   return rows;
 }
 
-Rows probe_table(const std::vector<VariantResult>& results) {
+Cells probe_table(const std::vector<VariantResult>& results) {
   const auto probes = probes_of(results);
   if (probes.empty()) return {};
   if (results.front().runs.size() == 1) return commands::to_table(probes);
-  Rows rows = {{"variant", "probe", "after", "expected", "found"}};
+  Cells rows = {{"variant", "probe", "after", "expected", "found"}};
   for (const VariantResult& result : results)
     for (std::size_t i = 0; i < result.runs.front().probes.size(); ++i) add_claims(rows, result, i);
   return rows;

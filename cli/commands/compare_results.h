@@ -35,10 +35,10 @@ Json to_json(const std::vector<VariantResult>& results);
 /// A row for each variant of `to_json`; of several runs "mean ± standard deviation". The columns
 /// name the split: "test loss", or "valid loss" where no run has test data. A variant without such
 /// data has dashes.
-Rows to_table(const Json& results);
+Cells to_table(const Json& results);
 
 /// What each probe found, or of several runs in how many of them it passes; empty without probes.
-Rows probe_table(const std::vector<VariantResult>& results);
+Cells probe_table(const std::vector<VariantResult>& results);
 
 /// Of all variants and runs.
 std::vector<VariantProbe> probes_of(const std::vector<VariantResult>& results);

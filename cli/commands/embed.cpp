@@ -80,7 +80,7 @@ Embeddings embeddings(const LoadedModel& trained, const EmbedOptions& options,
 
 /// Adds the cosines between the asked words.
 void add_cosines(Document& document, const std::vector<WordVector>& asked, const VectorKind& kind) {
-  Rows rows(1);
+  Cells rows(1);
   Json& matrix = document.data[kind.name + "_cosine"] = Json::array();
   for (const WordVector& a : asked) {
     rows.push_back({fmt::format("({}) {}", rows.size(), a.text)});
@@ -121,7 +121,7 @@ Json for_programs(Json records) {
 /// The asked words, and the nearest words to each where there is a data file.
 void add_asked(Document& document, const Embeddings& all, const EmbedOptions& options) {
   document.data["sentences"] = Json::array();
-  std::vector<Rows> tables;
+  std::vector<Cells> tables;
   for (const WordVector& word : all.asked) {
     Json& json = document.data["sentences"].emplace_back(object({{"tokens", word.sentence->words},
                                                                  {"index", word.index},
@@ -144,7 +144,7 @@ void add_asked(Document& document, const Embeddings& all, const EmbedOptions& op
     if (kind.vector == in_context.vector && !all.asked.empty()) document.add_text("\n");
     add_cosines(document, all.asked, kind);
   }
-  for (Rows& rows : tables) {
+  for (Cells& rows : tables) {
     document.add_text("\n");
     document.add_table(std::move(rows));
   }

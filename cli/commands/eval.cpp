@@ -41,8 +41,8 @@ Measured measured(const EvalOptions& options, ReadCallback& callback) {
 }
 
 /// A row for each right label, a column for each label that the model gives.
-Rows confusion_table(const Evaluation& evaluation) {
-  Rows rows(1, {""});
+Cells confusion_table(const Evaluation& evaluation) {
+  Cells rows(1, {""});
   for (const LabelScores& scores : evaluation.labels) {
     rows.front().push_back(scores.label);
     rows.push_back({scores.label});
@@ -52,7 +52,7 @@ Rows confusion_table(const Evaluation& evaluation) {
 }
 
 void add_labels(Document& document, const Evaluation& evaluation) {
-  Rows rows = {{"label", "precision", "recall", "F1", "examples"}};
+  Cells rows = {{"label", "precision", "recall", "F1", "examples"}};
   for (const LabelScores& scores : evaluation.labels)
     rows.push_back({scores.label, fmt::format("{:.4f}", scores.precision),
                     fmt::format("{:.4f}", scores.recall), fmt::format("{:.4f}", scores.f1),
@@ -92,17 +92,16 @@ Document evaluate(const EvalOptions& options) {
 
 Command eval_command() {
   const auto o = std::make_shared<EvalOptions>();
-  return {
-      .name = "eval",
-      .summary = "Measure a model on its test split, without one on its valid split, or on a file",
-      .options = {required({"MODEL", &o->models,
-                            "A checkpoint file, or a run folder: its best checkpoint, else its "
-                            "newest; of several models the probabilities are averaged"}),
-                  evaluation_data_option(o->data),
-                  {"--skip-unknown-labels", &o->skip_unknown_labels,
-                   "Leave out examples whose label training has not seen, with a count"},
-                  threads_option()},
-      .run = [o](const Stream&) { return evaluate(*o); }};
+  return {.name = "eval",
+          .summary = "Measure a model on its test split, else its validation split, or on a file",
+          .options = {required({"MODEL", &o->models,
+                                "A checkpoint file, or a run folder: its best checkpoint, else its "
+                                "newest; of several models the probabilities are averaged"}),
+                      evaluation_data_option(o->data),
+                      {"--skip-unknown-labels", &o->skip_unknown_labels,
+                       "Leave out examples whose label training has not seen, with a count"},
+                      threads_option()},
+          .run = [o](const Stream&) { return evaluate(*o); }};
 }
 
 }  // namespace qkv::commands

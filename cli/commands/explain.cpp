@@ -92,7 +92,7 @@ Json to_json(const Explanation& explanation, const LoadedModel& trained) {
 void add_lens(Document& document, const std::vector<LensState>& lens) {
   const std::vector<std::string>& choices = lens.back().scores.choices;
   const auto shown = likeliest(lens.back().scores.logits.values());
-  Rows rows = {{"      after", "answer", "softmax", "softmax of " + visible(choices[shown[0]])}};
+  Cells rows = {{"      after", "answer", "softmax", "softmax of " + visible(choices[shown[0]])}};
   HeatMap map;
   for (const std::size_t i : shown) map.columns.push_back(visible(choices[i]));
   for (const auto& [label, scores] : lens) {
@@ -186,8 +186,8 @@ Command explain_command() {
                       required({"SENTENCE", &o->sentence, "A sentence"}),
                       word_option(o->word),
                       {"--output", &o->output,
-                       "Of an encoder-decoder, the token that it writes, counted from 0 [0]; with "
-                       "--word what its encoder computes",
+                       "Output token of an encoder-decoder to explain, counted from 0 [0]; --word "
+                       "explains the encoder",
                        not_negative},
                       target_option(o->target),
                       layer_option(o->layer),

@@ -46,7 +46,7 @@ Document gradcheck(const GradcheckOptions& options) {
                           {"passes", result.passes()},
                           {"parameters", Json::array()},
                           {"frozen", result.frozen}});
-  Rows rows = {{"parameter", "elements checked", "worst error", "at"}};
+  Cells rows = {{"parameter", "elements checked", "worst error", "at"}};
   for (const GradientCheck& check : result.parameters) {
     document.data["parameters"].push_back(to_json(check));
     const Index size = check.shape.size();

@@ -25,7 +25,7 @@ Json to_json(const std::vector<std::pair<std::string, Tensor>>& parameters) {
   return list;
 }
 
-Rows to_table(const std::vector<std::pair<std::string, Tensor>>& parameters) {
+Cells to_table(const std::vector<std::pair<std::string, Tensor>>& parameters) {
   Json list = to_json(parameters);
   for (std::size_t i = 0; i < parameters.size(); ++i)
     list[i]["shape"] = to_string(parameters[i].second.shape());
@@ -35,9 +35,9 @@ Rows to_table(const std::vector<std::pair<std::string, Tensor>>& parameters) {
 }
 
 /// The norm of the gradient of each word's vector.
-Rows to_table(const std::string& title, const std::vector<std::string>& words,
-              const std::vector<double>& norms) {
-  Rows rows = {{title, "norm of its vector's gradient"}};
+Cells to_table(const std::string& title, const std::vector<std::string>& words,
+               const std::vector<double>& norms) {
+  Cells rows = {{title, "norm of its vector's gradient"}};
   for (std::size_t i = 0; i < words.size(); ++i)
     rows.push_back({words[i], fmt::format("{:.4g}", norms[i])});
   return rows;

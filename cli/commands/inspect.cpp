@@ -25,7 +25,7 @@ Json to_json(const std::string& path, const Tensor& value) {
                  {"histogram", s.histogram}});
 }
 
-Rows to_table(const Json& parameters) {
+Cells to_table(const Json& parameters) {
   Json shown = parameters;
   for (Json& parameter : shown) {
     parameter["shape"] = to_string(Shape(parameter["shape"].get<std::vector<Index>>()));
@@ -46,7 +46,7 @@ Rows to_table(const Json& parameters) {
 /// The first singular values of one product in each head, where there are any.
 void add_spectra(Document& document, const std::string& title, const char* key) {
   constexpr std::size_t most = 8;
-  Rows rows = {{title}};
+  Cells rows = {{title}};
   for (std::size_t i = 1; i <= most; ++i) rows[0].push_back(std::to_string(i));
   for (const Json& head : document.data["heads"]) {
     const auto values = head[key].get<std::vector<double>>();

@@ -121,7 +121,7 @@ std::vector<LoadedModel> take_models(PredictOptions& options) {
 /// Predictions, as JSON and as the rows of a table.
 struct Answers {
   Json json = Json::array();
-  Rows rows = {{"text", "word", "answer", "probability"}};
+  Cells rows = {{"text", "word", "answer", "probability"}};
   std::vector<Sentence> sentences;
 
   void add(std::span<const LoadedModel> models, const Question& asked) {

@@ -167,8 +167,9 @@ Json to_json(const Evaluation& evaluation) {
 void add_evaluation(Document& document, const std::string& data, const Evaluation& evaluation) {
   std::string text =
       fmt::format("{}: {} examples  loss {:.4f}", data, evaluation.count, evaluation.loss);
-  Rows rows = {{"data", "examples", "loss"},
-               {data, fmt::format("{}", evaluation.count), fmt::format("{:.4f}", evaluation.loss)}};
+  Cells rows = {
+      {"data", "examples", "loss"},
+      {data, fmt::format("{}", evaluation.count), fmt::format("{:.4f}", evaluation.loss)}};
   for (const auto& [name, value] : evaluation.metrics) {
     text += fmt::format("  {} {:.4f}", name, value);
     rows[0].push_back(name);
@@ -199,10 +200,10 @@ Json to_json(const Component& component) {
   return json;
 }
 
-Rows to_table(const std::vector<VariantProbe>& probes) {
+Cells to_table(const std::vector<VariantProbe>& probes) {
   const bool variants =
       std::ranges::any_of(probes, [](const VariantProbe& probe) { return !probe.variant.empty(); });
-  Rows rows;
+  Cells rows;
   // A model that writes on and on must not widen the whole table; --json has all of it.
   const auto found = [](const Finding& finding) { return abbreviated(finding.measured, 72); };
   const auto add = [&](const std::string& variant, std::vector<std::string> row) {

@@ -98,7 +98,7 @@ struct VariantProbe {
   std::string variant;  ///< empty: there is only one model
   ProbeResult result;
 };
-Rows to_table(const std::vector<VariantProbe>& probes);
+Cells to_table(const std::vector<VariantProbe>& probes);
 Json to_json(const std::vector<VariantProbe>& probes);
 /// Checks the probes of a model's config.
 std::vector<VariantProbe> probed(const LoadedModel& model, const std::string& variant = "");

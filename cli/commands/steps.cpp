@@ -216,12 +216,12 @@ class StepsWriter {
     return fmt::format("sum over j of w_{}j v_j", index_);
   }
 
-  Rows weights_table(const AttentionSteps& module, const HeadSteps& head) const {
+  Cells weights_table(const AttentionSteps& module, const HeadSteps& head) const {
     const auto scores = matrix_row(head.scores, index_), scaled = matrix_row(head.scaled, index_),
                weights = matrix_row(head.weights, index_), mask = matrix_row(module.mask, index_);
     // A comma where the digits of "w_21" would run together.
     const bool unambiguous = std::max(words_.size(), weights.size()) <= 10;
-    Rows rows = {
+    Cells rows = {
         {"      key", "score", "q.k", scaling(module, head.q.dim(1)), "mask", "weight", "softmax"}};
     for (std::size_t j = 0; j < weights.size(); ++j) {
       const std::string pair = fmt::format("{}{}{}", index_, unambiguous ? "" : ",", j);
@@ -241,7 +241,7 @@ class StepsWriter {
     }
     const auto logits = scores.logits.values(), probabilities = at_.probabilities.values();
     const auto order = likeliest(logits);
-    Rows rows = {{"      choice", "logit", "softmax"}};
+    Cells rows = {{"      choice", "logit", "softmax"}};
     for (const std::size_t i : order)
       rows.push_back({"      " + visible(scores.choices[i]), fmt::format("{:.4f}", logits[i]),
                       fmt::format("{:.4f}", probabilities[i])});

@@ -12,9 +12,8 @@ struct TrainCommandOptions {
 
 std::string footer() {
   std::string text =
-      "A relative path in a config leads from the config's folder, or from the nearest folder "
-      "above\n"
-      "it that has such a file; a path after --set from the working folder.\n\n"
+      "Relative paths in a config are resolved against the config's folder, or the nearest folder\n"
+      "above it that has such a file; paths after --set against the working folder.\n\n"
       "Options of a config, with their defaults:\n";
   for (const OptionHelp& option : option_help())
     text += fmt::format("  {} = {}  ({}) {}\n", option.key, option.default_value,

@@ -174,7 +174,7 @@ Json to_json(const std::vector<ResumeSession>& sessions) {
   return list;
 }
 
-Rows to_table(const std::vector<ResumeSession>& sessions) {
+Cells to_table(const std::vector<ResumeSession>& sessions) {
   Json list = to_json(sessions);
   for (std::size_t i = 0; i < sessions.size(); ++i) {
     list[i]["process"] = i + 1;
@@ -190,7 +190,7 @@ Rows to_table(const std::vector<ResumeSession>& sessions) {
 /// Adds the compared items, where each first differs, and the verdict.
 void add_comparison(Document& document, const std::vector<Compared>& all) {
   Json list = Json::array(), differing = Json::array();
-  Rows rows = {{"compared", "contents", "bits"}};
+  Cells rows = {{"compared", "contents", "bits"}};
   for (const auto& [what, contents, difference] : all) {
     list.push_back(object({{"what", what}, {"contents", contents}, {"equal", !difference}}));
     rows.push_back({what, contents, difference ? "DIFFER" : "equal"});

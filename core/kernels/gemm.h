@@ -30,7 +30,7 @@ template <class T>
 void gemm(Index m, Index n, Index k, T alpha, Matrix<const T> a, Matrix<const T> b, T beta,
           Matrix<T> c);
 
-/// The same on several threads.
+/// `gemm` on several threads.
 template <class T>
 void parallel_gemm(Index m, Index n, Index k, T alpha, Matrix<const T> a, Matrix<const T> b, T beta,
                    Matrix<T> c);

@@ -350,7 +350,7 @@ void multiply_panels(Index m, Index n, Index k, T alpha, const Strided<T>& a, co
   }
 }
 
-/// The same where B is one panel and A is read in place.
+/// `multiply_panels` where B is one panel and A is read in place.
 template <class T>
 void one_panel(Index m, Index n, Index k, T alpha, const Strided<T>& a, const Matrix<const T>& b,
                T beta, const Matrix<T>& c) {

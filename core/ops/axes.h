@@ -10,7 +10,7 @@ struct AxisView {
   Index outer, length, inner;
 };
 AxisView axis_view(const Shape& shape, int axis);
-/// Of the axes [begin, end).
+/// The view of the axes [begin, end) as one.
 AxisView axis_view(const Shape& shape, int begin, int end);
 
 /// `shape` with another size of `axis`.

@@ -4,7 +4,7 @@
 
 #include "core/tensor.h"
 
-/// What several ops require of their operands. Each check throws "[op] ...".
+/// Requirements of several ops on their operands. Each check throws "[op] ...".
 namespace qkv::detail {
 
 /// Throws TypeError unless a and b have one dtype.

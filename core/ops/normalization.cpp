@@ -34,7 +34,7 @@ template <class T>
     kernels::map_row(width, y, [=](auto at) { return at(normalised) * at(gain); });
 }
 
-/// What a normalisation saves for backward: the normalised rows instead of x, from which the value
+/// Saved inputs of a normalisation: the normalised rows instead of x, from which the value
 /// can be recomputed.
 struct Normalised {
   Tensor rows;      ///< xhat, of x's shape

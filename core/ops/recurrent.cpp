@@ -161,7 +161,7 @@ Sequences checked(const Tensor& x, const RecurrentWeights& w, const Indices& len
   return {x.dim(0), x.dim(1), width, lengths, reverse};
 }
 
-/// What forward saves for backward.
+/// Inputs that forward saves for backward.
 struct Trace {
   Tensor gates;  ///< [B, T, G H]
   Tensor aux;    ///< [B, T, H], see TimeStep
@@ -393,7 +393,7 @@ Tensor recurrent(const Tensor& x, const RecurrentWeights& weights, const Indices
           const TraceData<const T> data = data_of<T>(trace);
           const Start<T> from = data_of<T>(start, s);
           const T* w = hidden.data<T>().data();
-          // Of cells without separate gates dgates and dhidden share their buffer.
+          // Without separate gates, dgates and dhidden share their buffer.
           const auto to = [](Tensor& d) { return d.shared_mutable_data<T>().data(); };
           const SequenceGradient<T> d{dy.data<T>().data(), to(dgates), to(dhidden), to(dh),
                                       to(dc_start)};

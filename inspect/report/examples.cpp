@@ -42,8 +42,7 @@ Examples texts_of_data(const LoadedModel& model) {
         std::pair("training", task.train), std::pair("training and test", task.data)}) {
     if (file.empty() || !fs::is_regular_file(file)) continue;
     examples.from = from;
-    ReadCallback silent;
-    model.task->for_each_line(file, silent, add);
+    model.task->for_each_line(file, silent_reading, add);
     return examples;
   }
   return examples;

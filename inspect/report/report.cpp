@@ -50,8 +50,8 @@ Json group_view(RunGroup& group, std::span<const std::string> sentences, std::si
 bool share_data(std::span<const RunGroup> groups) {
   const auto data_of = [](const RunGroup& group) {
     const TaskOptions& task = group.front().config().task;
-    return std::tie(task.kind, task.train, task.valid, task.test, task.data,
-                    task.valid_share, task.test_share, task.folds);
+    return std::tie(task.kind, task.train, task.valid, task.test, task.data, task.valid_share,
+                    task.test_share, task.folds);
   };
   return std::ranges::all_of(
       groups, [&](const RunGroup& other) { return data_of(other) == data_of(groups.front()); });

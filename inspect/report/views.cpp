@@ -25,8 +25,7 @@ Json sizes_of(const LoadedModel& model) {
   if (const auto labels = lists.find("labels"); labels != lists.end())
     sizes["labels"] = labels->second;
   try {
-    ReadCallback silent;
-    const auto task = task_with_data(model, silent);
+    const auto task = task_with_data(model, silent_reading);
     for (const Split split : {Split::train, Split::valid, Split::test})
       sizes[std::string(to_string(split))] = task->size(split);
   } catch (const UserError&) {

@@ -39,7 +39,7 @@ TEST_CASE("a table that is too wide abbreviates its texts") {
 }
 
 TEST_CASE("a table of too many columns becomes several that begin with the first column") {
-  Rows rows = {{"parameter"}, {"encoder.layers.0.attention.w_q.weight"}};
+  Cells rows = {{"parameter"}, {"encoder.layers.0.attention.w_q.weight"}};
   for (int i = 0; i < 12; ++i) {
     rows[0].push_back(fmt::format("column {}", i));
     rows[1].push_back(fmt::format("{}.5000", i));

@@ -4,8 +4,6 @@
 #include <limits>
 
 #include "core/ops.h"
-#include "core/parameter.h"
-#include "tests/support/randn.h"
 
 namespace qkv::tests {
 namespace {

@@ -3,14 +3,11 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 #include "core/kernels/math.h"
 #include "core/parameter.h"
-#include "tests/support/randn.h"
 
 namespace qkv::tests {
 namespace {
@@ -71,26 +68,6 @@ TEST_CASE("dtypes do not mix silently") {
   CHECK_THROWS_WITH_AS(ones({2}) + Tensor::zeros({2}, DType::float64),
                        "[add] dtypes differ: float32 and float64; convert one with to()",
                        TypeError);
-}
-
-TEST_CASE("what stands in the padding reaches neither attention's value nor its gradients") {
-  // Of a query each, so that many problems are computed side by side.
-  const Tensor queries = randn({3, 1, 2}, DType::float32, 1), keys = randn({3, 5, 2});
-  const std::array<Index, 3> lengths{5, 2, 0};
-  const auto run = [&](float filler) {
-    Tensor padded = copy_if_shared(keys);
-    const auto elements = padded.mutable_data<float>();
-    for (std::size_t b = 0; b < 3; ++b)
-      std::fill(elements.begin() + static_cast<std::ptrdiff_t>(10 * b) + 2 * lengths[b],
-                elements.begin() + static_cast<std::ptrdiff_t>(10 * (b + 1)), filler);
-    const Parameter q(queries), k(padded), v(padded);
-    const AttentionMask mask{Indices({5, 2, 0}, {3}), false};
-    const Tensor y = attention(q, k, v, mask, {.heads = 2}, Random(1, Purpose::dropout));
-    const Gradients gradients = gradients_of(sum(y * y));
-    return std::vector{y.values(), gradients.of(q).values(), gradients.of(k).values(),
-                       gradients.of(v).values()};
-  };
-  CHECK(run(NAN) == run(0));
 }
 
 TEST_CASE("a sum reuses the buffer of an unshared value, and no other") {

@@ -16,6 +16,16 @@ TEST_CASE("a shared tensor cannot be written, copy_if_shared() can") {
   CHECK(y.values() == std::vector<double>{1, 2});
 }
 
+TEST_CASE("a tensor without storage has a shape and no elements") {
+  const WithoutStorage without_storage;
+  const Tensor x = Tensor::zeros({1 << 20, 1 << 20, 1 << 10});
+  CHECK(x.size() == Index{1} << 50);
+  CHECK_FALSE(x.has_storage());
+  CHECK_THROWS_AS(x.data<float>(), ValueError);
+  CHECK_THROWS_AS(x + x, ValueError);
+  CHECK(Parameter(x).value().detach().shape() == x.shape());
+}
+
 TEST_CASE("with_shape refuses a tensor with a node, whose gradient would keep the old shape") {
   const Parameter p(Tensor::zeros({2, 3}));
   CHECK_THROWS_AS(p.value().with_shape({6}), ValueError);

@@ -188,7 +188,7 @@ void draw_linear(Builder& b) {
 }
 
 void draw_layer_norm(Builder& b) {
-  const Index width = b.positive(65);
+  const Index width = std::max<Index>(4, b.size(65));  // the op's row has narrower ones
   const bool bias = b.draw.chance(70);
   add_layer(
       b, "LayerNorm", {{b.size(9), width}}, "",

@@ -26,8 +26,7 @@ TEST_CASE("the last column is the sentence, the columns before it label and inde
   const TempDir folder;
   const auto file =
       folder.write("d.tsv", "money\t2\tthe money bank\nriver\tthe river bank\nthe bank\nhello\n");
-  ReadCallback silent;
-  const auto texts = read_labelled_texts(run, file, silent);
+  const auto texts = read_labelled_texts(run, file, silent_reading);
   REQUIRE(texts.size() == 4);
   CHECK(texts[0].label == "money");
   CHECK(texts[0].index == 2);
@@ -45,9 +44,8 @@ TEST_CASE("a line that is no sentence is named with what is wrong") {
   const Run run = bank_run();
   const TempDir folder;
   const auto error = [&](std::string_view line) {
-    ReadCallback silent;
     const auto file = folder.write("d.tsv", std::string("the bank\n") + std::string(line));
-    return error_of<UserError>([&] { read_labelled_texts(run, file, silent); });
+    return error_of<UserError>([&] { read_labelled_texts(run, file, silent_reading); });
   };
   CHECK(error("money\t7\tthe bank\n")
             .ends_with("d.tsv:2: the index must be less than the sentence's 2 words, got 7"));

@@ -18,8 +18,7 @@ Run run_of(const std::string& data, ModelKind kind = ModelKind::encoder) {
 }
 
 std::vector<LabelledText> texts_of(const Run& run) {
-  ReadCallback silent;
-  return read_labelled_texts(run, run.config.task.train, silent);
+  return read_labelled_texts(run, run.config.task.train, silent_reading);
 }
 
 }  // namespace
@@ -43,8 +42,7 @@ TEST_CASE("a large penalty leaves the most frequent label") {
 TEST_CASE("the static vector of one word tells nothing, and its contextual one more") {
   const Run run = run_of("bank");
   const auto texts = texts_of(run);
-  ReadCallback silent;
-  const auto probes = linear_probes(run, texts, texts, silent);
+  const auto probes = linear_probes(run, texts, texts, silent_reading);
   REQUIRE(probes.size() == 4);
   CHECK(probes[0].label == "input");
   CHECK(probes[3].label == "contextual");
@@ -54,8 +52,7 @@ TEST_CASE("the static vector of one word tells nothing, and its contextual one m
 TEST_CASE("a control task by types of words is one that static vectors solve") {
   const Run run = run_of("sequences/induction", ModelKind::static_embedding);
   const auto texts = texts_of(run);
-  ReadCallback silent;
-  const auto probes = linear_probes(run, texts, texts, silent);
+  const auto probes = linear_probes(run, texts, texts, silent_reading);
   REQUIRE(probes.size() == 2);
   CHECK(probes[0].control == 1);  // 12 letters in 16 dimensions
   CHECK(probes[0].selectivity == doctest::Approx(probes[0].accuracy - 1));
@@ -65,6 +62,5 @@ TEST_CASE("texts without labels cannot be probed") {
   const Run run = run_of("bank");
   const LabelledText text{
       .text = "money bank grows", .sentence = run.task->read("money bank grows"), .index = 1};
-  ReadCallback silent;
-  CHECK_THROWS_AS(linear_probes(run, {text}, {text}, silent), UserError);
+  CHECK_THROWS_AS(linear_probes(run, {text}, {text}, silent_reading), UserError);
 }

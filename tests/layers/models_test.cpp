@@ -1,7 +1,6 @@
 #include <cmath>
 
 #include "layers/convolution.h"
-#include "layers/positions.h"
 #include "layers/transformer.h"
 #include "tests/support/errors.h"
 #include "tests/support/modules.h"
@@ -71,14 +70,6 @@ TEST_CASE("the parameters of a fixed-length model grow with the length it is bui
   ModelOptions options = fixed_length;
   options.feed_forward = 0;
   CHECK(refusal(options) == "[feed-forward] the model needs a hidden layer, got feed_forward = 0");
-}
-
-TEST_CASE("a convolution keeps the length of its sequence, whatever its kernel") {
-  for (const Index kernel : {1, 2, 3, 4, 9}) {
-    Random random = fresh();
-    const Conv1d layer(2, 3, kernel, random);
-    CHECK(layer(randn({2, 5, 2})).shape() == Shape{2, 5, 3});
-  }
 }
 
 TEST_CASE("the receptive field of position t is [t - (K - 1) / 2, t + K / 2]") {

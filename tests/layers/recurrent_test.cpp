@@ -33,19 +33,6 @@ TEST_CASE("a recurrent model names and shapes its parameters as PyTorch") {
   CHECK(shapes.at("recurrent.bias_hh_l0_reverse") == Shape{8});
 }
 
-TEST_CASE("the vectors of one direction depend on earlier words, of two also on later ones") {
-  for (const bool bidirectional : {false, true}) {
-    Random random = fresh();
-    const auto model = make_model(small(CellKind::gru, bidirectional), 9, random);
-    Context context;
-    const auto first_state = [&](std::int32_t last) {
-      return slice((*model)(Indices({5, 6, last}, {1, 3}), Indices({3}, {1}), context), 1, 0, 1)
-          .values();
-    };
-    CHECK((first_state(7) == first_state(8)) == !bidirectional);
-  }
-}
-
 TEST_CASE("two runs that hand on the state are one run, in either direction") {
   for (const CellKind cell : cells) {
     CAPTURE(static_cast<int>(cell));

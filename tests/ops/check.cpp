@@ -40,18 +40,28 @@ bool agrees(double got, const Number& expected, bool signs) {
   return std::fabs(static_cast<Real>(got) - value) <= expected.bound();
 }
 
+Failure difference(DType dtype, const std::string& what, Index element, double got,
+                   const Number& expected) {
+  return {dtype,
+          what,
+          element,
+          got,
+          static_cast<double>(expected.value),
+          static_cast<double>(expected.bound()),
+          {}};
+}
+
+/// What else goes wrong.
+Failure fault(DType dtype, const std::string& what, const std::string& message) {
+  return {dtype, what, 0, 0, 0, 0, message};
+}
+
 std::optional<Failure> compared(const std::string& what, const Tensor& got,
                                 std::span<const Number> expected, bool signs) {
   const auto values = got.values();
   for (std::size_t i = 0; i < expected.size(); ++i)
     if (!agrees(values[i], expected[i], signs))
-      return Failure{got.dtype(),
-                     what,
-                     static_cast<Index>(i),
-                     values[i],
-                     static_cast<double>(expected[i].value),
-                     static_cast<double>(expected[i].bound()),
-                     {}};
+      return difference(got.dtype(), what, static_cast<Index>(i), values[i], expected[i]);
   return {};
 }
 
@@ -60,29 +70,19 @@ std::optional<Failure> check(const Case& sample, DType dtype) {
   try {
     outcome = outcome_of(sample, dtype);
   } catch (const std::exception& error) {
-    return Failure{dtype, "call", 0, 0, 0, 0, fmt::format("it throws {}", error.what())};
+    return fault(dtype, "call", fmt::format("it throws {}", error.what()));
   }
   const Expected expected = expected_of(sample, dtype);
   if (outcome.output.shape() != expected.shape)
-    return Failure{dtype,
-                   "output",
-                   0,
-                   0,
-                   0,
-                   0,
-                   fmt::format("its shape is {}, not {}", outcome.output.shape(), expected.shape)};
+    return fault(dtype, "output",
+                 fmt::format("its shape is {}, not {}", outcome.output.shape(), expected.shape));
   if (const auto failure = compared("output", outcome.output, expected.output,
                                     sample.steps.size() == 1 && sample.last().signs))
     return failure;
   for (std::size_t i = 0; i < outcome.gradients.size(); ++i) {
     if (outcome.gradients[i].shape() != sample.inputs[i].shape)
-      return Failure{dtype,
-                     fmt::format("gradient of x{}", i),
-                     0,
-                     0,
-                     0,
-                     0,
-                     fmt::format("its shape is {}", outcome.gradients[i].shape())};
+      return fault(dtype, fmt::format("gradient of x{}", i),
+                   fmt::format("its shape is {}", outcome.gradients[i].shape()));
     if (const auto failure = compared(fmt::format("gradient of x{}", i), outcome.gradients[i],
                                       expected.gradients[i], false))
       return failure;
@@ -114,7 +114,7 @@ std::optional<Failure> compared_with(const TorchSide& torch, const Case& sample)
   const auto answers = torch.evaluate(sample);
   for (std::size_t i = 0; i < answers.size(); ++i) {
     const DType dtype = i ? DType::float64 : DType::float32;
-    if (!answers[i].error.empty()) return Failure{dtype, "PyTorch", 0, 0, 0, 0, answers[i].error};
+    if (!answers[i].error.empty()) return fault(dtype, "PyTorch", answers[i].error);
     const Expected expected = expected_of(sample, dtype, inexactness);
     auto value = answers[i].values.begin();
     const auto differs = [&](const std::string& what, const std::vector<Number>& numbers) {
@@ -122,15 +122,9 @@ std::optional<Failure> compared_with(const TorchSide& torch, const Case& sample)
       for (Number number : numbers) {
         number.error = 64 * number.error + inexactness(number);
         if (value == answers[i].values.end())
-          return std::optional(Failure{dtype, what, 0, 0, 0, 0, "has too few elements"});
+          return std::optional(fault(dtype, what, "has too few elements"));
         if (!failure && !agrees(*value, number, false))
-          failure = Failure{dtype,
-                            what,
-                            value - answers[i].values.begin(),
-                            *value,
-                            static_cast<double>(number.value),
-                            static_cast<double>(number.bound()),
-                            {}};
+          failure = difference(dtype, what, value - answers[i].values.begin(), *value, number);
         ++value;
       }
       return failure;

@@ -125,31 +125,25 @@ Array map_axis(const Array& x, int axis, F f) {
   return y;
 }
 
-void draw_softmax(Builder& b) {
-  const std::size_t x = b.any(1);
-  const int axis = b.axis(b.shape_of(x));
-  b.add("softmax", {x},
-        {fmt::format("softmax($0, {})", axis), [=](const In& in) { return softmax(in[0], axis); },
-         [=](const Arrays& in) {
-           return map_axis(in[0], axis, [&](const auto& s) { return softmax(s, dtype_in(in)); });
-         }});
+/// f of what lies along an axis.
+template <class F>
+OpDraw along_axis(const std::string& name, Tensor (*run)(const Tensor&, int), F f) {
+  return [=](Builder& b) {
+    const std::size_t x = b.any(1);
+    const int axis = b.axis(b.shape_of(x));
+    b.add(name, {x},
+          {fmt::format("{}($0, {})", name, axis), [=](const In& in) { return run(in[0], axis); },
+           [=](const Arrays& in) {
+             return map_axis(in[0], axis, [&](const auto& s) { return f(s, dtype_in(in)); });
+           }});
+  };
 }
 
-void draw_log_softmax(Builder& b) {
-  const std::size_t x = b.any(1);
-  const int axis = b.axis(b.shape_of(x));
-  b.add("log_softmax", {x},
-        {fmt::format("log_softmax($0, {})", axis),
-         [=](const In& in) { return log_softmax(in[0], axis); },
-         [=](const Arrays& in) {
-           return map_axis(in[0], axis, [&](const auto& s) {
-             const Scalar max = shift_of(s, dtype_in(in));
-             const Scalar total = log_total(s, max, dtype_in(in));
-             std::vector<Scalar> y;
-             for (const Scalar& v : s) y.push_back((v - max) - total);
-             return y;
-           });
-         }});
+std::vector<Scalar> log_softmax(std::span<const Scalar> x, DType dtype) {
+  const Scalar max = shift_of(x, dtype), total = log_total(x, max, dtype);
+  std::vector<Scalar> y;
+  for (const Scalar& v : x) y.push_back((v - max) - total);
+  return y;
 }
 
 void draw_embedding(Builder& b) {
@@ -348,8 +342,8 @@ const std::map<std::string, OpDraw>& layer_draws() {
       {"matmul", draw_matmul},
       {"linear", affine_map("linear", qkv::linear, false)},
       {"gelu_linear", affine_map("gelu_linear", qkv::gelu_linear, true)},
-      {"softmax", draw_softmax},
-      {"log_softmax", draw_log_softmax},
+      {"softmax", along_axis("softmax", qkv::softmax, softmax)},
+      {"log_softmax", along_axis("log_softmax", qkv::log_softmax, log_softmax)},
       {"embedding", draw_embedding},
       {"layer_norm", draw_layer_norm},
       {"rms_norm", draw_rms_norm},

@@ -43,9 +43,10 @@ bool constant_result(const Case& call) {
   return !output_of(call, {parameters.begin(), parameters.end()}).node();
 }
 
-/// Adds the sum of the first input to the result.
+/// Adds the sum of the first input to the result, a constant.
 void add_first_input(Case& call) {
   const std::size_t result = call.inputs.size();
+  call.steps.back().detaches = true;
   call.steps.push_back({"sum",
                         {0},
                         {},

@@ -108,7 +108,7 @@ TEST_CASE("attention with other heads is initialised as without the trained mode
   config.model.norm = NormKind::post;
   Messages messages;
   const Run run = start_run(config, messages);
-  Network fresh(config.model, run.task->vocabulary().size(), 2,
+  Network fresh(config.model, {}, run.task->vocabulary().size(), 2,
                 Random(config.seed, Purpose::initialisation));
   const auto state = state_of(*run.network), untouched = state_of(fresh);
   const std::string query = "encoder.layers.0.attention.w_q.weight",
@@ -127,7 +127,7 @@ TEST_CASE("what the trained model does not have is initialised as without it") {
   const Trained from;
   const Config config = from.next();
   const Run run = start_run(config);
-  const Network fresh(config.model, run.task->vocabulary().size(), 2,
+  const Network fresh(config.model, {}, run.task->vocabulary().size(), 2,
                       Random(config.seed, Purpose::initialisation));
   CHECK(run.network->head->weight.value().values() == fresh.head->weight.value().values());
   const Index id = run.task->vocabulary().id("pays");

@@ -35,12 +35,24 @@ Config without_ineffective_options(const Config& config) {
 /// The options that a run may change when it resumes: how long, how fast and in which memory it
 /// trains, and what it writes. Others would make what is restored another model's, another
 /// optimizer's or other data's.
-constexpr std::array<std::string_view, 17> resumable_options = {
-    "optimizer.lr",        "schedule.kind",          "schedule.warmup",      "schedule.floor",
-    "train.steps",         "train.epochs",           "train.clip",           "train.clip_value",
-    "train.eval_every",    "train.checkpoint_every", "train.patience",       "train.keep",
-    "train.on_divergence", "train.memory",           "train.detect_anomaly", "train.tensorboard",
-};
+constexpr auto resumable_options = std::to_array<std::string_view>({
+    "optimizer.lr",
+    "schedule.kind",
+    "schedule.warmup",
+    "schedule.floor",
+    "train.steps",
+    "train.epochs",
+    "train.clip",
+    "train.clip_value",
+    "train.eval_every",
+    "train.checkpoint_every",
+    "train.patience",
+    "train.keep",
+    "train.on_divergence",
+    "train.memory",
+    "train.detect_anomaly",
+    "train.tensorboard",
+});
 /// Files that may have moved; `restore_run` compares what the data hold.
 constexpr std::array<std::string_view, 4> data_files = {"task.train", "task.valid", "task.test",
                                                         "task.data"};

@@ -48,7 +48,7 @@ inline constexpr auto class_weights_kinds = std::to_array<Kind<ClassWeights>>({
 });
 static_assert(lists_every_kind(class_weights_kinds));
 
-/// What happens to an example whose label the training data do not have.
+/// Treatment of examples whose label the training data do not have.
 enum class UnknownLabels { error, skip };
 inline constexpr auto unknown_label_policies = std::to_array<Kind<UnknownLabels>>({
     {UnknownLabels::error, "error", "an error that names it"},
@@ -87,7 +87,7 @@ struct TaskOptions {
   friend bool operator==(const TaskOptions&, const TaskOptions&) = default;
 };
 
-/// What a run does when a loss or gradient is not finite.
+/// Response to a loss or gradient that is not finite.
 enum class OnDivergence { stop, skip };
 inline constexpr auto divergence_policies = std::to_array<Kind<OnDivergence>>({
     {OnDivergence::stop, "stop", "error; the last finite checkpoint stays"},

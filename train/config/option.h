@@ -34,7 +34,7 @@ std::string describe(const Value& value);
 std::string one_line(std::string_view text);
 /// `text` as a TOML string in one line.
 std::string toml_string(std::string_view text);
-/// The same for errors, where long text is cut.
+/// `toml_string` for errors, where long text is cut.
 std::string shown(std::string_view text);
 
 /// Options that are valid one by one but not together.
@@ -106,7 +106,7 @@ Option memory_option(std::string_view key, std::string& member, std::string_view
 /// Text that may name a folder, see `name_error`.
 Option name_option(std::string_view key, std::string& member, std::string_view help);
 
-/// What is wrong with `name` as the name of a run and its folder, if anything: it must be one to
+/// The error of `name` as the name of a run and its folder, if anything: it must be one to
 /// 200 bytes without path separators or control characters, and begin and end visibly.
 std::optional<std::string> name_error(std::string_view name);
 
@@ -139,7 +139,7 @@ Option kind_option(std::string_view key, E& member, const Rows& rows, std::strin
       [&member] { return static_cast<std::size_t>(member); }, help_of(help, rows));
 }
 
-/// The same for a kind that may be left open as "auto".
+/// A kind that may be left open as "auto".
 template <class E, class Rows>
 Option kind_option(std::string_view key, std::optional<E>& member, const Rows& rows,
                    std::string_view help) {

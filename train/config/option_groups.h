@@ -29,9 +29,9 @@ struct Condition {
 
 /// An option that has an effect on some condition only.
 Option only_with(const Condition& condition, Option option);
-/// An option of which `check` tells whether it contradicts others.
+/// Attaches a check for contradictions with other options.
 Option checked_by(ConflictCheck check, Option option);
-/// The same of new runs alone: checkpoints by earlier versions may have such values.
+/// Attaches a check of new runs alone: checkpoints by earlier versions may have such values.
 Option checked_at_start_by(ConflictCheck check, Option option);
 
 /// Names with `quote` around each, and `last` before the last: `"a", "b" or "c"`.

@@ -6,7 +6,7 @@
 namespace qkv {
 namespace {
 
-/// What the first of the options' checks finds that finds something.
+/// The first conflict in the order of the options.
 std::optional<Conflict> first_conflict(Config config, ConflictCheck Option::*check) {
   for (const Option& option : options_of(config))
     if (option.*check)

@@ -59,7 +59,7 @@ std::vector<std::string> texts_in(const Value& value) {
   return {};
 }
 
-/// What a probe lacks, if anything.
+/// The first thing that a probe lacks.
 std::optional<std::string> error_of(const Probe& probe) {
   if (probe.name.empty()) return "needs a name, as in name = \"context decides\"";
   if (probe.sentences.empty())

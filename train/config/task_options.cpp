@@ -59,7 +59,8 @@ constexpr Condition other_words = {
 constexpr Condition labels = {"a task whose answers are labels", [](const Config& c) {
                                 return row_of(task_kinds(), c.task.kind).traits.has_labels;
                               }};
-/// What the task cannot work with.
+
+/// Options that the task cannot work with.
 std::optional<Conflict> task_conflict(const Config& config) {
   const TaskRow& task = row_of(task_kinds(), config.task.kind);
   if (auto conflict = task.conflict(config)) return conflict;
@@ -118,7 +119,7 @@ Options task_options(TaskOptions& task) {
                   "one file to split into training, validation and test data"),
       only_with(has_columns,
                 option("task.columns", task.columns,
-                       "columns of the files that are the task's, in its order, as [\"sentiment\", "
+                       "columns of the files in the order of the task, such as [\"sentiment\", "
                        "\"review\"] for label and text: names in the header, or numbers from 1")),
       only_with(senses_of_words,
                 option("task.word", task.word,
@@ -137,25 +138,25 @@ Options task_options(TaskOptions& task) {
                                   option("task.fold", task.fold, at_least(1),
                                          "the part of task.folds that is the test data, from 1"))),
       kind_option("task.tokenizer", task.tokenizer, tokenizer_kinds,
-                  "what a token is; auto: char of a language model, else word"),
+                  "kind of token; auto: char for language models, else word"),
       option("task.lower_case", task.lower_case,
-             "A to Z read as a to z; auto: but for a language model"),
+             "lower case of A to Z; auto: except for language models"),
       only_with(byte_pairs, option("task.merges", task.merges, between(0, 1'000'000),
                                    "byte-pair merges to learn at most (bpe)")),
       only_with(sentences, option("task.truncate", task.truncate,
                                   "cut sentences to model.max_length, with a count; around the "
-                                  "word that is asked about")),
+                                  "asked word")),
       only_with(labels,
                 kind_option("task.unknown_labels", task.unknown_labels, unknown_label_policies,
-                            "what to do with examples whose label training has not seen")),
+                            "handling of examples whose label training has not seen")),
       only_with(own_tokens,
                 option("task.min_count", task.min_count, at_least(1),
                        "minimum frequency of a word in the training data; rarer words become "
                        "<unk>")),
       only_with(other_words,
                 option("task.word_dropout", task.word_dropout, at_least(0),
-                       "a: a word of frequency n is read as if it were not in the training data "
-                       "with probability a / (a + n) in training")),
+                       "a: training reads a word of frequency n as unknown with probability "
+                       "a / (a + n)")),
       only_with(one_label, option("task.label_smoothing", task.label_smoothing, below_one(),
                                   "probability moved from the label to all labels in training")),
       only_with(one_label,

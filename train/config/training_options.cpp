@@ -40,7 +40,7 @@ std::optional<Conflict> momentum_conflict(const Config& config) {
                   "optimizer.nesterov needs optimizer.momentum to be above 0"};
 }
 
-/// What a run that starts from a trained model cannot have.
+/// Options that exclude a start from a trained model.
 std::optional<Conflict> init_conflict(const Config& config) {
   if (config.train.init.empty()) return std::nullopt;
   if (config.model.init != InitKind::random)
@@ -126,7 +126,7 @@ Options train_options(TrainOptions& train) {
              "metric of the validation data that selects the best checkpoint: loss, or one that "
              "eval prints; empty: the task's own"),
       kind_option("train.on_divergence", train.on_divergence, divergence_policies,
-                  "what to do when the loss explodes, or it or a gradient is not finite"),
+                  "handling of a loss that explodes, or of a loss or gradient that is not finite"),
       memory_option(
           "train.memory", train.memory,
           "memory budget as in \"4GB\": to keep to it, training recomputes activations in "

@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 using Tokens = std::vector<std::string>;
 
-/// What a BERT's vocabulary becomes: its tokens and the line of each.
+/// A BERT's vocabulary in the order of ours: its tokens and the line of each.
 struct Reordered {
   Tokens tokens;
   std::vector<std::int32_t> lines;
@@ -187,7 +187,7 @@ void take_embeddings(Import& import, TensorSource& source, const Tensor& table,
   take_norm(import, source, "input_norm", "embeddings.LayerNorm");
 }
 
-/// What predicts masked tokens from the table of embeddings.
+/// The output layer that predicts masked tokens, tied to the table of embeddings.
 void take_masked_head(Import& import, TensorSource& source, const Tensor& table,
                       const Reordered& vocabulary) {
   const std::string output = "cls.predictions.";

@@ -13,7 +13,7 @@
 /// A model from somebody else's folder, as train/exchange/huggingface.cpp puts it together.
 namespace qkv {
 
-/// What the model was made for.
+/// The class of transformers that the model belongs to.
 enum class Architecture { bert, masked, pretraining, classifier, gpt2, gpt2_head };
 
 struct Import {

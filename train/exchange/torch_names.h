@@ -17,7 +17,7 @@ namespace qkv {
 
 using Parameters = std::map<std::string, Tensor>;
 
-/// The same values under these names; the weights of queries, keys and values become one. Throws
+/// The parameters under these names; the weights of queries, keys and values become one. Throws
 /// UserError naming the option that makes a model something that these modules cannot be.
 Parameters to_torch_names(const Parameters& parameters, const ModelOptions& model);
 

@@ -4,8 +4,8 @@
 #include <optional>
 #include <utility>
 
-#include "train/storage/run_lock.h"
 #include "train/loop/trainer.h"
+#include "train/storage/run_lock.h"
 
 /// The life cycle of a run in its folder, which train, resume and compare share. Who calls these
 /// has locked the folder (`RunFolder::lock`).

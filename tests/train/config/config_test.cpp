@@ -247,9 +247,10 @@ TEST_CASE("heads must divide the width where attention has heads") {
 
 TEST_CASE("the tied output layer of a BERT reads the activation") {
   const std::string bert =
-      "model.kind = 'bert'\nmodel.feed_forward = 0\nmodel.activation = 'gelu'\n";
-  CHECK(contains(error_of(bert), "model.activation has no effect"));
-  CHECK(error_of(bert + "model.tied = true\ntask.kind = 'masked-language-model'") == "no error");
+      smallest + "model.kind = 'bert'\nmodel.feed_forward = 0\nmodel.activation = 'gelu'\n";
+  CHECK(contains(file_error(bert), "model.activation has no effect"));
+  const std::string tied = "model.tied = true\ntask.kind = 'masked-language-model'";
+  CHECK(message_of([&] { config_tests::read(bert + tied); }) == "no error");
 }
 
 TEST_CASE("a stored config with a frozen embedding freezes this part") {
@@ -297,7 +298,7 @@ TEST_CASE(
 TEST_CASE("an option that no longer exists is read of a stored configuration alone") {
   const std::string earlier = smallest + "train.shard_optimizer = true";
   CHECK(parse_config(earlier, "c.toml") == parse_config(smallest, "c.toml"));
-  CHECK(contains(file_error(earlier), "unknown key train.shard_optimizer"));
+  CHECK(contains(file_error(earlier), "unknown key \"train.shard_optimizer\""));
   const std::string format = smallest + "task.format = 'files'";
   CHECK(parse_config(format, "c.toml") == parse_config(smallest, "c.toml"));
 }

@@ -140,6 +140,5 @@ TEST_CASE("a failed override leaves the configuration as it was") {
 }
 
 TEST_CASE("a file's overrides count before its options are checked together") {
-  CHECK(read("name = 'x'", {"task.data=d"}).base.task.data ==
-        fs::absolute("d"));
+  CHECK(read("name = 'x'", {"task.data=d"}).base.task.data == fs::absolute("d"));
 }

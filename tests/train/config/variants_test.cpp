@@ -125,7 +125,8 @@ TEST_CASE("the bank experiment compares models of a sentence") {
 
 TEST_CASE("the coarsewsd experiment asks for its files") {
   const std::string file = QKV_SOURCE_DIR "/configs/coarsewsd.toml";
-  CHECK(contains(message_of([&] { read_config(file, none); }), "task.train must name the training file"));
+  CHECK(contains(message_of([&] { read_config(file, none); }),
+                 "task.train must name the training file"));
   const std::vector<std::string> overrides{"task.data=apple"};
   CHECK(read_config(file, overrides).base.task.data == fs::absolute("apple"));
 }

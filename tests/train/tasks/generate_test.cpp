@@ -106,7 +106,7 @@ TEST_CASE("a full window starts again with its second half") {
                                .heads = 2,
                                .feed_forward = 16,
                                .max_length = window};
-    Network network(options, 9, 9, Random(3, Purpose::initialisation));
+    Network network(options, {}, 9, 9, Random(3, Purpose::initialisation));
     tests::assign_normal(network);
     const NoGrad no_grad;
     std::vector<std::int32_t> text = {4, 2, 5};
