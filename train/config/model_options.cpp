@@ -84,7 +84,7 @@ constexpr Condition drawn_table = {
               (attends(c) && c.model.position == PositionKind::learned));
     }};
 /// Naive Bayes is linear in the embeddings, without a norm or feed-forward network on the way.
-constexpr Condition linear = {
+constexpr Condition linear_in_embeddings = {
     "a task with one label an example, and model.kind \"static\", or \"encoder\" with model.layers "
     "= 1, model.norm \"none\", model.feed_forward = 0, no model.kv_heads, no positions in the "
     "embeddings and attention with parameters; their vectors learned, without a file",
@@ -225,7 +225,8 @@ Options model_options(Config& config) {
       only_with(drawn_table,
                 option("model.embedding_std", model.embedding_std, at_least(0),
                        "initial standard deviation of the embeddings; of a decoder it is 0.02")),
-      only_with(linear, kind_option("model.init", model.init, init_kinds, "initial parameters")),
+      only_with(linear_in_embeddings,
+                kind_option("model.init", model.init, init_kinds, "initial parameters")),
       checked_by(table_conflict, path_option("model.embedding_file", model.embedding_file,
                                              "word2vec or GloVe text file of initial embeddings")),
       only_with(recurrent, kind_option("model.cell", model.cell, cell_kinds(), "recurrent cell")),

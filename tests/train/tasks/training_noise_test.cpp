@@ -59,7 +59,7 @@ TEST_CASE("word dropout spares what begins and ends a sentence of wordpiece") {
   const Task::Vocabularies known = {
       {"tokens", {"<pad>", "<unk>", "[CLS]", "[SEP]", "bank", "flows"}}};
   const auto task = make_task(config, known, silent);
-  Network network(config.model, task->vocabulary().size(), task->outputs(),
+  Network network(config.model, config.head, task->vocabulary().size(), task->outputs(),
                   Random(1, Purpose::initialisation));
   const std::vector<Index> all = {0, 1};
   Context training({.random = Random(1, Purpose::dropout)});
