@@ -13,15 +13,9 @@ class Words final : public TokenRules {
 
   std::size_t piece_length(std::string_view text) const override { return word_length(text); }
   bool is_left_out(std::string_view piece) const override { return begins_with_white(piece); }
-  std::vector<std::string> learned(const Vocabulary::Counts& pieces, const LearnOptions& options,
-                                   const std::vector<std::string>& known) const override {
-    const auto tokens = TokenRules::learned(pieces, options, known);
-    return options.stems ? with_stems(tokens, pieces) : tokens;
-  }
   void encode(std::string_view piece, const Tokenizer& tokenizer,
               std::vector<std::int32_t>& ids) const override {
-    const auto id = tokenizer.vocabulary().find(piece);
-    ids.push_back(id ? *id : tokenizer.unlisted_id(piece));
+    ids.push_back(tokenizer.vocabulary().find(piece).value_or(Vocabulary::unknown));
   }
 };
 

@@ -26,22 +26,6 @@ void for_each_piece(std::string_view text, const Cutting& cutting, F f) {
   for_each_piece(whole, rules, f);
 }
 
-/// The token of a word's stem; none where the word is shorter than that.
-std::optional<std::string> stem_token(std::string_view word, int length) {
-  const std::string_view stem = stem_of(word, length);
-  if (stem_of(word, length - 1).size() == stem.size()) return std::nullopt;
-  return std::string(stem) + std::string(stem_ending);
-}
-
-/// Of each stem, how many pieces have it.
-Vocabulary::Counts stems_of(const Vocabulary::Counts& pieces) {
-  Vocabulary::Counts stems;
-  for (const auto& [piece, count] : pieces)
-    for (const int length : stem_lengths)
-      if (const auto stem = stem_token(piece, length)) stems[*stem] += count;
-  return stems;
-}
-
 /// Whether a piece is a word or a part of one.
 bool names_something(std::string_view piece) {
   if (piece.starts_with(' ')) piece.remove_prefix(1);
@@ -78,18 +62,6 @@ CutSentence with_ends(CutSentence cut, TokenizerKind kind) {
 }
 
 }  // namespace
-
-std::string_view stem_of(std::string_view word, int length) {
-  std::size_t size = 0;
-  for (int i = 0; i < length && size < word.size(); ++i)
-    size += first_character(word.substr(size)).size();
-  return word.substr(0, size);
-}
-
-std::vector<std::string> with_stems(const std::vector<std::string>& tokens,
-                                    const Vocabulary::Counts& pieces) {
-  return Vocabulary::build(stems_of(pieces), 1, tokens).tokens();
-}
 
 std::vector<std::string> pieces_of(std::string_view text, const Cutting& cutting) {
   std::vector<std::string> pieces;
@@ -155,14 +127,6 @@ void Tokenizer::encode(std::string_view text, std::vector<std::int32_t>& ids) co
 
 void Tokenizer::encode_piece(std::string_view piece, std::vector<std::int32_t>& ids) const {
   rules_->encode(piece, *this, ids);
-}
-
-std::int32_t Tokenizer::unlisted_id(std::string_view token) const {
-  if (cutting_.kind == TokenizerKind::word)
-    for (const int length : stem_lengths)
-      if (const auto stem = stem_token(token, length))
-        if (const auto id = vocabulary_.find(*stem)) return *id;
-  return Vocabulary::unknown;
 }
 
 std::vector<std::string> Tokenizer::tokens_of(const std::string& piece) const {

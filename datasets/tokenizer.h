@@ -65,17 +65,6 @@ CutSentence cut_sentence(std::span<const std::string> words, const Cutting& cutt
 /// The same of a part of a sentence, without what a whole one begins and ends with.
 CutSentence cut_phrase(std::string_view sentence, const Cutting& cutting);
 
-/// A stem stands for the words that begin with its letters and are not listed: "guitar..", read for
-/// "guitarists". No piece of `word` has a full stop among others.
-inline constexpr std::string_view stem_ending = "..";
-/// The numbers of letters that a stem may have, those that are tried first first.
-inline constexpr std::array stem_lengths = {6, 4};
-/// The first `length` letters of a word, or all.
-std::string_view stem_of(std::string_view word, int length);
-/// A vocabulary's tokens and the stems of pieces.
-std::vector<std::string> with_stems(const std::vector<std::string>& tokens,
-                                    const Vocabulary::Counts& pieces);
-
 /// Counts the pieces of texts.
 class PieceCounter {
  public:
@@ -93,7 +82,6 @@ class PieceCounter {
 struct LearnOptions {
   Index min_count = 1;  ///< of a piece, and in `bpe` of a character
   Index merges = 1000;  ///< of `bpe`, at most
-  bool stems = false;   ///< of `word`: those of all pieces, after the words
 
   friend bool operator==(const LearnOptions&, const LearnOptions&) = default;
 };
@@ -101,9 +89,9 @@ struct LearnOptions {
 class TokenRules;
 
 /// Turns text into ids and back. What `word` and `char` have not seen in training becomes the
-/// unknown token, and so does a word of `wordpiece` that no tokens make up; a word whose stem is
-/// listed becomes the stem. `bpe` and `byte-level` have a token for each byte, so that any bytes
-/// are encoded and decoded without loss, unless letters became lower case or were composed.
+/// unknown token, and so does a word of `wordpiece` that no tokens make up. `bpe` and `byte-level`
+/// have a token for each byte, so that any bytes are encoded and decoded without loss, unless
+/// letters became lower case or were composed.
 class Tokenizer {
  public:
   /// `merges` are those of `byte-level`, see `ByteMerges`. Throws FileError when the tokens are not
@@ -129,8 +117,6 @@ class Tokenizer {
   /// Adds the ids of a text, or of one piece, to `ids`.
   void encode(std::string_view text, std::vector<std::int32_t>& ids) const;
   void encode_piece(std::string_view piece, std::vector<std::int32_t>& ids) const;
-  /// What a token would be if the vocabulary did not list it: a stem, else the unknown token.
-  std::int32_t unlisted_id(std::string_view token) const;
   /// The tokens of a piece as texts; an unknown one as the text has it.
   std::vector<std::string> tokens_of(const std::string& piece) const;
   /// Words are joined by spaces, and so are those of `wordpiece`.

@@ -10,7 +10,7 @@ namespace qkv {
 /// Evaluates one model on one set of examples.
 using Evaluate = std::function<Evaluation(const EvaluationOptions&)>;
 
-/// What stands in the place of an ablated component's activation: 0, or its mean over all tokens of
+/// The value in place of an ablated component's activation: 0, or its mean over all tokens of
 /// the examples, which leaves later layers in their usual range (Wang et al. 2022,
 /// "Interpretability in the Wild", 2.1).
 enum class AblationKind { zero, mean };

@@ -32,12 +32,12 @@ Tensor rollout(const LayerWeights& layers);
 /// it attends to all T alike.
 double entropy(const Tensor& weights);
 
-/// What a head attends to; weights are means over queries.
+/// Statistics of what a head attends to; weights are means over queries.
 struct AttentionStatistics {
   double entropy = 0;  ///< bits
   double self = 0, previous = 0, next = 0, first = 0, last = 0;
   double distance = 0;  ///< mean number of words between query and key
-  /// Of the scaled scores over the keys that are visible to a query; mean over queries.
+  /// Variance of the scaled scores over the keys visible to a query; mean over queries.
   double score_variance = 0;
   double answer = 0;  ///< weight of a text's answer for the word that is asked about
 };

@@ -4,7 +4,7 @@
 
 namespace qkv {
 
-/// Of sRGB, from 0 to 255.
+/// A colour in sRGB, from 0 to 255.
 struct Colour {
   double red, green, blue;
 };

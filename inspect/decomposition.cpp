@@ -29,7 +29,7 @@ Eigenpairs eigenpairs(const Matrix& symmetric) {
   return {values, vectors};
 }
 
-/// Of length 1, with a sign that does not depend on the algorithm.
+/// The direction with length 1 and a sign that does not depend on the algorithm.
 Tensor normalised(const Tensor& direction) {
   const auto values = direction.values();
   const double largest =
@@ -64,7 +64,7 @@ PrincipalComponents principal_components(const Tensor& points, Index components)
   for (Index i = 0; i < count; ++i) {
     const Index at = std::ssize(values) - 1 - i;
     const double value = at < 0 ? 0 : values(static_cast<std::size_t>(at));
-    // What is left of a smaller one is rounding.
+    // A smaller value is rounding error.
     const bool varies = value > 1e-14 * total;
     result.variance_fraction.push_back(varies ? value / total : 0);
     if (!varies) {

@@ -7,7 +7,7 @@
 
 namespace qkv {
 
-/// What one attention head computes for a sentence. Each matrix has a row for each query.
+/// The results of one attention head for a sentence. Each matrix has a row for each query.
 struct HeadSteps {
   Tensor q, k, v;  ///< [T, d_k]
   Tensor scores;   ///< q k^T, [Tq, Tk]
@@ -16,7 +16,7 @@ struct HeadSteps {
   Tensor mixed;    ///< weights v, [T, d_k]
 };
 
-/// What an attention module computes for a sentence.
+/// The results of an attention module for a sentence.
 struct AttentionSteps {
   std::string path;     ///< "encoder.layers.0.attention"
   bool cross = false;   ///< keys and values of another sequence

@@ -10,7 +10,7 @@
 
 namespace qkv {
 
-/// What a head may attend to, from which it gets its name (TransformerLens, `detect_head`).
+/// A pattern of attention, which names a head (TransformerLens, `detect_head`).
 enum class HeadPattern {
   previous_token,  ///< the token before the query
   next_token,      ///< the one after it

@@ -16,7 +16,7 @@ LoadedModel intervened(const LoadedModel& model, Intervention intervention);
 /// `text` with each occurrence of two words exchanged.
 std::string swapped(std::string_view text, std::string_view a, std::string_view b);
 
-/// What a module computes under a name in each forward pass, as a `Hook` gets it.
+/// A value that a module computes under a name in each forward pass, as a `Hook` gets it.
 struct Activation {
   const Module* module;
   std::string_view name;

@@ -22,7 +22,7 @@ class RidgeClassifier {
   Tensor mean_, weight_, bias_;  ///< [1, D], [D, classes], [1, classes]
 };
 
-/// What a linear probe reads from one residual state.
+/// The results of a linear probe of one residual state.
 struct LayerProbe {
   std::string label;   ///< "input", "layer 0", "contextual"
   double accuracy;     ///< of the labels, on the test texts

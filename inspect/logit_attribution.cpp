@@ -74,7 +74,7 @@ class ResidualTerms {
     if (attention.w_o && attention.w_o->bias) add_bias(name + "bias of W_o", *attention.w_o->bias);
   }
 
-  /// What a head adds to the residual stream: its columns of W_o times its weighted sums.
+  /// The output of a head in the residual stream: its columns of W_o times its weighted sums.
   Tensor written(const MultiHeadAttention& attention, const Component& head) const {
     const Tensor mixed = recorded(head.activation) * head.mask.to(DType::float64);
     if (!attention.w_o) return mixed;

@@ -28,9 +28,9 @@ struct LogitAttribution {
 /// the whole sum, which is kept as it is, so it maps each part linearly; so does the output layer.
 /// Parameter-free attention has no residual stream: only its last block counts.
 ///
-/// Of an encoder-decoder that of a token that it writes, in the decoder. None for models without
-/// blocks, and where the logits are no linear function
-/// of the last vectors, such as those of coreference.
+/// In an encoder-decoder it explains a written token, in the decoder. None for models without
+/// blocks, and where the logits are no linear function of the last vectors, such as those of
+/// coreference.
 std::optional<LogitAttribution> logit_attribution(const LoadedModel& trained,
                                                   const Explanation& explanation);
 

@@ -7,7 +7,7 @@
 
 namespace qkv {
 
-/// What a model would answer after some of its blocks.
+/// The answer that a model would give after some of its blocks.
 struct LensState {
   std::string label;  ///< "input", "layer 0"
   Scores scores;      ///< the last ones are the model's own

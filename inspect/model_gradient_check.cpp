@@ -9,7 +9,7 @@
 namespace qkv {
 namespace {
 
-/// Of a loss of 1: of smaller gradients the absolute error counts, as differences of a loss are
+/// For a loss of 1. Smaller gradients are compared by absolute error, as differences of a loss are
 /// rounded to 1e-16 loss / h = 1e-11 loss.
 constexpr double smallest_gradient = 1e-5;
 constexpr Index most_examples = 4, most_tokens = 128;

@@ -61,7 +61,7 @@ class LogitDifference {
 
   double clean() const { return difference(clean_.scores.logits); }
   double corrupt() const { return difference(corrupt_); }
-  /// Of the corrupt text with the clean one's activation where the mask is 1.
+  /// The difference of the corrupt text with the clean one's activation where the mask is 1.
   double patched(const Activation& activation, const Tensor& mask) const {
     const Tensor value = clean_.recorder.at(*activation.module, activation.name);
     return difference(

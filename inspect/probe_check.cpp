@@ -63,7 +63,7 @@ std::string favourite(const std::vector<double>& weights, const Texts& words) {
   return words[static_cast<std::size_t>(most - weights.begin())];
 }
 
-/// What the word attends to most in each sentence, for each head of each layer.
+/// The word that gets the most attention in each sentence, for each head of each layer.
 std::vector<std::vector<Texts>> favourites(const LoadedModel& model, const Probe& probe) {
   std::vector<std::vector<Texts>> found;
   for (const std::string& text : probe.sentences) {

@@ -42,4 +42,10 @@ Tensor normal(const Shape& shape, double std, const Random& random) {
   return generated(shape, [&](std::size_t i) { return std * random.normal(i); });
 }
 
+Tensor identity(Index size) {
+  std::vector<double> values(static_cast<std::size_t>(size * size));
+  for (Index i = 0; i < size; ++i) values[static_cast<std::size_t>(i * (size + 1))] = 1;
+  return Tensor::from(values, {size, size});
+}
+
 }  // namespace qkv

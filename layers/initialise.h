@@ -24,4 +24,7 @@ Tensor truncated_normal(const Shape& shape, double std, const Random& random);
 /// are Unsupervised Multitask Learners").
 Tensor normal(const Shape& shape, double std, const Random& random);
 
+/// The identity matrix [size, size].
+Tensor identity(Index size);
+
 }  // namespace qkv

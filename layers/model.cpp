@@ -4,18 +4,13 @@
 
 #include "layers/convolution.h"
 #include "layers/fixed_length.h"
+#include "layers/initialise.h"
 #include "layers/pretrained.h"
 #include "layers/recurrent.h"
 #include "layers/transformer.h"
 
 namespace qkv {
 namespace {
-
-Tensor identity(Index size) {
-  std::vector<double> values(static_cast<std::size_t>(size * size));
-  for (Index i = 0; i < size; ++i) values[static_cast<std::size_t>(i * (size + 1))] = 1;
-  return Tensor::from(values, {size, size});
-}
 
 /// The embedding alone: a token has the same vector in every context.
 struct StaticModel final : Model {

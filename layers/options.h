@@ -44,7 +44,7 @@ inline constexpr auto attention_kinds = std::to_array<Kind<AttentionKind>>({
 static_assert(lists_every_kind(attention_kinds));
 
 /// See layers/positions.h.
-enum class PositionKind { sinusoidal, learned, rotary, relative, none };
+enum class PositionKind { sinusoidal, learned, rotary, relative, windows, none };
 
 /// Whether the embedding table is trained, or the identity matrix.
 enum class EmbeddingKind { learned, one_hot };
@@ -71,7 +71,7 @@ inline constexpr auto activation_kinds = std::to_array<Kind<ActivationKind>>({
 });
 static_assert(lists_every_kind(activation_kinds));
 
-/// What the parameters are before the first step; see train/tasks/naive_bayes.h.
+/// The parameters before the first step; see train/start/naive_bayes.h.
 enum class InitKind { random, naive_bayes };
 inline constexpr auto init_kinds = std::to_array<Kind<InitKind>>({
     {InitKind::random, "random", "independent of the data"},
@@ -93,7 +93,7 @@ struct ModelOptions {
   AttentionKind attention = AttentionKind::learned;
   bool scale = true;  ///< divide scores by sqrt(width / heads)
   PositionKind position = PositionKind::sinusoidal;
-  Index max_distance = 8;    ///< of relative positions: farther keys share a bias
+  Index max_distance = 8;    ///< of relative positions and windows: farther keys share a bias
   Index feed_forward = 128;  ///< hidden dimension of the feed-forward sub-layer; 0: none
   ActivationKind activation = ActivationKind::gelu_tanh;
   NormKind norm = NormKind::pre;

@@ -51,7 +51,7 @@ struct RotaryPositions final : AttentionPositions {
 
 /// A trained bias of each head for each distance between key and query, clipped, that is added to
 /// the scores (Raffel et al. 2020, "T5"; distances clipped as in Shaw et al. 2018).
-struct RelativePositions final : AttentionPositions {
+struct RelativePositions : AttentionPositions {
   explicit RelativePositions(const ModelOptions& options)
       : longest(options.max_distance),
         weight(Tensor::zeros({2 * longest + 1, options.heads}), Role::position) {}
@@ -69,6 +69,20 @@ struct RelativePositions final : AttentionPositions {
 
   Index longest;
   Parameter weight;
+};
+
+/// The scores inside a window at its start: at 30 words outside, 10 inside get 99 % of the weight.
+constexpr float window_bias = 6;
+
+/// Relative positions that start as windows, see `window_of`.
+struct WindowPositions final : RelativePositions {
+  explicit WindowPositions(const ModelOptions& options) : RelativePositions(options) {
+    if (!weight.value().has_storage()) return;
+    const auto biases = weight.mutable_data<float>();
+    for (Index i = 0; i < std::ssize(biases); ++i)
+      if (window_of(i % options.heads, options).has(i / options.heads - longest))
+        biases[static_cast<std::size_t>(i)] = window_bias;
+  }
 };
 
 template <class Kind>
@@ -90,11 +104,20 @@ constexpr auto position_rows = std::to_array<PositionRow>({
      attention<RotaryPositions>},
     {PositionKind::relative, "relative", "a trained bias of scores for each distance", nullptr,
      attention<RelativePositions>},
+    {PositionKind::windows, "windows", "relative that starts with a window for each head", nullptr,
+     attention<WindowPositions>},
     {PositionKind::none, "none", "order has no effect", nullptr, nullptr},
 });
 static_assert(lists_every_kind(position_rows));
 
 }  // namespace
+
+Window window_of(Index head, const ModelOptions& options) {
+  if (head == 0) return {};
+  const Index width = Index{1} << std::min<Index>((head - 1) / 2, 30);
+  const Index reach = std::min(width, options.max_distance - 1);
+  return head % 2 ? Window{-reach, 0} : Window{0, reach};
+}
 
 std::span<const PositionRow> position_kinds() {
   return position_rows;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -35,6 +36,18 @@ struct AttentionPositions : Module {
   }
   void visit(ModuleVisitor&) override {}
 };
+
+/// Distances from a query to its keys, before it negative.
+struct Window {
+  Index first = std::numeric_limits<Index>::min(), last = std::numeric_limits<Index>::max();
+
+  bool has(Index distance) const { return first <= distance && distance <= last; }
+};
+
+/// Where a head of PositionKind::windows attends at its start. The widths double, as the slopes of
+/// ALiBi do (Press et al. 2022): the first head attends to all keys, the others to the query and
+/// the 1, 2, 4, ... keys before it and after it, in turn, at most max_distance - 1.
+Window window_of(Index head, const ModelOptions& options);
 
 /// A kind of positional encoding: where it acts. A null function acts nowhere.
 struct PositionRow {

@@ -354,7 +354,7 @@ class Attention(Module):
         self.rotates = options["position"] == "rotary" and not cross
         if kind == "learned":
             self.w_q, self.w_k = nn.Linear(width, width, options["bias"]), nn.Linear(width, shared, options["bias"])
-            if options["position"] == "relative" and not cross:
+            if options["position"] in ("relative", "windows") and not cross:
                 self.positions = Distances(options)
         if kind != "parameter-free":
             self.w_v, self.w_o = nn.Linear(width, shared, options["bias"]), nn.Linear(width, width, options["bias"])

@@ -19,7 +19,8 @@ ALLOWED_IN_TRAIN = {
     "metrics": {"metrics", "storage"},
     "memory": {"memory", "tasks", "config"},
     "tasks": {"tasks", "config"},
-    "run": {"run", "tasks", "memory", "metrics", "storage", "config"},
+    "start": {"start", "tasks", "config"},
+    "run": {"run", "start", "tasks", "memory", "metrics", "storage", "config"},
     "exchange": {"exchange", "run", "tasks", "storage", "config"},
     "loop": {"loop", "run", "ranks", "tasks", "memory", "metrics", "storage", "config"},
 }

@@ -117,9 +117,7 @@ function notesOf(r) {
   const notes = [], unknownWords = live.sentence.words.filter((_, i) => live.task.isUnknown(live.sentence, i));
   const refusal = live.task.refusal(live.sentence);
   if (refusal) notes.push(refusal);
-  const stems = live.sentence.words.filter((_, i) => live.task.isStem(live.sentence, i));
   if (unknownWords.length) notes.push(`Not in the vocabulary, read as <unk>: ${[...new Set(unknownWords)].join(" ")}.`);
-  if (stems.length) notes.push(`Not in the vocabulary, read by what they begin with: ${[...new Set(stems)].join(" ")}.`);
   if (checkpoint !== stopOf(r))
     notes.push(`The weights of step ${count(stops[stopOf(r)].step)} are not in the page: it answers with those of step ${count(stops[checkpoint].step)}.`);
   if (isBroken() && live.attentions.length) notes.push("The model is broken by the switches above.");

@@ -10,7 +10,7 @@
 namespace qkv::report {
 namespace {
 
-/// Of the weights of one checkpoint: a larger model is not for a page.
+/// The most characters of one checkpoint: the page leaves larger models out.
 constexpr std::size_t most_characters = 2'000'000;
 
 /// The options of [model] and [task] but for paths; finite values of TOML are JSON, too.

@@ -7,7 +7,7 @@
 
 namespace qkv::report {
 
-/// What model.js needs of a run besides the weights: {"options": {"model": {"width", ...}, "task":
+/// The data of model.js besides the weights: {"options": {"model": {"width", ...}, "task":
 /// {...}}, "cutting": {"kind", "lower_case"}, "reads_texts", "vocabulary": {"tokens", "labels",
 /// "targets"}, "parameters": [{"path", "shape"}]}. The options are those of the config but for
 /// paths. Where "reads_texts" is false, the page cannot cut texts as the model does.

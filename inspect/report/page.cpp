@@ -18,7 +18,7 @@ namespace {
 
 using Part = std::pair<std::string_view, std::string_view>;
 
-/// What is the same on every page.
+/// The parts that every page has.
 std::vector<Part> fixed_parts() {
   return {{"css", page_css},
           {"d3", d3_js},

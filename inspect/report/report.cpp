@@ -57,7 +57,7 @@ bool share_data(std::span<const RunGroup> groups) {
       groups, [&](const RunGroup& other) { return data_of(other) == data_of(groups.front()); });
 }
 
-/// What the names of all runs begin with, as those of a comparison; else that of their folder.
+/// The common beginning of the runs' names, as in a comparison; else the name of their folder.
 std::string title_of(std::span<const RunGroup> groups, const fs::path& folder) {
   const auto title = [](const RunGroup& group) {
     const std::string& name = group.front().config().name;

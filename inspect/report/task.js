@@ -98,9 +98,6 @@ class Task {
     }
     return sentence;
   }
-  isStem(sentence, i) {
-    return this.tokenizer.kind === "word" && sentence.ids[i] !== unknown && this.tokenizer.tokens[sentence.ids[i]] !== sentence.words[i];
-  }
   isUnknown(sentence, i) { return sentence.ids[i] === unknown && sentence.words[i] !== maskText; }
 
   // Whether it answers about single words, so that any token may be asked about.

@@ -1,7 +1,6 @@
 // How the program cuts a text into pieces and these into tokens: datasets/tokenizer.cpp in JavaScript.
 
 const padding = 0, unknown = 1, firstByte = 2, byteTokens = 256, longestPiece = 64;  // longestPiece: bytes
-const stemEnding = "..", stemLengths = [6, 4];
 const isWhite = c => /[\p{White_Space}\u200B\uFEFF]/u.test(c), isMark = c => /[.,;:!?()[\]"]|(?![\0-\x7F])\p{P}/u.test(c);
 const isInnerMark = c => "\u00B7\u05F3\u05F4\u2010\u2011\u2019".includes(c);  // which belongs to a word between two letters
 const splitWords = text => text.split(/[\p{White_Space}\u200B\uFEFF]+/u).filter(Boolean);
@@ -20,13 +19,6 @@ class Tokenizer {
   }
 
   id(token) { return this.ids.has(token) ? this.ids.get(token) : unknown; }
-  // Of a word: a stem stands for those that begin with its letters and are not listed.
-  wordId(word) {
-    if (this.kind !== "word" || this.ids.has(word)) return this.id(word);
-    const letters = [...word];
-    const stems = stemLengths.filter(length => letters.length >= length).map(length => letters.slice(0, length).join("") + stemEnding);
-    return this.id(stems.find(stem => this.ids.has(stem)));
-  }
   prepared(text) { return this.lowers ? lowered(text.normalize("NFC")) : text.normalize("NFC"); }
 
   // The pieces of a text, which no token reaches across.
@@ -65,7 +57,7 @@ class Tokenizer {
 
   // The tokens of a piece as { words, ids }; an unknown one as the text has it.
   encode(piece) {
-    if (this.kind !== "bpe") return { words: [piece], ids: [this.wordId(piece)] };
+    if (this.kind !== "bpe") return { words: [piece], ids: [this.id(piece)] };
     const ids = this.bytePairs(piece);
     return { words: ids.map(id => this.tokens[id]), ids };
   }

@@ -40,7 +40,7 @@ std::string variant_name(const std::string& name) {
   return at == name.npos ? name : name.substr(at + 3);
 }
 
-/// What came of the claims of the model's config.
+/// The findings about the claims of the model's config.
 Json probe_view(const LoadedModel& model) try {
   Json views = Json::array();
   const auto finding_of = [](const std::string& after, const Finding& finding) {

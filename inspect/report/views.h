@@ -9,7 +9,7 @@ namespace qkv::report {
 /// Metadata of a run: {"name", "config", "parameters", "data", "stops": [{"step", "note"}]}.
 Json summary_view(const LoadedRun& run);
 
-/// What came of its training: {"metrics", "test", "seconds", "best_step", "probes"}; "best_step" is
+/// The outcome of training: {"metrics", "test", "seconds", "best_step", "probes"}; "best_step" is
 /// null for a run without validation. "probes" are the claims of the model's config: [{"name",
 /// "expect", "sentences", "passes", "findings": [{"after", "measured", "holds"}]}], the first
 /// finding without an intervention; for probes that cannot be asked of the model {"error"}.

@@ -32,7 +32,7 @@ OTHERS = {"post-norm, bpe, shared keys": {"model.norm": "post", "task.tokenizer"
                                                 "task.lower_case": "false"},
           "gru of both directions": {"model.kind": "recurrent", "model.cell": "gru", "model.bidirectional": "true", "model.layers": 2},
           "rnn": {"model.kind": "recurrent", "model.cell": "rnn"},
-          "rotary, stems": {"model.position": "rotary", "task.stems": "true"},
+          "rotary": {"model.position": "rotary"},
           "rotary, bpe, no bias": {"model.position": "rotary", "task.tokenizer": "bpe", "task.merges": 20, "model.bias": "false"}}
 
 TYPE = "{const t = document.querySelector('#text'); t.value = %s; t.dispatchEvent(new Event('input', { bubbles: true }))}"

@@ -211,40 +211,6 @@ TEST_CASE("words decode to words between spaces") {
   CHECK(tokenizer.decode(encoded(tokenizer, "the Bank,  shut")) == "the bank , <unk>");
 }
 
-TEST_CASE("an unlisted word is the longest stem that is listed") {
-  PieceCounter counter({});
-  counter.add("Guitars guild étéçà banks");
-  const Tokenizer plain = Tokenizer::learn({}, counter.counts(), {});
-  const Tokenizer stems = Tokenizer::learn({}, counter.counts(), {.stems = true});
-  CHECK(tokens(stems, "guitarist guitar guitar's guit guild") ==
-        Words{"guitar..", "guitar..", "guitar..", "guit..", "guild"});
-  CHECK(tokens(stems, "étéçou été banking ban guitar..") ==
-        Words{"étéç..", "<unk>", "bank..", "<unk>", "guitar..", "<unk>", "<unk>"});
-  CHECK(stems.tokens_of("guitarist") == Words{"guitarist"});
-  CHECK(std::ranges::equal(plain.vocabulary().tokens(),
-                           std::span(stems.vocabulary().tokens()).first(6)));
-  CHECK(tokens(plain, "guitarist") == Words{"<unk>"});
-  const Tokenizer further =
-      Tokenizer::learn({}, {{"banker", 1}}, {.stems = true}, stems.vocabulary().tokens());
-  CHECK(tokens(further, "banker bankers banks") == Words{"banker", "banker..", "banks"});
-}
-
-TEST_CASE("a listed word has the stem that it would be if it were not") {
-  const Tokenizer tokenizer = Tokenizer::learn({}, {{"guitars", 2}, {"bit", 1}}, {.stems = true});
-  const auto unlisted = [&](std::string_view word) {
-    return tokenizer.vocabulary().token(tokenizer.unlisted_id(word));
-  };
-  CHECK(unlisted("guitars") == "guitar..");
-  CHECK(unlisted("bit") == "<unk>");
-  CHECK(unlisted("<unk>") == "<unk>");
-}
-
-TEST_CASE("rare words of the training data are read as stems, too") {
-  const Tokenizer tokenizer =
-      Tokenizer::learn({}, {{"guitars", 1}, {"the", 2}}, {.min_count = 2, .stems = true});
-  CHECK(tokens(tokenizer, "the guitars") == Words{"the", "guitar.."});
-}
-
 TEST_CASE("a tokenizer made of its own vocabulary encodes alike") {
   for (const auto& row : tokenizer_kinds) {
     if (is_imported(row.value)) continue;  // their tokens are not learned

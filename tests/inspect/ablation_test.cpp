@@ -39,8 +39,8 @@ TEST_CASE("components are every head and every feed-forward block, in the order 
 
 TEST_CASE("where there are two stacks, ids name them, and cross-attention has heads of its own") {
   Random random = tests::fresh();
-  Network network({.kind = ModelKind::encoder_decoder, .width = 8, .layers = 1, .heads = 2}, {}, 9, 9,
-                  random);
+  Network network({.kind = ModelKind::encoder_decoder, .width = 8, .layers = 1, .heads = 2}, {}, 9,
+                  9, random);
   std::vector<std::string> ids;
   for (const Component& component : components(network)) ids.push_back(component.id);
   CHECK(ids == std::vector<std::string>{"encoder.0.0", "encoder.0.1", "encoder.0.ff", "decoder.0.0",

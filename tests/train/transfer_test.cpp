@@ -199,6 +199,10 @@ TEST_CASE("a trained model that cannot serve is refused with the reason") {
   };
   CHECK(conflict([](Config& c) {
           c.model.init = InitKind::naive_bayes;
+          c.model.layers = 1;
+          c.model.feed_forward = 0;
+          c.model.norm = NormKind::none;
+          c.model.position = PositionKind::none;
         }).ends_with("train.init needs model.init = \"random\""));
   CHECK(conflict([](Config& c) {
           c.model.embedding = EmbeddingKind::one_hot;

@@ -73,15 +73,13 @@ struct TaskOptions {
   Index merges = 1000;                          ///< byte-pair merges to learn at most
   bool truncate = false;                        ///< sentences longer than the model allows
   UnknownLabels unknown_labels = UnknownLabels::error;
-  double word_dropout = 0;     ///< a word of frequency n becomes <unk>, or a stem, with probability
+  double word_dropout = 0;     ///< a word of frequency n becomes <unk> with probability
                                ///< word_dropout / (word_dropout + n) in training
   double label_smoothing = 0;  ///< probability in [0, 1)
   ClassWeights class_weights = ClassWeights::none;
   Index stride = 1;                ///< tokens from one training window of a text to the next
   double mask_probability = 0.15;  ///< that a token is to be predicted, in (0, 1]
   Index min_count = 1;             ///< minimum frequency of a word; rarer ones become <unk>
-  bool stems = false;              ///< or a stem, as other words that are not in the vocabulary
-  std::string background = {};     ///< text that tells which words are rare, of "naive-bayes"
   Objective objective = Objective::skip_gram;
   Index window = 5;     ///< context words to either side
   Index negatives = 5;  ///< negative samples per positive pair

@@ -23,7 +23,9 @@ constexpr auto former_options = std::to_array<FormerOption>({
     {"model.output", "the string \"linear\""},
     {"model.freeze_embedding", "false"},
     {"optimizer.require_gradients", ""},
+    {"task.background", ""},
     {"task.format", ""},
+    {"task.stems", "false"},
     {"train.shard_optimizer", ""},
 });
 

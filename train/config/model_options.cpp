@@ -51,8 +51,10 @@ constexpr Condition scores = {"a model with attention that is not uniform", [](c
                                 return attends(c) && c.model.attention != AttentionKind::uniform;
                               }};
 constexpr Condition relative = {
-    "model.position \"relative\" with learned attention", [](const Config& c) {
-      return c.model.position == PositionKind::relative && positions_attend(c);
+    "model.position \"relative\" or \"windows\" with learned attention", [](const Config& c) {
+      const PositionKind position = c.model.position;
+      return (position == PositionKind::relative || position == PositionKind::windows) &&
+             positions_attend(c);
     }};
 constexpr Condition layers = {
     "another model.kind than \"static\" and \"feed-forward\"", [](const Config& c) {
@@ -128,6 +130,30 @@ std::optional<Conflict> rotation_conflict(const Config& config) {
                               head_width)};
 }
 
+/// Naive Bayes is linear in the embeddings, without a norm or feed-forward network on the way.
+bool is_linear_in_embeddings(const Config& config) {
+  const ModelOptions& model = config.model;
+  const bool one_layer = model.kind == ModelKind::encoder && model.layers == 1 &&
+                         model.feed_forward == 0 && model.norm == NormKind::none &&
+                         model.kv_heads == 0 && has_heads(config) &&
+                         !row_of(position_kinds(), model.position).input;
+  return row_of(task_kinds(), config.task.kind).traits.has_one_label &&
+         model.embedding_file.empty() && model.embedding == EmbeddingKind::learned &&
+         (model.kind == ModelKind::static_embedding || one_layer);
+}
+
+std::optional<Conflict> init_conflict(const Config& config) {
+  if (config.model.init != InitKind::naive_bayes || is_linear_in_embeddings(config))
+    return std::nullopt;
+  return Conflict{
+      {"model.init", "model.kind"},
+      "model.init \"naive-bayes\" needs a task with one label an example, learned embeddings "
+      "without "
+      "a file, and model.kind \"static\", or \"encoder\" with model.layers = 1, model.norm = "
+      "\"none\", model.feed_forward = 0, model.kv_heads = 0, attention with parameters and no "
+      "positions in the embeddings"};
+}
+
 std::optional<Conflict> table_conflict(const Config& config) {
   if (config.model.embedding != EmbeddingKind::one_hot || config.model.embedding_file.empty())
     return std::nullopt;
@@ -161,32 +187,6 @@ std::optional<Conflict> position_conflict(const Config& config) {
                   fmt::format("model.position \"{}\" has no effect on model.attention \"{}\"; "
                               "choose another, as \"none\"",
                               position.name, row_of(attention_kinds, config.model.attention).name)};
-}
-
-/// What a model that starts as naive Bayes cannot be.
-std::optional<Conflict> naive_bayes_conflict(const Config& config) {
-  const ModelOptions& model = config.model;
-  if (model.init != InitKind::naive_bayes) return std::nullopt;
-  const auto conflict = [](std::string_view key, std::string_view needs) {
-    return Conflict{{"model.init", key}, fmt::format("model.init \"naive-bayes\" needs {}", needs)};
-  };
-  if (!row_of(task_kinds(), config.task.kind).traits.has_labels)
-    return conflict("task.kind", "a task whose answers are labels");
-  if (model.embedding != EmbeddingKind::learned || !model.embedding_file.empty())
-    return conflict("model.embedding", "model.embedding \"learned\" without a file");
-  if (!model.bias) return conflict("model.bias", "model.bias = true");
-  if (model.kind == ModelKind::static_embedding) return std::nullopt;
-  if (model.kind != ModelKind::encoder || model.attention == AttentionKind::parameter_free)
-    return conflict("model.kind",
-                    "model.kind \"static\", or \"encoder\" without parameter-free attention");
-  if (model.layers != 1 || model.feed_forward != 0)
-    return conflict("model.layers", "model.layers = 1 and model.feed_forward = 0");
-  if (model.norm != NormKind::none) return conflict("model.norm", "model.norm = \"none\"");
-  if (model.kv_heads != 0 && model.kv_heads != model.heads)
-    return conflict("model.kv_heads", "model.kv_heads = 0");
-  if (model.position != PositionKind::relative && model.position != PositionKind::none)
-    return conflict("model.position", "model.position \"relative\" or \"none\"");
-  return std::nullopt;
 }
 
 }  // namespace
@@ -235,7 +235,7 @@ Options model_options(Config& config) {
       only_with(drawn_table,
                 option("model.embedding_std", model.embedding_std, at_least(0),
                        "initial standard deviation of the embeddings; of a decoder it is 0.02")),
-      checked_by(naive_bayes_conflict,
+      checked_by(init_conflict,
                  kind_option("model.init", model.init, init_kinds, "initial parameters")),
       checked_by(table_conflict, path_option("model.embedding_file", model.embedding_file,
                                              "word2vec or GloVe text file of initial embeddings")),

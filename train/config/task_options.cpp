@@ -59,12 +59,6 @@ constexpr Condition other_words = {
 constexpr Condition labels = {"a task whose answers are labels", [](const Config& c) {
                                 return row_of(task_kinds(), c.task.kind).traits.has_labels;
                               }};
-constexpr Condition words_and_labels = {
-    "task.tokenizer \"word\" in a task whose answers are labels",
-    [](const Config& c) { return labels.holds(c) && cutting_of(c).kind == TokenizerKind::word; }};
-constexpr Condition naive_bayes = {"model.init \"naive-bayes\"", [](const Config& c) {
-                                     return c.model.init == InitKind::naive_bayes;
-                                   }};
 
 /// Options that the task cannot work with.
 std::optional<Conflict> task_conflict(const Config& config) {
@@ -159,14 +153,6 @@ Options task_options(TaskOptions& task) {
                 option("task.min_count", task.min_count, at_least(1),
                        "minimum frequency of a word in the training data; rarer words become "
                        "<unk>")),
-      only_with(words_and_labels,
-                option("task.stems", task.stems,
-                       "words that the training data do not have are read by their first six or "
-                       "four letters, where a word of theirs begins so, rather than as <unk>")),
-      only_with(naive_bayes,
-                path_option("task.background", task.background,
-                            "text that tells which words are rare elsewhere (model.init "
-                            "\"naive-bayes\")")),
       only_with(other_words,
                 option("task.word_dropout", task.word_dropout, at_least(0),
                        "a: training reads a word of frequency n as unknown with probability "

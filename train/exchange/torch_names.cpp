@@ -61,6 +61,7 @@ void require_representable(const ModelOptions& model) {
   refuse(model.attention != AttentionKind::learned, "model.attention other than \"learned\"");
   refuse(model.position == PositionKind::rotary, "model.position = \"rotary\"");
   refuse(model.position == PositionKind::relative, "model.position = \"relative\"");
+  refuse(model.position == PositionKind::windows, "model.position = \"windows\"");
   refuse(model.kv_heads != 0 && model.kv_heads != model.heads, "model.kv_heads");
   refuse(!model.scale, "model.scale = false");
   refuse(model.norm == NormKind::none, "model.norm = \"none\"");

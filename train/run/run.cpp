@@ -14,6 +14,7 @@
 #include "train/run/check_checkpoint.h"
 #include "train/run/transfer.h"
 #include "train/storage/content_hash.h"
+#include "train/start/naive_bayes.h"
 #include "train/storage/durable_file.h"
 #include "train/tasks/splits.h"
 
@@ -87,7 +88,8 @@ Run assembled(const Config& config, Vectors vectors, const Task::Vocabularies& k
   require_training_memory(config, run.task->vocabulary().size(), run.task->outputs(), limit);
   run.network = fresh_network(config, *run.task, vectors);
   tell_vectors(config, *run.network, callback);
-  if (vectors == Vectors::from_file) run.task->initialise(*run.network, config.model);
+  if (vectors == Vectors::from_file && config.model.init == InitKind::naive_bayes)
+    start_as_naive_bayes(*run.network, config.model, *run.task);
   freeze_parts(*run.network, config.train.freeze);
   if (auto& head = run.network->head; head && head->bias && !predicts_with_bias(config))
     head->bias->freeze();

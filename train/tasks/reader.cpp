@@ -10,12 +10,8 @@
 namespace qkv {
 namespace {
 
-/// Answers that are tokens are no stems.
 LearnOptions learn_options(const Config& config) {
-  const bool has_labels = row_of(task_kinds(), config.task.kind).traits.has_labels;
-  return {.min_count = config.task.min_count,
-          .merges = config.task.merges,
-          .stems = config.task.stems && has_labels};
+  return {.min_count = config.task.min_count, .merges = config.task.merges};
 }
 
 }  // namespace

@@ -10,7 +10,6 @@
 #include "train/config/task_kinds.h"
 #include "train/tasks/data_report.h"
 #include "train/tasks/labels.h"
-#include "train/tasks/naive_bayes.h"
 
 namespace qkv {
 namespace {
@@ -46,8 +45,7 @@ SentenceTask::SentenceTask(const Config& config, const Question& question)
       question_(question),
       width_(config.model.width),
       word_(asked_word(config)),
-      unknown_labels_(config.task.unknown_labels),
-      background_(config.task.background) {}
+      unknown_labels_(config.task.unknown_labels) {}
 
 /// Coreference maps vectors to vectors.
 Index SentenceTask::outputs() const {
@@ -233,8 +231,7 @@ Indices SentenceTask::with_word_dropout(const Batch& batch, const Random& random
   for (std::size_t i = 0; i < ids.size(); ++i) {
     const bool asked = batch.indices.data()[i / time] == static_cast<std::int32_t>(i % time);
     const double probability = noise_.unlisted[static_cast<std::size_t>(ids[i])];
-    if (!asked && random.uniform(i) < probability)
-      ids[i] = tokenizer().unlisted_id(vocabulary().token(ids[i]));
+    if (!asked && random.uniform(i) < probability) ids[i] = Vocabulary::unknown;
   }
   return Indices(ids, batch.ids.shape());
 }
@@ -245,12 +242,6 @@ std::string SentenceTask::label_summary() const {
   for (const auto& question : examples(Split::train).questions)
     ++counts[static_cast<std::size_t>(question.answer)];
   return summary_of(labels(), counts);
-}
-
-void SentenceTask::initialise(Network& network, const ModelOptions& options) const {
-  if (options.init == InitKind::naive_bayes)
-    start_as_naive_bayes(network, options, tokenizer(), examples(Split::train), outputs(),
-                         background_);
 }
 
 void SentenceTask::add_targets(Sentence& sentence) const {

@@ -47,7 +47,6 @@ class SentenceTask final : public RowTask<EncodedSentences, ChoiceMetrics> {
   Scores scores(const Network& network, const Sentence& sentence, Index index,
                 Context& context) const override;
   std::string label_summary() const override;
-  void initialise(Network& network, const ModelOptions& options) const override;
   std::vector<Prediction> predict(const Network& network, std::string_view text) const override;
 
  private:
@@ -92,7 +91,6 @@ class SentenceTask final : public RowTask<EncodedSentences, ChoiceMetrics> {
   Noise noise_;
   std::string word_;  ///< that is asked about in files without its index
   UnknownLabels unknown_labels_;
-  std::filesystem::path background_;
 };
 
 /// Which sense does a word have in its sentence? The word's contextual vector goes through the

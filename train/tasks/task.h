@@ -10,11 +10,6 @@ namespace qkv {
 /// One kind of problem: its data, output layer, loss and metrics. Tasks derive from `ExampleTask`;
 /// to add one, see CONTRIBUTING.md.
 class Task : public Reader, public TrainingObjective {
- public:
-  /// Gives a fresh network the parameters that model.init asks for. Throws UserError.
-  virtual void initialise([[maybe_unused]] Network& network,
-                          [[maybe_unused]] const ModelOptions& options) const {}
-
  protected:
   explicit Task(const Config& config) : Reader(config) {}
 };

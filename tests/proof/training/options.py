@@ -8,7 +8,7 @@ from typing import Callable, NamedTuple
 BASE = {
     "seed": 1, "data.seed": 1, "data.examples": 25, "data.words": 20, "data.longest": 9,
     "task.kind": "classify", "task.objective": "skip-gram", "task.class_weights": "none", "task.label_smoothing": 0.0,
-    "task.word_dropout": 0.0, "task.truncate": False, "task.tokenizer": "word", "task.min_count": 1, "task.stems": False,
+    "task.word_dropout": 0.0, "task.truncate": False, "task.tokenizer": "word", "task.min_count": 1,
     "task.stride": 1, "task.mask_probability": 0.15, "task.window": 5, "task.negatives": 5, "task.valid_share": None,
     "model.width": 12, "model.layers": 1, "model.heads": 2, "model.kv_heads": 0, "model.attention": "learned",
     "model.scale": True, "model.position": "sinusoidal", "model.max_distance": 8, "model.feed_forward": 16,
@@ -136,7 +136,7 @@ def can_overflow(c):
 
 
 def can_be_bert(c):
-    return has_one_label(c) and not any(key.startswith("model.") or key in ("task.min_count", "task.stems", "task.truncate",
+    return has_one_label(c) and not any(key.startswith("model.") or key in ("task.min_count", "task.truncate",
                                                                             "task.tokenizer") for key in c)
 
 
@@ -170,7 +170,6 @@ OPTIONS = [
     Option("task.truncate", [True], task_is("classify", "word-sense", "coreference", "tagging", "translate")),
     Option("task.tokenizer", ["char"], task_is("classify")),
     Option("task.min_count", [2], lambda c: reads_words(c) and c["data.words"] <= 20),
-    Option("task.stems", [True], lambda c: c["task.kind"] in ("classify", "word-sense", "tagging") and reads_words(c)),
     Option("task.word_dropout", [1.0, 20.0], drops_words),
     Option("task.label_smoothing", [0.1, 0.5], has_one_label),
     Option("task.class_weights", ["balanced"], has_one_label),

@@ -62,14 +62,7 @@ class OneAnswer(Task):
         for b, row in enumerate(ids):
             for t, token in enumerate(row.tolist()):
                 if t != indices[b] and random.uniform(b * len(row) + t) < self.drops[token]:
-                    row[t] = self.unlisted(self.vocabulary["tokens"][token])
-
-    def unlisted(self, token):
-        """The id of a word that the vocabulary would not list: of its stem, else of the unknown token."""
-        own = self.ids.pop(token)
-        found = self.id(token)
-        self.ids[token] = own
-        return found
+                    row[t] = 1
 
     def scores(self, model, examples, draws):
         ids, lengths = padded([ids for ids, _, _ in examples])

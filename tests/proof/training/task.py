@@ -48,9 +48,7 @@ class Task:
         self.examples = self.read(folder)
 
     def id(self, token):
-        """A word that is not listed has the id of its stem, where that is."""
-        stems = [f"{token[:n]}.." for n in (6, 4) if len(token) >= n and self.config["task.stems"]]
-        return next((self.ids[text] for text in [token, *stems] if text in self.ids), 1)
+        return self.ids.get(token, 1)
 
     def encoded(self, text):
         return [self.id(token) for token in (text if self.config["task.tokenizer"] == "char" else text.split())]
