@@ -97,12 +97,9 @@ using Escapes = std::map<char, std::string_view>;
 
 std::string escaped(const std::string& text, const Escapes& escapes) {
   std::string result;
-  for (const char c : text) {
+  for (const char& c : text) {
     const auto found = escapes.find(c);
-    if (found == escapes.end())
-      result += c;
-    else
-      result += found->second;
+    result += found == escapes.end() ? std::string_view(&c, 1) : found->second;
   }
   return result;
 }

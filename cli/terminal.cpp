@@ -68,24 +68,18 @@ std::string pad_right(const std::string& text, int width) {
 std::string abbreviated(const std::string& text, int width) {
   if (display_width(text) <= width) return text;
   std::vector<std::string> characters;  // each with its combining marks
-  std::vector<int> widths;
   for_each_character(text, [&](std::string_view c) {
-    const int columns = character_width(c);
-    if (columns == 0 && !characters.empty()) {
+    if (character_width(c) == 0 && !characters.empty())
       characters.back() += c;
-    } else {
+    else
       characters.emplace_back(c);
-      widths.push_back(columns);
-    }
   });
   std::string head, tail;
-  std::size_t begin = 0, end = characters.size();
-  int room = width - 1;  // the ellipsis takes one
-  while (begin < end) {
-    const bool at_head = display_width(head) <= display_width(tail);
-    const std::size_t next = at_head ? begin : end - 1;
-    if (widths[next] > room) break;
-    room -= widths[next];
+  for (std::size_t begin = 0, end = characters.size(); begin < end;) {
+    const int head_width = display_width(head), tail_width = display_width(tail);
+    const bool at_head = head_width <= tail_width;
+    const std::string& next = characters[at_head ? begin : end - 1];
+    if (head_width + tail_width + display_width(next) >= width) break;  // the ellipsis takes one
     if (at_head)
       head += characters[begin++];
     else

@@ -232,7 +232,7 @@ CommandLine::~CommandLine() = default;
 void CommandLine::add(const Command& command) {
   CLI::App* app = app_->add_subcommand(command.name, command.summary);
   app->callback([this, run = command.run] { chosen_ = run; });
-  if (command.footer) app->footer(command.footer);
+  app->footer(command.footer);
   for (const Option& option : command.options) declare(*app, option);
   if (command.has_pictures)
     declare(*app, {"--svg FILE", &svg_, "File to write the pictures to as SVG, for papers"});

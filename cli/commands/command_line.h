@@ -26,6 +26,9 @@ struct Range {
   bool excludes_low = false;
 };
 inline constexpr Range any_value = {}, not_negative = {.low = 0};
+constexpr Range from_to(double low, double high) {
+  return {low, high};
+}
 
 /// An option "--name" or "--name VALUE", or an argument "NAME". VALUE is what help calls the
 /// option's value, by its type otherwise; completion (cli/manual.py) offers files for FILE, folders
@@ -51,8 +54,8 @@ using Stream = std::function<void(std::string_view)>;
 struct Command {
   std::string name, summary;
   std::vector<Option> options;
-  bool has_pictures = false;                 ///< --svg writes them
-  std::function<std::string()> footer = {};  ///< the end of its help
+  bool has_pictures = false;  ///< --svg writes them
+  std::string footer = "";    ///< the end of its help
   std::function<Document(const Stream&)> run;
 };
 

@@ -16,8 +16,6 @@ struct GradientsOptions {
   bool untrained = false;
 };
 
-constexpr const char* significant = "{:.4g}";
-
 Json to_json(const std::vector<std::pair<std::string, Tensor>>& parameters) {
   Json list = Json::array();
   for (const auto& [path, gradient] : parameters)
@@ -26,12 +24,11 @@ Json to_json(const std::vector<std::pair<std::string, Tensor>>& parameters) {
 }
 
 Cells to_table(const std::vector<std::pair<std::string, Tensor>>& parameters) {
-  Json list = to_json(parameters);
-  for (std::size_t i = 0; i < parameters.size(); ++i)
-    list[i]["shape"] = to_string(parameters[i].second.shape());
-  return table_of(list, {{"parameter", "/path"},
-                         {"shape", "/shape"},
-                         {"norm of its gradient", "/norm", significant}});
+  Cells rows = {{"parameter", "shape", "norm of its gradient"}};
+  for (const auto& [path, gradient] : parameters)
+    rows.push_back(
+        {path, to_string(gradient.shape()), fmt::format("{:.4g}", statistics(gradient).norm)});
+  return rows;
 }
 
 /// The norm of the gradient of each word's vector.
@@ -103,7 +100,7 @@ Document mean_gradients_of_data(LoadedModel& trained, const GradientsOptions& op
   document.add_table(
       table_of(printed, {{"words back", "/distance"},
                          {"texts", "/texts"},
-                         {"mean norm of the vector's gradient", "/norm", significant}}));
+                         {"mean norm of the vector's gradient", "/norm", "{:.4g}"}}));
   document.add_text("\n");
   document.add_table(to_table(mean.parameters));
   return document;

@@ -1,5 +1,3 @@
-#include <charconv>
-
 #include "cli/commands/shared.h"
 #include "cli/terminal.h"
 #include "datasets/text.h"
@@ -68,9 +66,7 @@ std::vector<Question> texts_of(const std::string& file, const LoadedModel& model
   std::vector<Question> texts;
   Notes notes(document);
   model.task->for_each_line(file, notes, [&](const TsvRow& row) {
-    std::size_t line = 0;
-    const char* const end = row.place.data() + row.place.size();
-    std::from_chars(row.place.data() + row.place.rfind(':') + 1, end, line);
+    const std::size_t line = std::stoul(row.place.substr(row.place.rfind(':') + 1));
     texts.push_back({source_first ? row.fields.front() : row.fields.back(), row.place, line});
   });
   return texts;
