@@ -45,7 +45,6 @@ std::string sgr(int layer, int basic) {
   return fmt::format("{}", basic < 8 ? layer - 8 + basic : layer + 52 + basic - 8);
 }
 
-/// Those of any colour.
 std::string sgr(int layer, const Colour& c, Colours colours) {
   if (colours == Colours::full)
     return fmt::format("{};2;{:.0f};{:.0f};{:.0f}", layer, c.red, c.green, c.blue);
@@ -85,11 +84,6 @@ int widest(const std::vector<std::string>& texts) {
   int width = 0;
   for (const std::string& text : texts) width = std::max(width, display_width(text));
   return width;
-}
-
-std::vector<std::string> abbreviated_labels(std::vector<std::string> labels, int width) {
-  for (std::string& label : labels) label = abbreviated(label, width);
-  return labels;
 }
 
 /// Width of a column with a name, its gap included.
@@ -174,10 +168,10 @@ std::string value_text(double value) {
 std::string heat_map(const HeatMap& unabbreviated, Colours colours, int width) {
   constexpr int longest_row = 16;
   HeatMap map = unabbreviated;
-  if (named_width(map) > width) map.rows = abbreviated_labels(unabbreviated.rows, longest_row);
+  if (named_width(map) > width) map.rows = abbreviated(unabbreviated.rows, longest_row);
   for (const int longest : {16, 12, 10, 8, 6, 5}) {
     if (named_width(map) <= width) return named_map(map, colours);
-    map.columns = abbreviated_labels(unabbreviated.columns, longest);
+    map.columns = abbreviated(unabbreviated.columns, longest);
   }
   const int count = static_cast<int>(map.columns.size());
   const int margin = widest(map.rows) + static_cast<int>(std::to_string(count).size()) + 2;

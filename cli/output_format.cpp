@@ -29,7 +29,6 @@ void print_block(const Document::Note& note) {
   print_note(note.text + "\n");
 }
 
-/// Whether a block is a picture that is shown.
 bool is_drawn(const Document::Block& block) {
   const auto* picture = std::get_if<Picture>(&block);
   return picture && !(picture->needs_colours && colours() == Colours::none);

@@ -43,7 +43,6 @@ double best_gflops(double operations, const std::function<void()>& work) {
   return best;
 }
 
-/// The speed of a product of square matrices by the system's BLAS.
 double sgemm_gflops() {
   constexpr int size = 1024;
   constexpr std::size_t count = std::size_t{size} * size;
@@ -110,7 +109,6 @@ constexpr int chains = 12;
   return all[0];
 }
 
-/// The speed of multiply-adds in registers on all threads.
 double peak_gflops() {
   constexpr Index rounds = 200'000, operations = Index{2} * chains * kernels::width<float>;
   std::vector<float> results(static_cast<std::size_t>(threads()));

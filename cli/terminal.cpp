@@ -88,4 +88,9 @@ std::string abbreviated(const std::string& text, int width) {
   return head + "…" + tail;
 }
 
+std::vector<std::string> abbreviated(std::vector<std::string> texts, int width) {
+  for (std::string& text : texts) text = abbreviated(text, width);
+  return texts;
+}
+
 }  // namespace qkv

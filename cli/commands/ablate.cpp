@@ -35,7 +35,6 @@ Json changes(const Ablation& ablation, const std::vector<Component>& off, const 
   return object({{"mean", change(AblationKind::mean)}, {"zero", change(AblationKind::zero)}});
 }
 
-/// Each component alone.
 std::vector<Json> each_ablated(const Ablation& ablation, const Evaluation& whole,
                                ReadCallback& callback) {
   std::vector<Json> records;
@@ -47,14 +46,16 @@ std::vector<Json> each_ablated(const Ablation& ablation, const Evaluation& whole
   return records;
 }
 
-/// The ids and labels of components that are off at once.
+/// The components that are off at once, one by one and as a text.
 Json names_of(const std::vector<Component>& components) {
-  std::string ids, labels;
+  std::vector<std::string> ids, labels;
   for (const Component& component : components) {
-    ids += (ids.empty() ? "" : ",") + component.id;
-    labels += (labels.empty() ? "" : "; ") + component.label;
+    ids.push_back(component.id);
+    labels.push_back(component.label);
   }
-  return object({{"id", ids}, {"label", labels}});
+  return object({{"components", ids},
+                 {"id", fmt::format("{}", fmt::join(ids, ","))},
+                 {"label", fmt::format("{}", fmt::join(labels, "; "))}});
 }
 
 Cells change_table(const Json& records, const std::string& metric) {
@@ -90,7 +91,6 @@ HeatMap change_map(const std::vector<Json>& alone, const char* kind) {
   return map;
 }
 
-/// Maps of both ways to ablate, of one scale.
 void add_change_maps(Document& document, const std::vector<Json>& alone) {
   HeatMap mean = change_map(alone, "mean"), zero = change_map(alone, "zero");
   auto cells = mean.cells;
@@ -109,15 +109,11 @@ Document ablate(const AblateOptions& options) {
   const Evaluation whole = data.evaluate({}, notes);
   const Ablation ablation(trained,
                           [&](const EvaluationOptions& how) { return data.evaluate(how, silent); });
-  Json together = Json::array(), named = Json::array();
+  Json together = Json::array();
   for (const std::string& ids : options.together) {
     const auto components = components_of(ablation, ids);
-    Json json = object({{"components", Json::array()}});
-    for (const Component& component : components) json["components"].push_back(component.id);
-    json.update(changes(ablation, components, whole));
-    together.push_back(json);
-    named.push_back(json);
-    named.back().update(names_of(components));
+    together.push_back(names_of(components));
+    together.back().update(changes(ablation, components, whole));
   }
   const auto in_order = each_ablated(ablation, whole, notes);
   auto alone = in_order;
@@ -132,7 +128,7 @@ Document ablate(const AblateOptions& options) {
   if (together.empty()) return document;
   document.data["together"] = together;
   document.add_text("\nchange when several are off at once\n");
-  document.add_table(change_table(named, whole.metrics.front().first));
+  document.add_table(change_table(together, whole.metrics.front().first));
   return document;
 }
 

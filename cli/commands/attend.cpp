@@ -2,7 +2,6 @@
 
 #include "cli/commands/shared.h"
 #include "inspect/attention_flow.h"
-#include "inspect/components.h"
 #include "inspect/head_scores.h"
 #include "inspect/labelled_text.h"
 
@@ -86,7 +85,6 @@ void add_self_attention(Document& document, const AttendOptions& options, const 
               flow, words, words);
 }
 
-/// The attention of an encoder-decoder's written text to itself and to the source.
 void add_written(Document& document, const AttendOptions& options, const Transformer& decoder,
                  const Recorder& recorder, const Sentence& source) {
   const auto shown = [](Words tokens) {

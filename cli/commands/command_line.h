@@ -2,18 +2,16 @@
 
 #include <functional>
 #include <limits>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
-#include "cli/output_format.h"
 #include "core/shape.h"
 
-namespace CLI {
-class App;
-}  // namespace CLI
+namespace qkv {
+struct Document;
+}  // namespace qkv
 
 /// The command line as data. CLI11 parses it; its header takes four seconds to compile, so only
 /// command_line.cpp includes it.
@@ -59,22 +57,8 @@ struct Command {
   std::function<Document(const Stream&)> run;
 };
 
-/// The program's subcommands, of which the user names one.
-class CommandLine {
- public:
-  CommandLine(const std::string& name, const std::string& summary, const std::string& version);
-  ~CommandLine();
-
-  void add(const Command& command);
-  /// Runs the command that the user named, prints its document and returns the exit code. Throws
-  /// UserError for wrong use.
-  int run(int argc, const char* const* argv);
-
- private:
-  std::unique_ptr<CLI::App> app_;
-  std::function<Document(const Stream&)> chosen_;
-  const OutputFormat* format_ = &output_formats().front();
-  std::string svg_;  ///< the file for the pictures; empty: none
-};
+/// Runs the command that the user names, prints its document and returns the exit code. Throws
+/// UserError for wrong use.
+int run_program(const std::string& version, int argc, const char* const* argv);
 
 }  // namespace qkv::commands

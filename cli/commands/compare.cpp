@@ -77,7 +77,6 @@ std::vector<std::optional<VariantRun>> all_carried_out(const std::vector<SweepRu
   return done;
 }
 
-/// The runs of each variant together.
 std::vector<VariantResult> results_of(const std::vector<SweepRun>& jobs,
                                       const std::vector<std::optional<VariantRun>>& done) {
   std::vector<VariantResult> results;
@@ -89,7 +88,6 @@ std::vector<VariantResult> results_of(const std::vector<SweepRun>& jobs,
   return results;
 }
 
-/// The command that continues this one.
 std::string continuation(const CompareOptions& options) {
   std::string command = "qkv compare " + shell_word(options.config);
   for (const std::string& name : options.sweep.only) command += " --only " + shell_word(name);
@@ -99,7 +97,6 @@ std::string continuation(const CompareOptions& options) {
   return command;
 }
 
-/// Throws UserError.
 ConfigFile config_file(const CompareOptions& options) {
   const auto& [only, seeds, folds] = options.sweep;
   require<UserError>(seeds == 1 || folds == 0,

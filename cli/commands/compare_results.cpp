@@ -11,7 +11,6 @@ const std::optional<Evaluation>& measured(const VariantRun& run, Split split) {
   return split == Split::test ? run.outcome.test : run.valid;
 }
 
-/// The split on which the results are measured.
 Split split_of(const std::vector<VariantResult>& results) {
   const auto has = [&](Split split) {
     return std::ranges::any_of(results, [&](const VariantResult& result) {
@@ -41,12 +40,10 @@ void add_statistics(Json& variant, const VariantResult& result, Split split) {
   }
 }
 
-/// What the runs differ in.
 std::string_view runs_are(const VariantResult& result) {
   return result.runs.front().fold > 0 ? "folds" : "seeds";
 }
 
-/// Adds the evaluation and the probes of a run.
 void add_run(Json& json, const VariantRun& run, Split split) {
   if (const auto& found = measured(run, split))
     json[std::string(to_string(split))] = commands::to_json(*found);

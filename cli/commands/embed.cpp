@@ -78,7 +78,6 @@ Embeddings embeddings(const LoadedModel& trained, const EmbedOptions& options,
   return result;
 }
 
-/// Adds the cosines between the asked words.
 void add_cosines(Document& document, const std::vector<WordVector>& asked, const VectorKind& kind) {
   Cells rows(1);
   Json& matrix = document.data[kind.name + "_cosine"] = Json::array();
@@ -108,7 +107,6 @@ Json to_json(const std::vector<Neighbour>& nearest) {
   return list;
 }
 
-/// The asked words, and the nearest words to each where there is a data file.
 void add_asked(Document& document, const Embeddings& all, const EmbedOptions& options) {
   document.data["sentences"] = Json::array();
   std::vector<Cells> tables;

@@ -56,7 +56,6 @@ void add_labels(Document& document, const Evaluation& evaluation) {
   document.add_table(confusion_table(evaluation));
 }
 
-/// Adds the majority baseline and the number of unknown tokens.
 void add_context(Document& document, const Evaluation& evaluation) {
   if (const auto baseline = majority_baseline(evaluation))
     document.add_text("\nalways answering \"{}\": accuracy {:.4f}\n", baseline->label,

@@ -133,7 +133,6 @@ void add_attribution(Document& document, const LogitAttribution& attribution,
                         .needs_colours = true});
 }
 
-/// Throws UserError when there is no such layer or head.
 void require_shown(const Explanation& explanation, const ExplainOptions& options) {
   const auto modules = attention_steps(explanation.recorder);
   require<UserError>(options.head < 0 || !modules.empty(), "--head: the model has no attention");

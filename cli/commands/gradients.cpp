@@ -31,7 +31,6 @@ Cells to_table(const std::vector<std::pair<std::string, Tensor>>& parameters) {
   return rows;
 }
 
-/// The norm of the gradient of each word's vector.
 Cells to_table(const std::string& title, const std::vector<std::string>& words,
                const std::vector<double>& norms) {
   Cells rows = {{title, "norm of its vector's gradient"}};

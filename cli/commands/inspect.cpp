@@ -117,7 +117,6 @@ Document changes_since(LoadedModel& trained, const InspectOptions& options) try 
   throw UserError(fmt::format("--diff {}: {}", options.diff, error.what()));
 }
 
-/// All values of the parameters that the user named.
 Document values_of(const std::vector<NamedParameter>& chosen) {
   Document document;
   Json& list = document.data["parameters"] = Json::array();

@@ -12,7 +12,6 @@ struct LinearProbeOptions {
 
 using Texts = std::vector<LabelledText>;
 
-/// The labelled texts to fit on, and those to test on.
 struct Data {
   Texts train, test;
 };

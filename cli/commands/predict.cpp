@@ -82,7 +82,6 @@ std::vector<Question> questions(const PredictOptions& options, const LoadedModel
   return texts;
 }
 
-/// Of several models, what they answer together.
 std::vector<Prediction> predictions_of(std::span<const LoadedModel> models,
                                        const std::string& text) {
   std::vector<std::vector<Prediction>> of_words;
@@ -114,7 +113,6 @@ std::vector<LoadedModel> take_models(PredictOptions& options) {
   return models;
 }
 
-/// Predictions, as JSON and as the rows of a table.
 struct Answers {
   Json json = Json::array();
   Cells rows = {{"text", "word", "answer", "probability"}};

@@ -203,7 +203,6 @@ Cells to_table(const std::vector<VariantProbe>& probes) {
   return rows;
 }
 
-/// What was found: a number, or the answers as a text.
 Json to_json(const Finding& finding) {
   return finding.value ? Json(*finding.value) : Json(finding.measured);
 }

@@ -4,7 +4,6 @@
 #include <memory>
 
 #include "cli/commands/shared.h"
-#include "cli/progress.h"
 #include "inspect/tensorboard.h"
 #include "train/loop/session.h"
 #include "train/ranks/communicator.h"

@@ -1,5 +1,4 @@
 #include "cli/commands/shared.h"
-#include "train/storage/run_folder.h"
 
 namespace qkv::commands {
 namespace {

@@ -27,7 +27,6 @@ struct VerifyResumeOptions {
 /// A folder in the system's folder for temporary files, removed with all that it holds.
 class TemporaryFolder {
  public:
-  /// Throws FileError when it cannot be created.
   TemporaryFolder() {
     std::string name = fs::temp_directory_path() / "qkv-XXXXXX";
     require<FileError>(mkdtemp(name.data()) != nullptr,
@@ -87,7 +86,6 @@ Kill kill_of(Index i, const VerifyResumeOptions& options, double seconds) {
           random.uniform(1) * fraction / 2 * seconds};
 }
 
-/// A process that continued the run.
 struct ResumeSession {
   int threads;
   std::int64_t from, to;  ///< steps of the newest checkpoints at its begin and end
@@ -112,7 +110,6 @@ ResumeSession resume_in_child(const RunFolder& folder, const fs::path& log, int 
   return {threads, from, folder.newest_step(), exit_code};
 }
 
-/// What a program said last: its error, where it failed.
 std::string last_line(const fs::path& log) {
   std::ifstream stream(log);
   std::string last;
@@ -145,7 +142,6 @@ std::vector<ResumeSession> train_with_kills(const Config& config, const RunFolde
   return sessions;
 }
 
-/// One item that is compared between the two runs.
 struct Compared {
   std::string what, contents;
   std::optional<Difference> difference;
@@ -202,7 +198,6 @@ void add_sessions(Document& document, const std::vector<ResumeSession>& sessions
   document.add_table(std::move(rows));
 }
 
-/// Adds the compared items, where each first differs, and the verdict.
 void add_comparison(Document& document, const std::vector<Compared>& all) {
   Json list = Json::array(), differing = Json::array();
   Cells rows = {{"compared", "contents", "bits"}};
