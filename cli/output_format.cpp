@@ -29,16 +29,13 @@ void print_block(const Document::Note& note) {
   print_note(note.text + "\n");
 }
 
-bool is_drawn(const Document::Block& block) {
-  const auto* picture = std::get_if<Picture>(&block);
-  return picture && !(picture->needs_colours && colours() == Colours::none);
-}
-
-/// An empty line stands before a picture.
+/// An empty line stands before a picture that is shown.
 void print_for_people(const Document& document) {
   bool is_first = true;
   for (const Document::Block& block : document.blocks) {
-    if (is_drawn(block) && !is_first) print_result("\n");
+    const auto* picture = std::get_if<Picture>(&block);
+    const bool is_shown = picture && !(picture->needs_colours && colours() == Colours::none);
+    if (is_shown && !is_first) print_result("\n");
     std::visit([](const auto& content) { print_block(content); }, block);
     is_first = is_first && std::holds_alternative<Document::Note>(block);
   }

@@ -22,6 +22,10 @@ int character_width(std::string_view character) {
   return width < 0 ? 1 : width;  // -1: not known to the locale
 }
 
+std::string padding(const std::string& text, int width) {
+  return std::string(static_cast<std::size_t>(std::max(width - display_width(text), 0)), ' ');
+}
+
 }  // namespace
 
 int terminal_width(int descriptor) {
@@ -56,13 +60,11 @@ int display_width(const std::string& text) {
 }
 
 std::string pad_left(const std::string& text, int width) {
-  return std::string(static_cast<std::size_t>(std::max(width - display_width(text), 0)), ' ') +
-         text;
+  return padding(text, width) + text;
 }
 
 std::string pad_right(const std::string& text, int width) {
-  return text +
-         std::string(static_cast<std::size_t>(std::max(width - display_width(text), 0)), ' ');
+  return text + padding(text, width);
 }
 
 std::string abbreviated(const std::string& text, int width) {
