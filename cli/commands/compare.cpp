@@ -129,10 +129,7 @@ Document compare(const CompareOptions& options, const Communicator& ranks, const
   const auto results = results_of(jobs, done);
   document.data = to_json(results);
   document.add_table(to_table(document.data));
-  if (const Cells probes = probe_table(results); !probes.empty()) {
-    document.add_text("\n");
-    document.add_table(probes);
-  }
+  if (const Cells probes = probe_table(results); !probes.empty()) document.add_table(probes);
   std::set<std::string> left_out;
   for (const auto& run : done) left_out.insert(run->left_out.begin(), run->left_out.end());
   for (const std::string& line : left_out) document.add_note("{}", line);

@@ -131,14 +131,8 @@ void add_asked(Document& document, const Embeddings& all, const EmbedOptions& op
     if (tables.empty()) tables.push_back(words);
     tables.push_back(sentences);
   }
-  for (const VectorKind& kind : {of_words, in_context}) {
-    if (kind.vector == in_context.vector && !all.asked.empty()) document.add_text("\n");
-    add_cosines(document, all.asked, kind);
-  }
-  for (Cells& rows : tables) {
-    document.add_text("\n");
-    document.add_table(std::move(rows));
-  }
+  for (const VectorKind& kind : {of_words, in_context}) add_cosines(document, all.asked, kind);
+  for (Cells& rows : tables) document.add_table(std::move(rows));
 }
 
 /// Mean cosines within and between the labels of a data file; nothing where it has fewer than two.
@@ -154,7 +148,6 @@ void add_label_cosines(Document& document, const Embeddings& all) {
     different[kind.name] = found[kind.name]["different"] = *cosines.different;
   }
   document.data["label_cosines"] = found;
-  if (!all.asked.empty()) document.add_text("\n");
   document.add_table(table_of(Json::array({same, different}), {{"mean cosine in the data", "/pair"},
                                                                {"static", "/static"},
                                                                {"contextual", "/contextual"}}));

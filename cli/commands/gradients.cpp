@@ -61,7 +61,6 @@ Document gradients_of_sentence(LoadedModel& trained, const GradientsOptions& opt
   document.add_text("loss of {}: {:.4f}\n",
                     options.target.empty() ? "the model's own answer" : "the target", found.loss);
   document.add_table(to_table("word", marked(text.sentence, asked), found.words));
-  document.add_text("\n");
   if (const auto& written = text.sentence.written) {
     // Each token that a decoder reads says which one to write next.
     document.data["inputs"] = written->inputs;
@@ -69,7 +68,6 @@ Document gradients_of_sentence(LoadedModel& trained, const GradientsOptions& opt
     std::vector<std::string> inputs;
     for (const std::string& token : written->inputs) inputs.push_back(visible(token));
     document.add_table(to_table("read by the decoder", inputs, found.inputs));
-    document.add_text("\n");
   }
   document.add_table(to_table(found.parameters));
   return document;
@@ -100,7 +98,6 @@ Document mean_gradients_of_data(LoadedModel& trained, const GradientsOptions& op
       table_of(printed, {{"words back", "/distance"},
                          {"texts", "/texts"},
                          {"mean norm of the vector's gradient", "/norm", "{:.4g}"}}));
-  document.add_text("\n");
   document.add_table(to_table(mean.parameters));
   return document;
 }

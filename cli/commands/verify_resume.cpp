@@ -214,12 +214,13 @@ void add_comparison(Document& document, const std::vector<Compared>& all) {
   document.data["equal"] = differing.empty();
   document.exit_code = differing.empty() ? 0 : 1;
   document.add_table(std::move(rows));
-  document.add_text("{}", differing.empty() ? "\nevery bit agrees\n" : "\n");
-  if (differing.empty()) return;
-  document.add_table(table_of(differing, {{"first difference of", "/what"},
-                                          {"at", "/difference/place"},
-                                          {"uninterrupted", "/difference/uninterrupted"},
-                                          {"resumed", "/difference/resumed"}}));
+  if (differing.empty())
+    document.add_text("\nevery bit agrees\n");
+  else
+    document.add_table(table_of(differing, {{"first difference of", "/what"},
+                                            {"at", "/difference/place"},
+                                            {"uninterrupted", "/difference/uninterrupted"},
+                                            {"resumed", "/difference/resumed"}}));
 }
 
 Document stopped_by(int signal) {
@@ -248,7 +249,6 @@ Document verify_resume(const VerifyResumeOptions& options) {
   document.data =
       object({{"steps", options.steps}, {"seed", options.seed}, {"kills", sessions.size() - 1}});
   add_sessions(document, sessions);
-  document.add_text("\n");
   add_comparison(document, compared_runs(whole, killed));
   return document;
 }
