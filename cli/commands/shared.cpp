@@ -5,7 +5,7 @@
 #include "cli/terminal.h"
 #include "core/parallel.h"
 #include "datasets/text.h"
-#include "train/tasks/masked_language_model.h"
+#include "train/tasks/task.h"
 
 namespace qkv::commands {
 Option model_argument(std::string& model) {
