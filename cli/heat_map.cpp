@@ -8,7 +8,6 @@
 #include <ranges>
 
 #include "inspect/block_average.h"
-#include "inspect/colour.h"
 
 namespace qkv {
 namespace {
@@ -140,6 +139,15 @@ std::string numbered_map(const HeatMap& map, std::size_t begin, std::size_t end,
 }
 
 }  // namespace
+
+Colour between(std::span<const Colour> stops, double position) {
+  const double scaled = std::clamp(position, 0.0, 1.0) * static_cast<double>(stops.size() - 1);
+  const auto i = std::min(static_cast<std::size_t>(scaled), stops.size() - 2);
+  const double t = scaled - static_cast<double>(i);
+  const auto mix = [t](double a, double b) { return a + t * (b - a); };
+  const Colour &a = stops[i], &b = stops[i + 1];
+  return {mix(a.red, b.red), mix(a.green, b.green), mix(a.blue, b.blue)};
+}
 
 std::vector<std::vector<double>> rows_of(const Tensor& matrix) {
   const auto values = matrix.values();

@@ -10,7 +10,6 @@
 
 #include "datasets/text.h"
 #include "inspect/block_average.h"
-#include "inspect/colour.h"
 #include "inspect/report/encode.h"
 
 namespace qkv {

@@ -146,7 +146,8 @@ HeadsOverData heads_over(const LoadedModel& trained, const std::vector<LabelledT
   HeadsOverData found;
   for (std::size_t t = 0; t < texts.size(); ++t) {
     callback.on_item("attending", t, texts.size());
-    const auto layers = self_attention_steps(recorded(trained, texts[t].sentence));
+    auto layers = attention_steps(recorded(trained, texts[t].sentence));
+    std::erase_if(layers, [](const AttentionSteps& module) { return module.cross; });
     require<UserError>(!layers.empty(), "{}", nothing_to_show);
     found.resize(layers.size());
     for (std::size_t l = 0; l < layers.size(); ++l) {
@@ -159,8 +160,8 @@ HeadsOverData heads_over(const LoadedModel& trained, const std::vector<LabelledT
 }
 
 /// "previous_token"
-std::string key_of(HeadPattern pattern) {
-  std::string key(to_string(pattern));
+std::string key_of(std::string_view pattern) {
+  std::string key(pattern);
   std::ranges::replace(key, ' ', '_');
   return key;
 }
@@ -184,13 +185,10 @@ Json to_json(const HeadOverData& head, bool has_answers) {
   Json json;
   for (const auto& [key, title, value] : statistic_names) json[key] = mean.*value;
   if (has_answers) json["answer"] = mean.answer;
-  for (std::size_t i = 0; i < head_patterns; ++i) {
-    const auto pattern = static_cast<HeadPattern>(i);
-    const auto score = head.scores.score(pattern);
+  for (const auto& [pattern, score] : head.scores.scores())
     json["scores"][key_of(pattern)] = score ? Json(*score) : Json();
-  }
   const auto name = head.scores.name();
-  json["name"] = name ? Json(to_string(*name)) : Json();
+  json["name"] = name ? Json(*name) : Json();
   return json;
 }
 
@@ -219,10 +217,8 @@ Document attend_over_data(const LoadedModel& trained, const AttendOptions& optio
     statistics.push_back({title, "/" + key, "{:.3f}"});
   if (has_answers) statistics.push_back({"to the answer", "/answer", "{:.3f}"});
   std::vector<Column> scores = {{"head", "/head"}};
-  for (std::size_t i = 0; i < head_patterns; ++i) {
-    const auto pattern = static_cast<HeadPattern>(i);
-    scores.push_back({std::string(to_string(pattern)), "/scores/" + key_of(pattern), "{:.3f}"});
-  }
+  for (const auto& [pattern, score] : layers[0][0].scores.scores())
+    scores.push_back({std::string(pattern), "/scores/" + key_of(pattern), "{:.3f}"});
   const HeatMap map = map_of(shown, scores);
   scores.insert(scores.begin() + 1, {"name", "/name"});
   document.add_text("attention statistics of each head, mean over the words of {} sentences\n",

@@ -184,26 +184,28 @@ void write_word2vec(Document& document, const LoadedModel& trained, const std::s
 void add_components(Document& document, const Embeddings& all) {
   const std::vector<WordVector>& words = all.shown;
   if (words.empty()) return;
-  PlanarView view;
+  std::vector<std::array<double, 2>> places;
+  std::vector<double> fractions;  // of the variance
   for (const VectorKind& kind : {of_words, in_context}) {
-    view = planar_view(words, kind.vector);
+    const Tensor rows = stacked(words, kind.vector);
+    const auto components = principal_components(rows, 2);
+    places = in_plane(components, rows);
+    fractions = components.variance_fraction;
     Json points = Json::array();
     for (std::size_t i = 0; i < words.size(); ++i)
-      points.push_back(object({{"x", view.points[i][0]},
-                               {"y", view.points[i][1]},
+      points.push_back(object({{"x", places[i][0]},
+                               {"y", places[i][1]},
                                {"label", words[i].label},
                                {"text", words[i].text}}));
-    document.data["pca"][kind.name] =
-        object({{"variance_share", view.variance_fraction}, {"points", points}});
+    document.data["pca"][kind.name] = object({{"variance_share", fractions}, {"points", points}});
   }
-  Scatter scatter{view.points, {}, {"first component", "second component"}};
+  Scatter scatter{places, {}, {"first component", "second component"}};
   for (std::size_t i = 0; i < words.size(); ++i)
     scatter.labels.push_back(i < all.asked.size() ? fmt::format("({})", i + 1) : words[i].label);
   document.add_picture(
       {.title = fmt::format(
            "principal components of contextual \"{}\": {:.0f}% and {:.0f}% of the variance",
-           words[0].word(), 100 * view.variance_fraction.at(0),
-           100 * (view.variance_fraction.size() > 1 ? view.variance_fraction[1] : 0)),
+           words[0].word(), 100 * fractions.at(0), 100 * (fractions.size() > 1 ? fractions[1] : 0)),
        .content = scatter});
 }
 

@@ -2,7 +2,6 @@
 #include "cli/commands/shared.h"
 #include "cli/commands/steps.h"
 #include "inspect/logit_attribution.h"
-#include "inspect/logit_lens.h"
 
 namespace qkv::commands {
 namespace {
