@@ -43,14 +43,12 @@ constexpr auto resumable_options = std::to_array<std::string_view>({
     "train.steps",
     "train.epochs",
     "train.clip",
-    "train.clip_value",
     "train.eval_every",
     "train.checkpoint_every",
     "train.patience",
     "train.keep",
     "train.on_divergence",
     "train.memory",
-    "train.detect_anomaly",
     "train.tensorboard",
 });
 /// Files that may have moved; `restore_run` compares what the data hold.

@@ -272,6 +272,49 @@ TEST_CASE("a stored config may have options of earlier versions at their default
       "this version cannot reproduce; train the model again, or import a BERT again");
 }
 
+TEST_CASE("a stored encoder with the parts of a BERT is a BERT") {
+  const std::string parts =
+      "model.norm_epsilon = 1e-12\nmodel.embedding_norm = true\nmodel.token_types = 2\n"
+      "model.pooling = \"first\"\ntask.kind = \"masked-language-model\"\n";
+  const std::string encoder = smallest + "model.kind = \"encoder\"\n" + parts;
+  const auto kind = [&](const std::string& more) {
+    return parse_config(encoder + more, "old.h5").model.kind;
+  };
+  CHECK(kind("model.output = \"transformed\"\nmodel.tied = true\n") == ModelKind::bert);
+  CHECK(kind("model.output = \"linear\"\nmodel.tied = false\n") == ModelKind::bert);
+  for (const char* other : {"model.output = \"linear\"\nmodel.tied = true\n",
+                            "model.output = \"transformed\"\nmodel.tied = false\n"})
+    CHECK(contains(message_of([&] { kind(other); }), "import a BERT again"));
+}
+
+TEST_CASE("a stored config may have options that are values of others now") {
+  const auto stored = [](const std::string& more) {
+    return parse_config(smallest + more, "old.h5");
+  };
+  const TaskOptions fold = stored("task.folds = 5\ntask.fold = 2").task;
+  CHECK((fold.fold == 2 && fold.folds == 5));
+  CHECK(stored("task.folds = 0\ntask.fold = 1") == stored(""));
+  CHECK(stored("model.embedding = \"learned\"\nmodel.embedding_file = \"v.txt\"")
+            .model.embedding_file == "v.txt");
+  CHECK(stored("model.embedding = \"one-hot\"\nmodel.embedding_file = \"\"") ==
+        stored("model.embedding = \"one-hot\""));
+  CHECK(stored("train.on_divergence = \"skip\"\ntrain.detect_anomaly = true").train.on_divergence ==
+        OnDivergence::detect);
+}
+
+TEST_CASE("an embedding is a kind or the file that it starts from, and a fold a part of N") {
+  Config config = overridden({"model.embedding=one-hot"});
+  CHECK(config.model.embedding == EmbeddingKind::one_hot);
+  apply_overrides(config, std::vector<std::string>{"model.embedding=/v.txt", "task.fold=2/5"});
+  CHECK(config.model.embedding == EmbeddingKind::learned);
+  CHECK(config.model.embedding_file == "/v.txt");
+  CHECK(parse_config(to_toml(config), "c.toml") == config);
+  apply_overrides(config, std::vector<std::string>{"model.embedding=learned", "task.fold="});
+  CHECK((config.model.embedding_file.empty() && config.task.folds == 0));
+  for (const char* fold : {"0/2", "3/2", "1/1", "1/1001", "2", "/2", "a/2"})
+    CHECK(contains(override_error(fmt::format("task.fold={}", fold)), "part K of N"));
+}
+
 TEST_CASE("rotary positions need heads of even width") {
   const std::string rotary = "model.position = \"rotary\"\nmodel.width = 14\nmodel.heads = 2";
   CHECK(
