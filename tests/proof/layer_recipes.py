@@ -101,6 +101,10 @@ def encoder(p, x, mask=None):
                            {"mask": mask, "src_key_padding_mask": PADDING})
 
 
+def by_distance(p, x):
+    return x + p["weight"][(torch.arange(4) - torch.arange(1, 4)[:, None]).clamp(-2, 2) + 2].permute(2, 0, 1)
+
+
 RECIPES = {
     "Embedding: an id twice":
         lambda p: functional_call(nn.Embedding(7, 4), p, (torch.tensor([[6, 0, 6], [1, 2, 2]]),)),
@@ -117,7 +121,7 @@ RECIPES = {
     "Conv1d: even kernel": lambda p, x: same_convolution(x, p["weight"], p["bias"]),
     "InputPositions: sinusoidal": lambda p, x: x + sinusoidal(4, 6, first=3).to(x.dtype),
     "InputPositions: learned": lambda p, x: x + p["weight"][3:7],
-    "AttentionPositions: relative": lambda p, x: x + p["weight"][
-        (torch.arange(4) - torch.arange(1, 4)[:, None]).clamp(-2, 2) + 2].permute(2, 0, 1),
+    "AttentionPositions: relative": by_distance,
+    "AttentionPositions: windows": by_distance,
     "AttentionPositions: rotary": lambda p, x: torch_side.rotary(x, 1, torch_side.rotary_cos_sin(4, 6, 3, x.dtype)),
 }

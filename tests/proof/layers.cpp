@@ -85,11 +85,15 @@ void prove_positions(Proof& proof, Random& random) {
     prove(proof, fmt::format("InputPositions: {}", name), *positions, {{2, 4, 6}},
           [&](const In& x, Context&) { return x[0] + positions->encoding(3, 4, x[0].dtype()); });
   }
-  options.position = PositionKind::relative;
   options.max_distance = 2;
-  const auto relative = make_attention_positions(options);
-  prove(proof, "AttentionPositions: relative", *relative, {{2, 2, 3, 4}},
-        [&](const In& x, Context&) { return x[0] + relative->score_bias(2, 3, 4, x[0].dtype()); });
+  for (const auto& [name, kind] : {std::pair("relative", PositionKind::relative),
+                                   std::pair("windows", PositionKind::windows)}) {
+    options.position = kind;
+    const auto positions = make_attention_positions(options);
+    prove(
+        proof, fmt::format("AttentionPositions: {}", name), *positions, {{2, 2, 3, 4}},
+        [&](const In& x, Context&) { return x[0] + positions->score_bias(2, 3, 4, x[0].dtype()); });
+  }
   options.position = PositionKind::rotary;
   const auto rotary = make_attention_positions(options);
   prove(proof, "AttentionPositions: rotary", *rotary, {{2, 4, 6}},

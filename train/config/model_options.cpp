@@ -83,20 +83,6 @@ constexpr Condition drawn_table = {
              (c.model.embedding == EmbeddingKind::learned || c.model.kind == ModelKind::bert ||
               (attends(c) && c.model.position == PositionKind::learned));
     }};
-/// Naive Bayes is linear in the embeddings, without a norm or feed-forward network on the way.
-constexpr Condition linear_in_embeddings = {
-    "a task with one label an example, and model.kind \"static\", or \"encoder\" with model.layers "
-    "= 1, model.norm \"none\", model.feed_forward = 0, no model.kv_heads, no positions in the "
-    "embeddings and attention with parameters; their vectors learned, without a file",
-    [](const Config& c) {
-      const ModelOptions& m = c.model;
-      const bool one_layer = m.kind == ModelKind::encoder && m.layers == 1 && m.feed_forward == 0 &&
-                             m.norm == NormKind::none && m.kv_heads == 0 && has_heads(c) &&
-                             !row_of(position_kinds(), m.position).input;
-      return row_of(task_kinds(), c.task.kind).traits.has_one_label && m.embedding_file.empty() &&
-             m.embedding == EmbeddingKind::learned &&
-             (m.kind == ModelKind::static_embedding || one_layer);
-    }};
 constexpr Condition recurrent = {"model.kind \"recurrent\"", is_recurrent};
 constexpr Condition activations = {"another model.kind than \"static\"", [](const Config& c) {
                                      return c.model.kind != ModelKind::static_embedding;
@@ -142,6 +128,30 @@ std::optional<Conflict> rotation_conflict(const Config& config) {
                   fmt::format("model.position \"rotary\" rotates pairs: the width of a head must "
                               "be even, got {}",
                               head_width)};
+}
+
+/// Naive Bayes is linear in the embeddings, without a norm or feed-forward network on the way.
+bool is_linear_in_embeddings(const Config& config) {
+  const ModelOptions& model = config.model;
+  const bool one_layer = model.kind == ModelKind::encoder && model.layers == 1 &&
+                         model.feed_forward == 0 && model.norm == NormKind::none &&
+                         model.kv_heads == 0 && has_heads(config) &&
+                         !row_of(position_kinds(), model.position).input;
+  return row_of(task_kinds(), config.task.kind).traits.has_one_label &&
+         model.embedding_file.empty() && model.embedding == EmbeddingKind::learned &&
+         (model.kind == ModelKind::static_embedding || one_layer);
+}
+
+std::optional<Conflict> init_conflict(const Config& config) {
+  if (config.model.init != InitKind::naive_bayes || is_linear_in_embeddings(config))
+    return std::nullopt;
+  return Conflict{
+      {"model.init", "model.kind"},
+      "model.init \"naive-bayes\" needs a task with one label an example, learned embeddings "
+      "without "
+      "a file, and model.kind \"static\", or \"encoder\" with model.layers = 1, model.norm = "
+      "\"none\", model.feed_forward = 0, model.kv_heads = 0, attention with parameters and no "
+      "positions in the embeddings"};
 }
 
 std::optional<Conflict> tying_conflict(const Config& config) {
@@ -240,8 +250,8 @@ Options model_options(Config& config) {
       only_with(drawn_table,
                 option("model.embedding_std", model.embedding_std, at_least(0),
                        "initial standard deviation of the embeddings; of a decoder it is 0.02")),
-      only_with(linear_in_embeddings,
-                kind_option("model.init", model.init, init_kinds, "initial parameters")),
+      checked_by(init_conflict,
+                 kind_option("model.init", model.init, init_kinds, "initial parameters")),
       only_with(recurrent, kind_option("model.cell", model.cell, cell_kinds(), "recurrent cell")),
       only_with(recurrent, option("model.bidirectional", model.bidirectional,
                                   "recurrent network in both directions, half of the width each")),

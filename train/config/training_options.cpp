@@ -41,7 +41,7 @@ std::optional<Conflict> momentum_conflict(const Config& config) {
 }
 
 /// Options that exclude a start from a trained model.
-std::optional<Conflict> init_conflict(const Config& config) {
+std::optional<Conflict> start_conflict(const Config& config) {
   if (config.train.init.empty()) return std::nullopt;
   if (config.model.init != InitKind::random)
     return Conflict{{"train.init", "model.init"}, "train.init needs model.init = \"random\""};
@@ -96,7 +96,7 @@ Options schedule_options(ScheduleOptions& schedule) {
 Options train_options(TrainOptions& train) {
   return {
       checked_by(
-          init_conflict,
+          start_conflict,
           path_option(
               "train.init", train.init,
               "trained model to start from, a run folder or checkpoint: parameters of the same "

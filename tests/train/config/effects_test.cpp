@@ -85,6 +85,7 @@ const std::vector<Value> values = {true,
                                    std::string("skip"),
                                    std::string("balanced"),
                                    std::string("gelu"),
+                                   std::string("naive-bayes"),
                                    std::string("char"),
                                    std::string("bpe"),
                                    TextList{"1"}};
