@@ -196,14 +196,4 @@ std::string differing_options(const Config& before, const Config& now);
 /// them when it resumes. `source`: what changed them.
 void require_resumable(const Config& before, const Config& now, std::string_view source = "--set");
 
-struct OptionHelp {
-  std::string key;              ///< "model.width"
-  std::string type_or_choices;  ///< "integer from 1 to 4096", "encoder | static"
-  std::string default_value;    ///< in TOML
-  std::string help;
-};
-
-/// Every option, in the order in which a configuration lists them.
-std::vector<OptionHelp> option_help();
-
 }  // namespace qkv

@@ -22,7 +22,9 @@ constexpr Condition cut_valid = {"task.data without task.valid", [](const Config
                                  }};
 constexpr Condition cut_test = {"task.data without task.test",
                                 [](const Config& c) { return is_split(c) && c.task.test.empty(); }};
-constexpr Condition static_task = {"task.kind \"static-embedding\"", learns_vectors};
+constexpr Condition static_task = {"task.kind \"static-embedding\"", [](const Config& c) {
+                                     return c.task.kind == TaskKind::static_embedding;
+                                   }};
 constexpr Condition one_label = {"a task with one label an example", [](const Config& c) {
                                    return row_of(task_kinds(), c.task.kind).traits.has_one_label;
                                  }};
@@ -48,7 +50,7 @@ constexpr Condition sentences = {
     "another task.kind than \"language-model\", \"masked-language-model\" and "
     "\"static-embedding\"",
     [](const Config& c) {
-      return c.task.kind != TaskKind::language_model && !learns_vectors(c) && !masks.holds(c);
+      return c.task.kind != TaskKind::language_model && !static_task.holds(c) && !masks.holds(c);
     }};
 constexpr Condition own_tokens = {"a task.tokenizer whose tokens are learned",
                                   [](const Config& c) { return !is_imported(cutting_of(c).kind); }};

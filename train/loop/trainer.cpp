@@ -265,20 +265,15 @@ class Trainer {
     if (report_.step) values.emplace_back("tokens_per_second", report_.tokens_per_second);
     const std::string line = metrics_line(step, to_string(split), values);
     folder_.require_held();
-    append(line);
+    if (logs_) try {
+        append(folder_.metrics(), line + "\n");
+      } catch (const FileError& error) {
+        logs_ = false;  // no line may follow an incomplete one
+        callback_.on_message(fmt::format(
+            "{}; training continues without it, and `qkv resume` restores it from the checkpoint",
+            error.what()));
+      }
     for (const MetricsEvent& event : parse_metrics(line).events) callback_.on_metrics(event);
-  }
-
-  void append(const std::string& line) {
-    if (!logs_) return;
-    try {
-      append_line(folder_.metrics(), line);
-    } catch (const FileError& error) {
-      logs_ = false;  // no line may follow an incomplete one
-      callback_.on_message(fmt::format(
-          "{}; training continues without it, and `qkv resume` restores it from the checkpoint",
-          error.what()));
-    }
   }
 
   Outcome finish() {

@@ -13,8 +13,8 @@
 #include "train/memory/memory_needs.h"
 #include "train/run/check_checkpoint.h"
 #include "train/run/transfer.h"
-#include "train/storage/content_hash.h"
 #include "train/start/naive_bayes.h"
+#include "train/storage/content_hash.h"
 #include "train/storage/durable_file.h"
 #include "train/tasks/splits.h"
 
@@ -264,9 +264,7 @@ Config config_of(const Checkpoint& checkpoint, const std::filesystem::path& file
 }
 
 Config config_of(const RunFolder& folder) {
-  const auto bytes = read_file(folder.config(), longest_toml);
-  return stored_config({reinterpret_cast<const char*>(bytes.data()), bytes.size()},
-                       folder.config());
+  return stored_config(read_file(folder.config(), longest_toml), folder.config());
 }
 
 LoadedModel untrained(const LoadedModel& model) {

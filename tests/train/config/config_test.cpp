@@ -6,6 +6,7 @@
 
 #include "core/random.h"
 #include "tests/train/config/parse.h"
+#include "train/config/option_list.h"
 
 using namespace qkv;
 using namespace qkv::config_tests;
@@ -121,30 +122,31 @@ TEST_CASE("text survives being written and read") {
 
 TEST_CASE("every option is written out and has help") {
   const std::string toml = to_toml(parse(""));
-  CHECK_FALSE(option_help().empty());
-  for (const OptionHelp& option : option_help()) {
+  Config defaults;
+  for (const Option& option : options_of(defaults)) {
     CAPTURE(option.key);
-    const std::string leaf = option.key.substr(option.key.rfind('.') + 1);
+    const std::string leaf(option.key.substr(option.key.rfind('.') + 1));
     CHECK(contains("\n" + toml, "\n" + leaf + " = "));
     CHECK_FALSE(option.help.empty());
-    CHECK_FALSE(option.type_or_choices.empty());
+    CHECK_FALSE(option.type.empty());
   }
 }
 
 TEST_CASE("help tells the values and the default of an option") {
-  const auto help = option_help();
+  Config defaults;
+  const auto options = options_of(defaults);
   const auto find = [&](std::string_view key) {
-    return *std::ranges::find(help, key, &OptionHelp::key);
+    return *std::ranges::find(options, key, &Option::key);
   };
-  CHECK(find("model.attention").type_or_choices == "learned | parameter-free | uniform");
-  CHECK(find("model.kind").default_value == "\"encoder\"");
-  CHECK(find("model.width").type_or_choices == "integer from 1 to 4096");
-  CHECK(find("model.width").default_value == "32");
-  CHECK(find("model.dropout").type_or_choices == "number in [0, 1)");
-  CHECK(find("optimizer.lr").type_or_choices == "number > 0");
-  CHECK(find("optimizer.lr").default_value == "0.001");
-  CHECK(find("model.scale").type_or_choices == "true | false");
-  CHECK(find("task.train").type_or_choices == "path");
+  CHECK(find("model.attention").type == "learned | parameter-free | uniform");
+  CHECK(find("model.kind").print() == "\"encoder\"");
+  CHECK(find("model.width").type == "integer from 1 to 4096");
+  CHECK(find("model.width").print() == "32");
+  CHECK(find("model.dropout").type == "number in [0, 1)");
+  CHECK(find("optimizer.lr").type == "number > 0");
+  CHECK(find("optimizer.lr").print() == "0.001");
+  CHECK(find("model.scale").type == "true | false");
+  CHECK(find("task.train").type == "path");
 }
 
 TEST_CASE("an unknown key is named with its line and the nearest known key") {
