@@ -17,7 +17,7 @@ std::string footer() {
       "above it that has such a file; paths after --set against the working folder.\n\n"
       "Options of a config, with their defaults:\n";
   Config defaults;
-  for (const Option& option : options_of(defaults))
+  for (const qkv::Option& option : options_of(defaults))
     text +=
         fmt::format("  {} = {}  ({}) {}\n", option.key, option.print(), option.type, option.help);
   return text;
