@@ -102,7 +102,7 @@ ConfigFile config_file(const CompareOptions& options) {
   require<UserError>(seeds == 1 || folds == 0,
                      "--folds and --seeds exclude each other; give one of them");
   std::vector<std::string> changes = options.set;
-  if (folds > 0) changes.push_back(fmt::format("task.folds={}", folds));
+  if (folds > 0) changes.push_back(fmt::format("task.fold=1/{}", folds));
   ConfigFile file = read_config(options.config, changes);
   require<UserError>(!file.variants.empty() || seeds > 1 || folds > 0,
                      "{} has no [[variant]] to compare; give --seeds N or --folds K for several "

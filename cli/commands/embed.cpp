@@ -252,7 +252,7 @@ Command embed_command() {
             "Write vectors, and FILE.metadata.tsv beside them, for the TensorBoard embedding "
             "projector"},
            {"--word2vec FILE", &o->word2vec,
-            "Write every word's static vector as word2vec text, which model.embedding_file reads"}},
+            "Write every word's static vector as word2vec text, which model.embedding reads"}},
       .has_pictures = true,
       .run = [o](const Stream&) { return embed(*o); }};
 }

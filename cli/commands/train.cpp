@@ -1,4 +1,5 @@
 #include "cli/commands/training.h"
+#include "train/config/option_list.h"
 
 namespace qkv::commands {
 namespace {
@@ -15,9 +16,10 @@ std::string footer() {
       "Relative paths in a config are resolved against the config's folder, or the nearest folder\n"
       "above it that has such a file; paths after --set against the working folder.\n\n"
       "Options of a config, with their defaults:\n";
-  for (const OptionHelp& option : option_help())
-    text += fmt::format("  {} = {}  ({}) {}\n", option.key, option.default_value,
-                        option.type_or_choices, option.help);
+  Config defaults;
+  for (const qkv::Option& option : options_of(defaults))
+    text +=
+        fmt::format("  {} = {}  ({}) {}\n", option.key, option.print(), option.type, option.help);
   return text;
 }
 

@@ -98,7 +98,7 @@ Run assembled(const Config& config, Vectors vectors, const Task::Vocabularies& k
     freeze_parts(*run.network, std::vector<std::string>{"pooler"});
   run.parameters = parameters(*run.network);
   OptimizerOptions optimizer = config.optimizer;
-  optimizer.require_gradients = optimizer.require_gradients || config.train.detect_anomaly;
+  if (config.train.on_divergence == OnDivergence::detect) optimizer.require_gradients = true;
   run.optimizer = make_optimizer(optimizer);
   if (config.train.ema > 0) run.average.emplace(config.train.ema);
   return run;
@@ -265,9 +265,7 @@ Config config_of(const Checkpoint& checkpoint, const std::filesystem::path& file
 }
 
 Config config_of(const RunFolder& folder) {
-  const auto bytes = read_file(folder.config(), longest_toml);
-  return stored_config({reinterpret_cast<const char*>(bytes.data()), bytes.size()},
-                       folder.config());
+  return stored_config(read_file(folder.config(), longest_toml), folder.config());
 }
 
 LoadedModel untrained(const LoadedModel& model) {

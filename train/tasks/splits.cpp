@@ -113,7 +113,7 @@ SplitRows read_splits(const Config& config, const Rows& rows,
   if (task.folds == 0) return splits;
   const Index count = std::ssize(splits[0]);
   require<UserError>(task.folds <= count,
-                     "{}: task.folds = {} needs as many training examples; there are {}",
+                     "{}: task.fold with {} parts needs as many training examples; there are {}",
                      source_of(task), task.folds, count);
   hold_out_fold(splits, labels, task.folds, task.fold, config.seed);
   return splits;
