@@ -258,6 +258,14 @@ Gradients& Gradients::operator*=(double factor) {
   return *this;
 }
 
+Gradients& Gradients::clamp(double limit) {
+  for (Entry& entry : entries_)
+    replace(entry.second, [=]<class T>(T g) {
+      return std::clamp(g, static_cast<T>(-limit), static_cast<T>(limit));
+    });
+  return *this;
+}
+
 double Gradients::norm() const {
   std::vector<double> squares;  // of each gradient
   for (const auto& entry : entries_)

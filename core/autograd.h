@@ -94,6 +94,8 @@ class Gradients {
   /// Micro-batches accumulate by addition.
   Gradients& operator+=(Gradients other);
   Gradients& operator*=(double factor);
+  /// Clamps every element to [-limit, limit].
+  Gradients& clamp(double limit);
   /// sqrt(sum of squares) over all gradients, summed in float64; the same bits for equal gradients,
   /// whatever their order.
   double norm() const;

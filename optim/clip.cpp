@@ -8,4 +8,8 @@ double clip_norm(Gradients& gradients, double limit) {
   return norm;
 }
 
+void clip_value(Gradients& gradients, double limit) {
+  if (limit > 0) gradients.clamp(limit);
+}
+
 }  // namespace qkv

@@ -9,4 +9,7 @@ namespace qkv {
 /// changes nothing. The factor is limit / norm, where PyTorch adds 1e-6 to the norm.
 double clip_norm(Gradients& gradients, double limit);
 
+/// Clamps every element of every gradient to [-limit, limit]; a limit of 0 changes nothing.
+void clip_value(Gradients& gradients, double limit);
+
 }  // namespace qkv

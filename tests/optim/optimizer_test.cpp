@@ -249,6 +249,15 @@ TEST_CASE(
   CHECK(trained(1) == trained(3));
 }
 
+TEST_CASE("clipping by value clamps each element to the limit") {
+  const Parameter x(Tensor::from({3, -4, 0.5}, {3}));
+  Gradients gradients = gradients_of(sum(x * x / 2));
+  clip_value(gradients, 0);
+  CHECK(gradients.of(x).values() == std::vector<double>{3, -4, 0.5});
+  clip_value(gradients, 2);
+  CHECK(gradients.of(x).values() == std::vector<double>{2, -2, 0.5});
+}
+
 TEST_CASE("a moving average starts at the first values and is in use only while asked for") {
   Parameter x(Tensor::full({2}, 1));
   const std::vector<NamedParameter> parameters = {{"x", &x}};

@@ -19,7 +19,7 @@ constexpr double lr = 0.1;
 struct Variant {
   std::string label;
   OptimizerOptions optimizer;
-  double clip = 0, ema = 0;
+  double clip = 0, clip_value = 0, ema = 0;
   Index parts = 1;  ///< micro-batches
 };
 
@@ -66,6 +66,7 @@ void write_steps(Proof& proof, const std::string& path, const Variant& variant, 
                                            slice(targets, 0, begin, begin + rows)));
     }
     gradients *= 1 / static_cast<double>(variant.parts);
+    clip_value(gradients, variant.clip_value);
     clip_norm(gradients, variant.clip);
     optimizer->step(named, gradients, lr, step);
     if (average) average->update(named);
@@ -94,8 +95,9 @@ const std::vector<Variant> variants = {
     {"muon: weight decay, beta1",
      {.kind = OptimizerKind::muon, .beta1 = 0.95, .weight_decay = 0.1}},
     {"clip_norm: sgd", {.kind = OptimizerKind::sgd}, .5},
-    {"moving average: adam", {.kind = OptimizerKind::adam}, 0, .8},
-    {"accumulation: adam", {.kind = OptimizerKind::adam}, 0, 0, 3},
+    {"clip_value: sgd", {.kind = OptimizerKind::sgd}, 0, .1},
+    {"moving average: adam", {.kind = OptimizerKind::adam}, 0, 0, .8},
+    {"accumulation: adam", {.kind = OptimizerKind::adam}, 0, 0, 0, 3},
 };
 
 struct Plan {

@@ -31,6 +31,7 @@ OPTIMIZERS = {
     "muon: plain": (Muon, {}, 0),
     "muon: weight decay, beta1": (Muon, {"betas": (0.95, 0.999)}, 0.1),
     "clip_norm: sgd": (torch.optim.SGD, {}, 0),
+    "clip_value: sgd": (torch.optim.SGD, {}, 0),
     "moving average: adam": (torch.optim.Adam, {}, 0),
     "accumulation: adam": (torch.optim.Adam, {}, 0),
 }
@@ -56,6 +57,8 @@ def steps(label, p, x, targets, count):
             norm = torch.cat([value.grad.ravel() for value in p.values()]).norm()
             for value in p.values():
                 value.grad *= 0.5 / max(norm, 0.5)
+        if label.startswith("clip_value"):
+            torch.nn.utils.clip_grad_value_(list(p.values()), 0.1)
         optimizer.step()
         now = {name: value.detach().clone() for name, value in p.items()}
         if label.startswith("moving average") and average:

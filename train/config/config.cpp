@@ -43,6 +43,7 @@ constexpr auto resumable_options = std::to_array<std::string_view>({
     "train.steps",
     "train.epochs",
     "train.clip",
+    "train.clip_value",
     "train.eval_every",
     "train.checkpoint_every",
     "train.patience",

@@ -103,12 +103,13 @@ struct TrainOptions {
   std::string init = {};                 ///< run folder or checkpoint to start from; empty: none
   std::vector<std::string> freeze = {};  ///< parts that are not trained, see `freeze_parts`
   std::int64_t steps = 500;
-  double epochs = 0;     ///< passes over the training examples, in place of steps; 0: none
-  Index batch = 32;      ///< examples a micro-batch
-  Index accumulate = 1;  ///< micro-batches a step
-  double clip = 1.0;     ///< maximum gradient norm; 0: no clipping
-  double ema = 0.0;      ///< decay of the moving average of the weights, which is evaluated and
-                         ///< saved; 0: none
+  double epochs = 0;        ///< passes over the training examples, in place of steps; 0: none
+  Index batch = 32;         ///< examples a micro-batch
+  Index accumulate = 1;     ///< micro-batches a step
+  double clip = 1.0;        ///< maximum gradient norm; 0: no clipping
+  double clip_value = 0.0;  ///< maximum absolute value of its elements; 0: no clipping
+  double ema = 0.0;         ///< decay of the moving average of the weights, which is evaluated and
+                            ///< saved; 0: none
   std::int64_t eval_every = 50, checkpoint_every = 100;  ///< steps
   Index keep = 3;                                        ///< checkpoints kept
   Index patience = 0;       ///< evaluations without a better checkpoint that end the run; 0: none

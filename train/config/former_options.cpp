@@ -32,7 +32,6 @@ constexpr auto former_options = std::to_array<FormerOption>({
     {"task.folds", ""},
     {"task.format", ""},
     {"task.stems", "false"},
-    {"train.clip_value", ""},
     {"train.detect_anomaly", ""},
     {"train.shard_optimizer", ""},
 });

@@ -112,6 +112,8 @@ Options train_options(TrainOptions& train) {
       option("train.accumulate", train.accumulate, between(1, 65536),
              "micro-batches per step (gradient accumulation)"),
       option("train.clip", train.clip, at_least(0), "maximum gradient norm; 0: no clipping"),
+      option("train.clip_value", train.clip_value, at_least(0),
+             "maximum absolute value of gradient elements; 0: no clipping"),
       option("train.ema", train.ema, below_one(),
              "decay of the moving average of the weights, which is evaluated and saved; 0: none"),
       option("train.eval_every", train.eval_every, at_least(1), "steps between evaluations"),

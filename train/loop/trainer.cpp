@@ -111,6 +111,7 @@ class Trainer {
     const double start = seconds();
     StepGradients now = stepper_->gradients();
     if (!first_loss_) first_loss_ = now.loss;
+    clip_value(now.gradients, options_.clip_value);
     const double norm = clip_norm(now.gradients, options_.clip);
     return {std::move(now), norm, seconds() - start};
   }

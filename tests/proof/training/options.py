@@ -20,7 +20,7 @@ BASE = {
     "optimizer.weight_decay": 0.0,
     "schedule.kind": "constant", "schedule.warmup": 0, "schedule.floor": 0.0,
     "train.steps": 8, "train.epochs": 0.0, "train.batch": 8, "train.accumulate": 1, "train.clip": 1.0,
-    "train.ema": 0.0, "train.eval_every": 1, "train.patience": 0, "train.select": "",
+    "train.clip_value": 0.0, "train.ema": 0.0, "train.eval_every": 1, "train.patience": 0, "train.select": "",
     "train.freeze": [], "train.on_divergence": "stop", "train.init": "",
 }
 RATES = {"sgd": 0.1, "adam": 0.01, "adamw": 0.01, "rmsprop": 0.003, "adagrad": 0.05, "muon": 0.01}
@@ -194,6 +194,7 @@ OPTIONS = [
     Option("train.steps", [1, 20], lambda c: c["train.epochs"] == 0),
     Option("train.epochs", [2.24, 0.56, 1.3], counts_passes),
     Option("train.clip", [0.0, 0.05]),
+    Option("train.clip_value", [0.01]),
     Option("train.ema", [0.5, 0.9]),
     Option("train.eval_every", [2, 5]),
     Option("train.patience", [1, 2]),

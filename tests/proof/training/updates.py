@@ -31,7 +31,10 @@ def make_optimizer(config, named):
 
 
 def clip(config, gradients):
-    """Returns the norm before."""
+    """First each element, then the norm of all; returns the norm between."""
+    for gradient in gradients:
+        if config["train.clip_value"]:
+            gradient.clamp_(-config["train.clip_value"], config["train.clip_value"])
     norm = math.sqrt(sum(gradient.double().square().sum().item() for gradient in gradients))
     if 0 < config["train.clip"] < norm:
         for gradient in gradients:
