@@ -8,7 +8,7 @@
 #include "inspect/attention_flow.h"
 #include "inspect/intervention.h"
 #include "inspect/word_vectors.h"
-#include "train/tasks/masked_language_model.h"
+#include "train/tasks/task.h"
 
 namespace qkv {
 namespace {

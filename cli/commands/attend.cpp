@@ -2,7 +2,6 @@
 
 #include "cli/commands/shared.h"
 #include "inspect/attention_flow.h"
-#include "inspect/components.h"
 #include "inspect/head_scores.h"
 #include "inspect/labelled_text.h"
 
@@ -86,7 +85,6 @@ void add_self_attention(Document& document, const AttendOptions& options, const 
               flow, words, words);
 }
 
-/// The attention of an encoder-decoder's written text to itself and to the source.
 void add_written(Document& document, const AttendOptions& options, const Transformer& decoder,
                  const Recorder& recorder, const Sentence& source) {
   const auto shown = [](Words tokens) {
@@ -168,17 +166,25 @@ std::string key_of(std::string_view pattern) {
   return key;
 }
 
+struct StatisticName {
+  std::string key, title;
+  double AttentionStatistics::*value;
+};
+const StatisticName statistic_names[] = {
+    {"entropy", "entropy (bits)", &AttentionStatistics::entropy},
+    {"self", "self", &AttentionStatistics::self},
+    {"previous", "previous", &AttentionStatistics::previous},
+    {"next", "next", &AttentionStatistics::next},
+    {"first", "first", &AttentionStatistics::first},
+    {"last", "last", &AttentionStatistics::last},
+    {"distance", "distance (words)", &AttentionStatistics::distance},
+    {"score_variance", "variance of scores", &AttentionStatistics::score_variance}};
+
 Json to_json(const HeadOverData& head, bool has_answers) {
-  const AttentionStatistics s = mean_statistics(head.sentences);
-  Json json = object({{"entropy", s.entropy},
-                      {"self", s.self},
-                      {"previous", s.previous},
-                      {"next", s.next},
-                      {"first", s.first},
-                      {"last", s.last},
-                      {"distance", s.distance},
-                      {"score_variance", s.score_variance}});
-  if (has_answers) json["answer"] = s.answer;
+  const AttentionStatistics mean = mean_statistics(head.sentences);
+  Json json;
+  for (const auto& [key, title, value] : statistic_names) json[key] = mean.*value;
+  if (has_answers) json["answer"] = mean.answer;
   for (const auto& [pattern, score] : head.scores.scores())
     json["scores"][key_of(pattern)] = score ? Json(*score) : Json();
   const auto name = head.scores.name();
@@ -206,15 +212,9 @@ Document attend_over_data(const LoadedModel& trained, const AttendOptions& optio
     }
   }
   document.data = object({{"sentences", texts.size()}, {"layers", list}});
-  std::vector<Column> statistics = {{"head", "/head"},
-                                    {"entropy (bits)", "/entropy", "{:.3f}"},
-                                    {"self", "/self", "{:.3f}"},
-                                    {"previous", "/previous", "{:.3f}"},
-                                    {"next", "/next", "{:.3f}"},
-                                    {"first", "/first", "{:.3f}"},
-                                    {"last", "/last", "{:.3f}"},
-                                    {"distance (words)", "/distance", "{:.3f}"},
-                                    {"variance of scores", "/score_variance", "{:.3f}"}};
+  std::vector<Column> statistics = {{"head", "/head"}};
+  for (const auto& [key, title, value] : statistic_names)
+    statistics.push_back({title, "/" + key, "{:.3f}"});
   if (has_answers) statistics.push_back({"to the answer", "/answer", "{:.3f}"});
   std::vector<Column> scores = {{"head", "/head"}};
   for (const auto& [pattern, score] : layers[0][0].scores.scores())

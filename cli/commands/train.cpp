@@ -1,4 +1,5 @@
 #include "cli/commands/training.h"
+#include "train/config/option_list.h"
 
 namespace qkv::commands {
 namespace {
@@ -15,27 +16,26 @@ std::string footer() {
       "Relative paths in a config are resolved against the config's folder, or the nearest folder\n"
       "above it that has such a file; paths after --set against the working folder.\n\n"
       "Options of a config, with their defaults:\n";
-  for (const OptionHelp& option : option_help())
-    text += fmt::format("  {} = {}  ({}) {}\n", option.key, option.default_value,
-                        option.type_or_choices, option.help);
+  Config defaults;
+  for (const qkv::Option& option : options_of(defaults))
+    text +=
+        fmt::format("  {} = {}  ({}) {}\n", option.key, option.print(), option.type, option.help);
   return text;
 }
 
 Document train_from_config(const TrainCommandOptions& options) {
-  StopSignal stop;
-  const auto ranks = connect();
-  return on_all_ranks(*ranks, [&] {
+  return on_all_ranks([&](const Communicator& ranks, const StopSignal& stop) {
     const ConfigFile file = read_config(options.config, options.set);
     const Config& config = file.base;
     RunFolder folder(options.run.empty() ? std::filesystem::path("runs") / config.name
                                          : std::filesystem::path(options.run));
-    const auto progress = progress_of(*ranks, stop);
+    const auto progress = progress_of(ranks, stop);
     Run run = start_run(config, *progress);
     check_or_leave_out_probes(run, file.other_data, *progress);
-    if (ranks->rank() == 0) folder.lock();
+    if (ranks.rank() == 0) folder.lock();
     TensorBoard logged(config, folder, *progress);
-    const Outcome outcome = start(run, folder, logged, *ranks);
-    return ranks->rank() == 0 ? conclude(run, folder, outcome, options.check) : Document();
+    const Outcome outcome = start(run, folder, logged, ranks);
+    return ranks.rank() == 0 ? conclude(run, folder, outcome, options.check) : Document();
   });
 }
 
@@ -50,7 +50,7 @@ Command train_command() {
                       {"--run FOLDER", &o->run, "Folder of the run [runs/NAME]"},
                       threads_option(),
                       check_flag(o->check)},
-          .footer = footer,
+          .footer = footer(),
           .run = [o](const Stream&) { return train_from_config(*o); }};
 }
 

@@ -176,7 +176,7 @@ class Compare(ProgramTest):
         self.assertEqual(sum(run["test"]["count"] for run in folds), len(sentences.read_text().splitlines()))
         accuracies = [run["test"]["accuracy"] for run in folds]
         self.assertAlmostEqual(result["variants"][0]["std"]["accuracy"], statistics.stdev(accuracies))
-        alone = self.json("train", "two.toml", "--set", "model.heads=1", "--set", "task.folds=3", "--set", "task.fold=2", "--run", "alone")
+        alone = self.json("train", "two.toml", "--set", "model.heads=1", "--set", "task.fold=2/3", "--run", "alone")
         self.assertEqual(alone["test"], folds[1]["test"])
 
     def test_without_test_data_the_validation_results_are_shown_and_named(self):
@@ -217,9 +217,9 @@ class Compare(ProgramTest):
 
     def test_folds_that_cannot_be_are_refused(self):
         self.assert_refused(["compare", "two.toml", "--folds", 3, "--seeds", 2], "--folds and --seeds exclude each other")
-        train = ["train", "two.toml", "--set", "task.folds=3"]
-        self.assert_refused([*train, "--set", "task.fold=4"], "task.fold must be at most task.folds (3), got 4")
-        self.assert_refused(["train", "two.toml", "--set", "task.folds=1"], "task.folds must be 0 or at least 2, got 1")
+        for fold in ("4/3", "0/3", "1/1", "2", "/3", "1/x"):
+            self.assert_refused(["train", "two.toml", "--set", f"task.fold={fold}"],
+                                f'task.fold must be "K/N", part K of N, with N from 2 to 1000, got the string "{fold}"')
 
     def test_runs_side_by_side_give_the_bits_of_runs_one_by_one(self):
         self.run_qkv("compare", "two.toml", "--threads", 4)

@@ -126,7 +126,7 @@ class Looking(ProgramTest):
             self.assertEqual((found["train"], found["test"]), (train, test))
         named = self.json("linear-probe", "runs/split-0.2", "--train", "train.tsv")
         self.assertEqual((named["train"], named["test"]), (200, 40))
-        self.run_qkv("train", "tiny.toml", "--set", "task.folds=5", "--set", "train.steps=2", "--run", "runs/fold")
+        self.run_qkv("train", "tiny.toml", "--set", "task.fold=1/5", "--set", "train.steps=2", "--run", "runs/fold")
         found = self.json("linear-probe", "runs/fold")
         self.assertEqual((found["train"], found["test"]), (160, 40))
 
@@ -223,7 +223,7 @@ class Looking(ProgramTest):
         vectors = dict(line.split(" ", 1) for line in (self.folder / "v.txt").read_text().splitlines()[1:])
         shown = self.json("embed", "runs/tiny", "money bank grows")["sentences"][0]["static"]
         self.assertEqual(list(map(float, vectors["bank"].split())), [float(f"{v:.9g}") for v in shown])
-        done = self.run_qkv("train", "tiny.toml", "--set", "model.embedding_file=v.txt", "--set", "train.steps=1", "--set",
+        done = self.run_qkv("train", "tiny.toml", "--set", "model.embedding=v.txt", "--set", "train.steps=1", "--set",
                             "name=next")
         self.assertEqual(done.returncode, 0)
         error = self.run_qkv("embed", "runs/tiny", code=2).stderr

@@ -128,9 +128,9 @@ class OwnData(ProgramTest):
 
     def test_vectors_in_a_file_with_blank_lines_are_read(self):
         (self.folder / "v.txt").write_text("\nbank " + "0.5 " * 8 + "\n\n")
-        self.run_qkv("train", "tiny.toml", "--run", "new", "--set", "train.steps=1", "--set", "model.embedding_file=v.txt")
+        self.run_qkv("train", "tiny.toml", "--run", "new", "--set", "train.steps=1", "--set", "model.embedding=v.txt")
         (self.folder / "v.txt").write_text("\nbank 0.5\n")
-        self.assert_refused(["train", "tiny.toml", "--run", "other", "--set", "model.embedding_file=v.txt"], "v.txt:2: ")
+        self.assert_refused(["train", "tiny.toml", "--run", "other", "--set", "model.embedding=v.txt"], "v.txt:2: ")
 
     def test_predict_answers_the_other_lines_of_a_file(self):
         (self.folder / "texts").write_text("money bank grows\n\nno such word\n" + "bank " * 25 + "\nriver bank flows\n")

@@ -168,7 +168,7 @@ class Training(ProgramTest):
 
     def test_anomaly_detection_names_the_op_that_breaks_a_run(self):
         done = self.run_qkv("train", "tiny.toml", "--set", "optimizer.kind=sgd", "--set", "optimizer.lr=1e30", "--set",
-                            "train.clip=0", "--set", "train.detect_anomaly=true", "--run", "hot", code=1)
+                            "train.clip=0", "--set", "train.on_divergence=detect", "--run", "hot", code=1)
         self.assertRegex(done.stderr, r"\[\w+\] produced (a NaN|an infinity) in its output of shape \(.*\), from inputs")
 
     def test_without_validation_data_the_last_checkpoint_is_the_best(self):
@@ -426,7 +426,7 @@ class BadInput(ProgramTest):
             self.assert_refused(["resume", "runs/tiny", "--set", change], change.split("=")[0] + " = ",
                                 "it may change optimizer.lr, ")
         for change in ("train.steps=41", "optimizer.lr=0.1", "schedule.warmup=1", "train.clip=2", "train.eval_every=3",
-                       "train.checkpoint_every=3", "train.keep=5", "train.detect_anomaly=true", "train.on_divergence=skip",
+                       "train.checkpoint_every=3", "train.keep=5", "train.on_divergence=detect", "train.on_divergence=skip",
                        "train.tensorboard=true"):
             self.run_qkv("resume", "runs/tiny", "--set", change)
         shutil.copy(self.folder / "train.tsv", self.folder / "moved.tsv")

@@ -165,7 +165,7 @@ class Gradcheck(Proof):
                 self.assertTrue(self.json("gradcheck", config)["passes"])
         self.run_qkv("embed", "runs/tiny", "--word2vec", "v.txt")
         (self.folder / "frozen.toml").write_text(
-            CONFIG.replace("width = 8", 'width = 8\nembedding_file = "v.txt"').replace("steps = 40", 'steps = 40\nfreeze = ["embedding"]'))
+            CONFIG.replace("width = 8", 'width = 8\nembedding = "v.txt"').replace("steps = 40", 'steps = 40\nfreeze = ["embedding"]'))
         found = self.json("gradcheck", "frozen.toml")
         self.assertEqual((found["passes"], found["frozen"]), (True, ["embedding.weight"]))
 

@@ -51,7 +51,7 @@ def general():
     assert passes(static)
     subprocess.run([PROGRAM, "embed", "runs/static-compare/skip-gram", "--word2vec", "runs/word2vec.txt"], check=True)
     static, learned = trained("general", "word2vec, static", "word2vec, learned attention",
-                              changes=["model.embedding_file=runs/word2vec.txt"])
+                              changes=["model.embedding=runs/word2vec.txt"])
     assert accuracy(static) == 0.5
     assert accuracy(learned) >= 0.9, accuracy(learned)
 

@@ -111,7 +111,7 @@ TEST_CASE("a probe that cannot be asked is an error that names it") {
 
 TEST_CASE("an intervention keeps the weights that it does not touch") {
   const Run run = small_run();
-  for (const std::string_view name : intervention_names()) {
+  for (const std::string_view name : intervention_names) {
     const LoadedModel changed = intervened(run, intervention_of(name).value());
     CHECK(weight(*changed.network, "embedding.weight").values() ==
           weight(*run.network, "embedding.weight").values());

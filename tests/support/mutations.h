@@ -45,7 +45,7 @@ class Mutations {
  public:
   explicit Mutations(const std::filesystem::path& checkpoint) {
     const auto bytes = read_file(checkpoint, 1 << 24);
-    const auto content = unseal(bytes);
+    const auto content = unseal(std::as_bytes(std::span(bytes)));
     content_.assign(content.begin(), content.end());
   }
   void write_next(const std::filesystem::path& file) {

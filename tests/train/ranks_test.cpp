@@ -65,7 +65,7 @@ void resume_on(Index size, const Config& config, const RunFolder& folder) {
   });
 }
 
-std::vector<std::byte> bytes_of(const std::filesystem::path& file) {
+std::string bytes_of(const std::filesystem::path& file) {
   return read_file(file, std::numeric_limits<std::uint64_t>::max());
 }
 
@@ -127,7 +127,7 @@ TEST_CASE(
     CAPTURE(size);
     std::mutex checks;
     on_ranks(size, [&](const Communicator& ranks) {
-      const Chunks by_rank = shards_by_rank(4, ranks);
+      const Chunks by_rank{4, ranks.size()};
       std::vector<PartialSum<StepGradients>> own;
       for (const Subtree node : subtrees(by_rank.begin(ranks.rank()), by_rank.end(ranks.rank())))
         own.push_back({node, of(node)});

@@ -50,7 +50,6 @@ constexpr auto resumable_options = std::to_array<std::string_view>({
     "train.keep",
     "train.on_divergence",
     "train.memory",
-    "train.detect_anomaly",
     "train.tensorboard",
 });
 /// Files that may have moved; `restore_run` compares what the data hold.
@@ -117,25 +116,23 @@ Variant read_variant(const TomlTable& table, Draft draft, std::string_view sourc
   return {name, config};
 }
 
-/// Keeps the probes that are about all variants or one of `names`.
-void choose_probes(Config& config, std::span<const std::string> names) {
-  std::erase_if(config.probes, [&](const Probe& probe) {
-    return !probe.variants.empty() &&
-           std::ranges::find_first_of(probe.variants, names) == probe.variants.end();
-  });
-}
-
 /// Gives each variant the probes that are about it, and the base those of the variants that are
-/// like it.
+/// like it; a probe without variants is about all.
 void choose_probes(ConfigFile& file) {
+  const auto choose = [](Config& config, const std::vector<std::string>& names) {
+    std::erase_if(config.probes, [&](const Probe& probe) {
+      return !probe.variants.empty() &&
+             std::ranges::find_first_of(probe.variants, names) == probe.variants.end();
+    });
+  };
   std::vector<std::string> like_base;
   for (auto& [name, config] : file.variants) {
     Config renamed = config;
     renamed.name = file.base.name;
     if (renamed == file.base) like_base.push_back(name);
-    choose_probes(config, std::vector{name});
+    choose(config, {name});
   }
-  choose_probes(file.base, like_base);
+  choose(file.base, like_base);
 }
 
 /// Throws ConfigError for a probe about a variant that the file does not have.
@@ -262,15 +259,6 @@ void require_resumable(const Config& before, const Config& now, std::string_view
                   "where the files "
                   "of {} are; start a new run to change others",
                   source, fixed, fmt::join(resumable_options, ", "), fmt::join(data_files, ", ")));
-}
-
-std::vector<OptionHelp> option_help() {
-  Config defaults;
-  std::vector<OptionHelp> help;
-  for (const Option& option : options_of(defaults))
-    help.push_back(
-        {std::string(option.key), option.type, option.print(), std::string(option.help)});
-  return help;
 }
 
 }  // namespace qkv

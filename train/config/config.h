@@ -88,10 +88,13 @@ struct TaskOptions {
 };
 
 /// Response to a loss or gradient that is not finite.
-enum class OnDivergence { stop, skip };
+enum class OnDivergence { stop, skip, detect };
 inline constexpr auto divergence_policies = std::to_array<Kind<OnDivergence>>({
     {OnDivergence::stop, "stop", "error; the last finite checkpoint stays"},
     {OnDivergence::skip, "skip", "leave the update out"},
+    {OnDivergence::detect, "detect",
+     "error that names the first op to produce a NaN or infinity, and parameters without a "
+     "gradient; slow"},
 });
 static_assert(lists_every_kind(divergence_policies));
 
@@ -112,9 +115,8 @@ struct TrainOptions {
   Index patience = 0;       ///< evaluations without a better checkpoint that end the run; 0: none
   std::string select = {};  ///< metric that selects the best checkpoint; empty: the task's own
   OnDivergence on_divergence = OnDivergence::stop;
-  std::string memory = {};      ///< budget of memory, as "4GB"; empty: none
-  bool detect_anomaly = false;  ///< name what produces a NaN or infinity or has no gradient
-  bool tensorboard = false;     ///< write an event file (inspect/tensorboard.h)
+  std::string memory = {};   ///< budget of memory, as "4GB"; empty: none
+  bool tensorboard = false;  ///< write an event file (inspect/tensorboard.h)
 
   friend bool operator==(const TrainOptions&, const TrainOptions&) = default;
 };
@@ -194,15 +196,5 @@ std::string differing_options(const Config& before, const Config& now);
 /// Throws UserError naming the options in which two configurations differ, unless a run may change
 /// them when it resumes. `source`: what changed them.
 void require_resumable(const Config& before, const Config& now, std::string_view source = "--set");
-
-struct OptionHelp {
-  std::string key;              ///< "model.width"
-  std::string type_or_choices;  ///< "integer from 1 to 4096", "encoder | static"
-  std::string default_value;    ///< in TOML
-  std::string help;
-};
-
-/// Every option, in the order in which a configuration lists them.
-std::vector<OptionHelp> option_help();
 
 }  // namespace qkv

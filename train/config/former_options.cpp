@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "train/config/config.h"
 
@@ -12,39 +13,85 @@ namespace {
 
 struct FormerOption {
   std::string_view key;
-  std::string_view value;  ///< the one that this version has always; empty: no value changes bits
+  std::string_view value;         ///< the one that this version has always; empty: any is dropped
+  std::string_view in_bert = {};  ///< that of what is model.kind "bert" now
 };
 
+constexpr std::string_view output = "model.output";
+
 constexpr auto former_options = std::to_array<FormerOption>({
-    {"model.norm_epsilon", "the number 1e-05"},
-    {"model.embedding_norm", "false"},
-    {"model.token_types", "the integer 0"},
-    {"model.pooling", "the string \"mean\""},
-    {"model.output", "the string \"linear\""},
-    {"model.freeze_embedding", "false"},
+    {"model.norm_epsilon", "the number 1e-05", "the number 1e-12"},
+    {"model.embedding_norm", "false", "true"},
+    {"model.token_types", "the integer 0", "the integer 2"},
+    {"model.pooling", "the string \"mean\"", "the string \"first\""},
+    {output, "the string \"linear\""},
+    {"model.embedding_file", ""},
+    {"model.freeze_embedding", ""},
     {"optimizer.require_gradients", ""},
     {"task.background", ""},
+    {"task.folds", ""},
     {"task.format", ""},
     {"task.stems", "false"},
+    {"train.detect_anomaly", ""},
     {"train.shard_optimizer", ""},
 });
 
-/// `model.freeze_embedding = true` is `train.freeze = ["embedding"]`.
-void move_frozen_embedding(TomlTable& config) {
-  const auto old = std::ranges::find(config.entries, "model.freeze_embedding", &TomlEntry::key);
-  if (old == config.entries.end() || describe(old->value) != "true") return;
-  old->value = false;
-  const auto parts = std::ranges::find(config.entries, "train.freeze", &TomlEntry::key);
-  if (parts == config.entries.end())
-    config.entries.push_back({"train.freeze", old->line, TextList{"embedding"}});
-  else if (auto* const names = std::get_if<TextList>(&parts->value))
-    names->push_back("embedding");
+/// The value of an option; null where the configuration does not have it as a T.
+template <class T>
+T* find(TomlTable& config, std::string_view key) {
+  const auto entry = std::ranges::find(config.entries, key, &TomlEntry::key);
+  return entry == config.entries.end() ? nullptr : std::get_if<T>(&entry->value);
+}
+
+bool has(const TomlTable& config, std::string_view key, std::string_view value) {
+  return std::ranges::any_of(config.entries, [&](const TomlEntry& entry) {
+    return entry.key == key && describe(entry.value) == value;
+  });
+}
+
+void set(TomlTable& config, std::string_view key, Value value) {
+  std::erase_if(config.entries, [&](const TomlEntry& entry) { return entry.key == key; });
+  config.entries.push_back({std::string(key), config.line, std::move(value)});
+}
+
+/// An encoder with the norms, token types, pooling and output of a BERT is a BERT.
+void move_bert(TomlTable& config) {
+  const bool has_output =
+      has(config, output, "the string \"transformed\"") == has(config, "model.tied", "true");
+  const bool is_bert = has(config, "model.kind", "the string \"encoder\"") && has_output &&
+                       std::ranges::all_of(former_options, [&](const FormerOption& option) {
+                         return option.in_bert.empty() || has(config, option.key, option.in_bert);
+                       });
+  if (!is_bert) return;
+  set(config, "model.kind", "bert");
+  for (const auto& [key, value, in_bert] : former_options)
+    if (!in_bert.empty() || key == output)
+      std::erase_if(config.entries, [&](const TomlEntry& entry) { return entry.key == key; });
+}
+
+/// Moves what became values of other options.
+void move_options(TomlTable& config) {
+  move_bert(config);
+  if (has(config, "model.freeze_embedding", "true")) {
+    TextList parts;
+    if (const auto* names = find<TextList>(config, "train.freeze")) parts = *names;
+    parts.emplace_back("embedding");
+    set(config, "train.freeze", parts);
+  }
+  if (const auto* folds = find<std::int64_t>(config, "task.folds")) {
+    const auto* fold = find<std::int64_t>(config, "task.fold");
+    set(config, "task.fold",
+        *folds > 0 ? fmt::format("{}/{}", fold ? *fold : 1, *folds) : std::string());
+  }
+  if (const auto* file = find<std::string>(config, "model.embedding_file"); file && !file->empty())
+    set(config, "model.embedding", *file);
+  if (has(config, "train.detect_anomaly", "true")) set(config, "train.on_divergence", "detect");
 }
 
 }  // namespace
 
 void drop_former_options(TomlTable& config, std::string_view source) {
-  move_frozen_embedding(config);
+  move_options(config);
   std::erase_if(config.entries, [&](const TomlEntry& entry) {
     const auto is_former = [&](const FormerOption& option) { return option.key == entry.key; };
     if (std::ranges::none_of(former_options, is_former)) return false;

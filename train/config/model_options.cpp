@@ -154,13 +154,6 @@ std::optional<Conflict> init_conflict(const Config& config) {
       "positions in the embeddings"};
 }
 
-std::optional<Conflict> table_conflict(const Config& config) {
-  if (config.model.embedding != EmbeddingKind::one_hot || config.model.embedding_file.empty())
-    return std::nullopt;
-  return Conflict{{"model.embedding_file", "model.embedding"},
-                  "model.embedding \"one-hot\" takes no model.embedding_file"};
-}
-
 std::optional<Conflict> tying_conflict(const Config& config) {
   if (!config.head.tied || row_of(task_kinds(), config.task.kind).traits.predicts_words)
     return std::nullopt;
@@ -187,6 +180,28 @@ std::optional<Conflict> position_conflict(const Config& config) {
                   fmt::format("model.position \"{}\" has no effect on model.attention \"{}\"; "
                               "choose another, as \"none\"",
                               position.name, row_of(attention_kinds, config.model.attention).name)};
+}
+
+/// A kind of table, or the file of the vectors that a learned one starts from.
+Option embedding_option(ModelOptions& model) {
+  Option result = kind_option("model.embedding", model.embedding, embedding_kinds,
+                              "embedding table, or a word2vec or GloVe text file of its start");
+  result.type += " | path";
+  result.path = &model.embedding_file;
+  const Option file = path_option("model.embedding", model.embedding_file, "");
+  result.assign = [&model, file, kind = result](const Value& value) -> std::optional<std::string> {
+    if (!kind.assign(value)) {
+      model.embedding_file.clear();
+      return std::nullopt;
+    }
+    auto error = file.assign(value);
+    if (!error) model.embedding = EmbeddingKind::learned;
+    return error;
+  };
+  result.print = [&model, file, kind = result] {
+    return model.embedding_file.empty() ? kind.print() : file.print();
+  };
+  return result;
 }
 
 }  // namespace
@@ -231,14 +246,12 @@ Options model_options(Config& config) {
       checked_by(tying_conflict,
                  option("model.tied", config.head.tied,
                         "weight tying: the embedding table as the output layer's weight")),
-      kind_option("model.embedding", model.embedding, embedding_kinds, "embedding table"),
+      embedding_option(model),
       only_with(drawn_table,
                 option("model.embedding_std", model.embedding_std, at_least(0),
                        "initial standard deviation of the embeddings; of a decoder it is 0.02")),
       checked_by(init_conflict,
                  kind_option("model.init", model.init, init_kinds, "initial parameters")),
-      checked_by(table_conflict, path_option("model.embedding_file", model.embedding_file,
-                                             "word2vec or GloVe text file of initial embeddings")),
       only_with(recurrent, kind_option("model.cell", model.cell, cell_kinds(), "recurrent cell")),
       only_with(recurrent, option("model.bidirectional", model.bidirectional,
                                   "recurrent network in both directions, half of the width each")),

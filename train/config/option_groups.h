@@ -47,8 +47,6 @@ std::vector<std::string> names_with(const Rows& rows, Suits suits) {
   return names;
 }
 
-bool learns_vectors(const Config& config);
-
 struct TaskTraits;
 /// The tasks with a trait: `"translate" or "language-model"`.
 std::string tasks_with(bool TaskTraits::*trait);

@@ -6,7 +6,6 @@
 namespace qkv {
 namespace {
 
-/// The first conflict in the order of the options.
 std::optional<Conflict> first_conflict(Config config, ConflictCheck Option::*check) {
   for (const Option& option : options_of(config))
     if (option.*check)
@@ -19,10 +18,6 @@ std::optional<Conflict> first_conflict(Config config, ConflictCheck Option::*che
 bool predicts_with_bias(const Config& config) {
   return config.task.kind != TaskKind::static_embedding ||
          config.task.objective == Objective::glove;
-}
-
-bool learns_vectors(const Config& config) {
-  return config.task.kind == TaskKind::static_embedding;
 }
 
 std::vector<Option> options_of(Config& config) {
@@ -68,7 +63,6 @@ std::string list_of(const std::vector<std::string>& names, std::string_view quot
   return text;
 }
 
-/// The tasks with a trait: `"translate" or "language-model"`.
 std::string tasks_with(bool TaskTraits::*trait) {
   return list_of(names_with(task_kinds(), [=](const TaskRow& row) { return row.traits.*trait; }));
 }

@@ -13,22 +13,9 @@
 namespace qkv {
 namespace {
 
-constexpr std::array<std::string_view, 4> interventions = {"without-positions", "uniform-attention",
-                                                           "shuffled-queries", "swapped-words"};
-
-struct NamedMeasure {
-  std::string_view name;
-  Measure measure;
-  bool is_number;
-};
-
-constexpr std::array measures = {
-    NamedMeasure{"static_cosine", Measure::static_cosine, true},
-    NamedMeasure{"contextual_cosine", Measure::contextual_cosine, true},
-    NamedMeasure{"label", Measure::label, false},
-    NamedMeasure{"output", Measure::output, false},
-    NamedMeasure{"attends_to", Measure::attends_to, false},
-};
+/// In the order of the enumeration; cosines, which are numbers, come first.
+constexpr auto measures = std::to_array<std::string_view>(
+    {"static_cosine", "contextual_cosine", "label", "output", "attends_to"});
 
 std::vector<Option> options_of(Probe& probe) {
   return {
@@ -68,7 +55,7 @@ std::optional<std::string> error_of(const Probe& probe) {
   for (const std::string& name : probe.broken_by) {
     const auto intervention = intervention_of(name);
     if (!intervention)
-      return fmt::format("broken_by knows {}, got {}", fmt::join(intervention_names(), ", "),
+      return fmt::format("broken_by knows {}, got {}", fmt::join(intervention_names, ", "),
                          shown(name));
     swaps = swaps || *intervention == Intervention::swapped_words;
   }
@@ -79,14 +66,10 @@ std::optional<std::string> error_of(const Probe& probe) {
 
 }  // namespace
 
-std::span<const std::string_view> intervention_names() {
-  return interventions;
-}
-
 std::optional<Intervention> intervention_of(std::string_view name) {
-  const auto found = std::ranges::find(interventions, name);
-  if (found == interventions.end()) return std::nullopt;
-  return static_cast<Intervention>(found - interventions.begin());
+  const auto found = std::ranges::find(intervention_names, name);
+  if (found == intervention_names.end()) return std::nullopt;
+  return static_cast<Intervention>(found - intervention_names.begin());
 }
 
 Expectation parse_expectation(std::string_view text) {
@@ -100,12 +83,13 @@ Expectation parse_expectation(std::string_view text) {
   const auto sign = text.find_first_of("<>=");
   if (sign == text.npos) throw wrong();
   const std::string_view name = text.substr(0, text.find_first_of(" <>="));
-  const auto measure = std::ranges::find(measures, name, &NamedMeasure::name);
+  const auto found = std::ranges::find(measures, name);
   const auto value = parse_value(text.substr(sign + 1));
-  if (measure == measures.end() || !value) throw wrong();
-  const Expectation expectation{measure->measure, relation_of(text[sign]),
-                                number_in(*value).value_or(0), texts_in(*value)};
-  const bool valid = measure->is_number
+  if (found == measures.end() || !value) throw wrong();
+  const Expectation expectation{static_cast<Measure>(found - measures.begin()),
+                                relation_of(text[sign]), number_in(*value).value_or(0),
+                                texts_in(*value)};
+  const bool valid = expectation.measure <= Measure::contextual_cosine
                          ? number_in(*value).has_value()
                          : !expectation.texts.empty() && expectation.relation == Relation::equal;
   if (!valid) throw wrong();

@@ -1,7 +1,7 @@
 #pragma once
 
+#include <array>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,8 +15,9 @@ struct TomlTable;
 /// not Explanation").
 enum class Intervention { without_positions, uniform_attention, shuffled_queries, swapped_words };
 
-/// "without-positions", "uniform-attention", "shuffled-queries", "swapped-words".
-std::span<const std::string_view> intervention_names();
+/// In the order of the enumeration.
+inline constexpr auto intervention_names = std::to_array<std::string_view>(
+    {"without-positions", "uniform-attention", "shuffled-queries", "swapped-words"});
 std::optional<Intervention> intervention_of(std::string_view name);
 
 /// A claim about a trained model that can be checked; a [[probe]] of a configuration.

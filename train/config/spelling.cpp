@@ -37,17 +37,13 @@ bool abbreviates(std::string_view brief, std::string_view word) {
   return true;
 }
 
-struct DottedName {
-  explicit DottedName(std::string_view name)
-      : table(name.substr(0, name.rfind('.') + 1)), leaf(name.substr(table.size())) {}
-  std::string_view table, leaf;
-};
-
 bool near(std::string_view unknown, std::string_view name, std::size_t distance) {
-  const DottedName a(unknown), b(name);
-  const std::size_t longest = std::max(a.leaf.size(), b.leaf.size());
-  if (distance <= std::max<std::size_t>(1, longest / 3) || a.leaf == b.leaf) return true;
-  return a.table == b.table && (abbreviates(a.leaf, b.leaf) || abbreviates(b.leaf, a.leaf));
+  const std::size_t dot = unknown.rfind('.') + 1, other_dot = name.rfind('.') + 1;
+  const std::string_view leaf = unknown.substr(dot), other = name.substr(other_dot);
+  const std::size_t longest = std::max(leaf.size(), other.size());
+  if (distance <= std::max<std::size_t>(1, longest / 3) || leaf == other) return true;
+  return unknown.substr(0, dot) == name.substr(0, other_dot) &&
+         (abbreviates(leaf, other) || abbreviates(other, leaf));
 }
 
 }  // namespace

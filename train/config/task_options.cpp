@@ -1,5 +1,9 @@
+#include <algorithm>
+#include <utility>
+
 #include "train/config/option_groups.h"
 #include "train/config/task_kinds.h"
+#include "train/config/toml_document.h"
 
 namespace qkv {
 namespace {
@@ -18,11 +22,12 @@ constexpr Condition cut_valid = {"task.data without task.valid", [](const Config
                                  }};
 constexpr Condition cut_test = {"task.data without task.test",
                                 [](const Config& c) { return is_split(c) && c.task.test.empty(); }};
-constexpr Condition static_task = {"task.kind \"static-embedding\"", learns_vectors};
+constexpr Condition static_task = {"task.kind \"static-embedding\"", [](const Config& c) {
+                                     return c.task.kind == TaskKind::static_embedding;
+                                   }};
 constexpr Condition one_label = {"a task with one label an example", [](const Config& c) {
                                    return row_of(task_kinds(), c.task.kind).traits.has_one_label;
                                  }};
-constexpr Condition folds = {"task.folds", [](const Config& c) { return c.task.folds > 0; }};
 constexpr Condition has_columns = {
     "task.kind \"word-sense\", \"classify\", \"coreference\" or \"translate\"",
     [](const Config& c) {
@@ -45,7 +50,7 @@ constexpr Condition sentences = {
     "another task.kind than \"language-model\", \"masked-language-model\" and "
     "\"static-embedding\"",
     [](const Config& c) {
-      return c.task.kind != TaskKind::language_model && !learns_vectors(c) && !masks.holds(c);
+      return c.task.kind != TaskKind::language_model && !static_task.holds(c) && !masks.holds(c);
     }};
 constexpr Condition own_tokens = {"a task.tokenizer whose tokens are learned",
                                   [](const Config& c) { return !is_imported(cutting_of(c).kind); }};
@@ -88,15 +93,6 @@ std::optional<Conflict> source_conflict(const Config& config) {
   return Conflict{{"task.train"}, "task.train must name the training file"};
 }
 
-std::optional<Conflict> fold_conflict(const Config& config) {
-  const TaskOptions& task = config.task;
-  if (task.folds == 1) return Conflict{{"task.folds"}, "task.folds must be 0 or at least 2, got 1"};
-  if (!folds.holds(config) || task.fold <= task.folds) return std::nullopt;
-  return Conflict{
-      {"task.fold", "task.folds"},
-      fmt::format("task.fold must be at most task.folds ({}), got {}", task.folds, task.fold)};
-}
-
 std::optional<Conflict> stride_conflict(const Config& config) {
   const Index longest = config.model.max_length;
   if (!text.holds(config) || config.task.stride <= longest) return std::nullopt;
@@ -104,6 +100,43 @@ std::optional<Conflict> stride_conflict(const Config& config) {
                   fmt::format("task.stride must be at most model.max_length ({}), so that training "
                               "windows leave no token out, got {}",
                               longest, config.task.stride)};
+}
+
+/// K and N of "K/N"; 0 for what is no integer.
+std::pair<Index, Index> fold_in(std::string_view text) {
+  const auto slash = std::min(text.find('/'), text.size());
+  const auto integer = [](std::string_view digits) {
+    const auto value = parse_value(digits);
+    const auto* number = value ? std::get_if<std::int64_t>(&*value) : nullptr;
+    return number ? *number : 0;
+  };
+  return {integer(text.substr(0, slash)), integer(text.substr(std::min(slash + 1, text.size())))};
+}
+
+Option fold_option(TaskOptions& task) {
+  const auto assign = [&task](const Value& value) -> std::optional<std::string> {
+    constexpr Index most = 1000;
+    const auto* text = std::get_if<std::string>(&value);
+    const bool none = text && text->empty();
+    const auto [fold, folds] = none || !text ? std::pair<Index, Index>(1, 0) : fold_in(*text);
+    if (!none && (fold < 1 || fold > folds || folds < 2 || folds > most))
+      return fmt::format("must be \"K/N\", part K of N, with N from 2 to {}, got {}", most,
+                         describe(value));
+    task.fold = fold;
+    task.folds = folds;
+    return std::nullopt;
+  };
+  const auto print = [&task] {
+    return toml_string(task.folds > 0 ? fmt::format("{}/{}", task.fold, task.folds) : "");
+  };
+  return {.key = "task.fold",
+          .help =
+              "cross-validation: \"2/5\" makes the second of five parts of the training "
+              "examples, each with its fraction of every label, the test data; empty: none",
+          .type = "text K/N",
+          .takes_text = true,
+          .assign = assign,
+          .print = print};
 }
 
 }  // namespace
@@ -131,12 +164,7 @@ Options task_options(TaskOptions& task) {
       only_with(cut_test,
                 option("task.test_share", task.test_share, between(0, 0.5),
                        "fraction of task.data for testing, where task.test names no file")),
-      option("task.folds", task.folds, between(0, 1000),
-             "cross-validation: parts into which the training examples are divided, each with its "
-             "fraction of every label; one is the test data"),
-      only_with(folds, checked_by(fold_conflict,
-                                  option("task.fold", task.fold, at_least(1),
-                                         "the part of task.folds that is the test data, from 1"))),
+      fold_option(task),
       kind_option("task.tokenizer", task.tokenizer, tokenizer_kinds,
                   "kind of token; auto: char for language models, else word"),
       option("task.lower_case", task.lower_case,

@@ -41,7 +41,7 @@ std::optional<Conflict> momentum_conflict(const Config& config) {
 }
 
 /// Options that exclude a start from a trained model.
-std::optional<Conflict> init_conflict(const Config& config) {
+std::optional<Conflict> start_conflict(const Config& config) {
   if (config.train.init.empty()) return std::nullopt;
   if (config.model.init != InitKind::random)
     return Conflict{{"train.init", "model.init"}, "train.init needs model.init = \"random\""};
@@ -96,7 +96,7 @@ Options schedule_options(ScheduleOptions& schedule) {
 Options train_options(TrainOptions& train) {
   return {
       checked_by(
-          init_conflict,
+          start_conflict,
           path_option(
               "train.init", train.init,
               "trained model to start from, a run folder or checkpoint: parameters of the same "
@@ -132,9 +132,6 @@ Options train_options(TrainOptions& train) {
           "memory budget as in \"4GB\": to keep to it, training recomputes activations in "
           "backward and computes fewer shards at a time, which changes no bits; empty: "
           "what is fastest"),
-      option("train.detect_anomaly", train.detect_anomaly,
-             "error that names the first op to produce a NaN or infinity, and parameters without a "
-             "gradient; slow"),
       option("train.tensorboard", train.tensorboard,
              "write a TensorBoard event file into the run's folder tensorboard (docs/metrics.md)"),
       option("train.keep", train.keep, at_least(1), "number of newest checkpoints to keep"),

@@ -55,15 +55,14 @@ Tensor chosen_rows(const Tensor& table, const std::vector<std::int32_t>& rows) {
 /// transformers calls them then.
 Tokens labels_of(const JsonOptions& options) {
   const nlohmann::json& names = options.find("id2label");
+  Tokens labels;
   if (names.is_null()) {
-    Tokens labels;
     for (Index i = options.integer("num_labels", 2, 65536, 2); std::ssize(labels) < i;)
       labels.push_back(fmt::format("LABEL_{}", labels.size()));
     return labels;
   }
   options.demand(names.is_object() && names.size() >= 2, "id2label",
                  "must be {\"0\": LABEL, \"1\": LABEL, ...}");
-  Tokens labels;
   for (std::size_t i = 0; i < names.size(); ++i) {
     const auto label = names.find(std::to_string(i));
     options.demand(
@@ -165,12 +164,12 @@ void take_bert_layer(Import& import, TensorSource& source, Index layer) {
                                    std::pair("attention.w_k", "attention.self.key"),
                                    std::pair("attention.w_v", "attention.self.value"),
                                    std::pair("attention.w_o", "attention.output.dense")})
-    take_linear(import, source, block + path, theirs + name, {width, width});
-  take_norm(import, source, block + "norm_1", theirs + "attention.output.LayerNorm");
-  take_linear(import, source, block + "feed_forward.w_1", theirs + "intermediate.dense",
-              {hidden, width});
-  take_linear(import, source, block + "feed_forward.w_2", theirs + "output.dense", {width, hidden});
-  take_norm(import, source, block + "norm_2", theirs + "output.LayerNorm");
+    take_layer(import, source, block + path, theirs + name, {width, width});
+  take_layer(import, source, block + "norm_1", theirs + "attention.output.LayerNorm", {width});
+  take_layer(import, source, block + "feed_forward.w_1", theirs + "intermediate.dense",
+             {hidden, width});
+  take_layer(import, source, block + "feed_forward.w_2", theirs + "output.dense", {width, hidden});
+  take_layer(import, source, block + "norm_2", theirs + "output.LayerNorm", {width});
 }
 
 bool is_unused_of_bert(std::string_view name) {
@@ -184,7 +183,7 @@ void take_embeddings(Import& import, TensorSource& source, const Tensor& table,
   import.parameter("positions.weight") =
       source.take("embeddings.position_embeddings.weight", {model.max_length, model.width});
   import.parameter("token_types.weight") = token_types(import, source);
-  take_norm(import, source, "input_norm", "embeddings.LayerNorm");
+  take_layer(import, source, "input_norm", "embeddings.LayerNorm", {model.width});
 }
 
 /// The output layer that predicts masked tokens, tied to the table of embeddings.
@@ -192,9 +191,8 @@ void take_masked_head(Import& import, TensorSource& source, const Tensor& table,
                       const Reordered& vocabulary) {
   const std::string output = "cls.predictions.";
   const Index width = table.dim(1);
-  take_linear(import, source, "output_transform.linear", output + "transform.dense",
-              {width, width});
-  take_norm(import, source, "output_transform.norm", output + "transform.LayerNorm");
+  take_layer(import, source, "output_transform.linear", output + "transform.dense", {width, width});
+  take_layer(import, source, "output_transform.norm", output + "transform.LayerNorm", {width});
   const Tensor bias = source.take(output + "bias", {table.dim(0)});
   import.parameter("output_bias") = chosen_rows(bias, vocabulary.lines);
   source.take_copy(output + "decoder.weight", table);
@@ -208,13 +206,13 @@ void take_heads(Import& import, TensorSource& source, const Tensor& table,
   const bool classifies = import.architecture == Architecture::classifier;
   Random random(import.config.seed, Purpose::initialisation);
   if (classifies || source.has("pooler.dense.weight"))
-    take_linear(import, source, "pooler", "pooler.dense", {model.width, model.width});
+    take_layer(import, source, "pooler", "pooler.dense", {model.width, model.width});
   else
     add_new(import, "pooler", Linear(model.width, model.width, random));
   if (classifies) {
     const Tokens labels = labels_of(import.options);
     import.checkpoint.vocabulary["labels"] = labels;
-    take_linear(import, source, "head", "classifier", {std::ssize(labels), model.width});
+    take_layer(import, source, "head", "classifier", {std::ssize(labels), model.width});
   } else if (has_masked_head(import)) {
     take_masked_head(import, source, table, vocabulary);
   } else {

@@ -9,8 +9,7 @@
 namespace qkv {
 namespace {
 
-const std::string format_key = "format", config_key = "qkv.config", step_key = "qkv.step",
-                  names_key = "qkv.names", version_key = "qkv.version",
+const std::string config_key = "qkv.config", names_key = "qkv.names",
                   vocabulary_key = "qkv.vocabulary";
 
 const std::string& metadata(const Safetensors& contents, const std::string& key,
@@ -49,11 +48,11 @@ Safetensors exported(const Checkpoint& checkpoint, const std::filesystem::path& 
   const Config config = config_of(checkpoint, file);
   return {.tensors = names == ExportNames::torch ? to_torch_names(checkpoint.model, config.model)
                                                  : checkpoint.model,
-          .metadata = {{format_key, "pt"},
+          .metadata = {{"format", "pt"},
                        {config_key, to_toml(portable(config, folder))},
                        {names_key, std::string(row_of(export_names, names).name)},
-                       {step_key, std::to_string(checkpoint.step)},
-                       {version_key, QKV_VERSION},
+                       {"qkv.step", std::to_string(checkpoint.step)},
+                       {"qkv.version", QKV_VERSION},
                        {vocabulary_key, to_json(checkpoint.vocabulary, file)}}};
 }
 

@@ -23,11 +23,9 @@ using Tokens = std::vector<std::string>;
 
 constexpr std::uint64_t longest_config = std::uint64_t{1} << 20,
                         longest_vocabulary = std::uint64_t{1} << 26;
-constexpr std::size_t most_tokens = std::size_t{1} << 22;
 
 std::string text_of(const fs::path& file, std::uint64_t longest) {
-  const auto bytes = read_file(file, longest);
-  std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  std::string text = read_file(file, longest);
   require<UserError>(is_utf8(text), "{}: is not UTF-8", file.string());
   return text;
 }
@@ -60,6 +58,17 @@ std::string shown(const nlohmann::json& value) {
   constexpr std::size_t most = 80;
   const std::string text = value.dump(-1, ' ', true);
   return value.is_null() ? "none" : text.size() > most ? text.substr(0, most) + "..." : text;
+}
+
+void require_token(const fs::path& file, std::string_view token) {
+  require<UserError>(!token.empty() && token.find('\0') == token.npos,
+                     "{}: a token is empty or has a zero byte", file.string());
+}
+
+void require_few(const fs::path& file, std::size_t tokens) {
+  constexpr std::size_t most = std::size_t{1} << 22;
+  require<UserError>(tokens <= most, "{}: has {} tokens, more than {}", file.string(), tokens,
+                     most);
 }
 
 struct AddedToken {
@@ -109,8 +118,7 @@ std::string plain_name(std::string_view name, std::string_view prefix) {
 Tokens take_added_tokens(Tokens& tokens, const fs::path& folder, Index highest) {
   std::map<std::size_t, std::string> added;
   for (const auto& [file, token, id] : added_tokens_of(folder)) {
-    require<UserError>(!token.empty() && token.find('\0') == token.npos,
-                       "{}: an added token is empty or has a zero byte", file.string());
+    require_token(file, token);
     require<UserError>(id <= static_cast<std::uint64_t>(highest),
                        "{}: the id of \"{}\" must be from 0 to {}, the last row of the table of "
                        "embeddings, got {}",
@@ -144,19 +152,16 @@ Tokens read_vocab_txt(const fs::path& file) {
                        number, line);
     tokens.emplace_back(line);
   });
-  require<UserError>(tokens.size() <= most_tokens, "{}: has {} tokens, more than {}", file.string(),
-                     tokens.size(), most_tokens);
+  require_few(file, tokens.size());
   return tokens;
 }
 
 Tokens read_vocab_json(const fs::path& file) {
   const nlohmann::json json = json_of(file, longest_vocabulary);
-  require<UserError>(json.size() <= most_tokens, "{}: has {} tokens, more than {}", file.string(),
-                     json.size(), most_tokens);
+  require_few(file, json.size());
   Tokens tokens(json.size());
   for (const auto& [token, id] : json.items()) {
-    require<UserError>(!token.empty() && token.find('\0') == token.npos,
-                       "{}: a token is empty or has a zero byte", file.string());
+    require_token(file, token);
     require<UserError>(id.is_number_unsigned() && id.get<std::uint64_t>() < tokens.size(),
                        "{}: the id of \"{}\" must be from 0 to {}, since there are {} tokens",
                        file.string(), token, std::ssize(tokens) - 1, tokens.size());

@@ -81,17 +81,10 @@ void require_epsilon(const JsonOptions& options, const std::string& key, ModelKi
                  fmt::format("must be {}, as the architecture has it", epsilon));
 }
 
-void take_linear(Import& import, TensorSource& source, const std::string& path,
-                 const std::string& name, const Shape& shape) {
+void take_layer(Import& import, TensorSource& source, const std::string& path,
+                const std::string& name, const Shape& shape) {
   import.parameter(path + ".weight") = source.take(name + ".weight", shape);
   import.parameter(path + ".bias") = source.take(name + ".bias", {shape[0]});
-}
-
-void take_norm(Import& import, TensorSource& source, const std::string& path,
-               const std::string& name) {
-  const Index width = import.config.model.width;
-  import.parameter(path + ".weight") = source.take(name + ".weight", {width});
-  import.parameter(path + ".bias") = source.take(name + ".bias", {width});
 }
 
 }  // namespace qkv

@@ -59,10 +59,9 @@ double dropout_of(const JsonOptions& options, const std::string& key,
 /// Throws UserError unless the epsilon of norms is that of the kind of model.
 void require_epsilon(const JsonOptions& options, const std::string& key, ModelKind kind);
 
-/// Take weight and bias called `name` as the parameters of the layer at `path`.
-void take_linear(Import& import, TensorSource& source, const std::string& path,
-                 const std::string& name, const Shape& shape);
-void take_norm(Import& import, TensorSource& source, const std::string& path,
-               const std::string& name);
+/// Takes weight and bias called `name` as the parameters of the linear layer or norm at `path`.
+/// `shape`: that of the weight.
+void take_layer(Import& import, TensorSource& source, const std::string& path,
+                const std::string& name, const Shape& shape);
 
 }  // namespace qkv

@@ -44,7 +44,7 @@ void take_gpt2_layer(Import& import, TensorSource& source, Index layer) {
   const Index width = import.config.model.width, hidden = import.config.model.feed_forward;
   const std::string block = fmt::format("decoder.layers.{}.", layer),
                     theirs = fmt::format("h.{}.", layer);
-  take_norm(import, source, block + "norm_1", theirs + "ln_1");
+  take_layer(import, source, block + "norm_1", theirs + "ln_1", {width});
   const auto weights =
       split(transposed(source.take(theirs + "attn.c_attn.weight", {width, 3 * width})), 0, 3);
   const auto biases = split(source.take(theirs + "attn.c_attn.bias", {3 * width}), 0, 3);
@@ -54,7 +54,7 @@ void take_gpt2_layer(Import& import, TensorSource& source, Index layer) {
     import.parameter(path + ".bias") = biases[i].detach();
   }
   take_conv1d(import, source, block + "attention.w_o", theirs + "attn.c_proj", width, width);
-  take_norm(import, source, block + "norm_2", theirs + "ln_2");
+  take_layer(import, source, block + "norm_2", theirs + "ln_2", {width});
   take_conv1d(import, source, block + "feed_forward.w_1", theirs + "mlp.c_fc", width, hidden);
   take_conv1d(import, source, block + "feed_forward.w_2", theirs + "mlp.c_proj", hidden, width);
 }
@@ -91,7 +91,7 @@ Tokens read_gpt2(Import& import) {
   import.parameter("embedding.weight") = table;
   import.parameter("positions.weight") = source.take("wpe.weight", {model.max_length, model.width});
   for (Index layer = 0; layer < model.layers; ++layer) take_gpt2_layer(import, source, layer);
-  take_norm(import, source, "decoder.norm", "ln_f");
+  take_layer(import, source, "decoder.norm", "ln_f", {model.width});
   source.take_copy("lm_head.weight", table);
   return source.left(is_unused_of_gpt2);
 }

@@ -15,20 +15,12 @@ namespace {
 /// A hash as text.
 using HashText = std::array<char, 32>;
 
-HashText hash_of(std::span<const std::byte> bytes) {
-  ContentHash hash;
-  hash.add(bytes);
-  HashText text{};
-  std::ranges::copy(hash.text(), text.begin());
-  return text;
-}
-
 HashText hash_of(std::string_view text) {
-  return hash_of(std::as_bytes(std::span(text)));
-}
-
-HashText hash_of_program() {
-  return hash_of(read_file(platform::program(), std::numeric_limits<std::int64_t>::max()));
+  ContentHash hash;
+  hash.add(std::as_bytes(std::span(text)));
+  HashText hex{};
+  std::ranges::copy(hash.text(), hex.begin());
+  return hex;
 }
 
 /// Without what differs between machines: the names of files, whose contents show in the data and
@@ -42,12 +34,6 @@ HashText hash_of_configs(std::span<const Config> configs) {
     text += to_toml(config);
   }
   return hash_of(text);
-}
-
-/// The training data and the counts of the other splits.
-HashText hash_of_data(const Run& run) {
-  return hash_of(fmt::format("{} {} {}", run.data_hash, run.task->size(Split::valid),
-                             run.task->size(Split::test)));
 }
 
 HashText hash_of_state(const Checkpoint& checkpoint) {
@@ -77,7 +63,8 @@ void require_equal(const HashText& own, std::string_view what, std::string_view 
 
 void require_equal_configs(std::span<const Config> configs, const Communicator& ranks) {
   if (ranks.size() == 1) return;
-  require_equal(hash_of_program(), "another qkv", "start the same build on every machine", ranks);
+  const auto program = read_file(platform::program(), std::numeric_limits<std::int64_t>::max());
+  require_equal(hash_of(program), "another qkv", "start the same build on every machine", ranks);
   require_equal(hash_of_configs(configs), "another config",
                 "give every rank the same file and the same options", ranks);
 }
@@ -85,7 +72,9 @@ void require_equal_configs(std::span<const Config> configs, const Communicator& 
 void require_equal_ranks(const Run& run, const Communicator& ranks) {
   if (ranks.size() == 1) return;
   require_equal_configs({&run.config, 1}, ranks);
-  require_equal(hash_of_data(run), "other data", "copy the same data to every machine", ranks);
+  const std::string data = fmt::format("{} {} {}", run.data_hash, run.task->size(Split::valid),
+                                       run.task->size(Split::test));
+  require_equal(hash_of(data), "other data", "copy the same data to every machine", ranks);
   require_equal(hash_of_state(checkpoint_of(run)), "other parameters",
                 "resume every rank from the same checkpoint and use processors of one kind", ranks);
 }

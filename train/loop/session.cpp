@@ -11,10 +11,6 @@
 namespace qkv {
 namespace {
 
-bool is_test_of(std::int64_t step, const MetricsEvent& event) {
-  return event.step == step && event.split == to_string(Split::test);
-}
-
 /// Makes metrics.jsonl hold the evaluations that the checkpoint knows. The times come from its
 /// lines, where they are there.
 void rewind_metrics(const RunFolder& folder, const Run& run) {
@@ -112,7 +108,9 @@ std::optional<Outcome> finished(Run& run, const RunFolder& folder, Callback& cal
   const auto events = read_metrics(folder.metrics()).events;
   Outcome outcome{.seconds = seconds_of(events)};
   const bool has_test = run.task->size(Split::test) > 0;
-  if (has_test && (events.empty() || !is_test_of(run.best_step, events.back()))) return {};
+  const bool tested = !events.empty() && events.back().step == run.best_step &&
+                      events.back().split == to_string(Split::test);
+  if (has_test && !tested) return {};
   load_best(run, folder);
   if (has_test) outcome.test = run.task->evaluate(*run.network, Split::test);
   return outcome;

@@ -49,7 +49,7 @@ StepPlan StepPlanner::plan(Index tokens) const {
       operations < large_batch
           ? 1
           : std::clamp<Index>(batch_tokens / (shards * chunk_tokens), 1, batch / shards);
-  const Chunks by_rank = shards_by_rank(shards, ranks_);
+  const Chunks by_rank{shards, ranks_.size()};
   const Index first = by_rank.begin(ranks_.rank()), own = by_rank.end(ranks_.rank()) - first;
   StepPlan plan{.tokens = tokens,
                 .chunks = {batch, shards * chunks},

@@ -24,10 +24,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool is_chosen(const std::string& variant, const std::vector<std::string>& only) {
-  return only.empty() || std::ranges::find(only, variant) != only.end();
-}
-
 void require_known(const std::vector<Variant>& variants, const std::vector<std::string>& names) {
   std::string known;
   for (const Variant& variant : variants) known += (known.empty() ? "" : ", ") + variant.name;
@@ -117,6 +113,7 @@ std::vector<SweepRun> runs_of(const ConfigFile& file, const SweepOptions& option
   require_known(variants, options.only);
   std::vector<SweepRun> runs;
   std::map<std::string, std::string> folders;
+  const auto& only = options.only;
   for (const Variant& variant : variants)
     for (Index i = 0; i < std::max(options.seeds, options.folds); ++i) {
       SweepRun run = run_of(variant, i, options, parent);
@@ -126,7 +123,8 @@ std::vector<SweepRun> runs_of(const ConfigFile& file, const SweepOptions& option
                          "the variants \"{}\" and \"{}\" would share the folder {}; rename one so "
                          "that a letter or a digit differs",
                          other->second, variant.name, folder);
-      if (is_chosen(variant.name, options.only)) runs.push_back(std::move(run));
+      if (only.empty() || std::ranges::find(only, variant.name) != only.end())
+        runs.push_back(std::move(run));
     }
   return runs;
 }

@@ -49,7 +49,7 @@ class Trainer {
     introduce();
     if (writes()) callback_.on_start(run_.step, run_.last_step);
     std::optional<DetectAnomaly> detect;
-    if (options_.detect_anomaly) detect.emplace();
+    if (options_.on_divergence == OnDivergence::detect) detect.emplace();
     bool finished = is_finished(run_);
     while (!finished) {
       step();
@@ -147,7 +147,7 @@ class Trainer {
   }
 
   void leave_out(const std::string& fault, double loss) {
-    if (options_.on_divergence == OnDivergence::stop) throw diverged(fault, loss);
+    if (options_.on_divergence != OnDivergence::skip) throw diverged(fault, loss);
     ++left_out_;
     callback_.on_message(
         fmt::format("step {}: {}; update left out, {} so far", run_.step, fault, left_out_));
@@ -180,7 +180,7 @@ class Trainer {
     return Error(fmt::format(
         "step {}: {} (loss {:g}, learning rate {:g}); lower optimizer.lr or "
         "train.clip and resume from the last checkpoint, or find the op that caused it with "
-        "train.detect_anomaly=true",
+        "train.on_divergence=detect",
         run_.step, fault, loss, rate));
   }
 
@@ -198,7 +198,7 @@ class Trainer {
       throw diverged(path + " is not finite", report_.loss);
     if (!at_once) {
       next_ = compute();
-      if (options_.on_divergence == OnDivergence::stop)
+      if (options_.on_divergence != OnDivergence::skip)
         require_usable(fault_of(*next_), next_->gradients.loss);
     }
     stepper_->trim();
@@ -266,20 +266,15 @@ class Trainer {
     if (report_.step) values.emplace_back("tokens_per_second", report_.tokens_per_second);
     const std::string line = metrics_line(step, to_string(split), values);
     folder_.require_held();
-    append(line);
+    if (logs_) try {
+        append(folder_.metrics(), line + "\n");
+      } catch (const FileError& error) {
+        logs_ = false;  // no line may follow an incomplete one
+        callback_.on_message(fmt::format(
+            "{}; training continues without it, and `qkv resume` restores it from the checkpoint",
+            error.what()));
+      }
     for (const MetricsEvent& event : parse_metrics(line).events) callback_.on_metrics(event);
-  }
-
-  void append(const std::string& line) {
-    if (!logs_) return;
-    try {
-      append_line(folder_.metrics(), line);
-    } catch (const FileError& error) {
-      logs_ = false;  // no line may follow an incomplete one
-      callback_.on_message(fmt::format(
-          "{}; training continues without it, and `qkv resume` restores it from the checkpoint",
-          error.what()));
-    }
   }
 
   Outcome finish() {

@@ -60,8 +60,7 @@ Metrics read_metrics(const std::filesystem::path& file) {
   constexpr std::uint64_t max_bytes = std::uint64_t{1} << 30;
   std::error_code unknown;
   if (!std::filesystem::exists(file, unknown) && !unknown) return {};
-  const auto bytes = read_file(file, max_bytes);
-  return parse_metrics({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  return parse_metrics(read_file(file, max_bytes));
 }
 
 }  // namespace qkv

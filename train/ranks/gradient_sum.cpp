@@ -82,7 +82,7 @@ StepGradients GradientSum::sum(Index shards, std::vector<PartialSum<StepGradient
 }
 
 void GradientSum::divide(Index shards) {
-  const Chunks by_rank = shards_by_rank(shards, ranks_);
+  const Chunks by_rank{shards, ranks_.size()};
   shards_ = shards;
   subtrees_.clear();
   counts_.clear();

@@ -28,11 +28,6 @@ struct StepGradients : StepStatistics {
   StepGradients& operator+=(StepGradients other);
 };
 
-/// The shards of a step that each rank computes.
-inline Chunks shards_by_rank(Index shards, const Communicator& ranks) {
-  return {shards, ranks.size()};
-}
-
 /// Sums the gradients of a step's shards over the ranks that computed them. Each rank adds a slice
 /// of the elements of all gradients, laid end to end, in the order of the tree
 /// (train/ranks/shard_tree.h): it receives that slice of every partial sum (reduce-scatter) and

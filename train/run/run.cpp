@@ -13,8 +13,8 @@
 #include "train/memory/memory_needs.h"
 #include "train/run/check_checkpoint.h"
 #include "train/run/transfer.h"
-#include "train/storage/content_hash.h"
 #include "train/start/naive_bayes.h"
+#include "train/storage/content_hash.h"
 #include "train/storage/durable_file.h"
 #include "train/tasks/splits.h"
 
@@ -98,7 +98,7 @@ Run assembled(const Config& config, Vectors vectors, const Task::Vocabularies& k
     freeze_parts(*run.network, std::vector<std::string>{"pooler"});
   run.parameters = parameters(*run.network);
   OptimizerOptions optimizer = config.optimizer;
-  optimizer.require_gradients = optimizer.require_gradients || config.train.detect_anomaly;
+  if (config.train.on_divergence == OnDivergence::detect) optimizer.require_gradients = true;
   run.optimizer = make_optimizer(optimizer);
   if (config.train.ema > 0) run.average.emplace(config.train.ema);
   return run;
@@ -196,8 +196,9 @@ Run restore_run(const Config& config, const Checkpoint& checkpoint,
                      "restore the data or start a new run",
                      file.string());
   add_hashes(run);
-  require_unchanged("training", source_of(config), run.data_hash, checkpoint.data_hash, file);
-  require_unchanged("validation", config.task.valid.empty() ? source_of(config) : config.task.valid,
+  require_unchanged("training", source_of(config.task), run.data_hash, checkpoint.data_hash, file);
+  require_unchanged("validation",
+                    config.task.valid.empty() ? source_of(config.task) : config.task.valid,
                     run.valid_hash, checkpoint.valid_hash, file);
   load_parameters(*run.network, checkpoint, file);
   try {
@@ -264,9 +265,7 @@ Config config_of(const Checkpoint& checkpoint, const std::filesystem::path& file
 }
 
 Config config_of(const RunFolder& folder) {
-  const auto bytes = read_file(folder.config(), longest_toml);
-  return stored_config({reinterpret_cast<const char*>(bytes.data()), bytes.size()},
-                       folder.config());
+  return stored_config(read_file(folder.config(), longest_toml), folder.config());
 }
 
 LoadedModel untrained(const LoadedModel& model) {

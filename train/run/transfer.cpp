@@ -25,17 +25,9 @@ struct RowNames {
   const Tokens *there, *here;
 };
 
-bool has_labels(const Task::Vocabularies& vocabulary) {
-  return vocabulary.contains("labels");
-}
-
-/// What the rows of the output layer belong to.
-const Tokens& output_names(const Task::Vocabularies& vocabulary) {
-  return token_list(vocabulary, has_labels(vocabulary) ? "labels" : "tokens");
-}
-
-std::string_view kind_of_outputs(const Task::Vocabularies& vocabulary) {
-  return has_labels(vocabulary) ? "labels" : "tokens";
+/// The list whose entries the rows of the output layer belong to.
+std::string list_of_outputs(const Task::Vocabularies& vocabulary) {
+  return vocabulary.contains("labels") ? "labels" : "tokens";
 }
 
 /// The first of many names, and how many there are besides.
@@ -98,8 +90,9 @@ class Loader {
   void load(const NamedParameter& named, const Tensor& source) {
     const auto& [path, parameter] = named;
     const bool of_head = is_of_head(*parameter);
-    if (of_head && has_labels(vocabulary_) != has_labels(from_.vocabulary))
-      return leave(path, kind_of_outputs(from_.vocabulary), kind_of_outputs(vocabulary_));
+    const std::string there = list_of_outputs(from_.vocabulary),
+                      here = list_of_outputs(vocabulary_);
+    if (of_head && there != here) return leave(path, there, here);
     if (const auto heads = heads_.find(parameter); heads != heads_.end())
       return leave(path, fmt::format("{} heads", from_.heads),
                    fmt::format("{} heads", heads->second));
@@ -136,7 +129,7 @@ class Loader {
                                     bool of_head) const {
     if (!of_head && parameter.role() != Role::embedding) return std::nullopt;
     const auto names = [&](const Task::Vocabularies& lists) {
-      return of_head ? &output_names(lists) : &token_list(lists, "tokens");
+      return &token_list(lists, of_head ? list_of_outputs(lists) : "tokens");
     };
     const RowNames rows{names(from_.vocabulary), names(vocabulary_)};
     const bool named = source.rank() > 0 && source.dim(0) == std::ssize(*rows.there) &&

@@ -5,24 +5,17 @@
 
 namespace qkv {
 
-struct ContentHash::State {
-  XXH3_state_t* xxh = XXH3_createState();
-  State() { XXH3_128bits_reset(xxh); }
-  ~State() { XXH3_freeState(xxh); }
-  State(const State&) = delete;
-  State& operator=(const State&) = delete;
-};
-
-ContentHash::ContentHash() : state_(std::make_unique<State>()) {}
-
-ContentHash::~ContentHash() = default;
+ContentHash::ContentHash()
+    : state_(XXH3_createState(), [](XXH3_state_s* state) { XXH3_freeState(state); }) {
+  XXH3_128bits_reset(state_.get());
+}
 
 void ContentHash::add(std::span<const std::byte> bytes) {
-  XXH3_128bits_update(state_->xxh, bytes.data(), bytes.size());
+  XXH3_128bits_update(state_.get(), bytes.data(), bytes.size());
 }
 
 std::string ContentHash::text() const {
-  const XXH128_hash_t hash = XXH3_128bits_digest(state_->xxh);
+  const XXH128_hash_t hash = XXH3_128bits_digest(state_.get());
   return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
 }
 

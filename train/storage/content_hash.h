@@ -5,23 +5,20 @@
 #include <span>
 #include <string>
 
+struct XXH3_state_s;
+
 namespace qkv {
 
 /// The XXH3 128-bit hash of bytes that are added block by block.
 class ContentHash {
  public:
   ContentHash();
-  ~ContentHash();
-  ContentHash(const ContentHash&) = delete;
-  ContentHash& operator=(const ContentHash&) = delete;
-
   void add(std::span<const std::byte> bytes);
   /// Of all so far, as `xxh128sum` prints it.
   std::string text() const;
 
  private:
-  struct State;
-  std::unique_ptr<State> state_;
+  std::unique_ptr<XXH3_state_s, void (*)(XXH3_state_s*)> state_;
 };
 
 }  // namespace qkv

@@ -44,7 +44,6 @@ class Descriptor {
   ~Descriptor() { close(); }
 
   int get() const noexcept { return fd_; }
-  void release() noexcept { fd_ = -1; }
   bool close() noexcept {
     // An interrupted close has released the descriptor all the same.
     return fd_ < 0 || ::close(std::exchange(fd_, -1)) == 0 || errno == EINTR;
@@ -79,86 +78,78 @@ class Temporary {
   Temporary& operator=(const Temporary&) = delete;
 
   /// Writes the file and flushes it.
-  void write(std::span<const std::byte> bytes, std::string_view end);
+  void write(std::span<const std::byte> bytes, std::string_view end) {
+    const std::size_t size = bytes.size() + end.size();
+    file_ = Descriptor(claim_name([](const char* name) {
+      return ::open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    }));
+    if (file_.get() < 0) fail("create a file beside it");
+    if (!write_all(file_.get(), bytes) || !write_all(file_.get(), std::as_bytes(std::span(end))))
+      fail("write", size);
+    // A failed flush is final: the system may have dropped the data, so a retry proves nothing.
+    if (uninterrupted([&] { return platform::flush_to_disk(file_.get()); }) < 0)
+      fail("flush", size);
+    if (!file_.close()) fail("close", size);
+  }
+
   /// Makes the file a link to `existing`; false when that cannot be.
-  bool link(const fs::path& existing);
+  bool link(const fs::path& existing) {
+    return claim_name([&](const char* name) { return ::link(existing.c_str(), name); }) >= 0;
+  }
+
   /// Renames the file to `target` and flushes the directory.
-  void publish();
+  void publish() {
+    if (::rename(name_.c_str(), target_.c_str()) < 0) fail("rename a file to it");
+    // Between two names of one file, rename does nothing and the first name remains.
+    discard();
+    const fs::path directory = directory_of(target_);
+    Descriptor opened(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (opened.get() < 0) fail("open its directory");
+    const bool flushed = uninterrupted([&] { return platform::flush_to_disk(opened.get()); }) == 0;
+    // EINVAL: a file system whose directories cannot be flushed.
+    if (!flushed && errno != EINVAL) fail("flush its directory");
+  }
 
  private:
   /// Calls `create(name)` with names until one is free; returns the result, negative on failure.
   template <class Create>
-  int claim_name(Create create);
-  void discard() noexcept;
-  [[noreturn]] void fail(std::string_view action, std::size_t needed = 0);
+  int claim_name(Create create) {
+    constexpr int attempts = 1000;  // process ids recur: a killed process may have left its files
+    for (int n = 0; n < attempts; ++n) {
+      fs::path name = fmt::format("{}.tmp.{}.{}", target_.string(), ::getpid(), n);
+      if (const int result = create(name.c_str()); result >= 0) {
+        name_ = std::move(name);
+        return result;
+      }
+      if (errno != EEXIST) break;
+    }
+    return -1;
+  }
+
+  void discard() noexcept {
+    file_.close();
+    if (!name_.empty()) ::unlink(name_.c_str());
+    name_.clear();
+  }
+
+  [[noreturn]] void fail(std::string_view action, std::size_t needed = 0) {
+    const int error = errno;
+    discard();
+    std::string hint;
+    if (error == ENOSPC) {
+      std::error_code unknown;
+      const fs::space_info space = fs::space(directory_of(target_), unknown);
+      if (!unknown) hint = fmt::format(" ({} bytes needed, {} free)", needed, space.available);
+    }
+    if (error == EFBIG)
+      hint = fmt::format(" ({} bytes needed, see `ulimit -f` for the limit)", needed);
+    throw_failure(target_, action, error, hint);
+  }
 
   fs::path target_;
   fs::path name_;
   Descriptor file_;
 };
-
-template <class Create>
-int Temporary::claim_name(Create create) {
-  constexpr int attempts = 1000;  // process ids recur: a killed process may have left its files
-  for (int n = 0; n < attempts; ++n) {
-    fs::path name = fmt::format("{}.tmp.{}.{}", target_.string(), ::getpid(), n);
-    if (const int result = create(name.c_str()); result >= 0) {
-      name_ = std::move(name);
-      return result;
-    }
-    if (errno != EEXIST) break;
-  }
-  return -1;
-}
-
-void Temporary::write(std::span<const std::byte> bytes, std::string_view end) {
-  const std::size_t size = bytes.size() + end.size();
-  file_ = Descriptor(claim_name([](const char* name) {
-    return ::open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  }));
-  if (file_.get() < 0) fail("create a file beside it");
-  if (!write_all(file_.get(), bytes) || !write_all(file_.get(), std::as_bytes(std::span(end))))
-    fail("write", size);
-  // A failed flush is final: the system may have dropped the data, so a retry proves nothing.
-  if (uninterrupted([&] { return platform::flush_to_disk(file_.get()); }) < 0) fail("flush", size);
-  if (!file_.close()) fail("close", size);
-}
-
-bool Temporary::link(const fs::path& existing) {
-  return claim_name([&](const char* name) { return ::link(existing.c_str(), name); }) >= 0;
-}
-
-void Temporary::publish() {
-  if (::rename(name_.c_str(), target_.c_str()) < 0) fail("rename a file to it");
-  // Between two names of one file, rename does nothing and the first name remains.
-  discard();
-  const fs::path directory = directory_of(target_);
-  Descriptor opened(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (opened.get() < 0) fail("open its directory");
-  const bool flushed = uninterrupted([&] { return platform::flush_to_disk(opened.get()); }) == 0;
-  // EINVAL: a file system whose directories cannot be flushed.
-  if (!flushed && errno != EINVAL) fail("flush its directory");
-}
-
-void Temporary::discard() noexcept {
-  file_.close();
-  if (!name_.empty()) ::unlink(name_.c_str());
-  name_.clear();
-}
-
-void Temporary::fail(std::string_view action, std::size_t needed) {
-  const int error = errno;
-  discard();
-  std::string hint;
-  if (error == ENOSPC) {
-    std::error_code unknown;
-    const fs::space_info space = fs::space(directory_of(target_), unknown);
-    if (!unknown) hint = fmt::format(" ({} bytes needed, {} free)", needed, space.available);
-  }
-  if (error == EFBIG)
-    hint = fmt::format(" ({} bytes needed, see `ulimit -f` for the limit)", needed);
-  throw_failure(target_, action, error, hint);
-}
 
 /// Writes to a file that is opened with additional `flags`.
 void write_to(const fs::path& path, int flags, std::string_view text) {
@@ -195,10 +186,6 @@ void append(const fs::path& path, std::string_view bytes) {
   write_to(path, O_CREAT | O_APPEND | O_NOFOLLOW, bytes);
 }
 
-void append_line(const fs::path& path, std::string_view line) {
-  append(path, std::string(line) + "\n");
-}
-
 void link_durably(const fs::path& existing, const fs::path& name) {
   Temporary temporary(name);
   if (temporary.link(existing)) return temporary.publish();
@@ -219,11 +206,12 @@ void write_result(const fs::path& path, std::string_view text, const ResultKind&
   write_durably(followed(path), text);
 }
 
-std::vector<std::byte> read_file(const fs::path& path, std::uint64_t max_bytes) {
+std::string read_file(const fs::path& path, std::uint64_t max_bytes) {
   const InputFile file(path);
   require<UserError>(file.size() <= max_bytes, "{}: holds {} bytes; at most {} can be read",
                      path.string(), file.size(), max_bytes);
-  return file.read(0, file.size());
+  const auto bytes = file.read(0, file.size());
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
 }  // namespace qkv

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <filesystem>
 #include <span>
+#include <string>
 #include <string_view>
-#include <vector>
 
 #include "core/input_file.h"
 
@@ -24,8 +24,6 @@ void write_durably(const std::filesystem::path& path, std::string_view text);
 /// Adds bytes to the end of a file, which is created where there is none; a link is not followed.
 /// Throws FileError naming the path and the failure; a part of them may then be there.
 void append(const std::filesystem::path& path, std::string_view bytes);
-/// The same of a line and its end.
-void append_line(const std::filesystem::path& path, std::string_view line);
 
 /// Makes `name` another name of the file `existing`, with the same promise. Where the file system
 /// has no hard links, `name` becomes a copy.
@@ -44,6 +42,6 @@ void write_result(const std::filesystem::path& path, std::string_view text, cons
 
 /// The contents of a regular file of at most `max_bytes` bytes. Throws UserError naming the path
 /// when there is no such file or it cannot be opened, FileError when reading it fails.
-std::vector<std::byte> read_file(const std::filesystem::path& path, std::uint64_t max_bytes);
+std::string read_file(const std::filesystem::path& path, std::uint64_t max_bytes);
 
 }  // namespace qkv

@@ -142,41 +142,32 @@ Handle in_memory() {
   return access;
 }
 
-/// HDF5 identifies files by name, so each needs its own; it also searches the disk for the name,
-/// where no file can exist below a device.
-std::string unique_name(const Handle& access) {
-  return fmt::format("/dev/null/{}", access.id());
-}
-
-Handle create_file() {
-  const Handle access = in_memory();
-  const Handle properties = timeless(H5P_FILE_CREATE);
-  Handle file(H5Fcreate(unique_name(access).c_str(), H5F_ACC_EXCL, properties.id(), access.id()),
-              H5Fclose);
-  require<Hdf5Error>(file.id() >= 0, "HDF5 cannot create a file in memory");
-  return file;
-}
-
 /// Leaves a file open that could not be written, which HDF5 2 with assertions (Debian's) answers
 /// with an abort when it is closed.
 int close_if_written(std::int64_t file) {
   return std::uncaught_exceptions() > 0 ? 0 : H5Fclose(file);
 }
 
-Handle create_file(const std::filesystem::path& path) {
-  const Handle access = earliest_format();
+Handle create_file(const std::string& name, const Handle& access, Handle::Close close) {
   const Handle properties = timeless(H5P_FILE_CREATE);
-  Handle file(H5Fcreate(path.c_str(), H5F_ACC_EXCL, properties.id(), access.id()),
-              close_if_written);
+  Handle file(H5Fcreate(name.c_str(), H5F_ACC_EXCL, properties.id(), access.id()), close);
   require<Hdf5Error>(file.id() >= 0, "cannot be created: {}",
                      std::generic_category().message(errno));
   return file;
 }
 
+/// HDF5 identifies files by name, so each needs its own; it also searches the disk for the name,
+/// where no file can exist below a device.
+Handle create_in_memory() {
+  const Handle access = in_memory();
+  return create_file(fmt::format("/dev/null/{}", access.id()), access, H5Fclose);
+}
+
 }  // namespace
 
-File::File() : file_(create_file()) {}
-File::File(const std::filesystem::path& path) : file_(create_file(path)) {}
+File::File() : file_(create_in_memory()) {}
+File::File(const std::filesystem::path& path)
+    : file_(create_file(path.string(), earliest_format(), close_if_written)) {}
 
 Group File::root() const {
   return Group(

@@ -140,177 +140,164 @@ class Reader {
  public:
   explicit Reader(std::span<const std::byte> file) : file_(file) {}
 
-  Contents read_file();
+  Contents read_file() {
+    Fields superblock = structure(0, 96);
+    superblock.expect(signature);
+    superblock.expect("\0\0\0\0\x8\x8\0"sv);
+    superblock.demand(superblock.u16() == leaf_k && superblock.u16() == internal_k);
+    superblock.expect_zeros(4 + 8);  // flags, base address
+    superblock.demand(superblock.u64() == undefined);
+    superblock.demand(superblock.u64() == file_.size());
+    superblock.demand(superblock.u64() == undefined);
+    superblock.u64();  // the root's name
+    return group_of(messages_of(superblock.u64()), "", 0);
+  }
 
  private:
-  Fields structure(std::uint64_t address, std::uint64_t size);
-  std::vector<Message> messages_of(std::uint64_t header);
-  void read_object(std::uint64_t header, const std::string& name, Contents& parent, int depth);
-  Contents group_of(std::span<const Message> messages, std::string path, int depth);
-  Values dataset_of(std::span<const Message> messages);
-  void read_attribute(Fields fields, Contents& group);
+  /// The structure at an address.
+  Fields structure(std::uint64_t address, std::uint64_t size) {
+    require<Hdf5Error>(address <= file_.size() && size <= file_.size() - address,
+                       "is no checkpoint of qkv: it has a structure of {} bytes at byte {} of {}",
+                       size, address, file_.size());
+    read_ += size;
+    require<Hdf5Error>(read_ <= file_.size(),
+                       "is no checkpoint of qkv: structures overlap at byte {}", address);
+    return {file_.subspan(address, size), address};
+  }
+
+  /// The messages of an object header, version 1, and of its continuations; at least one.
+  std::vector<Message> messages_of(std::uint64_t header) {
+    Fields prefix = structure(header, 16);
+    prefix.demand(prefix.u16() == 1);  // version
+    const std::uint64_t count = prefix.u16();
+    prefix.demand(prefix.u32() == 1);  // one link leads here
+    std::vector<Fields> chunks = {structure(header + 16, prefix.u32())};
+    std::vector<Message> messages;
+    std::uint64_t found = 0;
+    for (std::size_t i = 0; i < chunks.size(); ++i)
+      for (Fields chunk = chunks[i]; chunk.left() > 0;) {
+        chunk.demand(++found <= count);
+        const std::uint64_t type = chunk.u16(), size = chunk.u16();
+        chunk.demand(size % 8 == 0 && chunk.u8() <= 1);  // not shared
+        chunk.expect_zeros(3);
+        Fields fields = chunk.part(size);
+        if (type != continuation) {
+          messages.push_back({type, fields});
+          continue;
+        }
+        const std::uint64_t address = fields.u64();
+        const std::uint64_t length = fields.u64();
+        chunks.push_back(structure(address, length));
+      }
+    prefix.demand(found == count && !messages.empty());
+    return messages;
+  }
+
+  void read_object(std::uint64_t header, const std::string& name, Contents& parent, int depth) {
+    const std::vector<Message> messages = messages_of(header);
+    if (std::ranges::find(messages, symbol_table, &Message::type) == messages.end())
+      parent.datasets.emplace(name, dataset_of(messages));
+    else
+      parent.groups.emplace(
+          name, std::make_unique<Contents>(group_of(messages, parent.path + "/" + name, depth)));
+  }
+
+  Contents group_of(std::span<const Message> messages, std::string path, int depth) {
+    Contents group{std::move(path)};
+    bool has_children = false;
+    for (const Message& message : messages) {
+      if (message.type == nil) continue;
+      if (message.type == attribute) {
+        read_attribute(message.fields, group);
+        continue;
+      }
+      Fields fields = message.fields;
+      fields.demand(message.type == symbol_table && depth < max_depth &&
+                    !std::exchange(has_children, true));
+      const std::uint64_t tree = fields.u64();
+      Fields heap = structure(fields.u64(), 32);
+      heap.expect("HEAP\0\0\0\0"sv);
+      const std::uint64_t size = heap.u64();
+      heap.u64();  // where it is free
+      read_tree(tree, max_level, structure(heap.u64(), size).text(size), group, depth);
+    }
+    messages.front().fields.demand(has_children);
+    return group;
+  }
+
+  void read_attribute(Fields fields, Contents& group) {
+    fields.demand(fields.u16() == 1);  // version
+    const std::uint64_t name_size = fields.u16(), type_size = fields.u16(),
+                        space_size = fields.u16();
+    const std::string_view text = fields.text(padded(name_size));
+    fields.demand(name_size > 0 && text.find('\0') == name_size - 1);
+    const ElementType type = type_of(fields.part(padded(type_size)));
+    const Shape shape = shape_of(fields.part(padded(space_size)), 1);
+    fields.demand(shape.rank() == 0);
+    const std::string name(text.substr(0, name_size - 1));
+    const Values values{type.type, type.width, shape, fields.bytes(type.width)};
+    fields.demand(group.attributes.emplace(name, values).second);
+  }
+
+  /// A node of a B-tree, version 1, and the children below it.
   void read_tree(std::uint64_t address, std::uint64_t most_level, std::string_view names,
-                 Contents& group, int depth);
-  void read_symbols(std::uint64_t address, std::string_view names, Contents& group, int depth);
+                 Contents& group, int depth) {
+    Fields node = structure(address, 24 + (2 * internal_k + 1) * 8 + 2 * internal_k * 8);
+    node.expect("TREE\0"sv);
+    const std::uint64_t level = node.u8(), count = node.u16();
+    node.demand(level <= most_level && count <= 2 * internal_k);
+    node.text(16);  // its siblings
+    for (std::uint64_t i = 0; i < count; ++i) {
+      node.u64();  // the name before those of the child
+      const std::uint64_t child = node.u64();
+      if (level > 0)
+        read_tree(child, level - 1, names, group, depth);
+      else
+        read_symbols(child, names, group, depth);
+    }
+  }
+
+  void read_symbols(std::uint64_t address, std::string_view names, Contents& group, int depth) {
+    Fields table = structure(address, 8 + 2 * leaf_k * 40);
+    table.expect("SNOD\1\0"sv);
+    const std::uint64_t entries = table.u16();
+    table.demand(entries <= 2 * leaf_k);
+    for (std::uint64_t i = 0; i < entries; ++i) {
+      Fields entry = table.part(40);
+      const std::uint64_t begin = entry.u64(), header = entry.u64();
+      entry.demand(begin < names.size());
+      const std::string_view rest = names.substr(begin, max_path);
+      entry.demand(rest.find('\0') != rest.npos);
+      const std::string name(rest.substr(0, rest.find('\0')));
+      entry.demand(group.path.size() + name.size() < max_path && !group.groups.contains(name) &&
+                   !group.datasets.contains(name));
+      read_object(header, name, group, depth + 1);
+    }
+  }
+
+  Values dataset_of(std::span<const Message> messages) {
+    std::array<const Message*, layout + 1> found{};
+    for (const Message& message : messages) {
+      if (message.type == nil) continue;
+      message.fields.demand(message.type <= layout && !found[message.type]);
+      found[message.type] = &message;
+    }
+    for (const auto needed : {dataspace, datatype, layout})
+      messages.front().fields.demand(found[needed]);
+    const ElementType type = type_of(found[datatype]->fields);
+    const Shape shape = shape_of(found[dataspace]->fields, file_.size());
+    const auto count = static_cast<std::uint64_t>(shape.size());
+    Fields where = found[layout]->fields;
+    where.demand(where.u16() == (1 << 8 | 3));  // contiguous, version 3
+    const std::uint64_t address = where.u64(), size = where.u64();
+    where.demand(count <= file_.size() / type.width && size == count * type.width);
+    return {type.type, type.width, shape,
+            size > 0 ? structure(address, size).bytes(size) : std::span<const std::byte>()};
+  }
 
   std::span<const std::byte> file_;
   std::uint64_t read_ = 0;  ///< bytes of all structures
 };
-
-/// The structure at an address.
-Fields Reader::structure(std::uint64_t address, std::uint64_t size) {
-  require<Hdf5Error>(address <= file_.size() && size <= file_.size() - address,
-                     "is no checkpoint of qkv: it has a structure of {} bytes at byte {} of {}",
-                     size, address, file_.size());
-  read_ += size;
-  require<Hdf5Error>(read_ <= file_.size(),
-                     "is no checkpoint of qkv: structures overlap at byte {}", address);
-  return {file_.subspan(address, size), address};
-}
-
-Contents Reader::read_file() {
-  Fields superblock = structure(0, 96);
-  superblock.expect(signature);
-  superblock.expect("\0\0\0\0\x8\x8\0"sv);
-  superblock.demand(superblock.u16() == leaf_k && superblock.u16() == internal_k);
-  superblock.expect_zeros(4 + 8);  // flags, base address
-  superblock.demand(superblock.u64() == undefined);
-  superblock.demand(superblock.u64() == file_.size());
-  superblock.demand(superblock.u64() == undefined);
-  superblock.u64();  // the root's name
-  return group_of(messages_of(superblock.u64()), "", 0);
-}
-
-/// The messages of an object header, version 1, and of its continuations; at least one.
-std::vector<Message> Reader::messages_of(std::uint64_t header) {
-  Fields prefix = structure(header, 16);
-  prefix.demand(prefix.u16() == 1);  // version
-  const std::uint64_t count = prefix.u16();
-  prefix.demand(prefix.u32() == 1);  // one link leads here
-  std::vector<Fields> chunks = {structure(header + 16, prefix.u32())};
-  std::vector<Message> messages;
-  std::uint64_t found = 0;
-  for (std::size_t i = 0; i < chunks.size(); ++i)
-    for (Fields chunk = chunks[i]; chunk.left() > 0;) {
-      chunk.demand(++found <= count);
-      const std::uint64_t type = chunk.u16(), size = chunk.u16();
-      chunk.demand(size % 8 == 0 && chunk.u8() <= 1);  // not shared
-      chunk.expect_zeros(3);
-      Fields fields = chunk.part(size);
-      if (type != continuation) {
-        messages.push_back({type, fields});
-        continue;
-      }
-      const std::uint64_t address = fields.u64();
-      const std::uint64_t length = fields.u64();
-      chunks.push_back(structure(address, length));
-    }
-  prefix.demand(found == count && !messages.empty());
-  return messages;
-}
-
-void Reader::read_object(std::uint64_t header, const std::string& name, Contents& parent,
-                         int depth) {
-  const std::vector<Message> messages = messages_of(header);
-  if (std::ranges::find(messages, symbol_table, &Message::type) == messages.end())
-    parent.datasets.emplace(name, dataset_of(messages));
-  else
-    parent.groups.emplace(
-        name, std::make_unique<Contents>(group_of(messages, parent.path + "/" + name, depth)));
-}
-
-Contents Reader::group_of(std::span<const Message> messages, std::string path, int depth) {
-  Contents group{std::move(path)};
-  bool has_children = false;
-  for (const Message& message : messages) {
-    if (message.type == nil) continue;
-    if (message.type == attribute) {
-      read_attribute(message.fields, group);
-      continue;
-    }
-    Fields fields = message.fields;
-    fields.demand(message.type == symbol_table && depth < max_depth &&
-                  !std::exchange(has_children, true));
-    const std::uint64_t tree = fields.u64();
-    Fields heap = structure(fields.u64(), 32);
-    heap.expect("HEAP\0\0\0\0"sv);
-    const std::uint64_t size = heap.u64();
-    heap.u64();  // where it is free
-    read_tree(tree, max_level, structure(heap.u64(), size).text(size), group, depth);
-  }
-  messages.front().fields.demand(has_children);
-  return group;
-}
-
-void Reader::read_attribute(Fields fields, Contents& group) {
-  fields.demand(fields.u16() == 1);  // version
-  const std::uint64_t name_size = fields.u16(), type_size = fields.u16(), space_size = fields.u16();
-  const std::string_view text = fields.text(padded(name_size));
-  fields.demand(name_size > 0 && text.find('\0') == name_size - 1);
-  const ElementType type = type_of(fields.part(padded(type_size)));
-  const Shape shape = shape_of(fields.part(padded(space_size)), 1);
-  fields.demand(shape.rank() == 0);
-  const std::string name(text.substr(0, name_size - 1));
-  const Values values{type.type, type.width, shape, fields.bytes(type.width)};
-  fields.demand(group.attributes.emplace(name, values).second);
-}
-
-/// A node of a B-tree, version 1, and the children below it.
-void Reader::read_tree(std::uint64_t address, std::uint64_t most_level, std::string_view names,
-                       Contents& group, int depth) {
-  Fields node = structure(address, 24 + (2 * internal_k + 1) * 8 + 2 * internal_k * 8);
-  node.expect("TREE\0"sv);
-  const std::uint64_t level = node.u8(), count = node.u16();
-  node.demand(level <= most_level && count <= 2 * internal_k);
-  node.text(16);  // its siblings
-  for (std::uint64_t i = 0; i < count; ++i) {
-    node.u64();  // the name before those of the child
-    const std::uint64_t child = node.u64();
-    if (level > 0)
-      read_tree(child, level - 1, names, group, depth);
-    else
-      read_symbols(child, names, group, depth);
-  }
-}
-
-void Reader::read_symbols(std::uint64_t address, std::string_view names, Contents& group,
-                          int depth) {
-  Fields table = structure(address, 8 + 2 * leaf_k * 40);
-  table.expect("SNOD\1\0"sv);
-  const std::uint64_t entries = table.u16();
-  table.demand(entries <= 2 * leaf_k);
-  for (std::uint64_t i = 0; i < entries; ++i) {
-    Fields entry = table.part(40);
-    const std::uint64_t begin = entry.u64(), header = entry.u64();
-    entry.demand(begin < names.size());
-    const std::string_view rest = names.substr(begin, max_path);
-    entry.demand(rest.find('\0') != rest.npos);
-    const std::string name(rest.substr(0, rest.find('\0')));
-    entry.demand(group.path.size() + name.size() < max_path && !group.groups.contains(name) &&
-                 !group.datasets.contains(name));
-    read_object(header, name, group, depth + 1);
-  }
-}
-
-Values Reader::dataset_of(std::span<const Message> messages) {
-  std::array<const Message*, layout + 1> found{};
-  for (const Message& message : messages) {
-    if (message.type == nil) continue;
-    message.fields.demand(message.type <= layout && !found[message.type]);
-    found[message.type] = &message;
-  }
-  for (const auto needed : {dataspace, datatype, layout})
-    messages.front().fields.demand(found[needed]);
-  const ElementType type = type_of(found[datatype]->fields);
-  const Shape shape = shape_of(found[dataspace]->fields, file_.size());
-  const auto count = static_cast<std::uint64_t>(shape.size());
-  Fields where = found[layout]->fields;
-  where.demand(where.u16() == (1 << 8 | 3));  // contiguous, version 3
-  const std::uint64_t address = where.u64(), size = where.u64();
-  where.demand(count <= file_.size() / type.width && size == count * type.width);
-  return {type.type, type.width, shape,
-          size > 0 ? structure(address, size).bytes(size) : std::span<const std::byte>()};
-}
 
 }  // namespace
 

@@ -1,7 +1,5 @@
 #include "train/storage/seal.h"
 
-#include <xxhash.h>
-
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
@@ -9,6 +7,7 @@
 #include <string_view>
 
 #include "core/error.h"
+#include "train/storage/content_hash.h"
 
 namespace qkv {
 namespace {
@@ -25,9 +24,9 @@ std::string_view trailer_of(std::span<const std::byte> file) {
 }  // namespace
 
 std::string seal_of(std::span<const std::byte> content) {
-  const XXH128_hash_t hash = XXH3_128bits(content.data(), content.size());
-  return fmt::format("{}{:0{}} xxh3-128 {:016x}{:016x}\n", opening, content.size(), digits,
-                     hash.high64, hash.low64);
+  ContentHash hash;
+  hash.add(content);
+  return fmt::format("{}{:0{}} xxh3-128 {}\n", opening, content.size(), digits, hash.text());
 }
 
 bool has_seal(std::span<const std::byte> file) {

@@ -48,7 +48,9 @@ const std::vector<std::vector<std::byte>>& checkpoint_files() {
     for (const Checkpoint& checkpoint : {model(), tensors(false), tensors(true)}) {
       const auto file = file_of({}, "sample");
       write_checkpoint(file, checkpoint);
-      written.push_back(read_file(file, 1 << 24));
+      const std::string bytes = read_file(file, 1 << 24);
+      const auto content = std::as_bytes(std::span(bytes));
+      written.emplace_back(content.begin(), content.end());
     }
     return written;
   }();

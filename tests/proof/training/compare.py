@@ -110,7 +110,8 @@ def idle_differences(option, context, folder):
     """Whether an option that nothing reads is accepted, and trains as if it were another value."""
     (key, value), = option.items()
     try:
-        changed = train(Config(context | option | {"train.detect_anomaly": True}), folder)
+        skips = (context | option).get("train.on_divergence") == "skip"
+        changed = train(Config(context | option | ({} if skips else {"train.on_divergence": "detect"})), folder)
     except Refused:
         return []
     except Failed as error:

@@ -43,7 +43,7 @@ def toml_of(config, folder):
         values.pop("train.steps", None)
     if config["train.on_divergence"] == "skip":  # an interval without any update would be an error
         values["train.eval_every"] = 1000
-        values["model.embedding_file"] = str(folder / "vectors.txt")
+        values["model.embedding"] = str(folder / "vectors.txt")
     if config["train.init"]:
         values |= bert.MODEL | {"train.init": str(folder / "imported")}
     data = "task.train" if config["task.valid_share"] is None else "task.data"

@@ -6,6 +6,7 @@
 
 #include "core/random.h"
 #include "tests/train/config/parse.h"
+#include "train/config/option_list.h"
 
 using namespace qkv;
 using namespace qkv::config_tests;
@@ -121,30 +122,31 @@ TEST_CASE("text survives being written and read") {
 
 TEST_CASE("every option is written out and has help") {
   const std::string toml = to_toml(parse(""));
-  CHECK_FALSE(option_help().empty());
-  for (const OptionHelp& option : option_help()) {
+  Config defaults;
+  for (const Option& option : options_of(defaults)) {
     CAPTURE(option.key);
-    const std::string leaf = option.key.substr(option.key.rfind('.') + 1);
+    const std::string leaf(option.key.substr(option.key.rfind('.') + 1));
     CHECK(contains("\n" + toml, "\n" + leaf + " = "));
     CHECK_FALSE(option.help.empty());
-    CHECK_FALSE(option.type_or_choices.empty());
+    CHECK_FALSE(option.type.empty());
   }
 }
 
 TEST_CASE("help tells the values and the default of an option") {
-  const auto help = option_help();
+  Config defaults;
+  const auto options = options_of(defaults);
   const auto find = [&](std::string_view key) {
-    return *std::ranges::find(help, key, &OptionHelp::key);
+    return *std::ranges::find(options, key, &Option::key);
   };
-  CHECK(find("model.attention").type_or_choices == "learned | parameter-free | uniform");
-  CHECK(find("model.kind").default_value == "\"encoder\"");
-  CHECK(find("model.width").type_or_choices == "integer from 1 to 4096");
-  CHECK(find("model.width").default_value == "32");
-  CHECK(find("model.dropout").type_or_choices == "number in [0, 1)");
-  CHECK(find("optimizer.lr").type_or_choices == "number > 0");
-  CHECK(find("optimizer.lr").default_value == "0.001");
-  CHECK(find("model.scale").type_or_choices == "true | false");
-  CHECK(find("task.train").type_or_choices == "path");
+  CHECK(find("model.attention").type == "learned | parameter-free | uniform");
+  CHECK(find("model.kind").print() == "\"encoder\"");
+  CHECK(find("model.width").type == "integer from 1 to 4096");
+  CHECK(find("model.width").print() == "32");
+  CHECK(find("model.dropout").type == "number in [0, 1)");
+  CHECK(find("optimizer.lr").type == "number > 0");
+  CHECK(find("optimizer.lr").print() == "0.001");
+  CHECK(find("model.scale").type == "true | false");
+  CHECK(find("task.train").type == "path");
 }
 
 TEST_CASE("an unknown key is named with its line and the nearest known key") {
@@ -270,6 +272,49 @@ TEST_CASE("a stored config may have options of earlier versions at their default
       message_of([&] { parse_config(smallest + "model.token_types = 2\n", "old.h5"); }) ==
       "old.h5:3: model.token_types is an option of an earlier version and has the integer 2, which "
       "this version cannot reproduce; train the model again, or import a BERT again");
+}
+
+TEST_CASE("a stored encoder with the parts of a BERT is a BERT") {
+  const std::string parts =
+      "model.norm_epsilon = 1e-12\nmodel.embedding_norm = true\nmodel.token_types = 2\n"
+      "model.pooling = \"first\"\ntask.kind = \"masked-language-model\"\n";
+  const std::string encoder = smallest + "model.kind = \"encoder\"\n" + parts;
+  const auto kind = [&](const std::string& more) {
+    return parse_config(encoder + more, "old.h5").model.kind;
+  };
+  CHECK(kind("model.output = \"transformed\"\nmodel.tied = true\n") == ModelKind::bert);
+  CHECK(kind("model.output = \"linear\"\nmodel.tied = false\n") == ModelKind::bert);
+  for (const char* other : {"model.output = \"linear\"\nmodel.tied = true\n",
+                            "model.output = \"transformed\"\nmodel.tied = false\n"})
+    CHECK(contains(message_of([&] { kind(other); }), "import a BERT again"));
+}
+
+TEST_CASE("a stored config may have options that are values of others now") {
+  const auto stored = [](const std::string& more) {
+    return parse_config(smallest + more, "old.h5");
+  };
+  const TaskOptions fold = stored("task.folds = 5\ntask.fold = 2").task;
+  CHECK((fold.fold == 2 && fold.folds == 5));
+  CHECK(stored("task.folds = 0\ntask.fold = 1") == stored(""));
+  CHECK(stored("model.embedding = \"learned\"\nmodel.embedding_file = \"v.txt\"")
+            .model.embedding_file == "v.txt");
+  CHECK(stored("model.embedding = \"one-hot\"\nmodel.embedding_file = \"\"") ==
+        stored("model.embedding = \"one-hot\""));
+  CHECK(stored("train.on_divergence = \"skip\"\ntrain.detect_anomaly = true").train.on_divergence ==
+        OnDivergence::detect);
+}
+
+TEST_CASE("an embedding is a kind or the file that it starts from, and a fold a part of N") {
+  Config config = overridden({"model.embedding=one-hot"});
+  CHECK(config.model.embedding == EmbeddingKind::one_hot);
+  apply_overrides(config, std::vector<std::string>{"model.embedding=/v.txt", "task.fold=2/5"});
+  CHECK(config.model.embedding == EmbeddingKind::learned);
+  CHECK(config.model.embedding_file == "/v.txt");
+  CHECK(parse_config(to_toml(config), "c.toml") == config);
+  apply_overrides(config, std::vector<std::string>{"model.embedding=learned", "task.fold="});
+  CHECK((config.model.embedding_file.empty() && config.task.folds == 0));
+  for (const char* fold : {"0/2", "3/2", "1/1", "1/1001", "2", "/2", "a/2"})
+    CHECK(contains(override_error(fmt::format("task.fold={}", fold)), "part K of N"));
 }
 
 TEST_CASE("rotary positions need heads of even width") {

@@ -20,8 +20,7 @@ namespace fs = std::filesystem;
 namespace {
 
 std::string text_of(const fs::path& file) {
-  const auto bytes = read_file(file, 1 << 20);
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  return read_file(file, 1 << 20);
 }
 
 std::ptrdiff_t files_in(const fs::path& folder) {
@@ -120,13 +119,13 @@ TEST_CASE("a write that fails half way leaves the old file and nothing beside it
 TEST_CASE("lines are added to a file, and what keeps one out is named") {
   const TempDir dir;
   const fs::path file = dir.path() / "f";
-  append_line(file, "a");
-  append_line(file, "b");
+  append(file, "a\n");
+  append(file, "b\n");
   CHECK(text_of(file) == "a\nb\n");
-  CHECK(error_of<FileError>([&] { append_line(dir.path(), "c"); }) ==
+  CHECK(error_of<FileError>([&] { append(dir.path(), "c\n"); }) ==
         dir.path().string() + ": cannot write: Is a directory");
   const FileSizeLimit limit(6);
-  CHECK(error_of<FileError>([&] { append_line(file, "long"); }) ==
+  CHECK(error_of<FileError>([&] { append(file, "long\n"); }) ==
         file.string() + ": cannot write: File too large");
 }
 

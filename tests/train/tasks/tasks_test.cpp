@@ -321,7 +321,7 @@ TEST_CASE("more folds than training examples are refused") {
   config.task.folds = 4;
   const std::string error = error_of<UserError>([&] { make_task(config); });
   CHECK(error ==
-        config.task.train + ": task.folds = 4 needs as many training examples; there are 3");
+        config.task.train + ": task.fold with 4 parts needs as many training examples; there are 3");
 }
 
 TEST_CASE("which examples each split has depends on the seed, whatever the task") {
