@@ -57,7 +57,7 @@ struct Document {
   void add_text(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
     blocks.emplace_back(fmt::format(format, std::forward<Arguments>(arguments)...));
   }
-  /// The first row is the header.
+  /// The first row is the header. An empty line stands between two tables.
   void add_table(Cells rows) { blocks.emplace_back(std::move(rows)); }
   void add_line(std::string text, Cells rows) {
     blocks.emplace_back(Line{std::move(text), std::move(rows)});

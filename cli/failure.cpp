@@ -12,13 +12,9 @@ namespace qkv {
 namespace {
 
 constexpr int failed = 1, wrong_use = 2;
-
-Failure out_of_memory() {
-  return {
-      "not enough memory; lower train.batch, model.width or model.max_length, or give the process "
-      "more",
-      failed};
-}
+constexpr const char* out_of_memory =
+    "not enough memory; lower train.batch, model.width or model.max_length, or give the process "
+    "more";
 
 }  // namespace
 
@@ -34,9 +30,9 @@ Failure current_failure() {
   } catch (const std::system_error& error) {
     return {"the system refuses: " + error.code().message(), failed};
   } catch (const std::bad_alloc&) {
-    return out_of_memory();
+    return {out_of_memory, failed};
   } catch (const std::length_error&) {  // more elements than a container can have
-    return out_of_memory();
+    return {out_of_memory, failed};
   } catch (const std::exception& error) {
     return {std::string("internal error: ") + error.what(), failed};
   }

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <ranges>
 
 #include "inspect/block_average.h"
-#include "inspect/colour.h"
 
 namespace qkv {
 namespace {
@@ -26,29 +26,17 @@ Colour diverging(double value) {
   return between(stops, (value + 1) / 2);
 }
 
-/// The nearest of the 16 colours of xterm.
+/// The nearest of the 16 colours of a console: bits 0 to 2 are red, green and blue, bit 3 is
+/// bright.
 int nearest_basic(const Colour& c) {
-  static constexpr std::array<Colour, 16> table = {{{0, 0, 0},
-                                                    {205, 0, 0},
-                                                    {0, 205, 0},
-                                                    {205, 205, 0},
-                                                    {0, 0, 238},
-                                                    {205, 0, 205},
-                                                    {0, 205, 205},
-                                                    {229, 229, 229},
-                                                    {127, 127, 127},
-                                                    {255, 0, 0},
-                                                    {0, 255, 0},
-                                                    {255, 255, 0},
-                                                    {92, 92, 255},
-                                                    {255, 0, 255},
-                                                    {0, 255, 255},
-                                                    {255, 255, 255}}};
-  const auto distance = [&](const Colour& other) {
-    const auto square = [](double v) { return v * v; };
-    return square(c.red - other.red) + square(c.green - other.green) + square(c.blue - other.blue);
+  const auto distance = [&](int basic) {
+    const auto square = [&](double value, int bit) {
+      const double level = 170.0 * (basic >> bit & 1) + 85.0 * (basic >> 3);
+      return (value - level) * (value - level);
+    };
+    return square(c.red, 0) + square(c.green, 1) + square(c.blue, 2);
   };
-  return static_cast<int>(std::ranges::min_element(table, {}, distance) - table.begin());
+  return *std::ranges::min_element(std::views::iota(0, 16), {}, distance);
 }
 
 /// The escape parameters of one of the 16 colours: `layer` 38 is the text, 48 its background.
@@ -56,7 +44,6 @@ std::string sgr(int layer, int basic) {
   return fmt::format("{}", basic < 8 ? layer - 8 + basic : layer + 52 + basic - 8);
 }
 
-/// Those of any colour.
 std::string sgr(int layer, const Colour& c, Colours colours) {
   if (colours == Colours::full)
     return fmt::format("{};2;{:.0f};{:.0f};{:.0f}", layer, c.red, c.green, c.blue);
@@ -98,15 +85,6 @@ int widest(const std::vector<std::string>& texts) {
   return width;
 }
 
-std::string blank(int width) {
-  return std::string(static_cast<std::size_t>(std::max(width, 0)), ' ');
-}
-
-std::vector<std::string> abbreviated_labels(std::vector<std::string> labels, int width) {
-  for (std::string& label : labels) label = abbreviated(label, width);
-  return labels;
-}
-
 /// Width of a column with a name, its gap included.
 int named_width(const std::string& label) {
   return std::max(display_width(label) + 1, static_cast<int>(Density::full));
@@ -120,7 +98,7 @@ int named_width(const HeatMap& map) {
 
 std::string named_map(const HeatMap& map, Colours colours) {
   const int margin = widest(map.rows) + 1;
-  std::string text = blank(margin);
+  std::string text = pad_left("", margin);
   for (const std::string& label : map.columns)
     text += pad_left(label, named_width(label) - 1) + " ";
   text += "\n";
@@ -146,7 +124,7 @@ std::string numbered_map(const HeatMap& map, std::size_t begin, std::size_t end,
     ones += density == Density::percent ? pad_left(std::to_string(c), 3) + " "
                                         : pad_right(std::to_string(c % 10), width);
   }
-  const std::string margin = blank(labels + number_width + 2);
+  const std::string margin = pad_left("", labels + number_width + 2);
   std::string text;
   if (density != Density::percent && end > 9) text += margin + tens + "\n";
   text += margin + ones + "\n";
@@ -161,6 +139,15 @@ std::string numbered_map(const HeatMap& map, std::size_t begin, std::size_t end,
 }
 
 }  // namespace
+
+Colour between(std::span<const Colour> stops, double position) {
+  const double scaled = std::clamp(position, 0.0, 1.0) * static_cast<double>(stops.size() - 1);
+  const auto i = std::min(static_cast<std::size_t>(scaled), stops.size() - 2);
+  const double t = scaled - static_cast<double>(i);
+  const auto mix = [t](double a, double b) { return a + t * (b - a); };
+  const Colour &a = stops[i], &b = stops[i + 1];
+  return {mix(a.red, b.red), mix(a.green, b.green), mix(a.blue, b.blue)};
+}
 
 std::vector<std::vector<double>> rows_of(const Tensor& matrix) {
   const auto values = matrix.values();
@@ -189,10 +176,10 @@ std::string value_text(double value) {
 std::string heat_map(const HeatMap& unabbreviated, Colours colours, int width) {
   constexpr int longest_row = 16;
   HeatMap map = unabbreviated;
-  if (named_width(map) > width) map.rows = abbreviated_labels(unabbreviated.rows, longest_row);
+  if (named_width(map) > width) map.rows = abbreviated(unabbreviated.rows, longest_row);
   for (const int longest : {16, 12, 10, 8, 6, 5}) {
     if (named_width(map) <= width) return named_map(map, colours);
-    map.columns = abbreviated_labels(unabbreviated.columns, longest);
+    map.columns = abbreviated(unabbreviated.columns, longest);
   }
   const int count = static_cast<int>(map.columns.size());
   const int margin = widest(map.rows) + static_cast<int>(std::to_string(count).size()) + 2;
@@ -214,10 +201,9 @@ std::string weight_map(const Tensor& matrix, Colours colours, int width) {
   const Tensor map = block_average(matrix, 64, std::min(width, 160));
   const auto values = map.values();
   const Index rows = map.dim(0), columns = map.dim(1);
-  double largest = 0;
-  for (const double v : values) largest = std::max(largest, std::abs(v));
+  const double largest = largest_absolute({values});
   const auto colour = [&](Index r, Index c) {
-    return diverging(largest > 0 ? values[static_cast<std::size_t>(r * columns + c)] / largest : 0);
+    return diverging(values[static_cast<std::size_t>(r * columns + c)] / largest);
   };
   std::string text;
   for (Index r = 0; r < rows; r += 2) {

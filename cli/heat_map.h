@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -7,6 +8,14 @@
 #include "core/tensor.h"
 
 namespace qkv {
+
+/// A colour in sRGB, from 0 to 255.
+struct Colour {
+  double red, green, blue;
+};
+
+/// The colour at `position` along evenly spaced stops; 0 is the first stop, 1 the last.
+Colour between(std::span<const Colour> stops, double position);
 
 /// A matrix of values with labels; values below 0 have shades of their own.
 struct HeatMap {

@@ -3,7 +3,6 @@
 #include <clocale>
 
 #include "cli/commands/command_line.h"
-#include "cli/commands/commands.h"
 #include "cli/failure.h"
 #include "cli/processor.h"
 #include "cli/standard_streams.h"
@@ -16,14 +15,6 @@ void use_utf8() {
     if (std::setlocale(LC_CTYPE, name)) return;
 }
 
-int run(int argc, char** argv) {
-  qkv::commands::CommandLine program("qkv",
-                                     "Train small attention models and see what they learned",
-                                     fmt::format("{} ({})", QKV_VERSION, qkv::processor_of_build));
-  for (const auto make : qkv::commands::all_commands) program.add(make());
-  return program.run(argc, argv);
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -31,7 +22,8 @@ int main(int argc, char** argv) {
   use_utf8();
   try {
     qkv::run_build_for_processor(argv);
-    return run(argc, argv);
+    return qkv::commands::run_program(fmt::format("{} ({})", QKV_VERSION, qkv::processor_of_build),
+                                      argc, argv);
   } catch (const qkv::ReaderGone&) {
     return 0;
   } catch (...) {

@@ -29,19 +29,17 @@ void print_block(const Document::Note& note) {
   print_note(note.text + "\n");
 }
 
-/// Whether a block is a picture that is shown.
-bool is_drawn(const Document::Block& block) {
-  const auto* picture = std::get_if<Picture>(&block);
-  return picture && !(picture->needs_colours && colours() == Colours::none);
-}
-
-/// An empty line stands before a picture.
+/// An empty line stands before a picture that is shown, and between two tables.
 void print_for_people(const Document& document) {
-  bool is_first = true;
+  const Document::Block* before = nullptr;
   for (const Document::Block& block : document.blocks) {
-    if (is_drawn(block) && !is_first) print_result("\n");
+    const auto* picture = std::get_if<Picture>(&block);
+    const bool is_shown = picture && !(picture->needs_colours && colours() == Colours::none);
+    const bool follows_table = before && std::holds_alternative<Cells>(*before);
+    if (is_shown ? before != nullptr : follows_table && std::holds_alternative<Cells>(block))
+      print_result("\n");
     std::visit([](const auto& content) { print_block(content); }, block);
-    is_first = is_first && std::holds_alternative<Document::Note>(block);
+    if (!std::holds_alternative<Document::Note>(block)) before = &block;
   }
 }
 

@@ -15,9 +15,6 @@
 #include "cli/processor_features.h"
 #include "core/error.h"
 #include "core/platform.h"
-#if defined(__x86_64__) && defined(__clang__) && __clang_major__ < 18
-#include <cpuid.h>
-#endif
 
 namespace qkv {
 
@@ -39,20 +36,13 @@ struct Level {
 
 #ifdef __x86_64__
 #if defined(__clang__) && __clang_major__ < 18  // knows no levels
-/// A bit of ECX of a leaf of the CPUID instruction.
-bool has_bit(unsigned leaf, unsigned bit) {
-  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
-  return __get_cpuid(leaf, &eax, &ebx, &ecx, &edx) && (ecx >> bit & 1) == 1;
-}
-
 bool runs_v2() {
   return __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("popcnt");
 }
+/// Every processor with these has movbe, f16c and lzcnt, too.
 bool runs_v3() {
-  constexpr unsigned basic = 1, extended = 0x80000001, movbe = 22, f16c = 29, lzcnt = 5;
   return runs_v2() && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-         __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") && has_bit(basic, movbe) &&
-         has_bit(basic, f16c) && has_bit(extended, lzcnt);
+         __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
 }
 bool runs_v4() {
   return runs_v3() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
@@ -85,15 +75,13 @@ std::filesystem::path program_of(std::string_view level) {
   return std::filesystem::exists(program, none) ? program : std::filesystem::path();
 }
 
-bool is_installed(std::string_view level) {
-  return level == processor_of_build || !program_of(level).empty();
-}
-
 /// Those that are installed and run here, highest first.
 std::vector<std::string_view> levels_here() {
   std::vector<std::string_view> able;
-  for (const Level& level : levels)
-    if (is_installed(level.name) && level.runs_here()) able.push_back(level.name);
+  for (const auto& [name, runs_here] : levels) {
+    const bool is_installed = name == processor_of_build || !program_of(name).empty();
+    if (is_installed && runs_here()) able.push_back(name);
+  }
   return able;
 }
 

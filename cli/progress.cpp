@@ -41,6 +41,10 @@ void Bar::draw(double fraction, const std::string& text) {
   drawn_ = true;
 }
 
+void Bar::draw_reading(std::string_view what, double fraction) {
+  if (due()) draw(fraction, fmt::format(" {} {:.0f} %", what, 100 * fraction));
+}
+
 void Bar::erase() {
   if (drawn_) draw_on_terminal("\r\033[K");
   drawn_ = false;
@@ -55,8 +59,7 @@ double Progress::seconds_left(std::int64_t step) const {
 }
 
 void Progress::on_reading(std::string_view what, double fraction) {
-  if (name_.empty() && bar_.due())
-    bar_.draw(fraction, fmt::format(" {} {:.0f} %", what, 100 * fraction));
+  if (name_.empty()) bar_.draw_reading(what, fraction);
 }
 
 void Progress::on_start(std::int64_t step, std::int64_t steps) {

@@ -23,6 +23,8 @@ class Bar {
   /// Whether it is to be drawn again, as a few times a second.
   bool due() const;
   void draw(double fraction, const std::string& text);
+  /// Draws how much of some data is read, where it is due.
+  void draw_reading(std::string_view what, double fraction);
   /// Makes place for a line.
   void erase();
 
@@ -37,7 +39,7 @@ class Bar {
 class Progress : public Callback {
  public:
   /// `name`: of a run beside others, else empty.
-  explicit Progress(StopSignal& stop, std::string name = "")
+  explicit Progress(const StopSignal& stop, std::string name = "")
       : stop_(stop), name_(std::move(name)) {}
 
   void on_reading(std::string_view what, double fraction) override;
@@ -65,7 +67,7 @@ class Progress : public Callback {
 /// Prints nothing; a signal stops the run all the same.
 class SilentProgress : public Callback {
  public:
-  explicit SilentProgress(StopSignal& stop) : stop_(stop) {}
+  explicit SilentProgress(const StopSignal& stop) : stop_(stop) {}
 
   int stop_signal() override { return stop_.ask(); }
 

@@ -10,23 +10,10 @@
 
 namespace {
 
-/// OpenBLAS, as it is loaded, tries for ever to allocate its buffers where the address space is too
-/// small for them.
-void require_address_space() {
-  constexpr rlim_t least = rlim_t{512} << 20;
+void require_limit(decltype(RLIMIT_AS) resource, rlim_t least, const char* needed) {
   rlimit limit{};
-  if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur >= least) return;
-  ::dprintf(STDERR_FILENO,
-            "qkv: needs at least 512 MiB of address space; raise the limit (ulimit -v)\n");
-  ::_exit(1);
-}
-
-/// The system would kill a program whose stack is too small without a message.
-void require_stack() {
-  constexpr rlim_t least = rlim_t{128} << 10;
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur >= least) return;
-  ::dprintf(STDERR_FILENO, "qkv: needs a stack of at least 128 KiB; raise the limit (ulimit -s)\n");
+  if (::getrlimit(resource, &limit) != 0 || limit.rlim_cur >= least) return;
+  ::dprintf(STDERR_FILENO, "qkv: needs %s\n", needed);
   ::_exit(1);
 }
 
@@ -57,8 +44,12 @@ void require_processor() {}
 
 void check_machine() {
   require_processor();
-  require_address_space();
-  require_stack();
+  // OpenBLAS, as it is loaded, tries for ever to allocate its buffers in a small address space.
+  require_limit(RLIMIT_AS, rlim_t{512} << 20,
+                "at least 512 MiB of address space; raise the limit (ulimit -v)");
+  // The system would kill a program whose stack is too small without a message.
+  require_limit(RLIMIT_STACK, rlim_t{128} << 10,
+                "a stack of at least 128 KiB; raise the limit (ulimit -s)");
 }
 
 #ifdef __GLIBC__

@@ -32,20 +32,27 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-/// The best of several products of square matrices by the system's BLAS.
+/// The best of several runs of `work`, in 10^9 operations a second.
+double best_gflops(double operations, const std::function<void()>& work) {
+  double best = 0;
+  for (int i = 0; i < 12; ++i) {
+    const auto start = Clock::now();
+    work();
+    best = std::max(best, 1e-6 * operations / milliseconds(Clock::now() - start));
+  }
+  return best;
+}
+
 double sgemm_gflops() {
   constexpr int size = 1024;
   constexpr std::size_t count = std::size_t{size} * size;
   const std::vector<float> a(count, 0.5F), b(count, 0.25F);
   std::vector<float> c(count);
   openblas_set_num_threads(threads());
-  double best = 0;
-  for (int i = 0; i < 12; ++i) {
-    const auto start = Clock::now();
+  const double best = best_gflops(2.0 * size * size * size, [&] {
     cxxblas::gemm(cxxblas::RowMajor, cxxblas::NoTrans, cxxblas::NoTrans, size, size, size, 1.0F,
                   a.data(), size, b.data(), size, 0.0F, c.data(), size);
-    best = std::max(best, 2e-6 * size * size * size / milliseconds(Clock::now() - start));
-  }
+  });
   openblas_set_num_threads(1);  // as the library's products need it
   return best;
 }
@@ -102,19 +109,14 @@ constexpr int chains = 12;
   return all[0];
 }
 
-/// The best of several runs of multiply-adds in registers on all threads.
 double peak_gflops() {
   constexpr Index rounds = 200'000, operations = Index{2} * chains * kernels::width<float>;
   std::vector<float> results(static_cast<std::size_t>(threads()));
-  double best = 0;
-  for (int i = 0; i < 12; ++i) {
-    const auto start = Clock::now();
+  const double best = best_gflops(static_cast<double>(rounds * operations * threads()), [&] {
     parallel_for(threads(), [&](Index thread) {
       results[static_cast<std::size_t>(thread)] = multiply_add(rounds);
     });
-    best = std::max(best, 1e-6 * static_cast<double>(rounds * operations * threads()) /
-                              milliseconds(Clock::now() - start));
-  }
+  });
   // Written to where the compiler cannot see it unused.
   [[maybe_unused]] volatile float used = results.front();
   return best;

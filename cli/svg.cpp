@@ -10,7 +10,6 @@
 
 #include "datasets/text.h"
 #include "inspect/block_average.h"
-#include "inspect/colour.h"
 #include "inspect/report/encode.h"
 
 namespace qkv {
@@ -74,7 +73,6 @@ class Drawing {
                              corner.x - other.left_, corner.y - other.top_, other.elements_);
     include(corner, other.width(), other.height());
   }
-  /// Adds elements that take no room.
   void add(const std::string& elements) { elements_ += elements; }
 
   const std::string& elements() const { return elements_; }
@@ -93,7 +91,6 @@ class Drawing {
   double left_ = 0, top_ = 0, right_ = 0, bottom_ = 0;
 };
 
-/// What the shades of a map mean.
 struct Scale {
   double largest;
   bool has_two_signs;
@@ -139,11 +136,6 @@ void add_cell(Drawing& shades, Drawing& values, Point corner, double width, doub
               "middle", is_dark ? "fill=\"#fff\"" : "");
 }
 
-std::vector<std::string> shortened(std::vector<std::string> labels) {
-  for (std::string& label : labels) label = abbreviated(in_one_line(label), 40);
-  return labels;
-}
-
 double cell_size(std::size_t count) {
   return count <= 12 ? 32 : count <= 24 ? 22 : count <= 48 ? 14 : count <= 80 ? 10 : 7;
 }
@@ -160,7 +152,7 @@ Body drawn_map(const HeatMap& map) {
   drawing.add(shades, {0, 0}, "class=\"cells\" stroke=\"#fff\" stroke-width=\".5\"");
   drawing.rect({0, 0}, shades.width(), shades.height(), frame);
   drawing.add(values, {0, 0}, "class=\"values\"");
-  const auto rows = shortened(map.rows), names = shortened(map.columns);
+  const auto rows = abbreviated(map.rows, 40), names = abbreviated(map.columns, 40);
   for (std::size_t r = 0; r < rows.size(); ++r)
     drawing.text({-6, at(0, static_cast<double>(r) + 0.5).y + text_size / 3}, rows[r],
                  std::min(text_size, height), "end");

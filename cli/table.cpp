@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <numeric>
 #include <string_view>
 
 namespace qkv {
@@ -22,17 +23,6 @@ bool is_number(const std::string& text) {
   const auto [rest, error] = fast_float::from_chars(text.data(), end, value);
   return error == std::errc() &&
          std::ranges::find(units, std::string_view(rest, end)) != units.end();
-}
-
-/// Columns [begin, end) of all rows, the first column before them where it is not among them.
-Cells part_of(const Cells& rows, std::size_t begin, std::size_t end) {
-  Cells part;
-  for (const auto& row : rows) {
-    part.push_back({row.front()});
-    const auto first = row.begin() + static_cast<std::ptrdiff_t>(std::max<std::size_t>(begin, 1));
-    part.back().insert(part.back().end(), first, row.begin() + static_cast<std::ptrdiff_t>(end));
-  }
-  return part;
 }
 
 struct Layout {
@@ -72,23 +62,21 @@ bool narrowed(std::vector<Layout>& columns, int width) {
   return true;
 }
 
-std::string drawn(const Cells& rows, const std::vector<Layout>& columns) {
+std::string drawn(const Cells& rows, const std::vector<Layout>& columns,
+                  const std::vector<std::size_t>& shown) {
   std::string text;
   for (std::size_t r = 0; r < rows.size(); ++r) {
-    std::string line;
-    for (std::size_t i = 0; i < rows[r].size(); ++i) {
+    std::string line, rule;
+    for (const std::size_t i : shown) {
       const auto [width, numeric] = columns[i];
       const std::string cell = abbreviated(rows[r][i], width);
-      if (i) line.append(gap, ' ');
+      if (i != shown.front()) line.append(gap, ' ');
+      if (i != shown.front()) rule.append(gap, ' ');
       line += numeric ? pad_left(cell, width) : pad_right(cell, width);
+      for (int j = 0; j < width; ++j) rule += "─";
     }
     text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
-    if (r > 0) continue;
-    for (std::size_t i = 0; i < columns.size(); ++i) {
-      if (i) text.append(gap, ' ');
-      for (int j = 0; j < columns[i].width; ++j) text += "─";
-    }
-    text += "\n";
+    if (r == 0) text += rule + "\n";
   }
   return text;
 }
@@ -97,12 +85,9 @@ using Escapes = std::map<char, std::string_view>;
 
 std::string escaped(const std::string& text, const Escapes& escapes) {
   std::string result;
-  for (const char c : text) {
+  for (const char& c : text) {
     const auto found = escapes.find(c);
-    if (found == escapes.end())
-      result += c;
-    else
-      result += found->second;
+    result += found == escapes.end() ? std::string_view(&c, 1) : found->second;
   }
   return result;
 }
@@ -125,22 +110,23 @@ std::string table(const Cells& cells, int width) {
   for (auto& row : rows)
     for (std::string& cell : row) cell = in_one_line(cell);
   std::vector<Layout> columns = columns_of(rows);
-  if (total_width(columns) <= width || narrowed(columns, width)) return drawn(rows, columns);
+  if (total_width(columns) <= width || narrowed(columns, width)) {
+    std::vector<std::size_t> all(columns.size());
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    return drawn(rows, columns, all);
+  }
   columns[0].width = std::min(columns[0].width, std::max(width / 2, 8));
   std::string text;
-  for (std::size_t begin = 1; begin < columns.size();) {
-    std::vector<Layout> part = {columns[0], columns[begin]};
-    std::size_t end = begin + 1;
-    for (; end < columns.size(); ++end) {
-      part.push_back(columns[end]);
-      if (total_width(part) <= width) continue;
-      part.pop_back();
-      break;
+  for (std::size_t next = 1; next < columns.size();) {
+    std::vector<std::size_t> part = {0, next};
+    int room = width - gap - columns[0].width;
+    columns[next].width = std::min(columns[next].width, room);
+    room -= columns[next].width;
+    for (++next; next < columns.size() && columns[next].width + gap <= room; ++next) {
+      part.push_back(next);
+      room -= columns[next].width + gap;
     }
-    part.back().width = std::min(part.back().width, width - gap - columns[0].width);
-    if (begin > 1) text += "\n";
-    text += drawn(part_of(rows, begin, end), part);
-    begin = end;
+    text += (text.empty() ? "" : "\n") + drawn(rows, columns, part);
   }
   return text;
 }

@@ -22,6 +22,10 @@ int character_width(std::string_view character) {
   return width < 0 ? 1 : width;  // -1: not known to the locale
 }
 
+std::string padding(const std::string& text, int width) {
+  return std::string(static_cast<std::size_t>(std::max(width - display_width(text), 0)), ' ');
+}
+
 }  // namespace
 
 int terminal_width(int descriptor) {
@@ -56,42 +60,39 @@ int display_width(const std::string& text) {
 }
 
 std::string pad_left(const std::string& text, int width) {
-  return std::string(static_cast<std::size_t>(std::max(width - display_width(text), 0)), ' ') +
-         text;
+  return padding(text, width) + text;
 }
 
 std::string pad_right(const std::string& text, int width) {
-  return text +
-         std::string(static_cast<std::size_t>(std::max(width - display_width(text), 0)), ' ');
+  return text + padding(text, width);
 }
 
 std::string abbreviated(const std::string& text, int width) {
   if (display_width(text) <= width) return text;
   std::vector<std::string> characters;  // each with its combining marks
-  std::vector<int> widths;
   for_each_character(text, [&](std::string_view c) {
-    const int columns = character_width(c);
-    if (columns == 0 && !characters.empty()) {
+    if (character_width(c) == 0 && !characters.empty())
       characters.back() += c;
-    } else {
+    else
       characters.emplace_back(c);
-      widths.push_back(columns);
-    }
   });
   std::string head, tail;
-  std::size_t begin = 0, end = characters.size();
-  int room = width - 1;  // the ellipsis takes one
-  while (begin < end) {
-    const bool at_head = display_width(head) <= display_width(tail);
-    const std::size_t next = at_head ? begin : end - 1;
-    if (widths[next] > room) break;
-    room -= widths[next];
+  for (std::size_t begin = 0, end = characters.size(); begin < end;) {
+    const int head_width = display_width(head), tail_width = display_width(tail);
+    const bool at_head = head_width <= tail_width;
+    const std::string& next = characters[at_head ? begin : end - 1];
+    if (head_width + tail_width + display_width(next) >= width) break;  // the ellipsis takes one
     if (at_head)
       head += characters[begin++];
     else
       tail.insert(0, characters[--end]);
   }
   return head + "…" + tail;
+}
+
+std::vector<std::string> abbreviated(std::vector<std::string> texts, int width) {
+  for (std::string& text : texts) text = abbreviated(text, width);
+  return texts;
 }
 
 }  // namespace qkv

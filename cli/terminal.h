@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "datasets/printable.h"
 
@@ -29,5 +30,6 @@ std::string pad_right(const std::string& text, int width);
 /// At most `width` columns of a text, an ellipsis in place of its middle where it is longer:
 /// "encoder.…w_q.weight".
 std::string abbreviated(const std::string& text, int width);
+std::vector<std::string> abbreviated(std::vector<std::string> texts, int width);
 
 }  // namespace qkv

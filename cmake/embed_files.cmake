@@ -1,10 +1,18 @@
-# Writes a C++ source with files as string constants: cmake -DOUTPUT=x.cpp "-DFILES=name=path;..." -P embed_files.cmake
-set(source "#include <string_view>\n\nnamespace qkv::report {\n")
+# Writes a C++ source with the names and contents of files: cmake -DOUTPUT=x.cpp "-DFILES=name=path;..." -P embed_files.cmake
+set(rows "")
 foreach(entry IN LISTS FILES)
-  string(REGEX MATCH "^([a-z0-9_]+)=(.*)$" _ "${entry}")
+  string(REGEX MATCH "^([a-z0-9.]+)=(.*)$" _ "${entry}")
   set(name ${CMAKE_MATCH_1})
   file(READ "${CMAKE_MATCH_2}" content)
-  string(APPEND source "\nextern const std::string_view ${name};\nconst std::string_view ${name} = R\"qkv(${content})qkv\";\n")
+  string(APPEND rows "    {\"${name}\", R\"qkv(${content})qkv\"},\n")
 endforeach()
-string(APPEND source "\n}  // namespace qkv::report\n")
-file(WRITE "${OUTPUT}" "${source}")
+file(WRITE "${OUTPUT}" "#include \"inspect/report/page.h\"
+
+namespace qkv::report {
+
+static const PageFile files[] = {
+${rows}};
+const std::span<const PageFile> page_files = files;
+
+}  // namespace qkv::report
+")

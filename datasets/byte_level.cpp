@@ -136,49 +136,54 @@ ByteMerges::ByteMerges(std::vector<std::string> merges, const Vocabulary& vocabu
                          "the merge \"{}\" comes before those that make its parts", text);
       require<FileError>(made.insert(both).second,
                          "the merge \"{}\" makes a token that an earlier one makes", text);
-      merges_.emplace(static_cast<Pair>(a) << 32 | static_cast<Pair>(b),
-                      Merge{static_cast<std::int32_t>(merges_.size()), both});
+      merges_.emplace(pair_of(a, b), Merge{static_cast<std::int32_t>(merges_.size()), both});
     } catch (const FileError& error) {
       throw MergeError(error.what(), i);
     }
 }
 
-const ByteMerges::Merge* ByteMerges::find(std::int32_t first, std::int32_t second) const {
-  const auto found = merges_.find(static_cast<Pair>(first) << 32 | static_cast<Pair>(second));
-  return found == merges_.end() ? nullptr : &found->second;
-}
-
-void ByteMerges::encode(std::string_view piece, std::vector<std::int32_t>& ids) const {
+void append_merged(std::span<const std::int32_t> symbols, const FindMerge& find,
+                   std::vector<std::int32_t>& ids) {
   constexpr std::int32_t merged = -1;
-  struct Symbol {
+  struct Token {
     std::int32_t id;
     std::size_t before, after;  // neighbours
   };
-  const std::size_t size = piece.size();
-  std::vector<Symbol> symbols;
-  for (std::size_t i = 0; i < size; ++i)
-    symbols.push_back({byte_ids_[static_cast<unsigned char>(piece[i])], i - 1, i + 1});
-  using Candidate = std::tuple<std::int32_t, std::size_t, std::int32_t, std::int32_t>;
+  const std::size_t size = symbols.size();
+  std::vector<Token> tokens;
+  for (std::size_t i = 0; i < size; ++i) tokens.push_back({symbols[i], i - 1, i + 1});
+  using Candidate = std::tuple<std::int32_t, std::size_t, std::int32_t, std::int32_t, std::int32_t>;
   std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>> candidates;
   const auto propose = [&](std::size_t i) {
-    if (i >= size || symbols[i].after >= size) return;
-    const std::int32_t first = symbols[i].id, second = symbols[symbols[i].after].id;
-    if (const Merge* merge = find(first, second)) candidates.emplace(merge->rank, i, first, second);
+    if (i >= size || tokens[i].after >= size) return;
+    const std::int32_t first = tokens[i].id, second = tokens[tokens[i].after].id;
+    if (const auto merge = find(first, second))
+      candidates.emplace(merge->rank, i, first, second, merge->id);
   };
   for (std::size_t i = 0; i < size; ++i) propose(i);
   while (!candidates.empty()) {
-    const auto [rank, i, first, second] = candidates.top();
+    const auto [rank, i, first, second, id] = candidates.top();
     candidates.pop();
-    const std::size_t next = symbols[i].after;
-    if (symbols[i].id != first || next >= size || symbols[next].id != second) continue;
-    symbols[i] = {find(first, second)->id, symbols[i].before, symbols[next].after};
-    symbols[next].id = merged;
-    if (symbols[i].after < size) symbols[symbols[i].after].before = i;
-    propose(symbols[i].before);
+    const std::size_t next = tokens[i].after;
+    if (tokens[i].id != first || next >= size || tokens[next].id != second) continue;
+    tokens[i] = {id, tokens[i].before, tokens[next].after};
+    tokens[next].id = merged;
+    if (tokens[i].after < size) tokens[tokens[i].after].before = i;
+    propose(tokens[i].before);
     propose(i);
   }
-  for (const Symbol& symbol : symbols)
-    if (symbol.id != merged) ids.push_back(symbol.id);
+  for (const Token& token : tokens)
+    if (token.id != merged) ids.push_back(token.id);
+}
+
+void ByteMerges::encode(std::string_view piece, std::vector<std::int32_t>& ids) const {
+  std::vector<std::int32_t> symbols;
+  for (const char c : piece) symbols.push_back(byte_ids_[static_cast<unsigned char>(c)]);
+  const auto find = [&](std::int32_t first, std::int32_t second) {
+    const auto found = merges_.find(pair_of(first, second));
+    return found == merges_.end() ? std::nullopt : std::optional(found->second);
+  };
+  append_merged(symbols, find, ids);
 }
 
 }  // namespace qkv

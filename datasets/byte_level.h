@@ -2,6 +2,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -24,6 +27,16 @@ class MergeError : public FileError {
   std::size_t merge_;
 };
 
+/// What two adjacent tokens become together; the pair of the lowest rank is merged first.
+struct Merge {
+  std::int32_t rank, id;
+};
+using FindMerge = std::function<std::optional<Merge>(std::int32_t first, std::int32_t second)>;
+/// Adds the tokens `symbols` to `ids`, of which the adjacent pair with the lowest rank is merged,
+/// from left to right, until there is none. Takes time n log n.
+void append_merged(std::span<const std::int32_t> symbols, const FindMerge& find,
+                   std::vector<std::int32_t>& ids);
+
 /// Merges of pairs of tokens, the first ones first.
 class ByteMerges {
  public:
@@ -34,16 +47,14 @@ class ByteMerges {
   ByteMerges(std::vector<std::string> merges, const Vocabulary& vocabulary);
 
   const std::vector<std::string>& texts() const noexcept { return texts_; }
-  /// Adds the ids of a piece: of its bytes, of which the adjacent pair that is the first of the
-  /// merges is merged, from left to right, until there is none. Takes time n log n.
+  /// Adds the ids of a piece: of its bytes, of which pairs are merged in the order of the merges.
   void encode(std::string_view piece, std::vector<std::int32_t>& ids) const;
 
  private:
   using Pair = std::uint64_t;  ///< both ids, the first above the second
-  struct Merge {
-    std::int32_t rank, id;
-  };
-  const Merge* find(std::int32_t first, std::int32_t second) const;
+  static Pair pair_of(std::int32_t first, std::int32_t second) {
+    return static_cast<Pair>(first) << 32 | static_cast<Pair>(second);
+  }
 
   std::vector<std::string> texts_;
   std::vector<std::int32_t> byte_ids_;

@@ -1,9 +1,8 @@
-#include "datasets/byte_pairs.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <limits>
 #include <new>
 #include <optional>
@@ -181,43 +180,20 @@ class Learner {
 /// the lowest id are merged until there are none. A character that is no token becomes its bytes.
 void encode_byte_pairs(std::string_view piece, const Vocabulary& vocabulary,
                        std::vector<std::int32_t>& ids) {
-  struct Symbol {
-    std::size_t begin;
-    std::int32_t id;
-    bool is_byte;
-  };
-  std::vector<Symbol> symbols;
+  std::vector<std::int32_t> symbols;
   for_each_character(piece, [&](std::string_view c) {
-    const auto begin = static_cast<std::size_t>(c.data() - piece.data());
     if (const auto id = vocabulary.id(c); id != Vocabulary::unknown)
-      symbols.push_back({begin, id, false});
+      symbols.push_back(id);
     else
-      for (std::size_t i = 0; i < c.size(); ++i)
-        symbols.push_back({begin + i, byte_id(c[i]), true});
+      std::ranges::transform(c, std::back_inserter(symbols), byte_id);
   });
-  symbols.push_back({piece.size(), none, true});  // the end
-  /// The id of symbols i and i + 1 as one token, or of none the largest.
-  const auto merged = [&](std::size_t i) {
-    constexpr auto no = std::numeric_limits<std::int32_t>::max();
-    if (symbols[i].is_byte || symbols[i + 1].is_byte) return no;
-    const std::size_t begin = symbols[i].begin;
-    const auto id = vocabulary.id(piece.substr(begin, symbols[i + 2].begin - begin));
-    return id >= first_byte + byte_count ? id : no;
+  const auto is_text = [](std::int32_t id) { return id >= first_byte + byte_count; };
+  const auto find = [&](std::int32_t first, std::int32_t second) -> std::optional<Merge> {
+    if (!is_text(first) || !is_text(second)) return std::nullopt;
+    const auto id = vocabulary.id(vocabulary.token(first) + vocabulary.token(second));
+    return is_text(id) ? std::optional(Merge{id, id}) : std::nullopt;
   };
-  std::vector<std::int32_t> merges;
-  for (std::size_t i = 0; i + 2 < symbols.size(); ++i) merges.push_back(merged(i));
-  const auto offset = [](std::size_t i) { return static_cast<std::ptrdiff_t>(i); };
-  while (!merges.empty()) {
-    const auto best = std::ranges::min_element(merges);
-    if (*best == std::numeric_limits<std::int32_t>::max()) break;
-    const auto i = static_cast<std::size_t>(best - merges.begin());
-    symbols[i].id = *best;
-    symbols.erase(symbols.begin() + offset(i + 1));
-    merges.erase(best);
-    if (i > 0) merges[i - 1] = merged(i - 1);
-    if (i < merges.size()) merges[i] = merged(i);
-  }
-  for (std::size_t i = 0; i + 1 < symbols.size(); ++i) ids.push_back(symbols[i].id);
+  append_merged(symbols, find, ids);
 }
 
 /// The byte that a token stands for, if it is one of "<0x00>" to "<0xFF>".
@@ -235,7 +211,7 @@ class BytePairs final : public TokenRules {
       : TokenRules({.keeps_spaces = true, .leads_with_space = true, .divides_pieces = true}) {}
 
   std::size_t piece_length(std::string_view text) const override {
-    // Bytes; encoding a piece takes time that grows with the square of its length.
+    // In bytes; longer words are cut, as they are in the vocabularies of checkpoints.
     constexpr std::size_t longest = 64;
     const bool leads = text[0] == ' ' && text.size() > 1 && !begins_with_white(text.substr(1));
     const std::size_t begin = leads ? 1 : 0;

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <optional>
 #include <span>
 
@@ -55,19 +54,19 @@ std::string_view names_of(std::string_view column) {
   return found == usual_names.end() ? std::string_view() : found->names;
 }
 
-/// The fields that match best, at least at the end.
-std::vector<std::size_t> fields_named(const std::vector<std::string>& header,
-                                      std::string_view column) {
-  std::vector<std::size_t> found;
-  Match best = Match::at_the_end;
-  for (std::size_t i = 0; i < header.size(); ++i) {
-    const Match match = match_of(header[i], names_of(column));
-    if (match < best) continue;
-    if (match > best) found.clear();
-    best = match;
-    found.push_back(i);
+/// The field that alone matches best, at least at the end.
+std::optional<std::size_t> field_named(const std::vector<std::string>& header,
+                                       std::string_view column) {
+  for (const Match wanted : {Match::whole, Match::at_the_end}) {
+    const auto matches = [&](const std::string& field) {
+      return match_of(field, names_of(column)) == wanted;
+    };
+    const auto found = std::ranges::find_if(header, matches);
+    if (found == header.end()) continue;
+    if (std::any_of(found + 1, header.end(), matches)) return std::nullopt;
+    return static_cast<std::size_t>(found - header.begin());
   }
-  return found;
+  return std::nullopt;
 }
 
 bool names_a_column(const std::string& field) {
@@ -76,18 +75,11 @@ bool names_a_column(const std::string& field) {
   });
 }
 
-std::optional<std::size_t> number_in(std::string_view text) {
-  std::size_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool is_number = error == std::errc() && end == text.data() + text.size();
-  return is_number ? std::optional(number) : std::nullopt;
-}
-
 /// Whether fields are named by numbers alone, as "v1,v2" or "0,1": what programs write where nobody
 /// named the columns.
 bool are_numbered(const std::vector<std::string>& fields) {
   std::string before;
-  std::optional<std::size_t> last;
+  std::optional<Index> last;
   int numbered = 0;
   for (const std::string& field : fields) {
     if (field.empty()) continue;
@@ -142,7 +134,8 @@ ColumnPlaces chosen_places(const TsvRow& first, const Columns& columns,
       missing = chosen[i];
     }
     const auto number = number_in(chosen[i]);
-    if (number && *number > 0) numbered.places.push_back({form[i], *number - 1});
+    if (number && *number > 0)
+      numbered.places.push_back({form[i], static_cast<std::size_t>(*number - 1)});
   }
   named.has_header = missing.empty() || (columns.may_lack && has_text);
   if (named.has_header) return named;
@@ -180,10 +173,10 @@ ColumnPlaces column_places(const TsvRow& first, const Columns& columns) {
   if (first.fields.size() < 2 || form.size() < 2) return places;
   bool complete = true, has_text = false;
   for (const std::string_view column : form) {
-    const auto found = fields_named(first.fields, column);
-    complete = complete && found.size() == 1;
-    if (found.size() != 1) continue;
-    places.places.push_back({column, found.front()});
+    const auto field = field_named(first.fields, column);
+    complete = complete && field;
+    if (!field) continue;
+    places.places.push_back({column, *field});
     has_text = has_text || is_text_column(column);
   }
   const bool all_named = std::ranges::all_of(first.fields, names_a_column);

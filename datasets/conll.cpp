@@ -15,10 +15,6 @@ bool is_one_of(char c, std::string_view letters) {
   return letters.find(c) != letters.npos;
 }
 
-}  // namespace
-
-namespace {
-
 using ConllFields = std::vector<std::string>;
 
 ConllFields conll_fields(std::string_view line) {

@@ -4,8 +4,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
-#include <cstring>
+#include <charconv>
 
 #include "datasets/unicode.h"
 
@@ -32,17 +31,6 @@ std::size_t prefix_length(std::string_view text, bool white) {
   return length;
 }
 
-/// The number of ASCII bytes that a text begins with, to the multiple of 8 below.
-std::size_t ascii_prefix(std::string_view text) {
-  std::size_t length = 0;
-  for (; length + 8 <= text.size(); length += 8) {
-    std::uint64_t eight;
-    std::memcpy(&eight, text.data() + length, 8);
-    if (eight & 0x8080808080808080u) break;
-  }
-  return length;
-}
-
 bool begins_with_letter(std::string_view text) {
   if (text.empty()) return false;
   const char32_t code = first_code_point(text).code;
@@ -52,13 +40,12 @@ bool begins_with_letter(std::string_view text) {
 }  // namespace
 
 bool is_utf8(std::string_view text) {
-  for (;;) {
-    text.remove_prefix(ascii_prefix(text));
-    if (text.empty()) return true;
+  while (!text.empty()) {
     const std::size_t length = first_code_point(text).length;
     if (length == 0) return false;
     text.remove_prefix(length);
   }
+  return true;
 }
 
 CodePoint first_code_point_beyond_ascii(std::string_view text) {
@@ -107,6 +94,13 @@ std::string_view trimmed(std::string_view text) {
     at = end + prefix_length(text.substr(end), true);
   }
   return text.substr(0, end);
+}
+
+std::optional<Index> number_in(std::string_view text) {
+  Index number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool is_number = error == std::errc() && end == text.data() + text.size() && number >= 0;
+  return is_number ? std::optional(number) : std::nullopt;
 }
 
 bool is_white(char32_t code) {

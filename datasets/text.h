@@ -1,9 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "core/shape.h"
 
 namespace qkv {
 
@@ -49,6 +52,9 @@ std::string lower(std::string_view text);
 std::vector<std::string> words(std::string_view text);
 /// `text` without white space at its ends.
 std::string_view trimmed(std::string_view text);
+
+/// The integer from 0 on that `text` spells in decimal digits; empty: none.
+std::optional<Index> number_in(std::string_view text);
 
 /// The most bytes that a token or a label of a data file may have: what is longer is not text.
 inline constexpr std::size_t max_token_bytes = std::size_t{1} << 16;

@@ -26,10 +26,14 @@ void for_each_piece(std::string_view text, const Cutting& cutting, F f) {
   for_each_piece(whole, rules, f);
 }
 
+std::string_view without_space(std::string_view piece) {
+  return piece.substr(piece.starts_with(' ') ? 1 : 0);
+}
+
 /// Whether a piece is a word or a part of one.
 bool names_something(std::string_view piece) {
-  if (piece.starts_with(' ')) piece.remove_prefix(1);
-  return !piece.empty() && !is_one_mark(piece);
+  const std::string_view text = without_space(piece);
+  return !text.empty() && !is_one_mark(text);
 }
 
 CutSentence cut_words(std::span<const std::string> words, const Cutting& cutting) {
@@ -79,6 +83,13 @@ CutSentence cut_sentence(std::string_view sentence, const Cutting& cutting) {
 
 CutSentence cut_sentence(std::span<const std::string> words, const Cutting& cutting) {
   return with_ends(cut_words(words, cutting), cutting.kind);
+}
+
+Index find_phrase(std::span<const std::string> pieces, std::span<const std::string> phrase,
+                  Index begin) {
+  const auto rest = pieces.subspan(static_cast<std::size_t>(begin));
+  const auto found = std::ranges::search(rest, phrase, {}, without_space, without_space);
+  return phrase.empty() ? std::ssize(pieces) : found.begin() - pieces.begin();
 }
 
 void PieceCounter::add(std::string_view text) {

@@ -65,6 +65,11 @@ CutSentence cut_sentence(std::span<const std::string> words, const Cutting& cutt
 /// The same of a part of a sentence, without what a whole one begins and ends with.
 CutSentence cut_phrase(std::string_view sentence, const Cutting& cutting);
 
+/// The first position from `begin` on where the pieces of a phrase are among others, apart from
+/// spaces before them; the number of pieces where they are not.
+Index find_phrase(std::span<const std::string> pieces, std::span<const std::string> phrase,
+                  Index begin = 0);
+
 /// Counts the pieces of texts.
 class PieceCounter {
  public:

@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 
 #include "datasets/columns.h"
@@ -172,16 +171,13 @@ void TsvRow::require_labelled_text() const {
 }
 
 Index TsvRow::position(std::size_t i, const CutSentence& sentence) const {
-  const std::string& text = fields[i];
   const Index words = std::ssize(sentence.positions);
-  Index number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  demand(error == std::errc() && end == text.data() + text.size() && number >= 0,
-         "the index must be an integer from 0, got \"{}\"", text);
-  demand(number < words, "the index must be less than the sentence's {} words, got {}", words,
-         number);
-  const Index position = sentence.positions[static_cast<std::size_t>(number)];
-  demand(position >= 0, "word {} has no character that the tokenizer reads", number);
+  const auto number = number_in(fields[i]);
+  demand(number.has_value(), "the index must be an integer from 0, got \"{}\"", fields[i]);
+  demand(*number < words, "the index must be less than the sentence's {} words, got {}", words,
+         *number);
+  const Index position = sentence.positions[static_cast<std::size_t>(*number)];
+  demand(position >= 0, "word {} has no character that the tokenizer reads", *number);
   return position;
 }
 

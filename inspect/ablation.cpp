@@ -4,55 +4,36 @@
 #include <utility>
 
 namespace qkv {
-namespace {
-
-/// Sums an activation over tokens.
-struct TokenSum {
-  Activation activation;
-  Tensor sum;  ///< [D], float64
-  Index tokens = 0;
-
-  void add(const Tensor& value) {
-    const Tensor total = qkv::sum(value.to(DType::float64), {0, 1});
-    sum = sum ? sum + total : total;
-    tokens += value.dim(0) * value.dim(1);
-  }
-};
-
-}  // namespace
 
 Ablation::Ablation(const LoadedModel& model, Evaluate evaluate)
     : evaluate_(std::move(evaluate)), components_(qkv::components(*model.network)) {
   require<UserError>(!components_.empty(),
                      "the model has no attention heads or feed-forward blocks to ablate; take a "
                      "transformer");
-  std::vector<TokenSum> sums;
   for (const Component& component : components_)
-    if (std::ranges::find(sums, component.activation, &TokenSum::activation) == sums.end())
-      sums.push_back({component.activation, {}});
+    if (std::ranges::find(sums_, component.activation, &TokenSum::activation) == sums_.end())
+      sums_.push_back({component.activation, {}});
   const Hook collect = [&](const Module& module, std::string_view name, Tensor value) {
-    const auto found = std::ranges::find(sums, Activation{&module, name}, &TokenSum::activation);
-    if (found != sums.end()) found->add(value);
+    const auto found = std::ranges::find(sums_, Activation{&module, name}, &TokenSum::activation);
+    if (found == sums_.end()) return value;
+    const Tensor total = sum(value.to(DType::float64), {0, 1});
+    found->sum = found->sum ? found->sum + total : total;
+    found->tokens += value.dim(0) * value.dim(1);
     return value;
   };
   evaluate_({.hook = &collect, .one_by_one = true});
-  require<UserError>(sums.front().tokens > 0, "the data have no examples to measure on");
-  for (const TokenSum& sum : sums)
-    means_.emplace_back(sum.activation,
-                        (sum.sum / static_cast<double>(sum.tokens)).to(DType::float32));
-}
-
-Tensor Ablation::mean_of(const Activation& activation) const {
-  return std::ranges::find(means_, activation, &std::pair<Activation, Tensor>::first)->second;
+  require<UserError>(sums_.front().tokens > 0, "the data have no examples to measure on");
 }
 
 Evaluation Ablation::without(const std::vector<Component>& ablated, AblationKind kind) const {
   std::vector<Replacement> replacements;
-  replacements.reserve(ablated.size());
-  for (const Component& component : ablated)
+  for (const Component& component : ablated) {
+    const auto [activation, sum, tokens] =
+        *std::ranges::find(sums_, component.activation, &TokenSum::activation);
+    const Tensor mean = (sum / static_cast<double>(tokens)).to(DType::float32);
     replacements.push_back(
-        {component.activation, component.mask,
-         kind == AblationKind::mean ? mean_of(component.activation) : Tensor::scalar(0)});
+        {activation, component.mask, kind == AblationKind::mean ? mean : Tensor::scalar(0)});
+  }
   const Hook hook = hook_of(std::move(replacements));
   return evaluate_({.hook = &hook});
 }

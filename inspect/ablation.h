@@ -25,11 +25,16 @@ class Ablation {
   Evaluation without(const std::vector<Component>& ablated, AblationKind kind) const;
 
  private:
-  Tensor mean_of(const Activation& activation) const;
+  /// Sums an activation over tokens.
+  struct TokenSum {
+    Activation activation;
+    Tensor sum;  ///< [D], float64
+    Index tokens = 0;
+  };
 
   Evaluate evaluate_;
   std::vector<Component> components_;
-  std::vector<std::pair<Activation, Tensor>> means_;  ///< [D] each
+  std::vector<TokenSum> sums_;
 };
 
 }  // namespace qkv

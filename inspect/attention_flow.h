@@ -11,9 +11,6 @@ namespace qkv {
 /// The attention weights of a sentence by layer: [head, query, key], float64.
 using LayerWeights = std::vector<Tensor>;
 
-/// The modules of a recorded model in which words attend to words of their own text.
-std::vector<AttentionSteps> self_attention_steps(const Recorder& recorder);
-
 /// Self-attention weights of a model that was recorded; empty when it has none.
 LayerWeights self_attention(const Recorder& recorder);
 

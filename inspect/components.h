@@ -37,9 +37,6 @@ struct ResidualState {
 /// The L + 1 states of a stack of L blocks.
 std::vector<ResidualState> residual_states(const Transformer& stack);
 
-/// The activation from which the output layer gives the scores.
-Activation scored_activation(const Network& network, const Sentence& sentence);
-
 /// In the order of computing.
 std::vector<Component> components(Network& network);
 

@@ -19,16 +19,6 @@ Matrix triangular_factor(const Tensor& matrix) {
   return std::get<1>(xt::linalg::qr(x, xt::linalg::qrmode::r));
 }
 
-struct Eigenpairs {
-  xt::xtensor<double, 1> values;  ///< ascending
-  Matrix vectors;                 ///< in columns
-};
-
-Eigenpairs eigenpairs(const Matrix& symmetric) {
-  const auto [values, vectors] = xt::linalg::eigh(symmetric);
-  return {values, vectors};
-}
-
 /// The direction with length 1 and a sign that does not depend on the algorithm.
 Tensor normalised(const Tensor& direction) {
   const auto values = direction.values();
@@ -56,7 +46,7 @@ PrincipalComponents principal_components(const Tensor& points, Index components)
   const bool by_gram = x.dim(0) < x.dim(1);
   const Tensor symmetric = by_gram ? matmul(centred, centred, Transpose::second)
                                    : matmul(centred, centred, Transpose::first);
-  const auto [values, vectors] = eigenpairs(xtensor_view<double, 2>(symmetric));
+  const auto [values, vectors] = xt::linalg::eigh(xtensor_view<double, 2>(symmetric));  // ascending
   const double total = sum(centred * centred).item();
   const Index count = std::min(components, x.dim(1));
   PrincipalComponents result{centre, {}, {}};
@@ -71,8 +61,7 @@ PrincipalComponents principal_components(const Tensor& points, Index components)
       directions.push_back(Tensor::zeros({1, x.dim(1)}, DType::float64));
       continue;
     }
-    const xt::xtensor<double, 2> column =
-        xt::view(vectors, xt::newaxis(), xt::all(), static_cast<std::size_t>(at));
+    const Matrix column = xt::view(vectors, xt::newaxis(), xt::all(), static_cast<std::size_t>(at));
     const Tensor vector = from_xtensor(column);
     directions.push_back(normalised(by_gram ? matmul(vector, centred) : vector));
   }

@@ -107,7 +107,8 @@ struct LinearLogit {
 std::optional<LinearLogit> linear_logit(const LoadedModel& trained, const Explanation& explanation,
                                         Index choice) {
   constexpr double tolerance = 1e-4;
-  const Activation last = scored_activation(*trained.network, explanation.sentence);
+  const Activation last = {trained.network->model.get(),
+                           explanation.sentence.written ? "decoded" : "contextual"};
   const Parameter vectors(explanation.recorder.at(*last.module, last.name));
   const auto logit_at = [&](const Tensor& y) {
     const Scores scores = scores_after(trained, explanation.sentence, explanation.index,
@@ -143,6 +144,20 @@ std::optional<LogitAttribution> logit_attribution(const LoadedModel& trained,
   }
   result.parts.push_back({"output layer, bias", {}, logit->bias, logit->bias - other->bias});
   return result;
+}
+
+std::vector<LensState> logit_lens(const LoadedModel& trained, const Explanation& explanation) {
+  const auto stacks = stacks_of(*trained.network);
+  if (stacks.empty() || !explanation.scores.logits) return {};
+  const NoGrad no_grad;
+  const auto states = residual_states(*stacks.back().second);
+  std::vector<LensState> lens;
+  for (const auto& [label, activation] : states) {
+    const Tensor state = explanation.recorder.at(*activation.module, activation.name);
+    lens.push_back({label, scores_after(trained, explanation.sentence, explanation.index,
+                                        {{states.back().activation, Tensor::scalar(1), state}})});
+  }
+  return lens;
 }
 
 }  // namespace qkv

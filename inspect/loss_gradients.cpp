@@ -3,37 +3,35 @@
 #include <algorithm>
 #include <map>
 
-#include "inspect/weight_statistics.h"
-
 namespace qkv {
 namespace {
 
-/// The static vectors of the tokens that forward passes read, each a parameter of its own: a word
-/// that occurs twice has two gradients.
+/// Adds a zero parameter to the static vectors of each forward pass, whose gradient is theirs: a
+/// word that occurs twice has two gradients.
 class StaticVectors {
  public:
   /// A pass reads `texts` texts one after the other.
   StaticVectors(const Model& model, std::size_t texts) : model_(&model), texts_(texts) {}
 
-  /// Takes the vectors out of the graph of the table. This object must outlive it.
+  /// This object must outlive it.
   Hook hook() {
     return [this](const Module& module, std::string_view name, Tensor value) {
       if (&module != model_ || name != "static") return value;
-      return read_.emplace_back(value.detach()).value();
+      return value + added_.emplace_back(Tensor::zeros(value.shape(), value.dtype())).value();
     };
   }
-  /// By the vectors of the text of that number in all passes, [T, D].
-  Tensor gradient(const Gradients& gradients, std::size_t text) const {
-    Tensor total = Tensor::zeros(read_[text].shape(), read_[text].value().dtype());
-    for (std::size_t i = text; i < read_.size(); i += texts_)
-      if (gradients.has(read_[i])) total = total + gradients.of(read_[i]);
-    return total.with_shape({total.dim(1), total.dim(2)});
+  /// The norm of the gradient by each vector of the text of that number, over all passes.
+  std::vector<double> norms(const Gradients& gradients, std::size_t text) const {
+    Tensor total = added_[text].value().to(DType::float64).detach();
+    for (std::size_t i = text; i < added_.size(); i += texts_)
+      if (gradients.has(added_[i])) total = total + gradients.of(added_[i]).to(DType::float64);
+    return sqrt(sum(total * total, -1)).values();
   }
 
  private:
   const Model* model_;
   std::size_t texts_;
-  std::vector<Parameter> read_;
+  std::vector<Parameter> added_;
 };
 
 /// The text's answer among the choices, or the most probable choice where it has none.
@@ -74,50 +72,17 @@ Tensor loss_of(const LoadedModel& trained, const LabelledText& text, const Hook&
   return sum / static_cast<double>(outputs.size());
 }
 
-/// The gradient of the embedding table [V, D] from those of the vectors [T, D] of the tokens that
-/// were read: one that occurs twice has the sum.
-Tensor table_gradient(const Tensor& vectors, const std::vector<std::int32_t>& read,
-                      const Shape& table) {
-  const Index width = table[1];
-  std::vector<double> sum(static_cast<std::size_t>(table.size()));
-  const auto values = vectors.values();
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const Index word = static_cast<Index>(i) / width, column = static_cast<Index>(i) % width;
-    const Index row = read[static_cast<std::size_t>(word)];
-    sum[static_cast<std::size_t>(row * width + column)] += values[i];
-  }
-  return Tensor::from(sum, table, vectors.dtype());
-}
-
-std::vector<double> row_norms(const Tensor& matrix) {
-  std::vector<double> norms;
-  for (Index i = 0; i < matrix.dim(0); ++i)
-    norms.push_back(statistics(slice(matrix, 0, i, i + 1)).norm);
-  return norms;
-}
-
 }  // namespace
 
 LossGradients loss_gradients(const LoadedModel& trained, const LabelledText& text) {
-  const Parameter& table = trained.network->model->embedding_table();
-  const auto& written = text.sentence.written;
-  StaticVectors vectors(*trained.network->model, written ? 2 : 1);
+  const bool has_inputs = text.sentence.written.has_value();
+  StaticVectors vectors(*trained.network->model, has_inputs ? 2 : 1);
   const Tensor loss = loss_of(trained, text, vectors.hook());
   const Gradients gradients = gradients_of(loss);
-  const Tensor words = vectors.gradient(gradients, 0);
-  Tensor by_table = table_gradient(words, text.sentence.ids, table.shape());
-  LossGradients result{loss.item(), row_norms(words), {}, {}};
-  if (written) {
-    const Tensor inputs = vectors.gradient(gradients, 1);
-    by_table = by_table + table_gradient(inputs, written->input_ids, table.shape());
-    result.inputs = row_norms(inputs);
-  }
-  if (gradients.has(table)) by_table = by_table + gradients.of(table);  // as the output layer
+  LossGradients result{loss.item(), vectors.norms(gradients, 0), {}, {}};
+  if (has_inputs) result.inputs = vectors.norms(gradients, 1);
   for (const auto& [path, parameter] : parameters(*trained.network))
-    if (parameter == &table)
-      result.parameters.emplace_back(path, by_table);
-    else if (gradients.has(*parameter))
-      result.parameters.emplace_back(path, gradients.of(*parameter));
+    if (gradients.has(*parameter)) result.parameters.emplace_back(path, gradients.of(*parameter));
   return result;
 }
 
@@ -133,8 +98,8 @@ MeanGradients mean_gradients(const LoadedModel& trained, const std::vector<Label
     mean.loss += weight * one.loss;
     for (std::size_t i = 0; i < one.words.size(); ++i) {
       const Index distance = std::max<Index>(text.index, 0) - static_cast<Index>(i);
-      auto& at =
-          distances.try_emplace(distance, MeanGradients::AtDistance{distance, 0, 0}).first->second;
+      auto& at = distances[distance];
+      at.distance = distance;
       at.norm += one.words[i];
       ++at.texts;
     }
@@ -146,7 +111,6 @@ MeanGradients mean_gradients(const LoadedModel& trained, const std::vector<Label
         mean.parameters[i].second = mean.parameters[i].second + gradient * weight;
     }
   }
-  mean.distances.reserve(distances.size());
   for (auto& [distance, at] : distances) {
     at.norm /= static_cast<double>(at.texts);
     mean.distances.push_back(at);

@@ -26,9 +26,9 @@ LossGradients loss_gradients(const LoadedModel& trained, const LabelledText& tex
 /// asked about (after it: negative), and the mean of the parameters' gradients.
 struct MeanGradients {
   struct AtDistance {
-    Index distance;
-    Index texts;  ///< that have a word there
-    double norm;  ///< mean
+    Index distance = 0;
+    Index texts = 0;  ///< that have a word there
+    double norm = 0;  ///< mean
   };
   double loss = 0;
   std::vector<AtDistance> distances;  ///< rising

@@ -1,7 +1,8 @@
 #include "inspect/onnx_graph.h"
 
-#include <algorithm>
-#include <charconv>
+#include <onnx/defs/attr_proto_util.h>
+
+#include <span>
 
 namespace qkv::onnx_export {
 namespace {
@@ -13,35 +14,20 @@ void set_type(onnx::ValueInfoProto& info, const std::string& name, onnx::TensorP
   tensor.set_elem_type(type);
   for (const std::string& axis : axes) {
     auto& dimension = *tensor.mutable_shape()->add_dim();
-    Index size = 0;
-    const auto [end, error] = std::from_chars(axis.data(), axis.data() + axis.size(), size);
-    if (error == std::errc())
-      dimension.set_dim_value(size);
+    if (axis.front() >= '0' && axis.front() <= '9')
+      dimension.set_dim_value(std::stoll(axis));
     else
       dimension.set_dim_param(axis);
   }
 }
 
-struct SetValue {
-  onnx::AttributeProto& attribute;
-
-  void operator()(Index value) const {
-    attribute.set_type(onnx::AttributeProto::INT);
-    attribute.set_i(value);
-  }
-  void operator()(double value) const {
-    attribute.set_type(onnx::AttributeProto::FLOAT);
-    attribute.set_f(static_cast<float>(value));
-  }
-  void operator()(const std::string& value) const {
-    attribute.set_type(onnx::AttributeProto::STRING);
-    attribute.set_s(value);
-  }
-  void operator()(const Integers& values) const {
-    attribute.set_type(onnx::AttributeProto::INTS);
-    for (const Index value : values) attribute.add_ints(value);
-  }
-};
+void store(onnx::TensorProto& stored, const std::string& name, onnx::TensorProto_DataType type,
+           std::span<const Index> sizes, std::span<const std::byte> bytes) {
+  stored.set_name(name);
+  stored.set_data_type(type);
+  for (const Index size : sizes) stored.add_dims(size);
+  stored.set_raw_data(bytes.data(), bytes.size());
+}
 
 }  // namespace
 
@@ -56,11 +42,8 @@ Value Graph::input(const std::string& name, const std::vector<std::string>& axes
 
 void Graph::output(const std::string& name, const Value& value,
                    const std::vector<std::string>& axes) {
-  onnx::NodeProto& node = *graph_.add_node();
-  node.set_op_type("Identity");
-  node.set_name(new_name("Identity"));
-  node.add_input(value);
-  node.add_output(name);
+  op("Identity", {value});
+  graph_.mutable_node(graph_.node_size() - 1)->set_output(0, name);
   set_type(*graph_.add_output(), name, onnx::TensorProto::FLOAT, axes);
 }
 
@@ -70,11 +53,10 @@ Value Graph::op(const std::string& type, const std::vector<Value>& inputs,
   node.set_op_type(type);
   node.set_name(new_name(type));
   for (const Value& input : inputs) node.add_input(input);
-  for (const auto& [name, value] : attributes) {
-    onnx::AttributeProto& attribute = *node.add_attribute();
-    attribute.set_name(name);
-    std::visit(SetValue{attribute}, value);
-  }
+  for (const Attribute& attribute : attributes)
+    *node.add_attribute() =
+        std::visit([&](const auto& value) { return onnx::MakeAttribute(attribute.name, value); },
+                   attribute.value);
   node.add_output(node.name());
   return node.name();
 }
@@ -87,22 +69,16 @@ Value Graph::parameter(const std::string& path) {
 
 Value Graph::tensor(const Tensor& values, const std::string& name) {
   onnx::TensorProto& stored = *graph_.add_initializer();
-  stored.set_name(name.empty() ? new_name("constant") : name);
-  stored.set_data_type(onnx::TensorProto::FLOAT);
-  for (const Index size : values.shape()) stored.add_dims(size);
   const auto data = values.to(DType::float32);
-  const auto bytes = std::as_bytes(data.data<float>());
-  stored.set_raw_data(bytes.data(), bytes.size());
+  store(stored, name.empty() ? new_name("constant") : name, onnx::TensorProto::FLOAT,
+        {values.shape().begin(), values.shape().end()}, std::as_bytes(data.data<float>()));
   return stored.name();
 }
 
 Value Graph::integers(const Integers& values, const Integers& shape) {
   onnx::TensorProto& stored = *graph_.add_initializer();
-  stored.set_name(new_name("constant"));
-  stored.set_data_type(onnx::TensorProto::INT64);
-  for (const Index size : shape) stored.add_dims(size);
-  const auto bytes = std::as_bytes(std::span(values));
-  stored.set_raw_data(bytes.data(), bytes.size());
+  store(stored, new_name("constant"), onnx::TensorProto::INT64, shape,
+        std::as_bytes(std::span(values)));
   return stored.name();
 }
 

@@ -18,7 +18,7 @@ using Integers = std::vector<Index>;
 
 struct Attribute {
   std::string name;
-  std::variant<Index, double, Integers, std::string> value;
+  std::variant<Index, float, Integers, std::string> value;
 };
 
 /// Adds nodes to an ONNX graph, whose operators are those of

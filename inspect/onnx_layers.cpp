@@ -77,7 +77,7 @@ Value Layers::norm(const Value& x, const std::string& path) {
   std::vector<Value> inputs = {x, parameter(path + ".weight")};
   if (has(path + ".bias")) inputs.push_back(parameter(path + ".bias"));
   return op("LayerNormalization", inputs,
-            {{"axis", Index{-1}}, {"epsilon", norm_epsilon(options_.kind)}});
+            {{"axis", Index{-1}}, {"epsilon", static_cast<float>(norm_epsilon(options_.kind))}});
 }
 
 template <class Sublayer>

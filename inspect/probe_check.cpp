@@ -8,7 +8,7 @@
 #include "inspect/attention_flow.h"
 #include "inspect/intervention.h"
 #include "inspect/word_vectors.h"
-#include "train/tasks/masked_language_model.h"
+#include "train/tasks/task.h"
 
 namespace qkv {
 namespace {
@@ -121,12 +121,6 @@ Finding find(const LoadedModel& model, const Probe& probe) {
   return answers(model, probe, expected);
 }
 
-Finding find_after(const LoadedModel& model, Probe probe, Intervention intervention) {
-  if (intervention == Intervention::swapped_words)
-    for (std::string& text : probe.sentences) text = swapped(text, probe.swap[0], probe.swap[1]);
-  return find(intervened(model, intervention), probe);
-}
-
 /// Throws UserError when a text has a word that is not in the vocabulary.
 void require_known_words(const Task& task, const std::string& text) {
   const Sentence sentence = task.read(text);
@@ -153,17 +147,15 @@ void require_known(const LoadedModel& model, const Probe& probe) {
 /// Throws UserError when the probe cannot be asked of the model.
 ProbeResult asked(const LoadedModel& model, const Probe& probe) {
   ProbeResult result{probe, find(model, probe), {}};
-  for (const std::string& name : probe.broken_by)
-    result.broken.push_back(find_after(model, probe, intervention_of(name).value()));
-  return result;
-}
-
-ProbeResult check(const LoadedModel& model, const Probe& probe) {
-  try {
-    return asked(model, probe);
-  } catch (const UserError& error) {
-    throw UserError(fmt::format("probe \"{}\": {}", probe.name, error.what()));
+  for (const std::string& name : probe.broken_by) {
+    const Intervention intervention = intervention_of(name).value();
+    Probe changed = probe;
+    if (intervention == Intervention::swapped_words)
+      for (std::string& text : changed.sentences)
+        text = swapped(text, probe.swap[0], probe.swap[1]);
+    result.broken.push_back(find(intervened(model, intervention), changed));
   }
+  return result;
 }
 
 }  // namespace
@@ -196,7 +188,11 @@ std::vector<std::string> leave_out_probes(LoadedModel& model) {
 
 std::vector<ProbeResult> check_probes(const LoadedModel& model) {
   std::vector<ProbeResult> results;
-  for (const Probe& probe : model.config.probes) results.push_back(check(model, probe));
+  for (const Probe& probe : model.config.probes) try {
+      results.push_back(asked(model, probe));
+    } catch (const UserError& error) {
+      throw UserError(fmt::format("probe \"{}\": {}", probe.name, error.what()));
+    }
   return results;
 }
 

@@ -19,34 +19,28 @@ double seconds_since_1970() {
 /// The record of a line of metrics: a series for each number but its step and its time, such as
 /// "loss/valid".
 std::string record_of(const MetricsEvent& event, double wall_time) {
-  std::vector<EventScalar> scalars;
+  std::vector<std::pair<std::string, double>> scalars;
   const auto line = nlohmann::ordered_json::parse(event.json);
   for (const auto& [name, value] : line.items())
     if (value.is_number() && name != "step" && name != "seconds")
-      scalars.push_back({name + "/" + event.split, value.get<double>()});
+      scalars.emplace_back(name + "/" + event.split, value.get<double>());
   return event_record(scalar_event(wall_time, event.step, scalars));
 }
 
-/// Seconds of training up to each line, over all sessions: `MetricsEvent::seconds` begins anew with
-/// each of them.
-std::vector<double> training_seconds(const std::vector<MetricsEvent>& events) {
-  std::vector<double> all;
-  double earlier_sessions = 0, last = 0;
-  for (const MetricsEvent& event : events) {
-    const double seconds = event.seconds.value_or(last);
-    if (seconds < last) earlier_sessions += last;
-    last = seconds;
-    all.push_back(earlier_sessions + seconds);
-  }
-  return all;
-}
-
-/// An event file of all lines. The sessions follow one another without a pause and end at `now`.
+/// An event file of all lines. The sessions, in each of which `MetricsEvent::seconds` begins anew,
+/// follow one another without a pause and end at `now`.
 std::string event_file(const std::vector<MetricsEvent>& events, double now) {
-  const std::vector<double> seconds = training_seconds(events);
-  const double start = now - (seconds.empty() ? 0 : seconds.back());
+  std::vector<double> seconds = {0};  // of training up to each line, over all sessions
+  double last = 0;
+  for (const MetricsEvent& event : events) {
+    const double in_session = event.seconds.value_or(last);
+    seconds.push_back(seconds.back() + in_session - (in_session < last ? 0 : last));
+    last = in_session;
+  }
+  const double start = now - seconds.back();
   std::string bytes = event_record(version_event(start));
-  for (std::size_t i = 0; i < events.size(); ++i) bytes += record_of(events[i], start + seconds[i]);
+  for (std::size_t i = 0; i < events.size(); ++i)
+    bytes += record_of(events[i], start + seconds[i + 1]);
   return bytes;
 }
 

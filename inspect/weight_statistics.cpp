@@ -2,37 +2,20 @@
 
 #include <algorithm>
 #include <cmath>
-#include <xtensor-blas/xblas.hpp>
 
 #include "core/ops.h"
-#include "core/xtensor.h"
 #include "inspect/decomposition.h"
 #include "layers/attention.h"
 
 namespace qkv {
 namespace {
 
-using Vector = xt::xtensor<double, 1>;
-
-/// All elements in a row.
-Vector flattened(const Tensor& x) {
-  const Tensor row = x.detach().to(DType::float64).with_shape({x.size()});
-  return xtensor_view<double, 1>(row);
+double dot(const Tensor& a, const Tensor& b) {
+  return sum(a * b).item();
 }
 
-double dot(const Vector& a, const Vector& b) {
-  double result = 0;
-  xt::blas::dot(a, b, result);
-  return result;
-}
-
-double norm_of(const Vector& values) {
+double norm_of(const Tensor& values) {
   return std::sqrt(dot(values, values));
-}
-
-const Tensor* find(const std::vector<NamedParameter>& parameters, const std::string& path) {
-  const auto found = std::ranges::find(parameters, path, &NamedParameter::path);
-  return found == parameters.end() ? nullptr : &found->parameter->value();
 }
 
 HeadSpectrum spectrum_of(const MultiHeadAttention& attention, const std::string& path, Index head) {
@@ -55,20 +38,16 @@ HeadSpectrum spectrum_of(const MultiHeadAttention& attention, const std::string&
 }  // namespace
 
 Statistics statistics(const Tensor& x) {
-  const Vector values = flattened(x);
-  const xt::xtensor<double, 0> mean = xt::mean(values), least = xt::amin(values),
-                               largest = xt::amax(values);
-  const Vector deviations = values - mean();
-  const auto count = static_cast<double>(values.size());
+  const Tensor values = x.detach().to(DType::float64);
   Statistics result{.norm = norm_of(values),
-                    .mean = mean(),
-                    .std = norm_of(deviations) / std::sqrt(count),
-                    .min = least(),
-                    .max = largest(),
-                    .zeros = static_cast<double>(std::ranges::count(values, 0.0)) / count,
+                    .mean = mean(values).item(),
+                    .std = std::sqrt(variance(values).item()),
+                    .min = min(values).item(),
+                    .max = max(values).item(),
+                    .zeros = mean(equal(values, Tensor::scalar(0, DType::float64))).item(),
                     .histogram = std::vector<Index>(histogram_bins)};
   const double span = result.max - result.min;
-  for (const double v : values) {
+  for (const double v : values.values()) {
     const double bin = span > 0 ? (v - result.min) / span * histogram_bins : 0;
     ++result.histogram[std::min(static_cast<std::size_t>(bin), histogram_bins - 1)];
   }
@@ -87,14 +66,16 @@ std::vector<Change> changes(const std::vector<NamedParameter>& now,
                             const std::vector<NamedParameter>& before) {
   std::vector<Change> result;
   for (const auto& [path, parameter] : now) {
-    const Tensor* old = find(before, path);
-    if (!old) continue;
-    require(old->shape() == parameter->shape(), "{} has shape {} in one model and {} in the other",
-            path, parameter->shape(), old->shape());
-    const Vector a = flattened(*parameter), b = flattened(*old), difference = a - b;
+    const auto old = std::ranges::find(before, path, &NamedParameter::path);
+    if (old == before.end()) continue;
+    require(old->parameter->shape() == parameter->shape(),
+            "{} has shape {} in one model and {} in the other", path, parameter->shape(),
+            old->parameter->shape());
+    const Tensor a = parameter->value().detach().to(DType::float64),
+                 b = old->parameter->value().detach().to(DType::float64);
     const double norms = norm_of(a) * norm_of(b);
     result.push_back(
-        {path, norm_of(a), norm_of(b), norm_of(difference), norms > 0 ? dot(a, b) / norms : 0});
+        {path, norm_of(a), norm_of(b), norm_of(a - b), norms > 0 ? dot(a, b) / norms : 0});
   }
   std::ranges::stable_sort(result, std::greater(), &Change::relative);
   return result;

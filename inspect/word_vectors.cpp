@@ -7,13 +7,15 @@
 #include <map>
 #include <numeric>
 #include <set>
-#include <xtensor-blas/xblas.hpp>
 
-#include "core/xtensor.h"
 #include "datasets/printable.h"
 
 namespace qkv {
 namespace {
+
+double dot(const std::vector<double>& a, const std::vector<double>& b) {
+  return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
+}
 
 std::vector<double> row(const Tensor& states, Index index) {
   return slice(states, 1, index, index + 1).values();
@@ -43,11 +45,6 @@ std::vector<WordVector> word_vectors(const LoadedModel& trained, const Sentence&
 
 double cosine(const std::vector<double>& a, const std::vector<double>& b) {
   if (a == b) return 1;
-  const auto dot = [](const std::vector<double>& x, const std::vector<double>& y) {
-    double result = 0;
-    xt::blas::dot(xt::adapt(x), xt::adapt(y), result);
-    return result;
-  };
   const double squares = dot(a, a) * dot(b, b);
   return squares > 0 ? dot(a, b) / std::sqrt(squares) : 0;
 }
@@ -58,29 +55,23 @@ LabelCosines label_cosines(const std::vector<WordVector>& words,
   // vectors.
   struct Group {
     std::vector<double> sum;
-    double squares = 0, count = 0;
+    double units = 0, count = 0;
 
-    void add(const std::vector<double>& unit) {
-      sum.resize(unit.size());
-      for (std::size_t i = 0; i < unit.size(); ++i) {
-        sum[i] += unit[i];
-        squares += unit[i] * unit[i];
-      }
+    void add(const std::vector<double>& added) {
+      const double norm = std::sqrt(dot(added, added));
+      sum.resize(added.size());
+      for (std::size_t i = 0; i < added.size(); ++i) sum[i] += norm > 0 ? added[i] / norm : 0;
+      units += norm > 0;
       ++count;
     }
-    double cosines() const {
-      return std::inner_product(sum.begin(), sum.end(), sum.begin(), -squares);
-    }
+    double cosines() const { return dot(sum, sum) - units; }
     double pairs() const { return count * (count - 1); }
   };
   Group all;
   std::map<std::string, Group> by_label;
   for (const WordVector& word : words) {
-    std::vector<double> unit = word.*vector;
-    const double norm = std::sqrt(std::inner_product(unit.begin(), unit.end(), unit.begin(), 0.0));
-    for (double& value : unit) value = norm > 0 ? value / norm : 0;
-    all.add(unit);
-    by_label[word.label].add(unit);
+    all.add(word.*vector);
+    by_label[word.label].add(word.*vector);
   }
   double same = 0, pairs = 0;
   for (const auto& [label, group] : by_label) {
@@ -104,9 +95,8 @@ std::vector<Neighbour> neighbours(const WordVector& word, const std::vector<Word
   for (const WordVector& other : words)
     if (seen.insert(name(other)).second)
       found.push_back({cosine(word.*vector, other.*vector), &other});
-  const auto nearest = std::min(count, found.size());
   std::ranges::stable_sort(found, std::greater(), &Neighbour::cosine);
-  found.resize(nearest);
+  found.resize(std::min(count, found.size()));
   return found;
 }
 
@@ -140,13 +130,6 @@ std::vector<std::array<double, 2>> in_plane(const PrincipalComponents& component
   for (std::size_t i = 0; i < values.size(); i += axes)
     result.push_back({values[i], axes > 1 ? values[i + 1] : 0});
   return result;
-}
-
-PlanarView planar_view(const std::vector<WordVector>& words,
-                       std::vector<double> WordVector::*vector) {
-  const Tensor rows = stacked(words, vector);
-  const auto components = principal_components(rows, 2);
-  return {in_plane(components, rows), components.variance_fraction};
 }
 
 }  // namespace qkv

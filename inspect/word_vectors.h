@@ -66,12 +66,4 @@ ProjectorTables projector_tables(const std::vector<WordVector>& words);
 std::vector<std::array<double, 2>> in_plane(const PrincipalComponents& components,
                                             const Tensor& points);
 
-/// Two coordinates for each word.
-struct PlanarView {
-  std::vector<std::array<double, 2>> points;
-  std::vector<double> variance_fraction;  ///< of the total, for each axis
-};
-PlanarView planar_view(const std::vector<WordVector>& words,
-                       std::vector<double> WordVector::*vector);
-
 }  // namespace qkv

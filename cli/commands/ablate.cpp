@@ -22,18 +22,6 @@ std::vector<Component> components_of(const Ablation& ablation, const std::string
   return found;
 }
 
-/// Progress alone: notes on the data were made when it was read.
-class OnlyProgress : public ReadCallback {
- public:
-  explicit OnlyProgress(ReadCallback& next) : next_(next) {}
-  void on_reading(std::string_view what, double fraction) override {
-    next_.on_reading(what, fraction);
-  }
-
- private:
-  ReadCallback& next_;
-};
-
 /// The effect of ablating components at once, in both ways, on the loss and the headline metric.
 Json changes(const Ablation& ablation, const std::vector<Component>& off, const Evaluation& whole) {
   const std::string& metric = whole.metrics.front().first;
@@ -47,7 +35,6 @@ Json changes(const Ablation& ablation, const std::vector<Component>& off, const 
   return object({{"mean", change(AblationKind::mean)}, {"zero", change(AblationKind::zero)}});
 }
 
-/// Each component alone, the most harmful first.
 std::vector<Json> each_ablated(const Ablation& ablation, const Evaluation& whole,
                                ReadCallback& callback) {
   std::vector<Json> records;
@@ -56,19 +43,19 @@ std::vector<Json> each_ablated(const Ablation& ablation, const Evaluation& whole
     records.push_back(commands::to_json(component));
     records.back().update(changes(ablation, {component}, whole));
   }
-  std::ranges::stable_sort(records, std::greater(),
-                           [](const Json& record) { return record["mean"]["loss"].get<double>(); });
   return records;
 }
 
-/// The ids and labels of components that are off at once.
+/// The components that are off at once, one by one and as a text.
 Json names_of(const std::vector<Component>& components) {
-  std::string ids, labels;
+  std::vector<std::string> ids, labels;
   for (const Component& component : components) {
-    ids += (ids.empty() ? "" : ",") + component.id;
-    labels += (labels.empty() ? "" : "; ") + component.label;
+    ids.push_back(component.id);
+    labels.push_back(component.label);
   }
-  return object({{"id", ids}, {"label", labels}});
+  return object({{"components", ids},
+                 {"id", fmt::format("{}", fmt::join(ids, ","))},
+                 {"label", fmt::format("{}", fmt::join(labels, "; "))}});
 }
 
 Cells change_table(const Json& records, const std::string& metric) {
@@ -81,8 +68,7 @@ Cells change_table(const Json& records, const std::string& metric) {
 }
 
 /// The change of the loss by layer and component, with `kind` "mean" or "zero".
-HeatMap change_map(const std::vector<Component>& components, const std::vector<Json>& alone,
-                   const char* kind) {
+HeatMap change_map(const std::vector<Json>& alone, const char* kind) {
   HeatMap map;
   const auto index_of = [](std::vector<std::string>& labels, const std::string& label) {
     const auto found = std::ranges::find(labels, label);
@@ -91,12 +77,11 @@ HeatMap change_map(const std::vector<Component>& components, const std::vector<J
     return index;
   };
   // "decoder, layer 0, head 1" is a cell of the row "decoder, layer 0".
-  for (const Component& component : components) {
-    const auto comma = component.label.rfind(", ");
-    const std::size_t row = index_of(map.rows, component.label.substr(0, comma)),
-                      column = index_of(map.columns, component.label.substr(comma + 2));
-    const Json& record = *std::ranges::find_if(
-        alone, [&](const Json& candidate) { return candidate["id"] == component.id; });
+  for (const Json& record : alone) {
+    const auto label = record["label"].get<std::string>();
+    const auto comma = label.rfind(", ");
+    const std::size_t row = index_of(map.rows, label.substr(0, comma)),
+                      column = index_of(map.columns, label.substr(comma + 2));
     map.cells.resize(map.rows.size());
     map.cells[row].resize(std::max(map.cells[row].size(), column + 1), std::nan(""));
     map.cells[row][column] = record[kind]["loss_change"].get<double>();
@@ -106,11 +91,8 @@ HeatMap change_map(const std::vector<Component>& components, const std::vector<J
   return map;
 }
 
-/// Maps of both ways to ablate, of one scale.
-void add_change_maps(Document& document, const std::vector<Component>& components,
-                     const std::vector<Json>& alone) {
-  HeatMap mean = change_map(components, alone, "mean"),
-          zero = change_map(components, alone, "zero");
+void add_change_maps(Document& document, const std::vector<Json>& alone) {
+  HeatMap mean = change_map(alone, "mean"), zero = change_map(alone, "zero");
   auto cells = mean.cells;
   cells.insert(cells.end(), zero.cells.begin(), zero.cells.end());
   mean.largest = zero.largest = largest_absolute(cells);
@@ -122,35 +104,31 @@ Document ablate(const AblateOptions& options) {
   const LoadedModel trained = load_model(options.model);
   Document document;
   Notes notes(document);
-  OnlyProgress progress(notes);
+  ReadCallback silent;  // notes on the data were made when it was read
   const auto data = evaluation_data(trained, options.model, options.data, notes);
   const Evaluation whole = data.evaluate({}, notes);
-  const Ablation ablation(
-      trained, [&](const EvaluationOptions& how) { return data.evaluate(how, progress); });
-  Json together = Json::array(), named = Json::array();
+  const Ablation ablation(trained,
+                          [&](const EvaluationOptions& how) { return data.evaluate(how, silent); });
+  Json together = Json::array();
   for (const std::string& ids : options.together) {
     const auto components = components_of(ablation, ids);
-    Json json = object({{"components", Json::array()}});
-    for (const Component& component : components) json["components"].push_back(component.id);
-    json.update(changes(ablation, components, whole));
-    together.push_back(json);
-    named.push_back(json);
-    named.back().update(names_of(components));
+    together.push_back(names_of(components));
+    together.back().update(changes(ablation, components, whole));
   }
-  const auto alone = each_ablated(ablation, whole, notes);
-  Json labelled = alone;
-  for (Json& record : labelled)
-    record["label"] = component_of(ablation.components(), record["id"].get<std::string>()).label;
+  const auto in_order = each_ablated(ablation, whole, notes);
+  auto alone = in_order;
+  std::ranges::stable_sort(alone, std::greater(),
+                           [](const Json& record) { return record["mean"]["loss"].get<double>(); });
   document.data =
       object({{"data", data.name}, {"whole", commands::to_json(whole)}, {"components", alone}});
   add_evaluation(document, data.name, whole);
   document.add_text("\nchange when a component's output is its mean over all tokens, or zero\n");
-  document.add_table(change_table(labelled, whole.metrics.front().first));
-  add_change_maps(document, ablation.components(), alone);
+  document.add_table(change_table(alone, whole.metrics.front().first));
+  add_change_maps(document, in_order);
   if (together.empty()) return document;
   document.data["together"] = together;
   document.add_text("\nchange when several are off at once\n");
-  document.add_table(change_table(named, whole.metrics.front().first));
+  document.add_table(change_table(together, whole.metrics.front().first));
   return document;
 }
 

@@ -2,7 +2,6 @@
 
 #include "cli/commands/shared.h"
 #include "inspect/attention_flow.h"
-#include "inspect/components.h"
 #include "inspect/head_scores.h"
 #include "inspect/labelled_text.h"
 
@@ -86,7 +85,6 @@ void add_self_attention(Document& document, const AttendOptions& options, const 
               flow, words, words);
 }
 
-/// The attention of an encoder-decoder's written text to itself and to the source.
 void add_written(Document& document, const AttendOptions& options, const Transformer& decoder,
                  const Recorder& recorder, const Sentence& source) {
   const auto shown = [](Words tokens) {
@@ -148,7 +146,8 @@ HeadsOverData heads_over(const LoadedModel& trained, const std::vector<LabelledT
   HeadsOverData found;
   for (std::size_t t = 0; t < texts.size(); ++t) {
     callback.on_item("attending", t, texts.size());
-    const auto layers = self_attention_steps(recorded(trained, texts[t].sentence));
+    auto layers = attention_steps(recorded(trained, texts[t].sentence));
+    std::erase_if(layers, [](const AttentionSteps& module) { return module.cross; });
     require<UserError>(!layers.empty(), "{}", nothing_to_show);
     found.resize(layers.size());
     for (std::size_t l = 0; l < layers.size(); ++l) {
@@ -161,30 +160,35 @@ HeadsOverData heads_over(const LoadedModel& trained, const std::vector<LabelledT
 }
 
 /// "previous_token"
-std::string key_of(HeadPattern pattern) {
-  std::string key(to_string(pattern));
+std::string key_of(std::string_view pattern) {
+  std::string key(pattern);
   std::ranges::replace(key, ' ', '_');
   return key;
 }
 
+struct StatisticName {
+  std::string key, title;
+  double AttentionStatistics::*value;
+};
+const StatisticName statistic_names[] = {
+    {"entropy", "entropy (bits)", &AttentionStatistics::entropy},
+    {"self", "self", &AttentionStatistics::self},
+    {"previous", "previous", &AttentionStatistics::previous},
+    {"next", "next", &AttentionStatistics::next},
+    {"first", "first", &AttentionStatistics::first},
+    {"last", "last", &AttentionStatistics::last},
+    {"distance", "distance (words)", &AttentionStatistics::distance},
+    {"score_variance", "variance of scores", &AttentionStatistics::score_variance}};
+
 Json to_json(const HeadOverData& head, bool has_answers) {
-  const AttentionStatistics s = mean_statistics(head.sentences);
-  Json json = object({{"entropy", s.entropy},
-                      {"self", s.self},
-                      {"previous", s.previous},
-                      {"next", s.next},
-                      {"first", s.first},
-                      {"last", s.last},
-                      {"distance", s.distance},
-                      {"score_variance", s.score_variance}});
-  if (has_answers) json["answer"] = s.answer;
-  for (std::size_t i = 0; i < head_patterns; ++i) {
-    const auto pattern = static_cast<HeadPattern>(i);
-    const auto score = head.scores.score(pattern);
+  const AttentionStatistics mean = mean_statistics(head.sentences);
+  Json json;
+  for (const auto& [key, title, value] : statistic_names) json[key] = mean.*value;
+  if (has_answers) json["answer"] = mean.answer;
+  for (const auto& [pattern, score] : head.scores.scores())
     json["scores"][key_of(pattern)] = score ? Json(*score) : Json();
-  }
   const auto name = head.scores.name();
-  json["name"] = name ? Json(to_string(*name)) : Json();
+  json["name"] = name ? Json(*name) : Json();
   return json;
 }
 
@@ -208,21 +212,13 @@ Document attend_over_data(const LoadedModel& trained, const AttendOptions& optio
     }
   }
   document.data = object({{"sentences", texts.size()}, {"layers", list}});
-  std::vector<Column> statistics = {{"head", "/head"},
-                                    {"entropy (bits)", "/entropy", "{:.3f}"},
-                                    {"self", "/self", "{:.3f}"},
-                                    {"previous", "/previous", "{:.3f}"},
-                                    {"next", "/next", "{:.3f}"},
-                                    {"first", "/first", "{:.3f}"},
-                                    {"last", "/last", "{:.3f}"},
-                                    {"distance (words)", "/distance", "{:.3f}"},
-                                    {"variance of scores", "/score_variance", "{:.3f}"}};
+  std::vector<Column> statistics = {{"head", "/head"}};
+  for (const auto& [key, title, value] : statistic_names)
+    statistics.push_back({title, "/" + key, "{:.3f}"});
   if (has_answers) statistics.push_back({"to the answer", "/answer", "{:.3f}"});
   std::vector<Column> scores = {{"head", "/head"}};
-  for (std::size_t i = 0; i < head_patterns; ++i) {
-    const auto pattern = static_cast<HeadPattern>(i);
-    scores.push_back({std::string(to_string(pattern)), "/scores/" + key_of(pattern), "{:.3f}"});
-  }
+  for (const auto& [pattern, score] : layers[0][0].scores.scores())
+    scores.push_back({std::string(pattern), "/scores/" + key_of(pattern), "{:.3f}"});
   const HeatMap map = map_of(shown, scores);
   scores.insert(scores.begin() + 1, {"name", "/name"});
   document.add_text("attention statistics of each head, mean over the words of {} sentences\n",

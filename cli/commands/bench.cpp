@@ -38,7 +38,7 @@ std::vector<Measure> measures_of(const Benchmark& b) {
           {"evaluation_ms", b.evaluation_ms, "evaluation of a batch"}};
 }
 
-Document bench_on_rank(const BenchOptions& options, const Communicator& ranks) {
+Document bench(const BenchOptions& options, const Communicator& ranks) {
   Run run = start_run(read_config(options.config, options.set).base);
   require_equal_ranks(run, ranks);
   const Benchmark b = benchmark(run, options.seconds, ranks);
@@ -62,11 +62,6 @@ Document bench_on_rank(const BenchOptions& options, const Communicator& ranks) {
   return document;
 }
 
-Document bench(const BenchOptions& options) {
-  const auto ranks = connect();
-  return on_all_ranks(*ranks, [&] { return bench_on_rank(options, *ranks); });
-}
-
 }  // namespace
 
 Command bench_command() {
@@ -75,9 +70,12 @@ Command bench_command() {
           .summary = "Measure time and memory of a config's training step",
           .options = {config_argument(o->config),
                       set_option(o->set),
-                      {"--seconds", &o->seconds, "Seconds of measurement [3]", {0, 3600}},
+                      {"--seconds", &o->seconds, "Seconds of measurement [3]", from_to(0, 3600)},
                       threads_option()},
-          .run = [o](const Stream&) { return bench(*o); }};
+          .run = [o](const Stream&) {
+            return on_all_ranks(
+                [&](const Communicator& ranks, const StopSignal&) { return bench(*o, ranks); });
+          }};
 }
 
 }  // namespace qkv::commands

@@ -12,7 +12,9 @@
 #include <type_traits>
 #include <vector>
 
+#include "cli/commands/commands.h"
 #include "cli/document.h"
+#include "cli/output_format.h"
 #include "cli/standard_streams.h"
 #include "cli/svg.h"
 #include "core/error.h"
@@ -39,7 +41,6 @@ std::vector<std::string> unmarked(std::vector<std::string> arguments) {
   return arguments;
 }
 
-/// Throws UserError when there is no picture, and what `write_result` throws.
 void write_pictures(Document& document, const std::string& title, const std::string& file) {
   std::vector<Picture> pictures;
   for (const Document::Block& block : document.blocks)
@@ -166,7 +167,6 @@ T number_of(const std::string& text, const std::string& flag, const Range& range
   throw CLI::ValidationError(flag, fmt::format("must be {}, got {}", expected, text));
 }
 
-/// Stores what the user gave for an option.
 void store(const Option& option, const std::string& flag, const std::vector<std::string>& given) {
   const std::string& text = given.front();
   std::visit(
@@ -212,6 +212,30 @@ void declare(CLI::App& app, const Option& option) {
   added->allow_extra_args(!flag.starts_with('-'));
 }
 
+/// What the user chose.
+struct Choice {
+  std::function<Document(const Stream&)> run = nullptr;
+  const OutputFormat* format = &output_formats().front();
+  std::string svg = "";  ///< the file for the pictures; empty: none
+};
+
+void declare(CLI::App& program, const Command& command, Choice& choice) {
+  CLI::App* app = program.add_subcommand(command.name, command.summary);
+  app->callback([&choice, run = command.run] { choice.run = run; });
+  app->footer(command.footer);
+  for (const Option& option : command.options) declare(*app, option);
+  if (command.has_pictures)
+    declare(*app, {"--svg FILE", &choice.svg, "File to write the pictures to as SVG, for papers"});
+  std::vector<CLI::Option*> flags;
+  for (const OutputFormat& format : output_formats()) {
+    if (!format.flag) continue;
+    CLI::Option* flag = app->add_flag_callback(
+        format.flag, [&choice, &format] { choice.format = &format; }, format.help);
+    for (CLI::Option* other : flags) flag->excludes(other);
+    flags.push_back(flag);
+  }
+}
+
 }  // namespace
 
 Option required(Option option) {
@@ -219,54 +243,33 @@ Option required(Option option) {
   return option;
 }
 
-CommandLine::CommandLine(const std::string& name, const std::string& summary,
-                         const std::string& version)
-    : app_(std::make_unique<CLI::App>(summary, name)) {
-  app_->set_version_flag("--version", version);
-  app_->require_subcommand(1);
-  app_->formatter(std::make_shared<HelpFormatter>());
-}
-
-CommandLine::~CommandLine() = default;
-
-void CommandLine::add(const Command& command) {
-  CLI::App* app = app_->add_subcommand(command.name, command.summary);
-  app->callback([this, run = command.run] { chosen_ = run; });
-  if (command.footer) app->footer(command.footer);
-  for (const Option& option : command.options) declare(*app, option);
-  if (command.has_pictures)
-    declare(*app, {"--svg FILE", &svg_, "File to write the pictures to as SVG, for papers"});
-  std::vector<CLI::Option*> flags;
-  for (const OutputFormat& format : output_formats()) {
-    if (!format.flag) continue;
-    CLI::Option* flag = app->add_flag_callback(
-        format.flag, [this, &format] { format_ = &format; }, format.help);
-    for (CLI::Option* other : flags) flag->excludes(other);
-    flags.push_back(flag);
-  }
-}
-
-int CommandLine::run(int argc, const char* const* argv) {
+int run_program(const std::string& version, int argc, const char* const* argv) {
+  CLI::App program("Train small attention models and see what they learned", "qkv");
+  program.set_version_flag("--version", version);
+  program.require_subcommand(1);
+  program.formatter(std::make_shared<HelpFormatter>());
+  Choice choice;
+  for (const auto make : all_commands) declare(program, make(), choice);
   try {
     std::vector<std::string> arguments = marked_arguments(argc, argv);
     std::ranges::reverse(arguments);  // as CLI11 takes them
-    app_->parse(std::move(arguments));
+    program.parse(std::move(arguments));
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) {  // --help and --version
       std::ostringstream help;
-      app_->exit(error, help);
+      program.exit(error, help);
       print_result(help.str());
       flush_results();
       return 0;
     }
-    const auto unknown = argc > 1 ? unknown_name(*app_, argv[1]) : std::nullopt;
+    const auto unknown = argc > 1 ? unknown_name(program, argv[1]) : std::nullopt;
     throw UserError(unknown.value_or(error.what()));
   }
-  Document document = chosen_(format_->stream);
-  if (!svg_.empty())
-    write_pictures(document, "qkv " + app_->get_subcommands().front()->get_name(), svg_);
+  Document document = choice.run(choice.format->stream);
+  if (!choice.svg.empty())
+    write_pictures(document, "qkv " + program.get_subcommands().front()->get_name(), choice.svg);
   try {
-    format_->print(document);
+    choice.format->print(document);
     flush_results();
   } catch (const ReaderGone&) {
     // The command has done its work all the same.

@@ -2,18 +2,16 @@
 
 #include <functional>
 #include <limits>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
-#include "cli/output_format.h"
 #include "core/shape.h"
 
-namespace CLI {
-class App;
-}  // namespace CLI
+namespace qkv {
+struct Document;
+}  // namespace qkv
 
 /// The command line as data. CLI11 parses it; its header takes four seconds to compile, so only
 /// command_line.cpp includes it.
@@ -26,6 +24,9 @@ struct Range {
   bool excludes_low = false;
 };
 inline constexpr Range any_value = {}, not_negative = {.low = 0};
+constexpr Range from_to(double low, double high) {
+  return {low, high};
+}
 
 /// An option "--name" or "--name VALUE", or an argument "NAME". VALUE is what help calls the
 /// option's value, by its type otherwise; completion (cli/manual.py) offers files for FILE, folders
@@ -51,27 +52,13 @@ using Stream = std::function<void(std::string_view)>;
 struct Command {
   std::string name, summary;
   std::vector<Option> options;
-  bool has_pictures = false;                 ///< --svg writes them
-  std::function<std::string()> footer = {};  ///< the end of its help
+  bool has_pictures = false;  ///< --svg writes them
+  std::string footer = "";    ///< the end of its help
   std::function<Document(const Stream&)> run;
 };
 
-/// The program's subcommands, of which the user names one.
-class CommandLine {
- public:
-  CommandLine(const std::string& name, const std::string& summary, const std::string& version);
-  ~CommandLine();
-
-  void add(const Command& command);
-  /// Runs the command that the user named, prints its document and returns the exit code. Throws
-  /// UserError for wrong use.
-  int run(int argc, const char* const* argv);
-
- private:
-  std::unique_ptr<CLI::App> app_;
-  std::function<Document(const Stream&)> chosen_;
-  const OutputFormat* format_ = &output_formats().front();
-  std::string svg_;  ///< the file for the pictures; empty: none
-};
+/// Runs the command that the user names, prints its document and returns the exit code. Throws
+/// UserError for wrong use.
+int run_program(const std::string& version, int argc, const char* const* argv);
 
 }  // namespace qkv::commands

@@ -29,47 +29,42 @@ Outcome outcome_of(const SweepRun& job, Run& run, bool is_new, Callback& callbac
   return is_new ? start(run, job.folder, logged) : resume(run, job.folder, logged);
 }
 
-/// The outcome of a run of the sweep.
-struct Done {
-  Index parameters;
-  VariantRun result;
-  std::vector<std::string> left_out;  ///< probes that cannot be asked
-};
-
-Done carried_out(SweepRun job, bool other_data, Callback& callback) {
+VariantRun carried_out(SweepRun job, bool other_data, Callback& callback) {
   job.folder.lock();
   const auto saved = checkpoint_for(job, callback);
   Run run = saved ? restore_run(job.config, saved->first, saved->second, callback)
                   : start_run(job.config, callback);
   auto left_out = other_data ? leave_out_probes(run) : std::vector<std::string>();
   const Outcome outcome = outcome_of(job, run, !saved, callback);
-  Done done{
-      parameter_count(*run.network), {job.config.seed, job.fold, outcome, {}}, std::move(left_out)};
+  VariantRun done{job.config.seed, job.fold, parameter_count(*run.network), outcome,
+                  std::move(left_out)};
   if (outcome.signal) return done;
-  done.result.probes = probed(run, job.variant);
+  done.probes = probed(run, job.variant);
   if (!outcome.test && run.task->size(Split::valid) > 0)
-    done.result.valid = run.task->evaluate(*run.network, Split::valid);
+    done.valid = run.task->evaluate(*run.network, Split::valid);
   return done;
 }
 
 /// The signal that came to one of the ranks; 0: none did.
-int received_by_any(StopSignal& stop, const Communicator& ranks) {
+int received_by_any(const StopSignal& stop, const Communicator& ranks) {
   return std::ranges::max(all_gather(ranks, stop.received()));
 }
 
 /// Carries out the runs, each rank every so many of them in their order. Rank 0 returns the
 /// outcomes of all, by their number, having read the runs of the others from their folders; another
 /// rank, and any after a signal, only of its own.
-std::vector<std::optional<Done>> all_carried_out(const std::vector<SweepRun>& jobs, bool other_data,
-                                                 const std::vector<std::size_t>& order,
-                                                 StopSignal& stop, const Communicator& ranks) {
+std::vector<std::optional<VariantRun>> all_carried_out(const std::vector<SweepRun>& jobs,
+                                                       bool other_data,
+                                                       const std::vector<std::size_t>& order,
+                                                       const StopSignal& stop,
+                                                       const Communicator& ranks) {
   StopQuestion question(stop);
   question.ask();  // from here on: a run may read its data while others train
   std::vector<std::size_t> own, others;
   for (std::size_t i = 0; i < order.size(); ++i)
     (static_cast<Index>(i) % ranks.size() == ranks.rank() ? own : others).push_back(order[i]);
   const auto is_stopped = [&] { return stop.received() != 0; };
-  std::vector<std::optional<Done>> done(jobs.size());
+  std::vector<std::optional<VariantRun>> done(jobs.size());
   for_each_side_by_side(own, is_stopped, [&](std::size_t i, bool alone) {
     Progress progress(stop, alone && ranks.size() == 1 ? "" : jobs[i].config.name);
     done[i] = carried_out(jobs[i], other_data, progress);
@@ -82,19 +77,17 @@ std::vector<std::optional<Done>> all_carried_out(const std::vector<SweepRun>& jo
   return done;
 }
 
-/// The runs of each variant together.
 std::vector<VariantResult> results_of(const std::vector<SweepRun>& jobs,
-                                      const std::vector<std::optional<Done>>& done) {
+                                      const std::vector<std::optional<VariantRun>>& done) {
   std::vector<VariantResult> results;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     if (results.empty() || results.back().name != jobs[i].variant)
-      results.push_back({jobs[i].variant, done[i]->parameters, {}});
-    results.back().runs.push_back(done[i]->result);
+      results.push_back({jobs[i].variant, {}});
+    results.back().runs.push_back(*done[i]);
   }
   return results;
 }
 
-/// The command that continues this one.
 std::string continuation(const CompareOptions& options) {
   std::string command = "qkv compare " + shell_word(options.config);
   for (const std::string& name : options.sweep.only) command += " --only " + shell_word(name);
@@ -104,7 +97,6 @@ std::string continuation(const CompareOptions& options) {
   return command;
 }
 
-/// Throws UserError.
 ConfigFile config_file(const CompareOptions& options) {
   const auto& [only, seeds, folds] = options.sweep;
   require<UserError>(seeds == 1 || folds == 0,
@@ -119,8 +111,7 @@ ConfigFile config_file(const CompareOptions& options) {
   return file;
 }
 
-Document compare_on_rank(const CompareOptions& options, StopSignal& stop,
-                         const Communicator& ranks) {
+Document compare(const CompareOptions& options, const Communicator& ranks, const StopSignal& stop) {
   const ConfigFile file = config_file(options);
   const fs::path parent = fs::path("runs") / (file.base.name + "-compare");
   const auto jobs = runs_of(file, options.sweep, parent);
@@ -138,22 +129,13 @@ Document compare_on_rank(const CompareOptions& options, StopSignal& stop,
   const auto results = results_of(jobs, done);
   document.data = to_json(results);
   document.add_table(to_table(document.data));
-  if (const Cells probes = probe_table(results); !probes.empty()) {
-    document.add_text("\n");
-    document.add_table(probes);
-  }
+  if (const Cells probes = probe_table(results); !probes.empty()) document.add_table(probes);
   std::set<std::string> left_out;
   for (const auto& run : done) left_out.insert(run->left_out.begin(), run->left_out.end());
   for (const std::string& line : left_out) document.add_note("{}", line);
   note_written(document, parent);
   judge(document, probes_of(results), options.check);
   return document;
-}
-
-Document compare(const CompareOptions& options) {
-  StopSignal stop;
-  const auto ranks = connect();
-  return on_all_ranks(*ranks, [&] { return compare_on_rank(options, stop, *ranks); });
 }
 
 }  // namespace
@@ -169,21 +151,23 @@ Command compare_command() {
                             "TOML file with variants; with --seeds or --folds also one without"}),
                   {"--only NAME", &o->sweep.only, "Name of a variant; may be given several times"},
                   {"--set KEY=VALUE", &o->set, "Change an option of all variants"},
-                  {"--seeds",
-                   &o->sweep.seeds,
+                  {"--seeds", &o->sweep.seeds,
                    "Runs of each variant, with seeds that count on from the config's; the table "
                    "gives mean and standard deviation [1]",
-                   {1, 1000}},
-                  {"--folds",
-                   &o->sweep.folds,
+                   from_to(1, 1000)},
+                  {"--folds", &o->sweep.folds,
                    "Cross-validation: runs of each variant, each tested on another part of the "
                    "training examples; the test data are not read",
-                   {2, 1000}},
+                   from_to(2, 1000)},
                   {"--restart", &o->restart,
                    "Train again from step 0 instead of resuming an earlier comparison"},
                   threads_option(),
                   check_flag(o->check)},
-      .run = [o](const Stream&) { return compare(*o); }};
+      .run = [o](const Stream&) {
+        return on_all_ranks([&](const Communicator& ranks, const StopSignal& stop) {
+          return compare(*o, ranks, stop);
+        });
+      }};
 }
 
 }  // namespace qkv::commands

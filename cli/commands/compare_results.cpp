@@ -11,7 +11,6 @@ const std::optional<Evaluation>& measured(const VariantRun& run, Split split) {
   return split == Split::test ? run.outcome.test : run.valid;
 }
 
-/// The split on which the results are measured.
 Split split_of(const std::vector<VariantResult>& results) {
   const auto has = [&](Split split) {
     return std::ranges::any_of(results, [&](const VariantResult& result) {
@@ -23,19 +22,15 @@ Split split_of(const std::vector<VariantResult>& results) {
 
 /// Adds the mean and the sample standard deviation of the loss and of each metric over the runs.
 void add_statistics(Json& variant, const VariantResult& result, Split split) {
-  std::vector<std::pair<std::string, std::vector<double>>> all;
-  const auto add = [&](const std::string& name, double value) {
-    auto found = std::ranges::find(all, name, [](const auto& known) { return known.first; });
-    if (found == all.end()) found = all.insert(all.end(), {name, {}});
-    found->second.push_back(value);
-  };
+  Json all = Json::object();
   for (const VariantRun& run : result.runs) {
     const auto& found = measured(run, split);
     if (!found) continue;
-    add("loss", found->loss);
-    for (const auto& [name, value] : found->metrics) add(name, value);
+    all["loss"].push_back(found->loss);
+    for (const auto& [name, value] : found->metrics) all[name].push_back(value);
   }
-  for (const auto& [name, values] : all) {
+  for (const auto& [name, list] : all.items()) {
+    const auto values = list.get<std::vector<double>>();
     const auto count = static_cast<double>(values.size());
     const double mean = std::accumulate(values.begin(), values.end(), 0.0) / count;
     double squares = 0;
@@ -45,12 +40,10 @@ void add_statistics(Json& variant, const VariantResult& result, Split split) {
   }
 }
 
-/// What the runs differ in.
 std::string_view runs_are(const VariantResult& result) {
   return result.runs.front().fold > 0 ? "folds" : "seeds";
 }
 
-/// Adds the evaluation and the probes of a run.
 void add_run(Json& json, const VariantRun& run, Split split) {
   if (const auto& found = measured(run, split))
     json[std::string(to_string(split))] = commands::to_json(*found);
@@ -85,8 +78,9 @@ Json to_json(const std::vector<VariantResult>& results) {
   for (const VariantResult& result : results) {
     double seconds = 0;
     for (const VariantRun& run : result.runs) seconds += run.outcome.seconds;
-    Json& variant = variants.emplace_back(
-        object({{"name", result.name}, {"parameters", result.parameters}, {"seconds", seconds}}));
+    Json& variant = variants.emplace_back(object({{"name", result.name},
+                                                  {"parameters", result.runs.front().parameters},
+                                                  {"seconds", seconds}}));
     add_run(variant, result.runs.front(), split);
     for (const VariantRun& run : result.runs) {
       Json json = object({{"seed", run.seed}, {"seconds", run.outcome.seconds}});
@@ -100,30 +94,26 @@ Json to_json(const std::vector<VariantResult>& results) {
 }
 
 Cells to_table(const Json& results) {
-  const auto split = results["split"].get<std::string>();
-  std::vector<std::string> metrics = {"loss"};
-  for (const Json& variant : results["variants"]) {
-    const Json mean = variant.value("mean", Json::object());
-    for (const auto& [metric, value] : mean.items())
-      if (std::ranges::find(metrics, metric) == metrics.end()) metrics.push_back(metric);
-  }
-  Cells rows = {{"variant", "parameters", "seconds"}};
-  for (const std::string& metric : metrics)
-    rows.front().push_back(fmt::format("{} {}", split, metric));
-  for (const Json& variant : results["variants"]) {
-    rows.push_back({variant["name"].get<std::string>(), variant["parameters"].dump(),
-                    fmt::format("{:.1f}", variant["seconds"].get<double>())});
-    const Json mean = variant.value("mean", Json::object());
+  std::vector<Column> columns = {
+      {"variant", "/name"}, {"parameters", "/parameters"}, {"seconds", "/seconds", "{:.1f}"}};
+  const auto add_column = [&](const std::string& metric) {
+    const std::string pointer = "/mean/" + metric;
+    if (std::ranges::find(columns, pointer, &Column::pointer) == columns.end())
+      columns.push_back({results["split"].get<std::string>() + " " + metric, pointer});
+  };
+  add_column("loss");
+  Json variants = results["variants"];
+  for (Json& variant : variants) {
+    if (!variant.contains("mean")) continue;
     const bool several = variant[variant.contains("folds") ? "folds" : "seeds"].size() > 1;
-    for (const std::string& metric : metrics) {
-      std::string cell = "-";
-      if (mean.contains(metric)) cell = fmt::format("{:.4f}", mean[metric].get<double>());
-      if (mean.contains(metric) && several)
-        cell += fmt::format(" ± {:.4f}", variant["std"][metric].get<double>());
-      rows.back().push_back(cell);
+    for (const auto& [metric, mean] : variant["mean"].items()) {
+      add_column(metric);
+      if (several)
+        mean = fmt::format("{:.4f} ± {:.4f}", mean.get<double>(),
+                           variant["std"][metric].get<double>());
     }
   }
-  return rows;
+  return table_of(variants, columns);
 }
 
 Cells probe_table(const std::vector<VariantResult>& results) {

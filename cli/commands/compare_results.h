@@ -15,15 +15,16 @@ namespace qkv::commands {
 struct VariantRun {
   std::uint64_t seed;
   Index fold;  ///< 0 without cross-validation
+  Index parameters;
   Outcome outcome;
-  std::vector<VariantProbe> probes;
+  std::vector<std::string> left_out;  ///< probes that cannot be asked
+  std::vector<VariantProbe> probes = {};
   std::optional<Evaluation> valid = {};  ///< of the best checkpoint, where there is no test split
 };
 
 /// The runs of a variant, which differ in their seeds or folds alone.
 struct VariantResult {
   std::string name;
-  Index parameters;
   std::vector<VariantRun> runs;
 };
 

@@ -78,7 +78,6 @@ Embeddings embeddings(const LoadedModel& trained, const EmbedOptions& options,
   return result;
 }
 
-/// Adds the cosines between the asked words.
 void add_cosines(Document& document, const std::vector<WordVector>& asked, const VectorKind& kind) {
   Cells rows(1);
   Json& matrix = document.data[kind.name + "_cosine"] = Json::array();
@@ -97,28 +96,17 @@ void add_cosines(Document& document, const std::vector<WordVector>& asked, const
   document.add_table(std::move(rows));
 }
 
-/// The words of the data file that are nearest to an asked one, with their sentences for people.
-Json nearest_words(const WordVector& word, const Embeddings& all, const EmbedOptions& options,
-                   const VectorKind& kind) {
+Json to_json(const std::vector<Neighbour>& nearest) {
   Json list = Json::array();
-  for (const auto& [cosine, found] : neighbours(word, all.all_words, kind.vector, options.nearest))
-    list.push_back(object(
-        {{"cosine", cosine},
-         {"word", found->word()},
-         {"label", found->label},
-         {"text", found->text},
-         {"index", found->index},
-         {"marked",
-          fmt::format("{}", fmt::join(marked(*found->sentence, {&found->index, 1}), " "))}}));
+  for (const auto& [cosine, found] : nearest)
+    list.push_back(object({{"cosine", cosine},
+                           {"word", found->word()},
+                           {"label", found->label},
+                           {"text", found->text},
+                           {"index", found->index}}));
   return list;
 }
 
-Json for_programs(Json records) {
-  for (Json& record : records) record.erase("marked");
-  return records;
-}
-
-/// The asked words, and the nearest words to each where there is a data file.
 void add_asked(Document& document, const Embeddings& all, const EmbedOptions& options) {
   document.data["sentences"] = Json::array();
   std::vector<Cells> tables;
@@ -128,26 +116,23 @@ void add_asked(Document& document, const Embeddings& all, const EmbedOptions& op
                                                                  {"static", word.static_vector},
                                                                  {"contextual", word.contextual}}));
     if (options.data.empty()) continue;
-    const Json by_word = nearest_words(word, all, options, of_words),
-               by_sense = nearest_words(word, all, options, in_context);
-    json["static_neighbours"] = for_programs(by_word);
-    json["neighbours"] = for_programs(by_sense);
-    if (tables.empty())
-      tables.push_back(
-          table_of(by_word, {{fmt::format("nearest to static \"{}\"", word.word()), "/word"},
-                             {"cosine", "/cosine"}}));
-    tables.push_back(table_of(by_sense, {{"nearest to it in: " + word.text, "/marked"},
-                                         {"cosine", "/cosine"},
-                                         {"label", "/label"}}));
+    const auto by_word = neighbours(word, all.all_words, of_words.vector, options.nearest),
+               by_sense = neighbours(word, all.all_words, in_context.vector, options.nearest);
+    json["static_neighbours"] = to_json(by_word);
+    json["neighbours"] = to_json(by_sense);
+    Cells words = {{fmt::format("nearest to static \"{}\"", word.word()), "cosine"}},
+          sentences = {{"nearest to it in: " + word.text, "cosine", "label"}};
+    for (const auto& [cosine, found] : by_word)
+      words.push_back({found->word(), fmt::format("{:.4f}", cosine)});
+    for (const auto& [cosine, found] : by_sense)
+      sentences.push_back(
+          {fmt::format("{}", fmt::join(marked(*found->sentence, {&found->index, 1}), " ")),
+           fmt::format("{:.4f}", cosine), found->label});
+    if (tables.empty()) tables.push_back(words);
+    tables.push_back(sentences);
   }
-  for (const VectorKind& kind : {of_words, in_context}) {
-    if (kind.vector == in_context.vector && !all.asked.empty()) document.add_text("\n");
-    add_cosines(document, all.asked, kind);
-  }
-  for (Cells& rows : tables) {
-    document.add_text("\n");
-    document.add_table(std::move(rows));
-  }
+  for (const VectorKind& kind : {of_words, in_context}) add_cosines(document, all.asked, kind);
+  for (Cells& rows : tables) document.add_table(std::move(rows));
 }
 
 /// Mean cosines within and between the labels of a data file; nothing where it has fewer than two.
@@ -163,14 +148,9 @@ void add_label_cosines(Document& document, const Embeddings& all) {
     different[kind.name] = found[kind.name]["different"] = *cosines.different;
   }
   document.data["label_cosines"] = found;
-  if (!all.asked.empty()) document.add_text("\n");
   document.add_table(table_of(Json::array({same, different}), {{"mean cosine in the data", "/pair"},
                                                                {"static", "/static"},
                                                                {"contextual", "/contextual"}}));
-}
-
-bool begins_as_metadata(std::string_view beginning) {
-  return beginning.starts_with(projector_metadata_head);
 }
 
 /// Whether the first line holds numbers alone.
@@ -186,7 +166,10 @@ void write_tsv(Document& document, const Embeddings& all, const std::filesystem:
   beside.replace_extension(".metadata" + file.extension().string());
   write_result(file, tensors, {"vectors that qkv embed --tsv wrote", begins_with_numbers});
   note_written(document, file);
-  write_result(beside, metadata, {"a description that qkv embed --tsv wrote", begins_as_metadata});
+  write_result(beside, metadata,
+               {"a description that qkv embed --tsv wrote", [](std::string_view beginning) {
+                  return beginning.starts_with(projector_metadata_head);
+                }});
   note_written(document, beside);
 }
 
@@ -201,26 +184,28 @@ void write_word2vec(Document& document, const LoadedModel& trained, const std::s
 void add_components(Document& document, const Embeddings& all) {
   const std::vector<WordVector>& words = all.shown;
   if (words.empty()) return;
-  PlanarView view;
+  std::vector<std::array<double, 2>> places;
+  std::vector<double> fractions;  // of the variance
   for (const VectorKind& kind : {of_words, in_context}) {
-    view = planar_view(words, kind.vector);
+    const Tensor rows = stacked(words, kind.vector);
+    const auto components = principal_components(rows, 2);
+    places = in_plane(components, rows);
+    fractions = components.variance_fraction;
     Json points = Json::array();
     for (std::size_t i = 0; i < words.size(); ++i)
-      points.push_back(object({{"x", view.points[i][0]},
-                               {"y", view.points[i][1]},
+      points.push_back(object({{"x", places[i][0]},
+                               {"y", places[i][1]},
                                {"label", words[i].label},
                                {"text", words[i].text}}));
-    document.data["pca"][kind.name] =
-        object({{"variance_share", view.variance_fraction}, {"points", points}});
+    document.data["pca"][kind.name] = object({{"variance_share", fractions}, {"points", points}});
   }
-  Scatter scatter{view.points, {}, {"first component", "second component"}};
+  Scatter scatter{places, {}, {"first component", "second component"}};
   for (std::size_t i = 0; i < words.size(); ++i)
     scatter.labels.push_back(i < all.asked.size() ? fmt::format("({})", i + 1) : words[i].label);
   document.add_picture(
       {.title = fmt::format(
            "principal components of contextual \"{}\": {:.0f}% and {:.0f}% of the variance",
-           words[0].word(), 100 * view.variance_fraction.at(0),
-           100 * (view.variance_fraction.size() > 1 ? view.variance_fraction[1] : 0)),
+           words[0].word(), 100 * fractions.at(0), 100 * (fractions.size() > 1 ? fractions[1] : 0)),
        .content = scatter});
 }
 

@@ -10,12 +10,6 @@ struct EvalOptions {
   bool skip_unknown_labels = false;
 };
 
-/// An evaluation and the name of its data.
-struct Measured {
-  std::string name;  ///< "test split"
-  Evaluation evaluation;
-};
-
 /// The model with the options that say how labels are read.
 LoadedModel loaded(const std::string& model, const EvalOptions& options) {
   LoadedModel trained = load_model(model);
@@ -26,8 +20,8 @@ LoadedModel loaded(const std::string& model, const EvalOptions& options) {
   return trained;
 }
 
-/// The evaluation of one model or of an ensemble.
-Measured measured(const EvalOptions& options, ReadCallback& callback) {
+/// The name of the data, such as "test split", and the evaluation of one model or of an ensemble.
+std::pair<std::string, Evaluation> measured(const EvalOptions& options, ReadCallback& callback) {
   std::vector<Evaluation> evaluations;
   std::string name;
   for (const std::string& model : options.models) {
@@ -62,7 +56,6 @@ void add_labels(Document& document, const Evaluation& evaluation) {
   document.add_table(confusion_table(evaluation));
 }
 
-/// Adds the majority baseline and the number of unknown tokens.
 void add_context(Document& document, const Evaluation& evaluation) {
   if (const auto baseline = majority_baseline(evaluation))
     document.add_text("\nalways answering \"{}\": accuracy {:.4f}\n", baseline->label,

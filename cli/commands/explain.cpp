@@ -2,7 +2,6 @@
 #include "cli/commands/shared.h"
 #include "cli/commands/steps.h"
 #include "inspect/logit_attribution.h"
-#include "inspect/logit_lens.h"
 
 namespace qkv::commands {
 namespace {
@@ -41,15 +40,6 @@ Json used_parameters(Network& network) {
     if (parameter->role() != Role::embedding || !network.head)
       result[path] = commands::to_json(parameter->value());
   return result;
-}
-
-Json to_json(const std::vector<LensState>& lens) {
-  Json list = Json::array();
-  for (const LensState& state : lens)
-    list.push_back(object({{"after", state.label},
-                           {"logits", commands::to_json(state.scores.logits)},
-                           {"probabilities", commands::to_json(softmax(state.scores.logits))}}));
-  return list;
 }
 
 Json to_json(const LogitAttribution& attribution, const std::vector<std::string>& choices) {
@@ -95,8 +85,13 @@ void add_lens(Document& document, const std::vector<LensState>& lens) {
   Cells rows = {{"      after", "answer", "softmax", "softmax of " + visible(choices[shown[0]])}};
   HeatMap map;
   for (const std::size_t i : shown) map.columns.push_back(visible(choices[i]));
+  Json& list = document.data["logit_lens"] = Json::array();
   for (const auto& [label, scores] : lens) {
-    const auto probabilities = softmax(scores.logits).values();
+    const Tensor distribution = softmax(scores.logits);
+    const auto probabilities = distribution.values();
+    list.push_back(object({{"after", label},
+                           {"logits", commands::to_json(scores.logits)},
+                           {"probabilities", commands::to_json(distribution)}}));
     const std::size_t best = likeliest(probabilities)[0];
     rows.push_back({"      " + label, visible(choices[best]),
                     fmt::format("{:.4f}", probabilities[best]),
@@ -105,7 +100,6 @@ void add_lens(Document& document, const std::vector<LensState>& lens) {
     map.cells.emplace_back();
     for (const std::size_t i : shown) map.cells.back().push_back(probabilities[i]);
   }
-  document.data["logit_lens"] = to_json(lens);
   document.add_text("\nwhat each layer would answer (logit lens)\n");
   document.add_table(rows);
   document.add_picture(
@@ -138,7 +132,6 @@ void add_attribution(Document& document, const LogitAttribution& attribution,
                         .needs_colours = true});
 }
 
-/// Throws UserError when there is no such layer or head.
 void require_shown(const Explanation& explanation, const ExplainOptions& options) {
   const auto modules = attention_steps(explanation.recorder);
   require<UserError>(options.head < 0 || !modules.empty(), "--head: the model has no attention");

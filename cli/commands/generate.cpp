@@ -37,11 +37,6 @@ std::string continuation(const Tokenizer& tokenizer, std::int32_t before, std::i
   return tokenizer.decode(both).substr(tokenizer.decode(std::span(both).first(1)).size());
 }
 
-/// Whether tokens are words, between which a text has white space that is no token.
-bool leaves_out_spaces(TokenizerKind kind) {
-  return kind == TokenizerKind::word || kind == TokenizerKind::word_piece;
-}
-
 Document continue_text(const GenerateOptions& options, const Stream& stream) {
   const LoadedModel trained = load_model(options.model);
   require<UserError>(trained.config.task.kind == TaskKind::language_model &&
@@ -56,7 +51,9 @@ Document continue_text(const GenerateOptions& options, const Stream& stream) {
   sampling.reserved = trained.task->vocabulary().reserved();
   sampling.ends = end_of_text_tokens(trained.task->vocabulary());
   std::int32_t last = prompt.ids.back();
-  const bool is_spaced = leaves_out_spaces(tokenizer.cutting().kind) &&
+  const TokenizerKind kind = tokenizer.cutting().kind;
+  // Between words a text has white space that is no token.
+  const bool is_spaced = (kind == TokenizerKind::word || kind == TokenizerKind::word_piece) &&
                          !options.prompt.ends_with(trimmed(options.prompt));
   Index written_tokens = 0;
   std::string text;
@@ -89,18 +86,13 @@ Command generate_command() {
           .summary = "Continue a text with a language model",
           .options = {model_argument(o->model),
                       {"--prompt", &o->prompt, "Beginning of the text [a new line]"},
-                      {"--tokens",
-                       &o->tokens,
+                      {"--tokens", &o->tokens,
                        "Maximum number of tokens; an end-of-text token ends the text earlier [500]",
-                       {1, 1'000'000}},
-                      {"--temperature",
-                       &o->sampling.temperature,
-                       "Divides the logits; 0 takes the most probable token [1]",
-                       {0, 100}},
-                      {"--top-k",
-                       &o->sampling.top_k,
-                       "Only the k most probable tokens; 0: all [0]",
-                       {0, 1'000'000}},
+                       from_to(1, 1'000'000)},
+                      {"--temperature", &o->sampling.temperature,
+                       "Divides the logits; 0 takes the most probable token [1]", from_to(0, 100)},
+                      {"--top-k", &o->sampling.top_k, "Only the k most probable tokens; 0: all [0]",
+                       from_to(0, 1'000'000)},
                       {"--top-p",
                        &o->sampling.top_p,
                        "Nucleus sampling: only the most probable tokens that reach this "

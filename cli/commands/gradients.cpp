@@ -16,8 +16,6 @@ struct GradientsOptions {
   bool untrained = false;
 };
 
-constexpr const char* significant = "{:.4g}";
-
 Json to_json(const std::vector<std::pair<std::string, Tensor>>& parameters) {
   Json list = Json::array();
   for (const auto& [path, gradient] : parameters)
@@ -26,15 +24,13 @@ Json to_json(const std::vector<std::pair<std::string, Tensor>>& parameters) {
 }
 
 Cells to_table(const std::vector<std::pair<std::string, Tensor>>& parameters) {
-  Json list = to_json(parameters);
-  for (std::size_t i = 0; i < parameters.size(); ++i)
-    list[i]["shape"] = to_string(parameters[i].second.shape());
-  return table_of(list, {{"parameter", "/path"},
-                         {"shape", "/shape"},
-                         {"norm of its gradient", "/norm", significant}});
+  Cells rows = {{"parameter", "shape", "norm of its gradient"}};
+  for (const auto& [path, gradient] : parameters)
+    rows.push_back(
+        {path, to_string(gradient.shape()), fmt::format("{:.4g}", statistics(gradient).norm)});
+  return rows;
 }
 
-/// The norm of the gradient of each word's vector.
 Cells to_table(const std::string& title, const std::vector<std::string>& words,
                const std::vector<double>& norms) {
   Cells rows = {{title, "norm of its vector's gradient"}};
@@ -65,7 +61,6 @@ Document gradients_of_sentence(LoadedModel& trained, const GradientsOptions& opt
   document.add_text("loss of {}: {:.4f}\n",
                     options.target.empty() ? "the model's own answer" : "the target", found.loss);
   document.add_table(to_table("word", marked(text.sentence, asked), found.words));
-  document.add_text("\n");
   if (const auto& written = text.sentence.written) {
     // Each token that a decoder reads says which one to write next.
     document.data["inputs"] = written->inputs;
@@ -73,7 +68,6 @@ Document gradients_of_sentence(LoadedModel& trained, const GradientsOptions& opt
     std::vector<std::string> inputs;
     for (const std::string& token : written->inputs) inputs.push_back(visible(token));
     document.add_table(to_table("read by the decoder", inputs, found.inputs));
-    document.add_text("\n");
   }
   document.add_table(to_table(found.parameters));
   return document;
@@ -103,8 +97,7 @@ Document mean_gradients_of_data(LoadedModel& trained, const GradientsOptions& op
   document.add_table(
       table_of(printed, {{"words back", "/distance"},
                          {"texts", "/texts"},
-                         {"mean norm of the vector's gradient", "/norm", significant}}));
-  document.add_text("\n");
+                         {"mean norm of the vector's gradient", "/norm", "{:.4g}"}}));
   document.add_table(to_table(mean.parameters));
   return document;
 }

@@ -95,19 +95,11 @@ std::vector<NamedParameter> chosen_parameters(LoadedModel& trained, const Inspec
   return all;
 }
 
-std::vector<Change> changes_between(LoadedModel& trained, const InspectOptions& options) {
-  LoadedModel before = load_model(options.diff);
-  try {
-    return changes(chosen_parameters(trained, options), parameters(*before.network));
-  } catch (const ShapeError& error) {
-    throw UserError(fmt::format("--diff {}: {}", options.diff, error.what()));
-  }
-}
-
-Document changes_since(LoadedModel& trained, const InspectOptions& options) {
+Document changes_since(LoadedModel& trained, const InspectOptions& options) try {
+  const LoadedModel before = load_model(options.diff);
   Document document;
   Json& list = document.data["changes"] = Json::array();
-  for (const Change& c : changes_between(trained, options))
+  for (const Change& c : changes(chosen_parameters(trained, options), parameters(*before.network)))
     list.push_back(object({{"path", c.path},
                            {"norm", c.norm},
                            {"norm_before", c.norm_before},
@@ -121,9 +113,10 @@ Document changes_since(LoadedModel& trained, const InspectOptions& options) {
                                      {"relative", "/relative_change"},
                                      {"cosine", "/cosine"}}));
   return document;
+} catch (const ShapeError& error) {
+  throw UserError(fmt::format("--diff {}: {}", options.diff, error.what()));
 }
 
-/// All values of the parameters that the user named.
 Document values_of(const std::vector<NamedParameter>& chosen) {
   Document document;
   Json& list = document.data["parameters"] = Json::array();

@@ -12,20 +12,9 @@ struct LinearProbeOptions {
 
 using Texts = std::vector<LabelledText>;
 
-/// The labelled texts to fit on, and those to test on.
 struct Data {
   Texts train, test;
 };
-
-/// What the user named, else what the config does.
-Texts texts_of(const LoadedModel& trained, const std::string& named, const std::string& of_config,
-               std::string_view option, ReadCallback& callback) {
-  const std::string& file = named.empty() ? of_config : named;
-  require<UserError>(!file.empty(), "the config names no such data; name some with {}", option);
-  require<UserError>(std::filesystem::exists(file), "there is no {}; name other data with {}", file,
-                     option);
-  return read_labelled_texts(trained, file, callback);
-}
 
 Texts texts_of(const Task& task, Split split) {
   Texts texts;
@@ -33,19 +22,27 @@ Texts texts_of(const Task& task, Split split) {
   return texts;
 }
 
+/// The files that the user named, else the config's files or the splits that are drawn from them.
 Data data_of(const LoadedModel& trained, const LinearProbeOptions& options,
              ReadCallback& callback) {
   const TaskOptions& task = trained.config.task;
   const bool names_both = !options.train.empty() && !options.data.empty();
-  if (names_both || !draws_splits(task))
-    return {texts_of(trained, options.train, task.train, "--train FILE", callback),
-            texts_of(trained, options.data, task.test.empty() ? task.valid : task.test,
-                     "--data FILE", callback)};
-  const auto drawn = drawn_task(trained, options.model, callback);
-  return {options.train.empty() ? texts_of(*drawn, Split::train)
-                                : read_labelled_texts(trained, options.train, callback),
-          options.data.empty() ? texts_of(*drawn, measured_split(*drawn, options.model))
-                               : read_labelled_texts(trained, options.data, callback)};
+  std::shared_ptr<const Task> drawn;
+  if (!names_both && draws_splits(task)) drawn = drawn_task(trained, options.model, callback);
+  const auto texts_of_file = [&](const std::string& file, std::string_view option) {
+    require<UserError>(!file.empty(), "the config names no such data; name some with {}", option);
+    require<UserError>(std::filesystem::exists(file), "there is no {}; name other data with {}",
+                       file, option);
+    return read_labelled_texts(trained, file, callback);
+  };
+  const auto texts = [&](const std::string& named, Split split, const std::string& of_config,
+                         std::string_view option) {
+    if (drawn && named.empty()) return texts_of(*drawn, split);
+    return texts_of_file(named.empty() ? of_config : named, option);
+  };
+  const Split measured = drawn ? measured_split(*drawn, options.model) : Split::test;
+  return {texts(options.train, Split::train, task.train, "--train FILE"),
+          texts(options.data, measured, task.test.empty() ? task.valid : task.test, "--data FILE")};
 }
 
 Document linear_probe(const LinearProbeOptions& options) {

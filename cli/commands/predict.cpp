@@ -1,5 +1,3 @@
-#include <charconv>
-
 #include "cli/commands/shared.h"
 #include "cli/terminal.h"
 #include "datasets/text.h"
@@ -68,9 +66,7 @@ std::vector<Question> texts_of(const std::string& file, const LoadedModel& model
   std::vector<Question> texts;
   Notes notes(document);
   model.task->for_each_line(file, notes, [&](const TsvRow& row) {
-    std::size_t line = 0;
-    const char* const end = row.place.data() + row.place.size();
-    std::from_chars(row.place.data() + row.place.rfind(':') + 1, end, line);
+    const std::size_t line = std::stoul(row.place.substr(row.place.rfind(':') + 1));
     texts.push_back({source_first ? row.fields.front() : row.fields.back(), row.place, line});
   });
   return texts;
@@ -86,7 +82,6 @@ std::vector<Question> questions(const PredictOptions& options, const LoadedModel
   return texts;
 }
 
-/// Of several models, what they answer together.
 std::vector<Prediction> predictions_of(std::span<const LoadedModel> models,
                                        const std::string& text) {
   std::vector<std::vector<Prediction>> of_words;
@@ -118,7 +113,6 @@ std::vector<LoadedModel> take_models(PredictOptions& options) {
   return models;
 }
 
-/// Predictions, as JSON and as the rows of a table.
 struct Answers {
   Json json = Json::array();
   Cells rows = {{"text", "word", "answer", "probability"}};

@@ -11,8 +11,7 @@ Document probe(const ProbeOptions& options) {
   const LoadedModel model = load_model(options.model);
   require<UserError>(!model.config.probes.empty(),
                      "{}: the config that it was trained with has no [[probe]]", options.model);
-  std::vector<VariantProbe> probes;
-  for (ProbeResult& result : check_probes(model)) probes.push_back({"", std::move(result)});
+  const auto probes = probed(model);
   Document document;
   document.data = object({{"probes", to_json(probes)}});
   document.add_table(to_table(probes));

@@ -6,26 +6,23 @@
 namespace qkv::commands {
 namespace {
 
+namespace fs = std::filesystem;
+
 struct ReportOptions {
   std::string run;
   std::string output;
   std::vector<std::string> sentences;
 };
 
-/// "runs/bank" -> "runs/bank/report.html"
-std::filesystem::path output_of(const ReportOptions& options) {
-  if (!options.output.empty()) return options.output;
-  return RunFolder(options.run).report();
-}
-
 Document report(const ReportOptions& options) {
-  require<UserError>(std::filesystem::is_directory(options.run),
+  require<UserError>(fs::is_directory(options.run),
                      "{} is not a folder; a report is made of a run's or a comparison's folder",
                      options.run);
   const std::string page = report_page(options.run, options.sentences);
-  const auto file = output_of(options);
+  const fs::path file =
+      options.output.empty() ? RunFolder(options.run).report() : fs::path(options.output);
   // A run's own files lead nowhere else: a link in its folder is replaced.
-  if (options.output.empty() && std::filesystem::is_symlink(file))
+  if (options.output.empty() && fs::is_symlink(file))
     write_durably(file, page);
   else
     write_result(file, page, {"a page of qkv report", begins_as_report_page});

@@ -49,18 +49,16 @@ Run restore(const ResumeOptions& options, const RunFolder& folder, Callback& pro
 }
 
 Document continue_run(const ResumeOptions& options) {
-  StopSignal stop;
-  const auto ranks = connect();
-  return on_all_ranks(*ranks, [&] {
-    const auto progress = progress_of(*ranks, stop);
+  return on_all_ranks([&](const Communicator& ranks, const StopSignal& stop) {
+    const auto progress = progress_of(ranks, stop);
     RunFolder folder(options.run);
     if (!folder.holds_run()) require_run(folder);
-    if (ranks->rank() == 0) folder.lock();
+    if (ranks.rank() == 0) folder.lock();
     const bool restores = folder.holds_checkpoints();
     Run run = (restores ? restore : restart)(options, folder, *progress);
     TensorBoard logged(run.config, folder, *progress);
-    const Outcome outcome = (restores ? resume : start)(run, folder, logged, *ranks);
-    return ranks->rank() == 0 ? conclude(run, folder, outcome, options.check) : Document();
+    const Outcome outcome = (restores ? resume : start)(run, folder, logged, ranks);
+    return ranks.rank() == 0 ? conclude(run, folder, outcome, options.check) : Document();
   });
 }
 

@@ -5,45 +5,9 @@
 #include "cli/terminal.h"
 #include "core/parallel.h"
 #include "datasets/text.h"
-#include "train/tasks/masked_language_model.h"
+#include "train/tasks/task.h"
 
 namespace qkv::commands {
-namespace {
-
-EvaluationData data_of_file(const LoadedModel& trained, const std::string& name,
-                            const std::filesystem::path& file) {
-  return {name, [&trained, file](const EvaluationOptions& options, ReadCallback& callback) {
-            return trained.task->evaluate(*trained.network, file, callback, options);
-          }};
-}
-
-/// A split with a file of its own: nothing else is read.
-EvaluationData data_of_config(const LoadedModel& trained, const std::string& model) {
-  const TaskOptions& task = trained.config.task;
-  const bool has_test = !task.test.empty();
-  const std::string& file = has_test ? task.test : task.valid;
-  require<UserError>(!file.empty(), "the config of {} names no test data; name some with --data",
-                     model);
-  require<UserError>(
-      std::filesystem::exists(file),
-      "{}: its data no longer exists: there is no {}; name other data with --data FILE", model,
-      file);
-  return data_of_file(trained, has_test ? "test split" : "valid split", file);
-}
-
-/// A split that is drawn from all of the data.
-EvaluationData drawn_data(const LoadedModel& trained, const std::string& model,
-                          ReadCallback& callback) {
-  const std::shared_ptr<const Task> task = drawn_task(trained, model, callback);
-  const Split split = measured_split(*task, model);
-  return {fmt::format("{} split", to_string(split)),
-          [&trained, task, split](const EvaluationOptions& options, ReadCallback&) {
-            return task->evaluate(*trained.network, split, options);
-          }};
-}
-
-}  // namespace
-
 Option model_argument(std::string& model) {
   return required({"MODEL", &model,
                    "A checkpoint file, or a run folder: its best checkpoint, else its newest"});
@@ -66,7 +30,8 @@ Option untrained_flag(bool& flag) {
 }
 
 Option threads_option() {
-  return {"--threads", set_threads, "Number of threads; results do not depend on it", {1, 256}};
+  return {"--threads", set_threads, "Number of threads; results do not depend on it",
+          from_to(1, 256)};
 }
 
 Option layer_option(Index& layer) {
@@ -106,11 +71,29 @@ void require_data(const Config& config, const std::string& model, std::string_vi
 
 EvaluationData evaluation_data(const LoadedModel& trained, const std::string& model,
                                const std::string& data, ReadCallback& callback) {
-  if (!data.empty()) return data_of_file(trained, data, data);
-  const TaskOptions& task = trained.config.task;
-  const bool has_test = !task.test.empty() && task.folds == 0;
-  return has_test || !draws_splits(task) ? data_of_config(trained, model)
-                                         : drawn_data(trained, model, callback);
+  const TaskOptions& named = trained.config.task;
+  const bool has_test = !named.test.empty();
+  if (data.empty() && draws_splits(named) && (!has_test || named.folds > 0)) {
+    const auto task = drawn_task(trained, model, callback);
+    const Split split = measured_split(*task, model);
+    return {fmt::format("{} split", to_string(split)),
+            [&trained, task, split](const EvaluationOptions& options, ReadCallback&) {
+              return task->evaluate(*trained.network, split, options);
+            }};
+  }
+  const std::string file = !data.empty() ? data : has_test ? named.test : named.valid;
+  require<UserError>(!file.empty(), "the config of {} names no test data; name some with --data",
+                     model);
+  require<UserError>(
+      !data.empty() || std::filesystem::exists(file),
+      "{}: its data no longer exists: there is no {}; name other data with --data FILE", model,
+      file);
+  return {!data.empty() ? data
+          : has_test    ? "test split"
+                        : "valid split",
+          [&trained, file](const EvaluationOptions& options, ReadCallback& reading) {
+            return trained.task->evaluate(*trained.network, file, reading, options);
+          }};
 }
 
 bool draws_splits(const TaskOptions& task) {
@@ -193,6 +176,7 @@ Json to_json(const Tensor& tensor) {
 Json to_json(const Component& component) {
   static constexpr std::string_view kinds[] = {"head", "cross-head", "feed-forward"};
   Json json = object({{"id", component.id},
+                      {"label", component.label},
                       {"stack", component.stack},
                       {"layer", component.layer},
                       {"kind", kinds[static_cast<std::size_t>(component.kind)]}});
@@ -201,29 +185,24 @@ Json to_json(const Component& component) {
 }
 
 Cells to_table(const std::vector<VariantProbe>& probes) {
-  const bool variants =
-      std::ranges::any_of(probes, [](const VariantProbe& probe) { return !probe.variant.empty(); });
-  Cells rows;
-  // A model that writes on and on must not widen the whole table; --json has all of it.
-  const auto found = [](const Finding& finding) { return abbreviated(finding.measured, 72); };
-  const auto add = [&](const std::string& variant, std::vector<std::string> row) {
-    if (variants) row.insert(row.begin(), variant);
-    rows.push_back(row);
-  };
-  add("variant", {"probe", "after", "expected", "found", ""});
+  Cells rows = {{"variant", "probe", "after", "expected", "found", ""}};
   for (const auto& [variant, result] : probes) {
     const Probe& probe = result.probe;
-    const auto verdict = [](bool right) { return right ? "pass" : "FAIL"; };
-    add(variant, {probe.name, "training", probe.expect, found(result.trained),
-                  verdict(result.trained.holds)});
+    const auto add = [&](const std::string& after, const std::string& expected,
+                         const Finding& finding, bool is_right) {
+      // A long generated text must not widen the whole table; --json has all of it.
+      rows.push_back({variant, probe.name, after, expected, abbreviated(finding.measured, 72),
+                      is_right ? "pass" : "FAIL"});
+    };
+    add("training", probe.expect, result.trained, result.trained.holds);
     for (std::size_t i = 0; i < result.broken.size(); ++i)
-      add(variant, {probe.name, probe.broken_by[i], "not " + probe.expect, found(result.broken[i]),
-                    verdict(!result.broken[i].holds)});
+      add(probe.broken_by[i], "not " + probe.expect, result.broken[i], !result.broken[i].holds);
   }
+  if (std::ranges::all_of(probes, &std::string::empty, &VariantProbe::variant))
+    for (auto& row : rows) row.erase(row.begin());
   return rows;
 }
 
-/// What was found: a number, or the answers as a text.
 Json to_json(const Finding& finding) {
   return finding.value ? Json(*finding.value) : Json(finding.measured);
 }

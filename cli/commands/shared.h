@@ -46,7 +46,7 @@ class Notes : public ReadCallback {
   explicit Notes(Document& document) : document_(document) {}
   void on_message(const std::string& line) override { document_.add_note("{}", line); }
   void on_reading(std::string_view what, double fraction) override {
-    if (bar_.due()) bar_.draw(fraction, fmt::format(" {} {:.0f} %", what, 100 * fraction));
+    bar_.draw_reading(what, fraction);
   }
 
  private:

@@ -15,7 +15,6 @@ namespace {
 constexpr Index printed_whole = 8;      // wider vectors are abbreviated
 constexpr Index printed_of_longer = 6;  // to so many values
 
-/// Row `i` of a matrix.
 std::vector<double> matrix_row(const Tensor& matrix, Index i) {
   return slice(matrix, 0, i, i + 1).values();
 }
@@ -52,7 +51,6 @@ std::string without_bias(std::string text, const ModelOptions& model) {
   return text;
 }
 
-/// How q, k or v comes about.
 std::string projection(const std::string& letter, bool cross, const ModelOptions& model) {
   if (model.attention == AttentionKind::parameter_free) return letter + " = x";
   const bool is_projected = model.attention != AttentionKind::uniform || letter == "v";
@@ -65,7 +63,7 @@ std::string projection(const std::string& letter, bool cross, const ModelOptions
   return fmt::format("{} = {}", letter, positions ? positions->formula(product) : product);
 }
 
-/// What happens to the scores: "/ sqrt(8)", "/ sqrt(8) + bias".
+/// The scaling of the scores: "/ sqrt(8)", "/ sqrt(8) + bias".
 std::string scaling(const AttentionSteps& module, Index head_width) {
   const double usual = 1 / std::sqrt(static_cast<double>(head_width));
   const std::string bias = module.biased ? " + bias" : "";
@@ -73,7 +71,6 @@ std::string scaling(const AttentionSteps& module, Index head_width) {
   return fmt::format("* {:g}{}", module.scale, bias);
 }
 
-/// Writes the steps of one word.
 class StepsWriter {
  public:
   /// Every layer and head, or with an option from 0 that one.
@@ -119,7 +116,6 @@ class StepsWriter {
   }
   const std::string& word(Index i) const { return words_[static_cast<std::size_t>(i)]; }
   std::string name(const std::string& word) const { return pad_right(word, widest_); }
-  /// The words that a word attends to.
   const Words& keys(const AttentionSteps& module) const { return module.cross ? sources_ : words_; }
   void write_tokens(std::string_view title, const Words& words) {
     document_.add_text("\n{}\n ", title);
@@ -166,7 +162,6 @@ class StepsWriter {
                        formula.meaning.empty() ? "" : "   " + formula.meaning,
                        vector_text(vector_of(record.value)));
   }
-  /// The asked word's row of [1, T, D].
   std::vector<double> vector_of(const Tensor& batch) const {
     return slice(batch, 1, index_, index_ + 1).values();
   }

@@ -24,20 +24,18 @@ std::string footer() {
 }
 
 Document train_from_config(const TrainCommandOptions& options) {
-  StopSignal stop;
-  const auto ranks = connect();
-  return on_all_ranks(*ranks, [&] {
+  return on_all_ranks([&](const Communicator& ranks, const StopSignal& stop) {
     const ConfigFile file = read_config(options.config, options.set);
     const Config& config = file.base;
     RunFolder folder(options.run.empty() ? std::filesystem::path("runs") / config.name
                                          : std::filesystem::path(options.run));
-    const auto progress = progress_of(*ranks, stop);
+    const auto progress = progress_of(ranks, stop);
     Run run = start_run(config, *progress);
     check_or_leave_out_probes(run, file.other_data, *progress);
-    if (ranks->rank() == 0) folder.lock();
+    if (ranks.rank() == 0) folder.lock();
     TensorBoard logged(config, folder, *progress);
-    const Outcome outcome = start(run, folder, logged, *ranks);
-    return ranks->rank() == 0 ? conclude(run, folder, outcome, options.check) : Document();
+    const Outcome outcome = start(run, folder, logged, ranks);
+    return ranks.rank() == 0 ? conclude(run, folder, outcome, options.check) : Document();
   });
 }
 
@@ -52,7 +50,7 @@ Command train_command() {
                       {"--run FOLDER", &o->run, "Folder of the run [runs/NAME]"},
                       threads_option(),
                       check_flag(o->check)},
-          .footer = footer,
+          .footer = footer(),
           .run = [o](const Stream&) { return train_from_config(*o); }};
 }
 

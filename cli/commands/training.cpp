@@ -26,18 +26,20 @@ namespace {
 
 }  // namespace
 
-Document on_all_ranks(const Communicator& ranks, const std::function<Document()>& command) {
-  if (ranks.size() == 1) return command();
+Document on_all_ranks(const std::function<RankCommand>& command) {
+  const StopSignal stop;
+  const auto ranks = connect();
+  if (ranks->size() == 1) return command(*ranks, stop);
   try {
-    Document document = command();
-    all_gather(ranks, 0);  // the others wait for rank 0, which tests the model
-    return ranks.rank() == 0 ? document : Document();
+    Document document = command(*ranks, stop);
+    all_gather(*ranks, 0);  // the others wait for rank 0, which tests the model
+    return ranks->rank() == 0 ? document : Document();
   } catch (...) {
-    fail_all(ranks);
+    fail_all(*ranks);
   }
 }
 
-std::unique_ptr<Callback> progress_of(const Communicator& ranks, StopSignal& stop) {
+std::unique_ptr<Callback> progress_of(const Communicator& ranks, const StopSignal& stop) {
   if (ranks.rank() == 0) return std::make_unique<Progress>(stop);
   return std::make_unique<SilentProgress>(stop);
 }

@@ -4,7 +4,6 @@
 #include <memory>
 
 #include "cli/commands/shared.h"
-#include "cli/progress.h"
 #include "inspect/tensorboard.h"
 #include "train/loop/session.h"
 #include "train/ranks/communicator.h"
@@ -12,13 +11,14 @@
 /// What train, resume and compare have in common.
 namespace qkv::commands {
 
+using RankCommand = Document(const Communicator& ranks, const StopSignal& stop);
 /// Carries out a command, which all ranks do together. Rank 0 shows results and errors; of the
 /// others, an error that rank 0 does not have within five seconds. An error of one ends all of
 /// them.
-Document on_all_ranks(const Communicator& ranks, const std::function<Document()>& command);
+Document on_all_ranks(const std::function<RankCommand>& command);
 
 /// Rank 0 shows progress; the others are silent.
-std::unique_ptr<Callback> progress_of(const Communicator& ranks, StopSignal& stop);
+std::unique_ptr<Callback> progress_of(const Communicator& ranks, const StopSignal& stop);
 
 /// Declares --check, with which a probe that fails makes the exit code 1.
 Option check_flag(bool& check);

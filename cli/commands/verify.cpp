@@ -1,5 +1,4 @@
 #include "cli/commands/shared.h"
-#include "train/storage/run_folder.h"
 
 namespace qkv::commands {
 namespace {
@@ -8,13 +7,6 @@ namespace fs = std::filesystem;
 
 struct VerifyOptions {
   std::string model;
-};
-
-struct Verdict {
-  fs::path file;
-  std::string error;  ///< empty when the file is valid
-  std::int64_t step = 0;
-  Index parameters = 0;
 };
 
 /// Every checkpoint of a run folder, or the one file.
@@ -32,40 +24,32 @@ std::vector<fs::path> files_of(const fs::path& model) {
   return files;
 }
 
-/// Reads a checkpoint as `resume` does: its checksum, then its structure and values, then the model
-/// that its config describes.
-Verdict verified(const fs::path& file) {
+/// Adds what reading a checkpoint as `resume` does finds: its checksum, then its structure and
+/// values, then the model that its config describes.
+void add_verdict(Document& document, const fs::path& file) {
+  Json& files = document.data["files"];
   try {
     const LoadedModel trained = model_of(read_valid_checkpoint(file), file);
-    return {file, "", trained.step, parameter_count(*trained.network)};
+    const Index count = parameter_count(*trained.network);
+    files.push_back(object(
+        {{"file", file.string()}, {"ok", true}, {"step", trained.step}, {"numbers", count}}));
+    document.add_text("{}: valid, step {}, {} parameters\n", file.string(), trained.step, count);
   } catch (const Error& error) {
-    return {file, error.what()};
+    files.push_back(object({{"file", file.string()}, {"ok", false}, {"error", error.what()}}));
+    document.add_note("{}", error.what());
+    document.exit_code = 1;
   }
 }
 
 Document verify(const VerifyOptions& options) {
   Document document;
   Notes notes(document);
-  std::vector<Verdict> verdicts;
+  document.data["files"] = Json::array();
   const std::vector<fs::path> all = files_of(options.model);
-  for (const fs::path& file : all) {
-    notes.on_item("verifying", verdicts.size(), all.size());
-    verdicts.push_back(verified(file));
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    notes.on_item("verifying", i, all.size());
+    add_verdict(document, all[i]);
   }
-  const auto damaged =
-      std::ranges::count_if(verdicts, [](const Verdict& v) { return !v.error.empty(); });
-  Json& files = document.data["files"] = Json::array();
-  for (const auto& [file, error, step, count] : verdicts) {
-    if (error.empty()) {
-      files.push_back(
-          object({{"file", file.string()}, {"ok", true}, {"step", step}, {"numbers", count}}));
-      document.add_text("{}: valid, step {}, {} parameters\n", file.string(), step, count);
-    } else {
-      files.push_back(object({{"file", file.string()}, {"ok", false}, {"error", error}}));
-      document.add_note("{}", error);
-    }
-  }
-  document.exit_code = damaged > 0 ? 1 : 0;
   return document;
 }
 

@@ -2,13 +2,11 @@
 #include <cmath>
 #include <csignal>
 #include <fstream>
-#include <limits>
 #include <thread>
 
 #include "cli/child_process.h"
 #include "cli/commands/training.h"
 #include "cli/standard_streams.h"
-#include "cli/temporary_folder.h"
 #include "core/parallel.h"
 #include "train/run/run_difference.h"
 #include "train/storage/durable_file.h"
@@ -26,6 +24,29 @@ struct VerifyResumeOptions {
   Index seed = 1;
 };
 
+/// A folder in the system's folder for temporary files, removed with all that it holds.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string name = fs::temp_directory_path() / "qkv-XXXXXX";
+    require<FileError>(mkdtemp(name.data()) != nullptr,
+                       "cannot create the temporary folder {}: {}; name another place with TMPDIR",
+                       name, std::generic_category().message(errno));
+    path_ = name;
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
 /// A run of so many steps that is evaluated and saved often. What it writes is compared, so that
 /// its probes need not be checked.
 Config short_run(Config config, std::int64_t steps) {
@@ -39,7 +60,7 @@ Config short_run(Config config, std::int64_t steps) {
   return config;
 }
 
-Outcome train_uninterrupted(const Config& config, const RunFolder& folder, StopSignal& stop) {
+Outcome train_uninterrupted(const Config& config, const RunFolder& folder, const StopSignal& stop) {
   set_threads(1);
   print_note(fmt::format("uninterrupted: 1 thread, evaluated every {} steps, saved every {}\n",
                          config.train.eval_every, config.train.checkpoint_every));
@@ -50,8 +71,8 @@ Outcome train_uninterrupted(const Config& config, const RunFolder& folder, StopS
 
 /// When a session is killed: `delay` seconds after there is a checkpoint of `step` or a later one.
 struct Kill {
-  std::int64_t step = std::numeric_limits<std::int64_t>::max();  ///< of no checkpoint: never
-  double delay = 0;
+  std::int64_t step;
+  double delay;
 };
 
 /// Kill `i` in a run that takes `seconds` without any: the kills are spread over its steps.
@@ -65,7 +86,6 @@ Kill kill_of(Index i, const VerifyResumeOptions& options, double seconds) {
           random.uniform(1) * fraction / 2 * seconds};
 }
 
-/// A process that continued the run.
 struct ResumeSession {
   int threads;
   std::int64_t from, to;  ///< steps of the newest checkpoints at its begin and end
@@ -76,20 +96,20 @@ struct ResumeSession {
 
 /// `qkv resume` until the end of the run or its kill.
 ResumeSession resume_in_child(const RunFolder& folder, const fs::path& log, int threads,
-                              const Kill& kill, StopSignal& stop) {
+                              const std::optional<Kill>& kill, const StopSignal& stop) {
   const std::int64_t from = folder.newest_step();
   ChildProcess child({"resume", folder.path(), "--threads", std::to_string(threads)}, log);
   std::optional<Clock::time_point> reached;
   while (!child.exit_code() && !stop.received()) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    if (!reached && folder.newest_step() >= kill.step) reached = Clock::now();
-    if (reached && Clock::now() - *reached >= std::chrono::duration<double>(kill.delay)) break;
+    if (!kill) continue;
+    if (!reached && folder.newest_step() >= kill->step) reached = Clock::now();
+    if (reached && Clock::now() - *reached >= std::chrono::duration<double>(kill->delay)) break;
   }
   const int exit_code = child.kill();
   return {threads, from, folder.newest_step(), exit_code};
 }
 
-/// What a program said last: its error, where it failed.
 std::string last_line(const fs::path& log) {
   std::ifstream stream(log);
   std::string last;
@@ -101,7 +121,7 @@ std::string last_line(const fs::path& log) {
 /// last is killed. Throws Error when one fails.
 std::vector<ResumeSession> train_with_kills(const Config& config, const RunFolder& folder,
                                             const VerifyResumeOptions& options, double seconds,
-                                            StopSignal& stop) {
+                                            const StopSignal& stop) {
   folder.create();
   write_durably(folder.config(), to_toml(portable(config, folder.path())));
   const fs::path log = folder.path().parent_path() / "log";
@@ -110,19 +130,18 @@ std::vector<ResumeSession> train_with_kills(const Config& config, const RunFolde
     const int threads = 2 + static_cast<int>(i % 3);
     print_note(fmt::format("killed and resumed: process {} of {}, {} threads, from step {}\n",
                            i + 1, options.kills + 1, threads, folder.newest_step()));
-    const bool kills = i < options.kills;
-    const Kill kill = kills ? kill_of(i, options, seconds) : Kill();
+    std::optional<Kill> kill;
+    if (i < options.kills) kill = kill_of(i, options, seconds);
     const ResumeSession& session =
         sessions.emplace_back(resume_in_child(folder, log, threads, kill, stop));
     if (session.exit_code == 0) break;
-    require<Error>(stop.received() || (kills && session.killed()),
+    require<Error>(stop.received() || (kill && session.killed()),
                    "resumed at step {} with {} threads, the run failed with exit code {}: {}",
                    session.from, threads, session.exit_code, last_line(log));
   }
   return sessions;
 }
 
-/// One item that is compared between the two runs.
 struct Compared {
   std::string what, contents;
   std::optional<Difference> difference;
@@ -164,30 +183,21 @@ std::vector<Compared> compared_runs(const RunFolder& expected, const RunFolder& 
        first_difference(test, events_of(found, true))}};
 }
 
-Json to_json(const std::vector<ResumeSession>& sessions) {
-  Json list = Json::array();
-  for (const ResumeSession& session : sessions)
+void add_sessions(Document& document, const std::vector<ResumeSession>& sessions) {
+  Json& list = document.data["processes"] = Json::array();
+  Cells rows = {{"process", "threads", "from step", "to checkpoint", "end"}};
+  for (const ResumeSession& session : sessions) {
     list.push_back(object({{"threads", session.threads},
                            {"from_step", session.from},
                            {"to_step", session.to},
                            {"killed", session.killed()}}));
-  return list;
-}
-
-Cells to_table(const std::vector<ResumeSession>& sessions) {
-  Json list = to_json(sessions);
-  for (std::size_t i = 0; i < sessions.size(); ++i) {
-    list[i]["process"] = i + 1;
-    list[i]["end"] = sessions[i].killed() ? "killed" : "finished";
+    rows.push_back({std::to_string(rows.size()), std::to_string(session.threads),
+                    std::to_string(session.from), std::to_string(session.to),
+                    session.killed() ? "killed" : "finished"});
   }
-  return table_of(list, {{"process", "/process"},
-                         {"threads", "/threads"},
-                         {"from step", "/from_step"},
-                         {"to checkpoint", "/to_step"},
-                         {"end", "/end"}});
+  document.add_table(std::move(rows));
 }
 
-/// Adds the compared items, where each first differs, and the verdict.
 void add_comparison(Document& document, const std::vector<Compared>& all) {
   Json list = Json::array(), differing = Json::array();
   Cells rows = {{"compared", "contents", "bits"}};
@@ -204,8 +214,9 @@ void add_comparison(Document& document, const std::vector<Compared>& all) {
   document.data["equal"] = differing.empty();
   document.exit_code = differing.empty() ? 0 : 1;
   document.add_table(std::move(rows));
-  document.add_text("{}", differing.empty() ? "\nevery bit agrees\n" : "\n");
-  if (!differing.empty())
+  if (differing.empty())
+    document.add_text("\nevery bit agrees\n");
+  else
     document.add_table(table_of(differing, {{"first difference of", "/what"},
                                             {"at", "/difference/place"},
                                             {"uninterrupted", "/difference/uninterrupted"},
@@ -235,12 +246,9 @@ Document verify_resume(const VerifyResumeOptions& options) {
                  "the run of {} steps ended before it could be killed; take more with --steps",
                  options.steps);
   Document document;
-  document.data = object({{"steps", options.steps},
-                          {"seed", options.seed},
-                          {"kills", sessions.size() - 1},
-                          {"processes", to_json(sessions)}});
-  document.add_table(to_table(sessions));
-  document.add_text("\n");
+  document.data =
+      object({{"steps", options.steps}, {"seed", options.seed}, {"kills", sessions.size() - 1}});
+  add_sessions(document, sessions);
   add_comparison(document, compared_runs(whole, killed));
   return document;
 }
@@ -249,23 +257,19 @@ Document verify_resume(const VerifyResumeOptions& options) {
 
 Command verify_resume_command() {
   const auto o = std::make_shared<VerifyResumeOptions>();
-  return {
-      .name = "verify-resume",
-      .summary = "Train a config twice, once killed and resumed, and compare every bit",
-      .options = {config_argument(o->config),
-                  {"--steps", &o->steps, "Steps of each run [50]", {10, 1'000'000}},
-                  {"--kills", &o->kills, "SIGKILLs of the second run [3]", {1, 1000}},
-                  {"--seed", &o->seed, "Seed of their moments [1]", not_negative}},
-      .footer =
-          [] {
-            return std::string(
-                "The first run trains straight through on 1 thread, the second in processes on\n"
-                "2 to 4 threads, of which all but the last are killed at random moments. Both are\n"
-                "in a temporary folder ($TMPDIR, else /tmp), which is removed. Exit code 1 when\n"
-                "parameters, optimizer state, metrics, the best checkpoint or the test result\n"
-                "differ.\n");
-          },
-      .run = [o](const Stream&) { return verify_resume(*o); }};
+  return {.name = "verify-resume",
+          .summary = "Train a config twice, once killed and resumed, and compare every bit",
+          .options = {config_argument(o->config),
+                      {"--steps", &o->steps, "Steps of each run [50]", from_to(10, 1'000'000)},
+                      {"--kills", &o->kills, "SIGKILLs of the second run [3]", from_to(1, 1000)},
+                      {"--seed", &o->seed, "Seed of their moments [1]", not_negative}},
+          .footer =
+              "The first run trains straight through on 1 thread, the second in processes on\n"
+              "2 to 4 threads, of which all but the last are killed at random moments. Both are\n"
+              "in a temporary folder ($TMPDIR, else /tmp), which is removed. Exit code 1 when\n"
+              "parameters, optimizer state, metrics, the best checkpoint or the test result\n"
+              "differ.\n",
+          .run = [o](const Stream&) { return verify_resume(*o); }};
 }
 
 }  // namespace qkv::commands

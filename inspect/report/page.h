@@ -1,9 +1,15 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace qkv::report {
+
+/// Name and content of a file that the page consists of; cmake/embed_files.cmake writes them.
+using PageFile = std::pair<std::string_view, std::string_view>;
+extern const std::span<const PageFile> page_files;
 
 /// The report page around its data, a JSON document. Everything is inside: styles, D3, scripts.
 std::string page(std::string_view title, std::string_view json);

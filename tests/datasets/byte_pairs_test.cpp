@@ -1,5 +1,3 @@
-#include "datasets/byte_pairs.h"
-
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -7,6 +5,7 @@
 
 #include "core/random.h"
 #include "datasets/text.h"
+#include "datasets/token_rules.h"
 
 using namespace qkv;
 

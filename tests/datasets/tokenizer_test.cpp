@@ -1,4 +1,4 @@
-#include "datasets/tokenizer.h"
+#include "datasets/token_rules.h"
 
 #include <doctest/doctest.h>
 
@@ -6,7 +6,6 @@
 
 #include "core/error.h"
 #include "core/random.h"
-#include "datasets/byte_pairs.h"
 #include "datasets/corpus.h"
 #include "datasets/text.h"
 #include "datasets/unicode.h"

@@ -25,35 +25,41 @@ HeadScores scores_of(const std::vector<std::size_t>& keys, const Ids& ids, bool 
   return scores;
 }
 
+std::optional<double> score(const HeadScores& scores, std::string_view pattern) {
+  for (const PatternScore& one : scores.scores())
+    if (one.pattern == pattern) return one.score;
+  throw ValueError("there is no such pattern");
+}
+
 const Ids repeated = {7, 8, 9, 7, 8};  // a b c a b
 
 }  // namespace
 
 TEST_CASE("a perfect head of each pattern scores 1 and gets its name") {
-  const auto check = [](HeadPattern pattern, const std::vector<std::size_t>& keys) {
-    CAPTURE(to_string(pattern));
+  const auto check = [](std::string_view pattern, const std::vector<std::size_t>& keys) {
+    CAPTURE(pattern);
     const HeadScores scores = scores_of(keys, repeated);
-    CHECK(scores.score(pattern) == 1);
+    CHECK(score(scores, pattern) == 1);
     CHECK(scores.name() == pattern);
   };
-  check(HeadPattern::previous_token, {0, 0, 1, 2, 3});
-  check(HeadPattern::next_token, {1, 2, 3, 4, 4});
-  check(HeadPattern::first_token, {0, 0, 0, 0, 0});
-  check(HeadPattern::same_token, {3, 4, 2, 0, 1});
-  check(HeadPattern::induction, {0, 0, 0, 1, 2});
+  check("previous token", {0, 0, 1, 2, 3});
+  check("next token", {1, 2, 3, 4, 4});
+  check("first token", {0, 0, 0, 0, 0});
+  check("same token", {3, 4, 2, 0, 1});
+  check("induction", {0, 0, 0, 1, 2});
 }
 
 TEST_CASE("only queries that have a key of the pattern count") {
   // Of a b c a b only the second a and b follow an occurrence.
-  CHECK(scores_of({4, 4, 4, 1, 4}, repeated).score(HeadPattern::induction) == 0.5);
-  CHECK_FALSE(scores_of({0, 0, 1, 2, 3}, {1, 2, 3, 4, 5}).score(HeadPattern::induction));
-  CHECK_FALSE(scores_of({0, 0, 1, 2, 3}, {1, 2, 3, 4, 5}).score(HeadPattern::same_token));
+  CHECK(score(scores_of({4, 4, 4, 1, 4}, repeated), "induction") == 0.5);
+  CHECK_FALSE(score(scores_of({0, 0, 1, 2, 3}, {1, 2, 3, 4, 5}), "induction"));
+  CHECK_FALSE(score(scores_of({0, 0, 1, 2, 3}, {1, 2, 3, 4, 5}), "same token"));
 }
 
 TEST_CASE("keys that the mask hides do not count") {
   const HeadScores causal = scores_of({0, 0, 0, 0, 1}, repeated, true);
-  CHECK(causal.score(HeadPattern::same_token) == 1);  // of the second a and b
-  CHECK_FALSE(causal.score(HeadPattern::next_token));
+  CHECK(score(causal, "same token") == 1);  // of the second a and b
+  CHECK_FALSE(score(causal, "next token"));
 }
 
 TEST_CASE("a head without a pattern above one half has no name") {

@@ -1,4 +1,4 @@
-#include "inspect/logit_lens.h"
+#include "inspect/logit_attribution.h"
 
 #include <doctest/doctest.h>
 

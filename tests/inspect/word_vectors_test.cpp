@@ -56,12 +56,12 @@ TEST_CASE("mean cosines within and between labels are those of all pairs") {
   CHECK_FALSE(label_cosines(words, &WordVector::contextual).different);
 }
 
-TEST_CASE("a planar view has two coordinates even of one-dimensional vectors") {
-  const auto view =
-      planar_view({word("a", "x", {1}), word("b", "y", {3})}, &WordVector::contextual);
-  CHECK(view.points[0][0] == doctest::Approx(-1));
-  CHECK(view.points[1][0] == doctest::Approx(1));
-  CHECK(view.points[0][1] == 0);
+TEST_CASE("points in a plane have two coordinates even of one-dimensional vectors") {
+  const Tensor rows = stacked({word("a", "x", {1}), word("b", "y", {3})}, &WordVector::contextual);
+  const auto points = in_plane(principal_components(rows, 2), rows);
+  CHECK(points[0][0] == doctest::Approx(-1));
+  CHECK(points[1][0] == doctest::Approx(1));
+  CHECK(points[0][1] == 0);
 }
 
 TEST_CASE("the words of a sentence share it: a word takes the memory of its two vectors") {

@@ -8,7 +8,6 @@
 #include "tests/support/errors.h"
 #include "tests/support/mutations.h"
 #include "tests/support/temp_dir.h"
-#include "train/tasks/sentence_task.h"
 
 using namespace qkv;
 

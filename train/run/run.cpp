@@ -196,8 +196,9 @@ Run restore_run(const Config& config, const Checkpoint& checkpoint,
                      "restore the data or start a new run",
                      file.string());
   add_hashes(run);
-  require_unchanged("training", source_of(config), run.data_hash, checkpoint.data_hash, file);
-  require_unchanged("validation", config.task.valid.empty() ? source_of(config) : config.task.valid,
+  require_unchanged("training", source_of(config.task), run.data_hash, checkpoint.data_hash, file);
+  require_unchanged("validation",
+                    config.task.valid.empty() ? source_of(config.task) : config.task.valid,
                     run.valid_hash, checkpoint.valid_hash, file);
   load_parameters(*run.network, checkpoint, file);
   try {

@@ -16,21 +16,27 @@ struct EncodedTexts {
   TokenCount token_count(const Vocabulary& vocabulary) const {
     return count_tokens(sentences, vocabulary);
   }
+  void for_each_ids(const Task::IdsSink& sink) const {
+    const std::int32_t end[] = {-1};
+    for (Index i = 0; i < size(); ++i) {
+      sink(sentences[i]);
+      sink(end);
+    }
+  }
 
   IdLists sentences;
 };
 
 /// A task whose splits are sets of examples: batches, the loss of a batch and evaluation, written
 /// once. `Examples` is a container with `size()`, `tokens(i)`, `token_count(vocabulary)` (empty
-/// where unknown ones are left out) and a function `for_each_ids(examples, sink)`, see
-/// `TrainingObjective`; `Metrics` collects what an evaluation measures besides the loss and has
-/// `void report(Evaluation&) const`.
+/// where unknown ones are left out) and `for_each_ids(sink)`, see `Task`; `Metrics`
+/// collects what an evaluation measures besides the loss and has `void report(Evaluation&) const`.
 template <class Examples, class Metrics>
 class ExampleTask : public Task {
  public:
   Index size(Split split) const final { return static_cast<Index>(examples(split).size()); }
   void for_each_ids_of(Split split, const IdsSink& sink) const final {
-    for_each_ids(examples(split), sink);
+    examples(split).for_each_ids(sink);
   }
   Index tokens(Index example) const final { return examples(Split::train).tokens(example); }
   LabelledText example(Split split, Index i) const final { return example_of(examples(split), i); }
@@ -121,10 +127,10 @@ class RowTask : public ExampleTask<Examples, Metrics> {
     Rows rows;
     const SplitRows splits =
         read_splits(config, rows, [&](const std::string& file) { add_file(file, rows, callback); });
-    learn_lists(config, rows, splits[0], known);
+    learn_lists(rows, splits[0], known);
     this->set_splits({encoded(rows, splits[0], callback), encoded(rows, splits[1], callback),
                       encoded(rows, splits[2], callback)});
-    check_training(config);
+    check_training();
   }
   /// Takes the tokens and lists of a checkpoint.
   void restore(const Vocabularies& lists) {
@@ -141,13 +147,13 @@ class RowTask : public ExampleTask<Examples, Metrics> {
   virtual Examples encoded(const Rows& rows, std::span<const Index> chosen,
                            ReadCallback& callback) const = 0;
   /// Learns tokens and whatever else the training rows tell.
-  virtual void learn_lists(const Config&, const Rows& rows, std::span<const Index> training,
+  virtual void learn_lists(const Rows& rows, std::span<const Index> training,
                            const Vocabularies& known) {
     this->learn_tokens(rows.corpus.counts(training), known);
   }
   virtual void restore_lists(const Vocabularies&) {}
   /// Throws UserError when no example can train, and prepares training.
-  virtual void check_training(const Config&) {}
+  virtual void check_training() {}
 
  private:
   Examples read_examples(const std::filesystem::path& file, ReadCallback& callback) const final {

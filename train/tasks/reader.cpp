@@ -8,13 +8,6 @@
 #include "train/config/task_kinds.h"
 
 namespace qkv {
-namespace {
-
-LearnOptions learn_options(const Config& config) {
-  return {.min_count = config.task.min_count, .merges = config.task.merges};
-}
-
-}  // namespace
 
 Cutting cutting_of(const Config& config) {
   const Cutting usual = row_of(task_kinds(), config.task.kind).traits.cutting;
@@ -23,11 +16,7 @@ Cutting cutting_of(const Config& config) {
 }
 
 Reader::Reader(const Config& config)
-    : max_length_(config.model.max_length),
-      learn_(learn_options(config)),
-      truncates_(config.task.truncate),
-      cutting_(cutting_of(config)),
-      columns_(config.task.columns) {}
+    : options_(config.task), max_length_(config.model.max_length), cutting_(cutting_of(config)) {}
 
 void Reader::learn_tokens(const Vocabulary::Counts& pieces, const Vocabularies& known) {
   if (is_imported(cutting_.kind)) {
@@ -37,7 +26,8 @@ void Reader::learn_tokens(const Vocabulary::Counts& pieces, const Vocabularies& 
                        row_of(tokenizer_kinds, cutting_.kind).name);
     return restore_tokens(known);
   }
-  set_tokenizer(Tokenizer::learn(cutting_, pieces, learn_,
+  set_tokenizer(Tokenizer::learn(cutting_, pieces,
+                                 {.min_count = options_.min_count, .merges = options_.merges},
                                  known.empty() ? Tokens() : token_list(known, "tokens")));
 }
 
@@ -107,7 +97,7 @@ Index Reader::crop_begin(Index length, Index index) const {
 Sentence Reader::fitted(Sentence sentence) const {
   require<UserError>(!sentence.words.empty(), "the sentence is empty; give at least one word");
   const Index length = std::ssize(sentence.words);
-  require<UserError>(length <= max_length() || truncates_,
+  require<UserError>(length <= max_length() || options_.truncate,
                      "the sentence has {} {}, more than the model's longest, model.max_length = {}",
                      length, cutting_.kind == TokenizerKind::word ? "words" : "tokens",
                      max_length());
@@ -120,7 +110,7 @@ Sentence Reader::fitted(Sentence sentence) const {
 
 void Reader::for_each_line(const std::filesystem::path& file, ReadCallback& callback,
                            const UseRow& use) const {
-  for_each_row(file, Columns(form(), columns_, true), callback, use);
+  for_each_row(file, Columns(form(), options_.columns, true), callback, use);
 }
 
 std::vector<Index> Reader::occurrences(const Sentence& sentence, const std::string& word) const {

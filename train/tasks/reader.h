@@ -54,6 +54,9 @@ struct LabelledText {
   Index antecedent = -1;  ///< the word that is the answer, where answers are words
 };
 
+/// What a user writes for a token that is to be predicted.
+inline constexpr std::string_view mask_text = "[MASK]";
+
 /// The logits of the answers that a model can give.
 struct Scores {
   Tensor logits;                     ///< [C]
@@ -109,14 +112,11 @@ class Reader {
  protected:
   explicit Reader(const Config& config);
 
+  const TaskOptions& options() const { return options_; }
   Index max_length() const { return max_length_; }  ///< of a text, in tokens
-  /// Whether longer ones are cut to it.
-  bool truncates() const { return truncates_; }
   const Cutting& cutting() const { return cutting_; }
   /// The columns of the task's files, see `datasets/sentences.h`.
   virtual std::string_view form() const { return word_sense_columns; }
-  /// Those that the options name.
-  const std::vector<std::string>& columns() const { return columns_; }
   /// Constructors call one of these: learns tokens from the pieces of the training data, in
   /// addition to those of the lists `known`, or takes a checkpoint's. Those of an imported model
   /// are not learned: throws UserError where they are not known.
@@ -149,11 +149,9 @@ class Reader {
                                   const Sentence& sentence) const;
 
  private:
+  TaskOptions options_;
   Index max_length_;
-  LearnOptions learn_;
-  bool truncates_;
   Cutting cutting_;
-  std::vector<std::string> columns_;
   std::optional<Tokenizer> tokenizer_;
   std::map<std::string, Tokens, std::less<>> lists_;
 };

@@ -31,29 +31,16 @@ struct SentenceTask::Encoded {
   Index index, answer;  ///< -1: none
 };
 
-void for_each_ids(const EncodedSentences& examples, const Task::IdsSink& sink) {
-  for (Index i = 0; i < examples.size(); ++i) {
-    const auto [index, answer] = examples.questions[static_cast<std::size_t>(i)];
-    const std::int32_t rest[] = {index, answer, -1};  // -1 ends an example
-    sink(examples.sentences[i]);
-    sink(rest);
-  }
-}
-
 SentenceTask::SentenceTask(const Config& config, const Question& question)
-    : RowTask(config),
-      question_(question),
-      width_(config.model.width),
-      word_(asked_word(config)),
-      unknown_labels_(config.task.unknown_labels) {}
+    : RowTask(config), question_(question), width_(config.model.width), word_(asked_word(config)) {}
 
 /// Coreference maps vectors to vectors.
 Index SentenceTask::outputs() const {
   return question_.has_labels ? RowTask::outputs() : width_;
 }
 
-void SentenceTask::learn_lists(const Config& config, const Rows& rows,
-                               std::span<const Index> training, const Vocabularies& known) {
+void SentenceTask::learn_lists(const Rows& rows, std::span<const Index> training,
+                               const Vocabularies& known) {
   learn_tokens(rows.corpus.counts(training), known);
   std::set<std::string> labels, targets;
   for (const Index row : training) {
@@ -64,7 +51,7 @@ void SentenceTask::learn_lists(const Config& config, const Rows& rows,
     const std::string& asked = rows.corpus.pieces().text(pieces[static_cast<std::size_t>(piece)]);
     targets.insert(tokenizer().tokens_of(asked).front());
   }
-  if (question_.has_labels) set_list("labels", label_list(labels, source_of(config)));
+  if (question_.has_labels) set_list("labels", label_list(labels, source_of(options())));
   if (question_.about_a_word) set_list("targets", {targets.begin(), targets.end()});
 }
 
@@ -84,7 +71,7 @@ void SentenceTask::add_row(const TsvRow& row, Rows& rows) const {
 
 void SentenceTask::add_file(const std::filesystem::path& file, Rows& rows,
                             ReadCallback& callback) const {
-  for_each_row(file, Columns(form(), columns()), callback, [&](const TsvRow& row) {
+  for_each_row(file, Columns(form(), options().columns), callback, [&](const TsvRow& row) {
     add_row(row, rows);
     row.demand(word_.empty() || rows.marks[rows.size() - 1].front().piece >= 0,
                "the sentence has no word \"{}\" (task.word)", word_);
@@ -93,15 +80,8 @@ void SentenceTask::add_file(const std::filesystem::path& file, Rows& rows,
 
 /// The first piece of the first occurrence of task.word; -1: there is none.
 Index SentenceTask::place_of_word(const std::vector<std::string>& pieces) const {
-  const auto without_space = [](std::string_view piece) {
-    return piece.starts_with(' ') ? piece.substr(1) : piece;
-  };
-  const auto wanted = cut_phrase(word_, cutting()).pieces;
-  const auto found = std::search(pieces.begin(), pieces.end(), wanted.begin(), wanted.end(),
-                                 [&](const std::string& a, const std::string& b) {
-                                   return without_space(a) == without_space(b);
-                                 });
-  return wanted.empty() || found == pieces.end() ? -1 : found - pieces.begin();
+  const Index place = find_phrase(pieces, cut_phrase(word_, cutting()).pieces);
+  return place == std::ssize(pieces) ? -1 : place;
 }
 
 SentenceTask::Encoded SentenceTask::encoded(const Rows& rows, const CorpusEncoder& encoder,
@@ -111,7 +91,7 @@ SentenceTask::Encoded SentenceTask::encoded(const Rows& rows, const CorpusEncode
   Encoded example{encoder.ids(row), 0, 0, -1, -1};
   example.length = std::ssize(example.ids);
   if (index >= 0) example.index = encoder.position(row, index);
-  if (truncates() && example.length > max_length()) {
+  if (options().truncate && example.length > max_length()) {
     example.begin = crop_begin(example.length, example.index);
     crop(example.ids, example.begin);
     if (index >= 0) example.index -= example.begin;
@@ -136,14 +116,14 @@ SentenceTask::Examples SentenceTask::encoded(const Rows& rows, std::span<const I
   Examples examples;
   for (const Index row : chosen) {
     const Encoded example = encoded(rows, encoder, row, known);
-    report.is_cut(row, example.length, truncates());
+    report.is_cut(row, example.length, options().truncate);
     if (example.answer >= 0) {
       examples.sentences.add(example.ids);
       examples.questions.push_back(
           {static_cast<std::int32_t>(example.index), static_cast<std::int32_t>(example.answer)});
     } else if (question_.has_labels) {
       const auto label = rows.marks[row][0].label;
-      report.leave_out_label(row, rows.labels.text(label), unknown_labels_, labels());
+      report.leave_out_label(row, rows.labels.text(label), options().unknown_labels, labels());
     } else {
       report.leave_out("an antecedent beyond model.max_length");
     }
@@ -201,8 +181,8 @@ BatchLoss SentenceTask::batch_loss(const Network& network, const Examples& examp
 }
 
 /// Computes the weights of labels and the probabilities of word dropout.
-void SentenceTask::check_training(const Config& config) {
-  const TaskOptions& options = config.task;
+void SentenceTask::check_training() {
+  const TaskOptions& options = this->options();
   const Examples& train = examples(Split::train);
   noise_.loss.label_smoothing = options.label_smoothing;
   if (options.class_weights == ClassWeights::balanced) {

@@ -12,10 +12,17 @@ struct EncodedSentences : EncodedTexts {
     std::int32_t answer;  ///< the right choice
   };
 
+  void for_each_ids(const Task::IdsSink& sink) const {
+    for (Index i = 0; i < size(); ++i) {
+      const auto [index, answer] = questions[static_cast<std::size_t>(i)];
+      const std::int32_t rest[] = {index, answer, -1};  // -1 ends an example
+      sink(sentences[i]);
+      sink(rest);
+    }
+  }
+
   std::vector<Question> questions;
 };
-
-void for_each_ids(const EncodedSentences& examples, const Task::IdsSink& sink);
 
 /// A task that asks one question of each sentence and has one right answer among several choices.
 class SentenceTask final : public RowTask<EncodedSentences, ChoiceMetrics> {
@@ -66,7 +73,7 @@ class SentenceTask final : public RowTask<EncodedSentences, ChoiceMetrics> {
   void add_file(const std::filesystem::path& file, Rows& rows,
                 ReadCallback& callback) const override;
   Index place_of_word(const std::vector<std::string>& pieces) const;
-  void learn_lists(const Config& config, const Rows& rows, std::span<const Index> training,
+  void learn_lists(const Rows& rows, std::span<const Index> training,
                    const Vocabularies& known) override;
   void restore_lists(const Vocabularies& lists) override;
   /// `known`: the index of each label of the rows.
@@ -74,7 +81,7 @@ class SentenceTask final : public RowTask<EncodedSentences, ChoiceMetrics> {
                   std::span<const Index> known) const;
   Examples encoded(const Rows& rows, std::span<const Index> chosen,
                    ReadCallback& callback) const override;
-  void check_training(const Config& config) override;
+  void check_training() override;
   void add_targets(Sentence& sentence) const;
   LabelledText example_of(const Examples& examples, Index i) const override;
   static Batch collated(const Examples& examples, std::span<const Index> chosen);
@@ -90,7 +97,6 @@ class SentenceTask final : public RowTask<EncodedSentences, ChoiceMetrics> {
   Index width_;
   Noise noise_;
   std::string word_;  ///< that is asked about in files without its index
-  UnknownLabels unknown_labels_;
 };
 
 /// Which sense does a word have in its sentence? The word's contextual vector goes through the

@@ -1,16 +1,23 @@
 #pragma once
 
+#include <array>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "datasets/corpus.h"
-#include "datasets/splits.h"
 #include "train/config/config.h"
 
 namespace qkv {
 
+/// `begin` up to `end`.
+std::vector<Index> index_range(Index begin, Index end);
+
+/// The indices of the train, valid and test examples, in order.
+using SplitRows = std::array<std::vector<Index>, 3>;
+
 /// The file that training examples come from, for errors.
-const std::string& source_of(const Config& config);
+const std::string& source_of(const TaskOptions& task);
 
 /// Each split from its file; of `task.data`, fractions drawn by the seed become valid and test
 /// where these have no file, and the rest train. With `task.fold` a part of the training examples

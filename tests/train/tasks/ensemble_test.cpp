@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "tests/support/errors.h"
-#include "train/tasks/sentence_task.h"
+#include "train/tasks/choice_metrics.h"
 
 using namespace qkv;
 

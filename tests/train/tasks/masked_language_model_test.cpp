@@ -1,4 +1,4 @@
-#include "train/tasks/masked_language_model.h"
+#include "train/tasks/choice_metrics.h"
 
 #include <doctest/doctest.h>
 

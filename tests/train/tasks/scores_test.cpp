@@ -9,7 +9,7 @@
 #include "tests/support/tiny_config.h"
 #include "train/run/run.h"
 #include "train/tasks/chrf.h"
-#include "train/tasks/sentence_task.h"
+#include "train/tasks/choice_metrics.h"
 
 using namespace qkv;
 

@@ -1,5 +1,3 @@
-#include "train/tasks/static_embedding.h"
-
 #include <doctest/doctest.h>
 
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "train/tasks/tagging.h"
+#include "train/tasks/choice_metrics.h"
 
 #include <doctest/doctest.h>
 
