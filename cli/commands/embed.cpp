@@ -233,28 +233,27 @@ Document embed(const EmbedOptions& options) {
 
 Command embed_command() {
   const auto o = std::make_shared<EmbedOptions>();
-  return {
-      .name = "embed",
-      .summary = "Show a word's static and contextual vectors and their cosines",
-      .options =
-          {model_argument(o->model),
-           {"SENTENCE", &o->sentences, "Sentences that contain the word"},
-           word_option(o->word),
-           {"--layer", &o->layer, "After this layer, counted from 0 [after the last]",
-            not_negative},
-           {"--data FILE", &o->data,
-            "File in the task's format: adds the nearest words in it, the mean cosines of the "
-            "word's vectors within and between labels, and to --pca and --tsv the word's "
-            "occurrences"},
-           {"--nearest", &o->nearest, "Number of nearest words [5]"},
-           {"--pca", &o->pca, "Add a map of the first two principal components"},
-           {"--tsv FILE", &o->tsv,
-            "Write vectors, and FILE.metadata.tsv beside them, for the TensorBoard embedding "
-            "projector"},
-           {"--word2vec FILE", &o->word2vec,
-            "Write every word's static vector as word2vec text, which model.embedding reads"}},
-      .has_pictures = true,
-      .run = [o](const Stream&) { return embed(*o); }};
+  return {.name = "embed",
+          .summary = "Show a word's static and contextual vectors and their cosines",
+          .options =
+              {model_argument(o->model),
+               {"SENTENCE", &o->sentences, "Sentences that contain the word"},
+               word_option(o->word),
+               {"--layer", &o->layer, "After this layer, counted from 0 [after the last]",
+                not_negative},
+               {"--data FILE", &o->data,
+                "File in the task's format: adds the nearest words in it, the mean cosines of the "
+                "word's vectors within and between labels, and to --pca and --tsv the word's "
+                "occurrences"},
+               {"--nearest", &o->nearest, "Number of nearest words [5]"},
+               {"--pca", &o->pca, "Add a map of the first two principal components"},
+               {"--tsv FILE", &o->tsv,
+                "Write vectors, and FILE.metadata.tsv beside them, for the TensorBoard embedding "
+                "projector"},
+               {"--word2vec FILE", &o->word2vec,
+                "Write every word's static vector as word2vec text, which model.embedding reads"}},
+          .has_pictures = true,
+          .run = [o](const Stream&) { return embed(*o); }};
 }
 
 }  // namespace qkv::commands
