@@ -92,8 +92,7 @@ Shape Builder::shape(int least_rank, int most_rank, Index most_elements) {
 
 /// Exact in both types.
 std::vector<double> Builder::smooth_values(Index count) {
-  const auto [low, high] =
-      draw.pick<std::pair<double, double>>({{-2, 2}, {0.75, 2}, {-1, 1}});
+  const auto [low, high] = draw.pick<std::pair<double, double>>({{-2, 2}, {0.75, 2}, {-1, 1}});
   const Random random(draw.below(1U << 16), Purpose::testing);
   std::vector<double> values(static_cast<std::size_t>(count));
   for (std::size_t i = 0; i < values.size(); ++i)

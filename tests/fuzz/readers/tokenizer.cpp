@@ -58,8 +58,8 @@ void read(std::span<const std::byte> input) {
   const std::string_view text = text_of(parts[3]);
   PieceCounter counter(cutting);
   counter.add(text_of(parts[1]));
-  const Tokenizer learned = Tokenizer::learn(cutting, counter.counts(),
-                                             {.min_count = 1 + how / 8 % 2, .merges = 16});
+  const Tokenizer learned =
+      Tokenizer::learn(cutting, counter.counts(), {.min_count = 1 + how / 8 % 2, .merges = 16});
   check(learned, text);
   if (cutting.kind == TokenizerKind::bpe) check(learned, text_of(input));
 

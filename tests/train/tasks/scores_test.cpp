@@ -8,8 +8,8 @@
 #include "tests/support/temp_dir.h"
 #include "tests/support/tiny_config.h"
 #include "train/run/run.h"
-#include "train/tasks/chrf.h"
 #include "train/tasks/choice_metrics.h"
+#include "train/tasks/chrf.h"
 
 using namespace qkv;
 

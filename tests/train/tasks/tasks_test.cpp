@@ -320,8 +320,8 @@ TEST_CASE("more folds than training examples are refused") {
   Config config = config_of(TaskKind::classify, dir.write("f.tsv", "a\tx\nb\ty\na\tz\n"));
   config.task.folds = 4;
   const std::string error = error_of<UserError>([&] { make_task(config); });
-  CHECK(error ==
-        config.task.train + ": task.fold with 4 parts needs as many training examples; there are 3");
+  CHECK(error == config.task.train +
+                     ": task.fold with 4 parts needs as many training examples; there are 3");
 }
 
 TEST_CASE("which examples each split has depends on the seed, whatever the task") {
