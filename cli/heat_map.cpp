@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <ranges>
 
 #include "inspect/block_average.h"
 
@@ -36,7 +35,10 @@ int nearest_basic(const Colour& c) {
     };
     return square(c.red, 0) + square(c.green, 1) + square(c.blue, 2);
   };
-  return *std::ranges::min_element(std::views::iota(0, 16), {}, distance);
+  int nearest = 0;
+  for (int basic = 1; basic < 16; ++basic)
+    if (distance(basic) < distance(nearest)) nearest = basic;
+  return nearest;
 }
 
 /// The escape parameters of one of the 16 colours: `layer` 38 is the text, 48 its background.

@@ -88,8 +88,11 @@ CutSentence cut_sentence(std::span<const std::string> words, const Cutting& cutt
 Index find_phrase(std::span<const std::string> pieces, std::span<const std::string> phrase,
                   Index begin) {
   const auto rest = pieces.subspan(static_cast<std::size_t>(begin));
-  const auto found = std::ranges::search(rest, phrase, {}, without_space, without_space);
-  return phrase.empty() ? std::ssize(pieces) : found.begin() - pieces.begin();
+  const auto equal = [](const std::string& a, const std::string& b) {
+    return without_space(a) == without_space(b);
+  };
+  const auto found = std::search(rest.begin(), rest.end(), phrase.begin(), phrase.end(), equal);
+  return phrase.empty() ? std::ssize(pieces) : found - pieces.begin();
 }
 
 void PieceCounter::add(std::string_view text) {

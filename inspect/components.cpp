@@ -20,7 +20,8 @@ std::vector<Component> components(Network& network) {
   const auto stacks = stacks_of(network);
   const Index width = network.model->embedding_table().shape()[1];
   std::vector<Component> all;
-  for (const auto& [name, stack] : stacks) {
+  for (const auto& entry : stacks) {
+    const std::string& name = entry.first;
     const bool several = stacks.size() > 1;
     Index layer = 0;
     const auto add = [&](ComponentKind kind, Index head, const std::string& id,
@@ -38,7 +39,7 @@ std::vector<Component> components(Network& network) {
             fmt::format("{}head {}", attention.cross ? "cross-attention " : "", h),
             {&attention, "mixed"}, range_mask(h * head_width, (h + 1) * head_width, width));
     };
-    for (const TransformerBlock& block : stack->layers) {
+    for (const TransformerBlock& block : entry.second->layers) {
       add_heads(block.attention);
       if (block.cross_attention) add_heads(*block.cross_attention);
       if (block.feed_forward)

@@ -186,13 +186,14 @@ Json to_json(const Component& component) {
 
 Cells to_table(const std::vector<VariantProbe>& probes) {
   Cells rows = {{"variant", "probe", "after", "expected", "found", ""}};
-  for (const auto& [variant, result] : probes) {
+  for (const VariantProbe& probed : probes) {
+    const ProbeResult& result = probed.result;
     const Probe& probe = result.probe;
     const auto add = [&](const std::string& after, const std::string& expected,
                          const Finding& finding, bool is_right) {
       // A long generated text must not widen the whole table; --json has all of it.
-      rows.push_back({variant, probe.name, after, expected, abbreviated(finding.measured, 72),
-                      is_right ? "pass" : "FAIL"});
+      rows.push_back({probed.variant, probe.name, after, expected,
+                      abbreviated(finding.measured, 72), is_right ? "pass" : "FAIL"});
     };
     add("training", probe.expect, result.trained, result.trained.holds);
     for (std::size_t i = 0; i < result.broken.size(); ++i)

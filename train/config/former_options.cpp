@@ -64,9 +64,10 @@ void move_bert(TomlTable& config) {
                        });
   if (!is_bert) return;
   set(config, "model.kind", "bert");
-  for (const auto& [key, value, in_bert] : former_options)
-    if (!in_bert.empty() || key == output)
-      std::erase_if(config.entries, [&](const TomlEntry& entry) { return entry.key == key; });
+  for (const FormerOption& option : former_options)
+    if (!option.in_bert.empty() || option.key == output)
+      std::erase_if(config.entries,
+                    [&](const TomlEntry& entry) { return entry.key == option.key; });
 }
 
 /// Moves what became values of other options.

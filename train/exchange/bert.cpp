@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <set>
@@ -153,7 +155,8 @@ Tensor token_types(const Import& import, TensorSource& source) {
 /// A layer that the folder has no weights for starts as in a new run.
 template <class Layer>
 void add_new(Import& import, const std::string& path, Layer layer) {
-  for (const auto& [name, value] : state_of(layer)) import.parameter(path + "." + name) = value;
+  for (const auto& [name, value] : state_of(layer))
+    import.parameter(fmt::format("{}.{}", path, name)) = value;
 }
 
 void take_bert_layer(Import& import, TensorSource& source, Index layer) {

@@ -75,8 +75,8 @@ bool StepPlanner::fits(const StepPlan& plan) const {
   if (!budget_) return true;
   const Index shards = std::max<Index>(plan.own_shards / plan.lanes, 1);
   const auto gradients = static_cast<double>(std::bit_width(static_cast<std::size_t>(shards)));
-  const double tokens = static_cast<double>(plan.tokens / config_.train.accumulate) /
-                        static_cast<double>(plan.chunks.count);
+  const Index batch_tokens = plan.tokens / config_.train.accumulate;
+  const double tokens = static_cast<double>(batch_tokens) / static_cast<double>(plan.chunks.count);
   const double activations = activation_bytes(config_, outputs_, tokens, plan.recomputes);
   const double bytes =
       needs_.state + static_cast<double>(plan.lanes) * (gradients * needs_.gradients + activations);

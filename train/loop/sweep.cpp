@@ -145,6 +145,7 @@ std::vector<std::size_t> order_of(const std::vector<SweepRun>& runs, bool restar
                                   const std::function<void(Run&)>& check,
                                   const Communicator& ranks) {
   std::vector<Config> configs;
+  configs.reserve(runs.size());
   for (const SweepRun& run : runs) configs.push_back(run.config);
   require_equal_configs(configs, ranks);
   std::vector<std::size_t> order(runs.size());

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <ranges>
 
 #include "datasets/batch.h"
 #include "datasets/text.h"
@@ -205,11 +204,17 @@ class StaticEmbedding final : public RowTask<WordContexts, EmbeddingMetrics> {
     const auto without_target = [&](std::size_t word) {
       return word < at ? cumulative_[word] : word == at ? before : cumulative_[word] - own;
     };
-    const std::size_t last = cumulative_.size() - 1;
+    std::size_t first = 0, last = cumulative_.size() - 1;
     const double drawn = random.uniform(index) * without_target(last);
-    const auto is_below = [&](std::size_t word) { return without_target(word) <= drawn; };
-    const auto words = std::views::iota(std::size_t{0}, last);
-    return static_cast<std::int32_t>(*std::ranges::partition_point(words, is_below));
+    while (first <
+           last) {  // the first word whose probability with those before it is above `drawn`
+      const std::size_t middle = (first + last) / 2;
+      if (without_target(middle) > drawn)
+        last = middle;
+      else
+        first = middle + 1;
+    }
+    return static_cast<std::int32_t>(first);
   }
 
   /// Adds the samples of the word at `position` of `line`.
