@@ -55,6 +55,7 @@ const Component& component_of(const std::vector<Component>& components, std::str
   const auto found = std::ranges::find(components, id, &Component::id);
   if (found != components.end()) return *found;
   std::vector<std::string_view> ids;
+  ids.reserve(components.size());
   for (const Component& component : components) ids.push_back(component.id);
   throw UserError(fmt::format("the model has no component {}; it has {}", id, fmt::join(ids, " ")));
 }
