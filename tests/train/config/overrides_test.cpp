@@ -57,7 +57,7 @@ TEST_CASE("an override cannot bring a second value") {
 TEST_CASE("a config's path leads from its folder or the nearest above it that has the file") {
   const TempDir dir;
   const auto file = dir.write("a/b/c.toml",
-                              "name = 'x'\ntask.train = 'd/t.tsv'\ntask.valid = '../v'\n"
+                              "name = 'x'\ntask.train = 'd/t.tsv'\ntask.valid = '../no-such-file'\n"
                               "[[variant]]\nname = 'y'\ntask.train = 'only/here'\n");
   const fs::path root = dir.path();
   CHECK(read_config(file, none).base.task.train == root / "a/b/d/t.tsv");
@@ -67,7 +67,7 @@ TEST_CASE("a config's path leads from its folder or the nearest above it that ha
   CHECK(read_config(file, none).base.task.train == root / "a/d/t.tsv");
   dir.write("a/only/here", "");
   const ConfigFile found = read_config(file, none);
-  CHECK(found.base.task.valid == root / "a/v");
+  CHECK(found.base.task.valid == root / "a/no-such-file");
   CHECK(found.variants.at(0).config.task.train == root / "a/only/here");
   CHECK(found.base.task.test.empty());
 }
