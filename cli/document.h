@@ -32,7 +32,8 @@ struct Column {
 };
 /// The first row is the head. A value that is null or missing is "-".
 Cells table_of(const Json& records, const std::vector<Column>& columns);
-/// The same numbers as shades; the first column names the rows, and a missing value is a blank.
+/// A heat map of the table's values; the first column names the rows, and a missing value is a
+/// blank.
 HeatMap map_of(const Json& records, const std::vector<Column>& columns);
 
 /// The result of a command, independent of the output format: data for programs, blocks for people.

@@ -15,7 +15,7 @@ struct Weights {
   Tensor values;
 };
 
-/// What a command draws, for a terminal (`in_terminal`) and for papers (cli/svg.h).
+/// A drawing of a command, for a terminal (`in_terminal`) and for papers (cli/svg.h).
 struct Picture {
   std::string title;  ///< a heading, and details after a colon: "layer 0, head 1: entropy 1.2 bits"
   std::variant<HeatMap, Scatter, Weights> content;

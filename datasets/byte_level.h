@@ -27,7 +27,7 @@ class MergeError : public FileError {
   std::size_t merge_;
 };
 
-/// What two adjacent tokens become together; the pair of the lowest rank is merged first.
+/// The token that replaces two adjacent ones; the pair of the lowest rank is merged first.
 struct Merge {
   std::int32_t rank, id;
 };

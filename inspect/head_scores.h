@@ -25,7 +25,7 @@ class HeadScores {
   /// the ids of its tokens.
   void add(const Tensor& weights, const Tensor& mask, std::span<const std::int32_t> ids);
 
-  /// Those of the token before the query ("previous token"), after it ("next token") and the first
+  /// Scores of the token before the query ("previous token"), after it ("next token") and the first
   /// of the sentence ("first token"), of other occurrences of the query's token ("same token") and
   /// of what followed earlier ones ("induction", Olsson et al. 2022).
   std::vector<PatternScore> scores() const;

@@ -212,7 +212,7 @@ void declare(CLI::App& app, const Option& option) {
   added->allow_extra_args(!flag.starts_with('-'));
 }
 
-/// What the user chose.
+/// The chosen command and its options.
 struct Choice {
   std::function<Document(const Stream&)> run = nullptr;
   const OutputFormat* format = &output_formats().front();

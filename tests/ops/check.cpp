@@ -51,7 +51,7 @@ Failure difference(DType dtype, const std::string& what, Index element, double g
           {}};
 }
 
-/// What else goes wrong.
+/// A failure other than a wrong value.
 Failure fault(DType dtype, const std::string& what, const std::string& message) {
   return {dtype, what, 0, 0, 0, 0, message};
 }

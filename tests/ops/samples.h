@@ -22,7 +22,7 @@ struct OpSample {
 
 /// Eight calls of every row of a table, always the same.
 std::vector<OpSample> samples_of(const std::map<std::string, OpDraw>& rows);
-/// Those of all ops.
+/// Samples of all ops.
 const std::vector<OpSample>& op_samples();
 
 }  // namespace qkv::fuzz

@@ -78,7 +78,7 @@ double cost_of(const Run& run) {
 /// The costs of the runs; 0 for one that was begun.
 std::vector<double> checked(const std::vector<SweepRun>& runs, bool restart,
                             const std::function<void(Run&)>& check) {
-  Callback silent;  // whoever trains the run is told again what is damaged
+  Callback silent;  // training reports damage again
   std::vector<double> costs;
   std::map<std::string, double> of_variant;
   for (const SweepRun& run : runs) {

@@ -153,7 +153,7 @@ class Trainer {
         fmt::format("step {}: {}; update left out, {} so far", run_.step, fault, left_out_));
   }
 
-  /// What is wrong with a loss, which is a mean over targets; empty where training can go on. One
+  /// Describes the fault of a loss, a mean over targets; empty where training can go on. A loss
   /// of 1e9 and a thousand times the first has exploded: before it is no longer finite, checkpoints
   /// would be saved from which no lower learning rate leads back.
   std::string fault_of(std::string_view what, double loss) const {
