@@ -30,7 +30,7 @@ def write_data(folder):
     reviews = write_reviews(folder)
     (folder / "shakespeare.txt").write_text("ROMEO: to be, or not to be.\n" * 100)
     (folder / "new.txt").write_text("".join(text + "\n" for _, text in reviews[:3]))
-    senses = [line.split("\t") for line in (PROJECT / "datasets/bank/train.tsv").read_text().splitlines()[:300]]
+    senses = [line.split("\t") for line in (PROJECT / "datasets/bank-twins/train.tsv").read_text().splitlines()[:300]]
     (folder / "spring.tsv").write_text("".join(f"{label}\t{text.replace('bank', 'spring')}\n" for label, _, text in senses))
     (folder / "sentences.txt").write_text("".join(text + "\n" for _, _, text in senses))
     tagged = (PROJECT / "datasets/tagging/train.conll").read_text().split("\n\n")[:300]

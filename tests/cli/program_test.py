@@ -60,7 +60,7 @@ class ProgramTest(unittest.TestCase):
         folder = pathlib.Path(cls.template.name)
         (folder / "tiny.toml").write_text(CONFIG)
         for split, lines in (("train", 200), ("valid", 40), ("test", 40)):
-            text = (PROJECT / f"datasets/bank/{split}.tsv").read_text().splitlines(keepends=True)[:lines]
+            text = (PROJECT / f"datasets/bank-twins/{split}.tsv").read_text().splitlines(keepends=True)[:lines]
             (folder / f"{split}.tsv").write_text("".join(text))
         done = qkv("train", "tiny.toml", cwd=folder)
         assert done.returncode == 0, done.stderr
