@@ -36,8 +36,8 @@ Evaluation calibration_of(std::vector<double> probabilities, const std::vector<s
     const std::size_t end = std::min(begin + at_once, right.size());
     const auto rows = std::span(probabilities).subspan(begin * width, (end - begin) * width);
     const auto answers = std::span(right).subspan(begin, end - begin);
-    metrics.update(Tensor::from({rows.begin(), rows.end()}, {std::ssize(answers), classes}),
-                   Indices({answers.begin(), answers.end()}, {std::ssize(answers)}));
+    metrics.update(Tensor::from(rows, {std::ssize(answers), classes}),
+                   Indices(answers, {std::ssize(answers)}));
   }
   metrics.report(evaluation);
   return evaluation;
