@@ -81,9 +81,9 @@ class OwnData(unittest.TestCase):
         self.assertEqual([fold["test"]["count"] for fold in folds], [54] * 5)  # a tenth of the 300 is for validation
 
     def test_the_grid_names_what_it_is_measured_on(self):
-        self.assertRegex(self.outputs["qkv compare grid.toml"].stdout, "valid loss +valid accuracy")
+        self.assertRegex(self.outputs["qkv compare grid.toml"].stdout, "valid accuracy +valid loss")
         table = self.outputs["qkv compare grid.toml --folds 5"].stdout
-        self.assertRegex(table, "test loss +test accuracy")
+        self.assertRegex(table, "test accuracy +test loss")
         for variant in ("words alone", "convolution, 64 wide", "convolution, 128 wide", "attention"):
             self.assertRegex(table, rf"{variant} .*±")
 
