@@ -25,7 +25,8 @@ void place(Array& y, std::size_t axis, Index begin, const Array& x) {
   if (x.size() == 0) return;
   xt::xstrided_slice_vector slices(x.dimension(), xt::all());
   slices[axis] = xt::range(begin, begin + static_cast<Index>(x.shape(axis)));
-  xt::strided_view(y, slices) = x;
+  // As C++20, xtensor 0.24 allocates wrongly where it assigns to this view.
+  std::copy(x.begin(), x.end(), xt::strided_view(y, slices).begin());
 }
 
 Array concatenated(const Arrays& parts, std::size_t axis) {

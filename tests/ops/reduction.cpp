@@ -155,14 +155,15 @@ void draw_topk(Builder& b) {
            return map_axis(
                in[0], axis_in(in[0], axis),
                [&](Scalars column) {
+                 const bool unsure = uncertain(column);
+                 std::vector<std::size_t> order = descending(column);
+                 order.resize(static_cast<std::size_t>(count));
                  std::vector<Scalar> top;
-                 for (const std::size_t i : descending(column)) {
-                   top.push_back(uncertain(column) ? either(column[i].number, column) : column[i]);
+                 for (const std::size_t i : order)
                    if (indices)
-                     top.back() = Scalar{
-                         Number{static_cast<Real>(i), 0, dtype_of(in[0]), uncertain(column)}};
-                 }
-                 top.resize(static_cast<std::size_t>(count));
+                     top.push_back({Number{static_cast<Real>(i), 0, dtype_of(in[0]), unsure}});
+                   else
+                     top.push_back(unsure ? either(column[i].number, column) : column[i]);
                  return top;
                },
                static_cast<std::size_t>(count));
