@@ -99,15 +99,4 @@ class SentenceTask final : public RowTask<EncodedSentences, ChoiceMetrics> {
   std::string word_;  ///< that is asked about in files without its index
 };
 
-/// Which sense does a word have in its sentence? The word's contextual vector goes through the
-/// output layer.
-extern const SentenceTask::Question word_sense_question;
-/// Which class does a text belong to? The text's vector (`Model::sentence`) goes through the output
-/// layer.
-extern const SentenceTask::Question class_question;
-/// Which word does a pronoun refer to? The logit of word t is the product of its contextual vector
-/// with the pronoun's after the output layer, x_t (W x_pronoun + b) / sqrt(D), as in a pointer
-/// network (Vinyals et al. 2015), with a dot product instead of additive attention.
-extern const SentenceTask::Question antecedent_question;
-
 }  // namespace qkv
