@@ -34,7 +34,7 @@ class SentenceTask final : public RowTask<EncodedSentences, ChoiceMetrics> {
     Indices indices;  ///< [B], of the words that are asked about
     Indices answers;  ///< [B]
   };
-  /// What is asked, the lines that ask it, and how a model answers.
+  /// A question, the lines that ask it, and how a model answers.
   struct Question {
     std::string_view columns;  ///< "label<TAB>index<TAB>sentence"
     SentenceExample (*parse)(const TsvRow&, const Cutting&);
@@ -58,7 +58,7 @@ class SentenceTask final : public RowTask<EncodedSentences, ChoiceMetrics> {
 
  private:
   using Examples = EncodedSentences;
-  /// What regularizes training.
+  /// Regularization of training.
   struct Noise {
     std::vector<double> unlisted;  ///< probability that a token is read as if the vocabulary did
                                    ///< not list it, by id; empty: 0
