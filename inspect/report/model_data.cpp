@@ -1,6 +1,7 @@
 #include "inspect/report/model_data.h"
 
 #include <algorithm>
+#include <bit>
 #include <tuple>
 
 #include "inspect/report/encode.h"
@@ -31,6 +32,13 @@ std::size_t characters(Index parameters) {
   return (static_cast<std::size_t>(parameters) * 4 + 2) / 3 * 4;
 }
 
+/// The order in which a run's checkpoints find room: the best one, the first and the last, then
+/// those that halve the steps between them, again and again.
+int rank_of(std::size_t i, const LoadedRun& run) {
+  if (i == run.chosen) return 0;
+  return i == 0 || i + 1 == run.checkpoints.size() ? 1 : 2 + 64 - std::countr_zero(i);
+}
+
 }  // namespace
 
 Json model_view(const LoadedModel& model) {
@@ -58,15 +66,16 @@ void ModelWeights::add(std::size_t index, const LoadedRun& run) {
     for (const auto& [path, parameter] : parameters(network))
       for (const double value : parameter->value().values())
         values.push_back(static_cast<float>(value));
-    all_.push_back({index, i, i == run.chosen, encoded_floats(values)});
+    all_.push_back({index, i, rank_of(i, run), encoded_floats(values)});
   }
 }
 
-void ModelWeights::write(Json& runs, std::size_t room) const {
+void ModelWeights::write(Json& runs, std::size_t main, std::size_t room) const {
   std::vector<const Weights*> order;
   for (const Weights& weights : all_) order.push_back(&weights);
-  std::ranges::stable_sort(order, {}, [](const Weights* weights) {
-    return std::tuple(!weights->best, weights->text.size());
+  std::ranges::stable_sort(order, {}, [main](const Weights* weights) {
+    const bool is_other = weights->rank > 0 && weights->run != main;
+    return std::tuple(weights->rank > 0, is_other, weights->rank, weights->text.size());
   });
   for (const Weights* weights : order) {
     if (weights->text.size() > room) continue;

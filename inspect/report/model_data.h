@@ -14,19 +14,19 @@ namespace qkv::report {
 Json model_view(const LoadedModel& model);
 
 /// The models of a page as far as it has room: "model" of each of `runs` gets "weights": {number of
-/// a checkpoint: base64}, first of every run that of its best checkpoint, the smaller models first,
-/// then of further checkpoints.
+/// a checkpoint: base64}. First come the best checkpoints of all runs, the smaller models first,
+/// then further ones of the main run, evenly over its training, then those of the others.
 class ModelWeights {
  public:
   /// Adds the checkpoints of run `index` that are not too large.
   void add(std::size_t index, const LoadedRun& run);
   /// Writes those that fit into `room` characters into the runs.
-  void write(Json& runs, std::size_t room) const;
+  void write(Json& runs, std::size_t main, std::size_t room) const;
 
  private:
   struct Weights {
     std::size_t run, checkpoint;
-    bool best;
+    int rank;  ///< among the checkpoints of a run; 0 for the best
     std::string text;
   };
   std::vector<Weights> all_;

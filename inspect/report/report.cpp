@@ -1,6 +1,10 @@
 #include "inspect/report/report.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <limits>
+#include <map>
 #include <tuple>
 
 #include "inspect/report/examples.h"
@@ -79,6 +83,30 @@ void share_points(Json& runs) {
       }
 }
 
+/// Runs of one name, such as those of different data, are told apart by their folders.
+void name_apart(Json& runs, const std::vector<std::string>& folders) {
+  std::map<std::string, int> times;
+  for (const Json& run : runs) ++times[run["name"].get<std::string>()];
+  for (std::size_t i = 0; i < runs.size(); ++i)
+    if (const auto name = runs[i]["name"].get<std::string>(); times[name] > 1)
+      runs[i]["name"] = fmt::format("{} ({})", name, folders[i]);
+}
+
+/// The run that the page opens on: of those with attention the one with the best test results, the
+/// last of equals.
+std::size_t main_run(const Json& runs) {
+  const auto rank = [](const Json& run) {
+    const Json test = run.value("test", Json::object());
+    double score = -test.value("loss", std::numeric_limits<double>::infinity());
+    for (const char* metric : {"exact_match", "accuracy"}) score = test.value(metric, score);
+    return std::pair(!run["attention"].is_null(), score);
+  };
+  std::size_t best = 0;
+  for (std::size_t i = 1; i < runs.size(); ++i)
+    if (rank(runs[i]) >= rank(runs[best])) best = i;
+  return best;
+}
+
 }  // namespace
 
 bool begins_as_report_page(std::string_view beginning) {
@@ -94,15 +122,20 @@ std::string report_page(const fs::path& folder, std::span<const std::string> sen
                {"same_data", share_data(groups)}};
   Json& runs = data["runs"];
   report::ModelWeights weights;
+  std::vector<std::string> folders;
   for (RunGroup& group : groups) {
     runs.push_back(group_view(group, sentences, groups.size()));
     if (runs.back()["model"]["reads_texts"]) weights.add(runs.size() - 1, group.front());
+    folders.push_back(group.front().folder.lexically_relative(folder).generic_string());
     group.clear();
   }
   share_points(runs);
+  name_apart(runs, folders);
+  const std::size_t main = main_run(runs);
+  data["main"] = main;
   const auto text = [&] { return data.dump(-1, ' ', false, Json::error_handler_t::replace); };
   const std::size_t size = report::characters_around_data() + text().size();
-  weights.write(runs, size < most_characters ? most_characters - size : 0);
+  weights.write(runs, main, size < most_characters ? most_characters - size : 0);
   return report::page(data["name"].get<std::string>(), text());
 }
 
