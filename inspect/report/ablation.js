@@ -32,7 +32,7 @@ function drawAblation(svg, width) {
     .attr("rx", 3).attr("fill", colour).attr("stroke", ink.line).append("title").text(c => t("ablation.cell", { name: componentName(c), change: withSign(c.change, 4) }));
   if (cell >= 36)
     svg.append("g").attr("text-anchor", "middle").attr("font-size", 12).attr("pointer-events", "none").selectAll("text").data(components).join("text")
-      .attr("x", c => x(c) + (cell - 2) / 2).attr("y", c => y(c) + height / 2 + 3).attr("fill", c => inkOn(colour(c))).text(c => fixed(c.change, 2));
+      .attr("x", c => x(c) + (cell - 2) / 2).attr("y", c => y(c) + height / 2 + 3).attr("fill", c => inkOn(colour(c))).text(c => fixed(c.change, most < 0.1 ? 3 : 2));
   svg.append("g").attr("text-anchor", "end").attr("fill", ink.soft).selectAll("text").data(rows).join("text").attr("x", left - 8)
     .attr("y", (_, i) => top + (i + 0.5) * height).attr("dy", "0.35em").text(row => row);
   svg.append("g").attr("fill", ink.soft).selectAll("text").data(columns).join("text")

@@ -31,7 +31,7 @@ function largeAnswer(reading, prediction) {
 // What an answer is about: a token, the class of the text, the next token.
 function subject(reading, { index }) {
   if (reading.kind === "language-model") return t("answer.next");
-  return index === undefined ? t("answer.class") : `“${shownToken(reading.tokens[index])}”`;
+  return index === undefined ? t("answer.class") : t("answer.word", { word: shownToken(reading.tokens[index]) });
 }
 
 // The answer in words and bars.
@@ -48,7 +48,7 @@ function answerElements(reading) {
     parts.push(make("ul", { class: "verdicts" }, ...predictions.map(p => make("li", { class: p === chosen && "chosen" },
       make("b", {}, shownToken(reading.tokens[p.index])), ` ${answerName(reading.kind, p)} `, make("span", { class: "soft" }, sure(p.probability, p.probabilities))))));
   const likeliest = Object.entries(chosen.probabilities).sort((a, b) => b[1] - a[1]).slice(0, mostChoices);
-  parts.push(choiceList(likeliest.map(([name, value]) => ({ name: shownToken(name), value, shown: sure(value, chosen.probabilities) }))));
+  parts.push(choiceList(likeliest.map(([name, value]) => ({ name: shownToken(name).replace(/·(\(\d+\))$/, " $1"), value, shown: sure(value, chosen.probabilities) }))));
   return parts;
 }
 
@@ -93,9 +93,9 @@ function unknownText(reading) {
 
 // A card with a run's answer; `suffix` tells the ids of the second from those of the first.
 function makeCard(suffix, runOf) {
-  const name = make("h3", { id: `name${suffix}` }), note = make("p", { class: "note", id: `note${suffix}`, role: "status" });
+  const name = make("h3", { id: `model${suffix}` }), note = make("p", { class: "note", id: `note${suffix}`, role: "status" });
   const answer = make("div", { class: "answer", id: `answer${suffix}` });
-  const card = make("article", { class: "card", "aria-labelledby": `name${suffix}` }, name, answer, note);
+  const card = make("article", { class: "card", "aria-labelledby": `model${suffix}` }, name, answer, note);
   let shown;
   const show = () => {
     const r = runOf();
@@ -143,6 +143,7 @@ function showKnownWords() {
   $("known").hidden = !words.length;
   const search = $("known-search").value.trim().toLocaleLowerCase(language), found = words.filter(word => word.toLocaleLowerCase(language).includes(search));
   remake("known", [state.run, search, language], () => {
+    $("known-search").placeholder = t("words.search");
     $("known-title").replaceChildren(t("words.known", { n: words.length }));
     $("known-count").textContent = found.length > mostWords ? t("words.found_first", { n: found.length, shown: mostWords }) : t("words.found", { n: found.length });
     $("known-words").replaceChildren(...found.slice(0, mostWords).map(word => {

@@ -12,7 +12,7 @@ const taskOf = view => memo(tasks, view, () => new Task(view));
 const knownWords = view => view.cutting.kind === "word" ? view.vocabulary.tokens.filter(token => !/^<.*>$/.test(token)) : [];
 
 class Engine {
-  // Of a run's "model" in the page and the base64 of a checkpoint's weights; `changes` as of `Model`.
+  // Of a run's "model" in the page and the weights of a checkpoint; `changes` as of `Model`.
   constructor(view, weights, changes) {
     this.task = taskOf(view);
     this.model = new Model(view, weights, changes);

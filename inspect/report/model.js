@@ -1,15 +1,16 @@
 // The forward pass of every kind of model, with the names of python/qkv.py.
 
-// A model from a run's "model" in the page and the base64 of a checkpoint. `changes` are interventions: { uniform, shuffled,
+// A model from a run's "model" in the page and the weights of a checkpoint. `changes` are interventions: { uniform, shuffled,
 // withoutPositions: bool, off: id of a component as in `qkv ablate` }.
 class Model {
   constructor(view, weights, changes = {}) {
     this.options = view.options.model;
     this.changes = changes;
-    const values = new Float32Array(bytesOf(weights).buffer);
+    const isRounded = typeof weights !== "string", all = isRounded ? sharesOf(weights.values, 16) : new Float32Array(bytesOf(weights).buffer);
     let begin = 0;
-    this.parameters = new Map(view.parameters.map(({ path, shape }) => {
-      const end = begin + shape.reduce((a, b) => a * b, 1), parameter = { shape, values: values.subarray(begin, end) };
+    this.parameters = new Map(view.parameters.map(({ path, shape }, i) => {
+      const end = begin + shape.reduce((a, b) => a * b, 1), values = all.subarray(begin, end), parameter = { shape, values };
+      if (isRounded) for (let j = 0; j < values.length; ++j) values[j] = (2 * values[j] - 1) * weights.largest[i];
       begin = end;
       return [path, parameter];
     }));

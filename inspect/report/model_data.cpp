@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <tuple>
 
 #include "inspect/report/encode.h"
@@ -30,6 +31,26 @@ Json options_json(const Config& config) {
 
 std::size_t characters(Index parameters) {
   return (static_cast<std::size_t>(parameters) * 4 + 2) / 3 * 4;
+}
+
+std::vector<float> values_of(Network& network) {
+  std::vector<float> result;
+  for (const auto& [path, parameter] : parameters(network))
+    for (const double value : parameter->value().values())
+      result.push_back(static_cast<float>(value));
+  return result;
+}
+
+/// The parameters with 16 bits a value.
+Json rounded_parameters(Network& network) {
+  std::vector<double> fractions, largest;
+  for (const auto& [path, parameter] : parameters(network)) {
+    const auto values = parameter->value().values();
+    largest.push_back(1e-30);
+    for (const double value : values) largest.back() = std::max(largest.back(), std::abs(value));
+    for (const double value : values) fractions.push_back((value / largest.back() + 1) / 2);
+  }
+  return {{"largest", largest}, {"values", encoded_weights(fractions, 16)}};
 }
 
 /// The order in which a run's checkpoints find room: the best one, the first and the last, then
@@ -62,11 +83,9 @@ void ModelWeights::add(std::size_t index, const LoadedRun& run) {
   for (std::size_t i = 0; i < run.checkpoints.size(); ++i) {
     Network& network = *run.checkpoints[i].model.network;
     if (characters(parameter_count(network)) > most_characters) continue;
-    std::vector<float> values;
-    for (const auto& [path, parameter] : parameters(network))
-      for (const double value : parameter->value().values())
-        values.push_back(static_cast<float>(value));
-    all_.push_back({index, i, rank_of(i, run), encoded_floats(values)});
+    const Json values =
+        i == run.chosen ? Json(encoded_floats(values_of(network))) : rounded_parameters(network);
+    all_.push_back({index, i, rank_of(i, run), values, values.dump().size()});
   }
 }
 
@@ -75,12 +94,12 @@ void ModelWeights::write(Json& runs, std::size_t main, std::size_t room) const {
   for (const Weights& weights : all_) order.push_back(&weights);
   std::ranges::stable_sort(order, {}, [main](const Weights* weights) {
     const bool is_other = weights->rank > 0 && weights->run != main;
-    return std::tuple(weights->rank > 0, is_other, weights->rank, weights->text.size());
+    return std::tuple(weights->rank > 0, is_other, weights->rank, weights->size);
   });
   for (const Weights* weights : order) {
-    if (weights->text.size() > room) continue;
-    room -= weights->text.size();
-    runs[weights->run]["model"]["weights"][std::to_string(weights->checkpoint)] = weights->text;
+    if (weights->size > room) continue;
+    room -= weights->size;
+    runs[weights->run]["model"]["weights"][std::to_string(weights->checkpoint)] = weights->values;
   }
 }
 

@@ -15,7 +15,9 @@ Json model_view(const LoadedModel& model);
 
 /// The models of a page as far as it has room: "model" of each of `runs` gets "weights": {number of
 /// a checkpoint: base64}. First come the best checkpoints of all runs, the smaller models first,
-/// then further ones of the main run, evenly over its training, then those of the others.
+/// then further ones of the main run, evenly over its training, then those of the others. The best
+/// checkpoints are float32. The others have 16 bits a value, from -largest to largest of their
+/// parameter: {"largest": [...], "values": base64}.
 class ModelWeights {
  public:
   /// Adds the checkpoints of run `index` that are not too large.
@@ -27,7 +29,8 @@ class ModelWeights {
   struct Weights {
     std::size_t run, checkpoint;
     int rank;  ///< among the checkpoints of a run; 0 for the best
-    std::string text;
+    Json values;
+    std::size_t size;  ///< characters
   };
   std::vector<Weights> all_;
 };

@@ -1,7 +1,5 @@
 #include "inspect/report/page.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <vector>
 
@@ -9,26 +7,12 @@
 #include "inspect/report/encode.h"
 
 namespace qkv::report {
-namespace {
-
-/// The texts of each language, from its file: {"de": {...}, "en": {...}}.
-std::string texts() {
-  std::string result;
-  for (const auto& [name, content] : page_files)
-    if (name.ends_with(".json"))
-      result += fmt::format("{}\"{}\": {}", result.empty() ? "" : ",\n",
-                            name.substr(0, name.find('.')), content);
-  return "{" + result + "}";
-}
-
-}  // namespace
 
 std::string page(std::string_view title, std::string_view json) {
-  const std::string name = html_text(title), data = json_for_script(json), tables = texts();
+  const std::string name = html_text(title), data = json_for_script(json);
   std::vector<PageFile> parts(page_files.begin(), page_files.end());
   parts.emplace_back("title", name);
   parts.emplace_back("data", data);
-  parts.emplace_back("texts", tables);
   const std::string_view frame = std::ranges::find(parts, "page.html", &PageFile::first)->second;
   std::string result;
   std::size_t from = 0;

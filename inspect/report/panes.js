@@ -14,6 +14,7 @@ function makePane(suffix, runOf) {
     const r = runOf(), reading = r === null ? null : readingOf(r), map = r === null ? null : mapOf(r);
     pane.hidden = r === null || Boolean(reading && reading.error);
     if (pane.hidden) return;
+    pane.classList.toggle("bare", !map);
     name.textContent = data.runs[r].name;
     for (const element of [title, tokens, sentence, host]) element.hidden = !map;
     keys.hidden = !map || map.rows === map.columns;

@@ -3,6 +3,9 @@
 const data = JSON.parse(document.getElementById("data").textContent);
 // Runs with the same points share them.
 for (const run of data.runs) if (!Array.isArray(run.points)) run.points = data.runs[run.points].points;
+// Runs of one name, such as those of different data, are told apart by their folders.
+const sameNames = data.runs.filter((run, i) => data.runs.some((other, j) => j !== i && other.name === run.name));
+for (const run of sameNames) run.name += ` (${run.folder})`;
 const $ = id => document.getElementById(id);
 
 // A section and the link to it.

@@ -1,10 +1,7 @@
 #include "inspect/report/report.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <limits>
-#include <map>
 #include <tuple>
 
 #include "inspect/report/examples.h"
@@ -20,9 +17,9 @@ using report::Json;
 using report::LoadedRun;
 using report::RunGroup;
 
-constexpr std::size_t most_characters = 2'950'000;   // of a page with weights
-constexpr std::size_t attention_budget = 1'000'000;  // characters for all runs
-constexpr std::size_t most_checkpoints = 100;        // of all runs, each with three at least
+constexpr std::size_t most_characters = 2'950'000;  // of a page with weights
+constexpr std::size_t attention_budget = 600'000;   // characters for all runs
+constexpr std::size_t most_checkpoints = 100;       // of all runs, each with three at least
 constexpr std::size_t most_points = 200;
 constexpr std::size_t many_runs = 10;  // from which weights are shown more coarsely
 
@@ -83,15 +80,6 @@ void share_points(Json& runs) {
       }
 }
 
-/// Runs of one name, such as those of different data, are told apart by their folders.
-void name_apart(Json& runs, const std::vector<std::string>& folders) {
-  std::map<std::string, int> times;
-  for (const Json& run : runs) ++times[run["name"].get<std::string>()];
-  for (std::size_t i = 0; i < runs.size(); ++i)
-    if (const auto name = runs[i]["name"].get<std::string>(); times[name] > 1)
-      runs[i]["name"] = fmt::format("{} ({})", name, folders[i]);
-}
-
 /// The run that the page opens on: of those with attention the one with the best test results, the
 /// last of equals.
 std::size_t main_run(const Json& runs) {
@@ -122,15 +110,13 @@ std::string report_page(const fs::path& folder, std::span<const std::string> sen
                {"same_data", share_data(groups)}};
   Json& runs = data["runs"];
   report::ModelWeights weights;
-  std::vector<std::string> folders;
   for (RunGroup& group : groups) {
     runs.push_back(group_view(group, sentences, groups.size()));
     if (runs.back()["model"]["reads_texts"]) weights.add(runs.size() - 1, group.front());
-    folders.push_back(group.front().folder.lexically_relative(folder).generic_string());
+    runs.back()["folder"] = group.front().folder.lexically_relative(folder).generic_string();
     group.clear();
   }
   share_points(runs);
-  name_apart(runs, folders);
   const std::size_t main = main_run(runs);
   data["main"] = main;
   const auto text = [&] { return data.dump(-1, ' ', false, Json::error_handler_t::replace); };

@@ -45,6 +45,7 @@ function showResults() {
       meanOf(testValues(run, key), 4))),
     ...others.map(([key, value]) => make("td", { "data-name": t(key) }, value(run)))));
   $("results-lead").replaceChildren(...rich(keys.length ? "results.lead" : "results.none"));
+  $("results-terms").replaceChildren(...keys.flatMap((key, i) => [i ? ", " : "", metricTerm(key)]));
   $("results-table").replaceChildren(make("caption", { class: "skip" }, t(keys.length ? "results.table" : "results.models")), make("thead", {}, head), make("tbody", {}, ...rows));
 }
 

@@ -1,6 +1,6 @@
 // The texts of the page, a table a language; numbers in a language's format; terms with a word of explanation.
 
-const texts = JSON.parse(document.getElementById("texts").textContent);
+const texts = Object.fromEntries([...document.querySelectorAll(".texts")].map(table => [table.lang, JSON.parse(table.textContent)]));
 let language = navigator.languages.map(tag => tag.split("-")[0]).find(tag => tag in texts) || "en";
 
 const valueText = value => typeof value === "number" ? count(value) : value;
@@ -28,7 +28,8 @@ function format(value, options) {
   return formats.get(key).format(value);
 }
 const count = number => format(number, {});
-const fixed = (value, digits) => format(value, { minimumFractionDigits: digits, maximumFractionDigits: digits });
+// Without a sign where it rounds to 0.
+const fixed = (value, digits) => format(Math.abs(value) < 0.5 * 10 ** -digits ? 0 : value, { minimumFractionDigits: digits, maximumFractionDigits: digits });
 const withSign = (value, digits) => format(value, { minimumFractionDigits: digits, maximumFractionDigits: digits, signDisplay: "always" });
 const significant = value => format(value, { maximumSignificantDigits: 4, notation: Math.abs(value) < 1e6 ? "standard" : "scientific" });
 // A cell of a map: ".63".
