@@ -78,7 +78,8 @@ function showAblation() {
 function breakControls() {
   const models = shownRuns().filter(isInPage).map(r => data.runs[r].model);
   const some = has => models.some(({ options, parameters }) => has(options.model, parameters.map(p => p.path)));
-  const attends = some((model, paths) => paths.some(path => path.endsWith(".w_v.weight")) || model.attention === "parameter-free" && (model.kind.endsWith("coder") || model.kind === "bert"));
+  const isFree = ({ attention, kind }) => attention === "parameter-free" && (kind.endsWith("coder") || kind === "bert");
+  const attends = some((model, paths) => isFree(model) || paths.some(path => path.endsWith(".w_v.weight")));
   const change = (key, value) => choose({ changes: { ...state.changes, [key]: value } });
   const check = (key, applies) => {
     const input = make("input", { type: "checkbox", id: `break-${key}`, checked: state.changes[key] });
@@ -89,11 +90,12 @@ function breakControls() {
   const checks = [check("uniform", attends), check("shuffled", some((_, paths) => paths.some(path => path.endsWith(".w_q.weight")))),
                   check("withoutPositions", attends && some(model => model.position !== "none"))].filter(Boolean);
   $("break").hidden = !checks.length;
+  const parts = [["", t("break.none")], ...components.map(id => [id, componentName(componentOf(id))])];
   $("break-controls").replaceChildren(make("fieldset", {}, make("legend", {}, t("break.switches")), make("div", { class: "checks switches" }, ...checks)),
-    ...(components.length ? [menu("off", t("break.off"), [["", t("break.none")], ...components.map(id => [id, componentName(componentOf(id))])], state.changes.off, off => change("off", off))] : []));
+    ...(components.length ? [menu("off", t("break.off"), parts, state.changes.off, off => change("off", off))] : []));
 }
 
-// "learned, 4 heads: river, 99.7% → undecided"
+// "learned, 4 heads: river 99.7% → money 60%"
 function brokenAnswer(r) {
   const shown = reading => {
     const prediction = chosenOf(predictionsOf(reading));
@@ -101,7 +103,8 @@ function brokenAnswer(r) {
     if (prediction.output !== undefined) return prediction.output || t("answer.nothing");
     return `${shownToken(prediction.label)} ${sure(prediction.probability, prediction.probabilities)}`;
   };
-  return make("li", {}, make("span", { class: "soft" }, data.runs[r].name), make("span", {}, shown(readingOf(r, unchanged)), " → ", make("b", {}, shown(readingOf(r)))));
+  const change = make("span", {}, shown(readingOf(r, unchanged)), " → ", make("b", {}, shown(readingOf(r))));
+  return make("li", {}, make("span", { class: "soft" }, data.runs[r].name), change);
 }
 function showBreak() {
   const maps = mapsOf(state.run);

@@ -24,8 +24,9 @@ function largeAnswer(reading, prediction) {
   if (prediction.output !== undefined)
     return [make("p", { class: "large written" }, `${prediction.output || t("answer.nothing")}${isWriting(reading) ? " …" : ""}`)];
   const { label, probability, probabilities } = prediction, undecided = isUndecided(reading.kind, prediction);
+  const shown = sure(probability, probabilities);
   return [make("p", { class: undecided ? "large undecided" : "large" }, answerName(reading.kind, prediction)),
-    make("p", { class: "sure" }, undecided ? t("answer.rather", { label: shownToken(label), percent: sure(probability, probabilities) }) : sure(probability, probabilities))];
+    make("p", { class: "sure" }, undecided ? t("answer.rather", { label: shownToken(label), percent: shown }) : shown)];
 }
 
 // What an answer is about: a token, the class of the text, the next token.
@@ -34,21 +35,32 @@ function subject(reading, { index }) {
   return index === undefined ? t("answer.class") : t("answer.word", { word: shownToken(reading.tokens[index]) });
 }
 
+// The nearest neighbours of the chosen word, of a model that predicts nothing.
+function nearestElements(reading) {
+  const { nearest } = reading.nearest(wordOf(reading), mostChoices);
+  return [make("h4", {}, t("answer.nearest", { word: shownToken(reading.tokens[wordOf(reading)]) })),
+    choiceList(nearest.map(({ word, cosine }) => ({ name: word, value: Math.max(cosine, 0), shown: fixed(cosine, 2) })))];
+}
+
+// The answers about several words, each in short.
+function verdictList(reading, predictions, chosen) {
+  return make("ul", { class: "verdicts" }, ...predictions.map(p => make("li", { class: p === chosen && "chosen" },
+    make("b", {}, shownToken(reading.tokens[p.index])), ` ${answerName(reading.kind, p)} `, make("span", { class: "soft" }, sure(p.probability, p.probabilities)))));
+}
+
 // The answer in words and bars.
 function answerElements(reading) {
-  if (reading.kind === "static-embedding")
-    return [make("h4", {}, t("answer.nearest", { word: shownToken(reading.tokens[wordOf(reading)]) })),
-      choiceList(reading.nearest(wordOf(reading), mostChoices).nearest.map(({ word, cosine }) => ({ name: word, value: Math.max(cosine, 0), shown: fixed(cosine, 2) })))];
+  if (reading.kind === "static-embedding") return nearestElements(reading);
   const predictions = predictionsOf(reading), chosen = chosenOf(predictions);
   if (!chosen) return [];
   if (chosen.output !== undefined)
     return [...largeAnswer(reading, chosen), choiceList([{ name: t("answer.probability"), value: chosen.probability, shown: percent(chosen.probability) }])];
-  const parts = reading.kind === "language-model" ? [make("h4", {}, subject(reading, chosen))] : [make("p", { class: "soft" }, subject(reading, chosen)), ...largeAnswer(reading, chosen)];
-  if (predictions.length > 1)
-    parts.push(make("ul", { class: "verdicts" }, ...predictions.map(p => make("li", { class: p === chosen && "chosen" },
-      make("b", {}, shownToken(reading.tokens[p.index])), ` ${answerName(reading.kind, p)} `, make("span", { class: "soft" }, sure(p.probability, p.probabilities))))));
+  const about = subject(reading, chosen), isWritten = reading.kind === "language-model";
+  const parts = isWritten ? [make("h4", {}, about)] : [make("p", { class: "soft" }, about), ...largeAnswer(reading, chosen)];
+  if (predictions.length > 1) parts.push(verdictList(reading, predictions, chosen));
   const likeliest = Object.entries(chosen.probabilities).sort((a, b) => b[1] - a[1]).slice(0, mostChoices);
-  parts.push(choiceList(likeliest.map(([name, value]) => ({ name: shownToken(name).replace(/·(\(\d+\))$/, " $1"), value, shown: sure(value, chosen.probabilities) }))));
+  const nameOf = name => shownToken(name).replace(/·(\(\d+\))$/, " $1");  // "the (4)"
+  parts.push(choiceList(likeliest.map(([name, value]) => ({ name: nameOf(name), value, shown: sure(value, chosen.probabilities) }))));
   return parts;
 }
 
@@ -85,10 +97,10 @@ function notesOf(r) {
 
 // "4 of 8 words unknown": punctuation is no word. Empty where all are known.
 function unknownText(reading) {
-  if (!isRead(reading) || !reading.unknown.includes(true)) return "";
+  if (!isRead(reading)) return "";
   const words = reading.tokens.map((token, i) => ({ token, unknown: reading.unknown[i] })).filter(({ token }) => /[\p{L}\p{N}]/u.test(token));
   const unknown = words.filter(word => word.unknown).length;
-  return unknown ? t("words.unknown", { unknown, all: words.length }) : t("words.unknown_marks");
+  return unknown ? t("words.unknown", { unknown, all: words.length }) : "";
 }
 
 // A card with a run's answer; `suffix` tells the ids of the second from those of the first.
@@ -138,8 +150,9 @@ function insertWord(word) {
   box.setRangeText(before + word + after, begin, end, "end");
   box.dispatchEvent(new Event("input"));
 }
+const knownLists = new Map();
 function showKnownWords() {
-  const words = isInPage(state.run) ? memo(knownLists, state.run, () => [...new Set(knownWords(run().model))].sort(new Intl.Collator(language).compare)) : [];
+  const words = isInPage(state.run) ? memo(knownLists, state.run, () => knownWords(run().model).sort(new Intl.Collator(language).compare)) : [];
   $("known").hidden = !words.length;
   const search = $("known-search").value.trim().toLocaleLowerCase(language), found = words.filter(word => word.toLocaleLowerCase(language).includes(search));
   remake("known", [state.run, search, language], () => {
@@ -153,7 +166,6 @@ function showKnownWords() {
     }));
   });
 }
-const knownLists = new Map();
 
 // The menus of models and sentences.
 function showTryControls() {

@@ -23,10 +23,10 @@ function drawStrip(svg, { name, values, y }, left, cell, most, ink) {
 function arithmeticLines({ score, scale, scaled, sum, weight }) {
   const lines = [t("arithmetic.score", { score: fixed(score, 4) })];
   if (scaled === undefined) return [...lines, t("arithmetic.masked")];
-  const bias = scaled - score * scale, values = { score: fixed(score, 4), scale: fixed(scale, 4), bias: fixed(bias, 4), scaled: fixed(scaled, 4), weight: fixed(weight, 4) };
+  const bias = scaled - score * scale, [a, b, c, d, e] = [score, scale, bias, scaled, weight].map(value => fixed(value, 4));
+  const values = { score: a, scale: b, bias: c, scaled: d, weight: e, power: significant(Math.exp(scaled)), sum: significant(sum) };
   lines.push(t(Math.abs(bias) > 1e-6 ? "arithmetic.scaled_bias" : "arithmetic.scaled", values));
-  lines.push(Number.isFinite(sum) && sum > 0 ? t("arithmetic.softmax", { ...values, power: significant(Math.exp(scaled)), sum: significant(sum) }) : t("arithmetic.softmax_value", values));
-  return lines;
+  return [...lines, t(Number.isFinite(sum) && sum > 0 ? "arithmetic.softmax" : "arithmetic.softmax_value", values)];
 }
 
 function drawArithmetic(svg, width) {

@@ -39,8 +39,10 @@ function drawCurves(svg, width) {
     g.selectAll(".domain").remove();
     return g;
   };
-  axis(svg.append("g").attr("transform", `translate(0,${height - margin.bottom})`), d3.axisBottom(x).ticks(width / 110).tickFormat(count).tickSize(0).tickPadding(10));
-  axis(svg.append("g").attr("transform", `translate(${margin.left},0)`), d3.axisLeft(y).ticks(6).tickFormat(value => format(value, { maximumSignificantDigits: 6 })).tickSize(-(width - margin.left - margin.right)).tickPadding(8))
+  axis(svg.append("g").attr("transform", `translate(0,${height - margin.bottom})`),
+    d3.axisBottom(x).ticks(width / 110).tickFormat(count).tickSize(0).tickPadding(10));
+  axis(svg.append("g").attr("transform", `translate(${margin.left},0)`),
+    d3.axisLeft(y).ticks(6).tickFormat(value => format(value, { maximumSignificantDigits: 6 })).tickSize(-(width - margin.left - margin.right)).tickPadding(8))
     .selectAll("line").attr("stroke", ink.line);
   svg.append("text").attr("x", width - margin.right).attr("y", height - 6).attr("text-anchor", "end").attr("fill", ink.soft).attr("font-size", 12).text(t("training.step"));
   svg.append("text").attr("transform", `translate(13,${(height - margin.bottom + margin.top) / 2}) rotate(-90)`).attr("text-anchor", "middle")

@@ -5,8 +5,10 @@ let redrawCurves, showEmbedding, showWeights;
 function showSummary() {
   const isStatic = r => data.runs[r].model.options.model.kind === "static", { beside } = state;
   const pair = beside !== null && isStatic(beside) && run().attention;
-  $("summary").replaceChildren(...rich(!shownRuns().some(isInPage) ? "try.recorded" : pair ? "try.lead_pair" : beside !== null ? "try.lead_two" : "try.lead"));
-  $("eyebrow").textContent = data.runs.length > 1 ? t(data.same_data ? "try.models" : "try.models_of_data", { n: data.runs.length }) : run().name === data.name ? t("try.model_one") : run().name;
+  const lead = !shownRuns().some(isInPage) ? "try.recorded" : pair ? "try.lead_pair" : beside !== null ? "try.lead_two" : "try.lead";
+  $("summary").replaceChildren(...rich(lead));
+  const models = data.runs.length === 1 ? "try.model_one" : data.same_data ? "try.models" : "try.models_of_data";
+  $("eyebrow").textContent = t(models, { n: data.runs.length });
 }
 
 function showConfig() {
@@ -89,9 +91,9 @@ function drawPage() {
   closeExplanation();
   fillTexts();
   setTheme(isDark());
+  document.title = t("page.title", { name: data.name });
   $("made").textContent = t("page.made", { version: data.version });
-  showSection("try", data.runs.some((run, i) => run.sentences.length || isInPage(i)));
-  showSection("attention", data.runs.some((_, r) => mapsOf(r).length || data.runs[r].attention));
+  for (const section of ["try", "attention"]) showSection(section, data.runs.some((run, r) => run.sentences.length || isInPage(r)));
   showFacts();
   showResults();
   showProbes();
@@ -119,7 +121,8 @@ function start() {
   };
   $("theme").addEventListener("click", () => turn(!isDark()));
   prefers.addEventListener("change", event => turn(event.matches));
-  for (const [code, table] of Object.entries(texts)) $("language").append(make("option", { value: code, lang: code, selected: code === language }, table["language.name"]));
+  for (const [code, table] of Object.entries(texts))
+    $("language").append(make("option", { value: code, lang: code, selected: code === language }, table["language.name"]));
   $("language").addEventListener("change", () => {
     language = $("language").value;
     drawPage();

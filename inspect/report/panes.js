@@ -19,7 +19,8 @@ function makePane(suffix, runOf) {
     for (const element of [title, tokens, sentence, host]) element.hidden = !map;
     keys.hidden = !map || map.rows === map.columns;
     empty.hidden = Boolean(map);
-    empty.textContent = t(reading && data.runs[r].model.options.model.kind === "static" ? "attention.static" : reading || !data.runs[r].attention ? "attention.none" : "attention.not_recorded");
+    const isStatic = data.runs[r].model.options.model.kind === "static", isKnown = reading || !data.runs[r].attention;
+    empty.textContent = t(isStatic ? "attention.static" : isKnown ? "attention.none" : "attention.not_recorded");
     if (!map) return;
     const isUnknown = i => isRead(reading) && map.columns === reading.tokens && reading.unknown[i], now = JSON.stringify([r, map.key, map.rows, map.columns]);
     if (now !== shown) {
@@ -51,9 +52,10 @@ function showMapControls() {
   const maps = mapsOf(state.run), map = mapOf(state.run);
   remake("maps", [maps.map(m => m.key), language], () => $("map-controls").replaceChildren(
     ...(maps.length > 1 ? [segments("map", rich("attention.map"), maps.map(m => [m.key, mapTitle(m)]), map.key, key => choose({ map: key }))] : [])));
+  const mean = map && map.heads > 1 ? [["mean", t("attention.mean")]] : [];
   remake("heads", [map && [map.layers, map.heads], language], () => $("attention-controls").replaceChildren(...(map ? [
     segments("layer", rich("attention.layer"), d3.range(map.layers).map(l => [l, String(l)]), state.layer, layer => choose({ layer })),
-    segments("head", rich("attention.head"), [...(map.heads > 1 ? [["mean", t("attention.mean")]] : []), ...d3.range(map.heads).map(h => [h, String(h)])], state.head, head => choose({ head })),
+    segments("head", rich("attention.head"), [...mean, ...d3.range(map.heads).map(h => [h, String(h)])], state.head, head => choose({ head })),
   ] : [])));
   for (const key of ["map", "layer", "head"])
     document.querySelectorAll(`input[name=${key}]`).forEach(input => { input.checked = input.value === String(key === "map" ? map.key : state[key]); });

@@ -37,7 +37,8 @@ function showResults() {
   const smaller = key => ["loss", "perplexity", "bits_per_token"].includes(key), average = (run, key) => d3.mean(testValues(run, key));
   const best = Object.fromEntries(keys.map(key => [key, (smaller(key) ? d3.min : d3.max)(data.runs, run => average(run, key))]));
   const testName = key => t("results.test", { metric: metricName(key) });
-  const others = [["results.parameters", run => count(run.parameters)], ["results.best_step", bestSteps], ["results.seconds", run => meanOf(seedsOf(run).map(seed => seed.seconds), 1)]];
+  const others = [["results.parameters", run => count(run.parameters)], ["results.best_step", bestSteps],
+                  ["results.seconds", run => meanOf(seedsOf(run).map(seed => seed.seconds), 1)]];
   const head = make("tr", {}, ...[rich("results.model"), ...keys.map(key => rich("results.test", { metric: metricTerm(key) })),
     ...others.map(([key]) => rich(key))].map(parts => make("th", { scope: "col" }, ...parts)));
   const rows = data.runs.map((run, i) => make("tr", {}, runHeader(run, i),
@@ -46,7 +47,8 @@ function showResults() {
     ...others.map(([key, value]) => make("td", { "data-name": t(key) }, value(run)))));
   $("results-lead").replaceChildren(...rich(keys.length ? "results.lead" : "results.none"));
   $("results-terms").replaceChildren(...keys.flatMap((key, i) => [i ? ", " : "", metricTerm(key)]));
-  $("results-table").replaceChildren(make("caption", { class: "skip" }, t(keys.length ? "results.table" : "results.models")), make("thead", {}, head), make("tbody", {}, ...rows));
+  const caption = make("caption", { class: "skip" }, t(keys.length ? "results.table" : "results.models"));
+  $("results-table").replaceChildren(caption, make("thead", {}, head), make("tbody", {}, ...rows));
 }
 
 // Whether something is so, by the keys of two texts; of several seeds, in how many.

@@ -46,7 +46,8 @@ function drawWeights(svg, width) {
   for (const [x, value, anchor] of [[start - 8, -most, "end"], [start + bar + 8, most, "start"]])
     svg.append("text").attr("x", x).attr("y", top + 8).attr("text-anchor", anchor).attr("font-size", 12).attr("fill", ink.soft).text(fixed(value, 3));
   const shrunk = rows < view.shape[0] || columns < view.shape[1], kind = kindOf(view);
-  const title = [`${view.path}, ${view.shape.join(" × ")}`, ...(shrunk ? [t("weights.averages")] : []), ...(meaning.heads > 1 ? [t("weights.lines", { n: meaning.heads })] : [])].join("; ");
+  const title = [`${view.path}, ${view.shape.join(" × ")}`, shrunk && t("weights.averages"), meaning.heads > 1 && t("weights.lines", { n: meaning.heads })]
+    .filter(Boolean).join("; ");
   return { height: top + 20, title, file: `weights ${view.path} ${kind}`,
     description: t("weights.description", { kind: t(`weights.${kind}`), least: fixed(d3.min(values), 3), most: fixed(d3.max(values), 3) }) };
 }
@@ -58,10 +59,11 @@ function startWeights() {
     if (!run().weights.length) return;
     const paths = run().weights.map(view => view.path);
     if (!paths.includes(weightState.path)) weightState.path = paths.find(path => path.endsWith("w_q.weight")) || paths[0];
+    const kinds = ["trained", "untrained", "difference"].map(kind => [kind, capital(t(`weights.${kind}`))]);
     $("weights-controls").replaceChildren(
       menu("parameter", t("weights.parameter"), paths.map(path => [path, path]), weightState.path, path => { weightState.path = path; redraw(); }, true),
-      ...(run().weights.some(view => view.before) ? [segments("kind", rich("weights.show"), ["trained", "untrained", "difference"].map(kind => [kind, capital(t(`weights.${kind}`))]),
-        weightState.kind, kind => { weightState.kind = kind; redraw(); })] : []));
+      ...(run().weights.some(view => view.before) ? [
+        segments("kind", rich("weights.show"), kinds, weightState.kind, kind => { weightState.kind = kind; redraw(); })] : []));
     redraw();
   };
 }

@@ -40,11 +40,11 @@ TYPE = "{const t = document.querySelector('#text'); t.value = %s; t.dispatchEven
 READ = """((words, all_maps) => {
   const $ = selector => document.querySelector(selector), all = selector => [...document.querySelectorAll(selector)];
   const visible = selector => $(selector) && !$(selector).hidden;
-  const result = { tokens: all('#tokens > *').map(e => e.textContent), note: $('#note').textContent, answers: [], maps: {},
-                   unknown: all('#tokens > .unknown').map(e => e.textContent), written: $('#answer .written') && $('#answer .written').textContent };
+  const result = { tokens: all('#sentence > *').map(e => e.textContent), note: $('#note').textContent, answers: [], maps: {},
+                   unknown: all('#sentence > .unknown').map(e => e.textContent), written: $('#answer .written') && $('#answer .written').textContent };
   const choices = () => all('#answer .choices li').map(li => [li.querySelector('span').textContent, li.querySelector('meter').value]);
   for (const word of words) {
-    if (word !== null) all('#tokens > button')[word].click();
+    if (word !== null) all('#sentence > button')[word].click();
     result.answers.push(choices());
   }
   const radios = name => {
@@ -200,7 +200,7 @@ class LivePage(PageTest):
         for _ in range(60):
             self.browser.press("Tab")
             reached.add(self.browser.run("document.activeElement.id || document.activeElement.name || document.activeElement.parentElement.id"))
-        self.assertLessEqual({"layer", "head", "break-uniform", "off", "play", "stop", "tokens", "key"}, reached)
+        self.assertLessEqual({"sentence", "known-title", "example", "layer", "head", "break-uniform", "off", "play", "stop", "tokens", "key"}, reached)
 
     def switched(self, key):
         self.click(f"#break-{key}")

@@ -74,7 +74,7 @@ class Answers(Visit):
 
     def test_what_is_hardly_more_than_chance_is_undecided(self):
         """Below 60 % of two choices; the bars say which one it would be."""
-        self.compare(TWO, "--set", "train.steps=1")
+        self.compare(TWO, "--set", "train.steps=100", "--only", "static", "--only", "learned")
         self.open("runs/tiny-compare")
         (prediction,) = self.json("predict", "runs/tiny-compare/static", "river bank flows")["predictions"]
         self.assertLess(prediction["probability"], 0.6)
@@ -112,7 +112,7 @@ class Words(Visit):
         struck = "[...document.querySelectorAll('#sentence > *')].filter(e => getComputedStyle(e).textDecorationLine === 'line-through').map(e => e.textContent)"
         self.assertEqual(self.browser.run(struck), ["zebra", "qux"])
         self.assertEqual(self.text("#unknown-note"), "2 of 4 words unknown")
-        self.type("the bank grows")
+        self.type("the bank the money")
         self.assertEqual((self.browser.run(struck), self.text("#unknown-note")), ([], ""))
 
     def test_known_words_are_searched_and_inserted_at_the_cursor(self):
@@ -121,9 +121,9 @@ class Words(Visit):
         self.assertIn(str(len(known)), self.text("#known-title"))
         self.click("#known-title")
         self.assertEqual(sorted(self.texts("#known-words button")), sorted(known))
-        self.browser.run("{const s = document.querySelector('#known-search'); s.value = 'gro'; s.dispatchEvent(new Event('input'))}")
+        self.browser.run("{const s = document.querySelector('#known-search'); s.value = 'ba'; s.dispatchEvent(new Event('input'))}")
         found = self.texts("#known-words button")
-        self.assertEqual(sorted(found), sorted(token for token in known if "gro" in token))
+        self.assertEqual(sorted(found), sorted(token for token in known if "ba" in token))
         self.type("money bank")
         for at in (10, 5, 0):
             self.browser.run(f"document.querySelector('#text').setSelectionRange({at}, {at})")
@@ -190,7 +190,7 @@ class Colours(Visit):
                 self.wait_for_ablation()
                 background = self.browser.run("getComputedStyle(document.querySelector('figure')).backgroundColor")
                 self.assertEqual([int(v) for v in re.findall(r"\d+", background)], paper)
-                signed = self.browser.run("""[...document.querySelectorAll('#weights-map rect')].filter(e => typeof e.__data__ === 'number')
+                signed = self.browser.run("""[...document.querySelectorAll('#weights-map svg > g:first-of-type rect')]
                     .map(e => [e.__data__, e.getAttribute('fill').match(/[\\d.]+/g).map(Number)])""")
                 most = max(abs(value) for value, _ in signed)
                 red_less_blue = [(value / most, colour[0] - colour[2]) for value, colour in signed if abs(value) > 0.1 * most]
@@ -199,7 +199,7 @@ class Colours(Visit):
                     self.assertEqual(difference > slack, value > 0, (value, difference))
                 near = min(signed, key=lambda cell: abs(cell[0]))
                 for a, b in zip(near[1], paper):
-                    self.assertAlmostEqual(a, b, delta=8)
+                    self.assertAlmostEqual(a, b, delta=16)
                 legend = self.browser.run("document.querySelector('#attention-map g[shape-rendering] rect').getAttribute('fill').match(/\\d+/g).map(Number)")
                 self.assertEqual(legend, paper)
 
