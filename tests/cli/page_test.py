@@ -112,6 +112,10 @@ class Words(Visit):
         struck = "[...document.querySelectorAll('#sentence > *')].filter(e => getComputedStyle(e).textDecorationLine === 'line-through').map(e => e.textContent)"
         self.assertEqual(self.browser.run(struck), ["zebra", "qux"])
         self.assertEqual(self.text("#unknown-note"), "2 of 4 words unknown")
+        self.type("the zebra, (bank) qux!")
+        (prediction,) = self.json("predict", "runs/tiny", "the zebra, (bank) qux!")["predictions"]
+        self.assertEqual((prediction["words"], prediction["unknown_words"]), (4, ["zebra", "qux"]))
+        self.assertEqual(self.text("#unknown-note"), "2 of 4 words unknown")
         self.type("the bank the money")
         self.assertEqual((self.browser.run(struck), self.text("#unknown-note")), ([], ""))
 
