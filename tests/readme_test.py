@@ -107,7 +107,7 @@ class Readme(PageTest):
             self.assertIn(f"\n    qkv {name} ", (PROJECT / "docs/commands.md").read_text())
 
     def test_links_lead_to_pages_that_exist(self):
-        for page in (PROJECT / "README.md", PROJECT / "CONTRIBUTING.md", *PROJECT.glob("docs/*.md")):
+        for page in (PROJECT / "README.md", PROJECT / "CONTRIBUTING.md", *PROJECT.glob("docs/**/*.md")):
             for link in re.findall(r"\]\((?!https?:)([^)]+)\)", re.sub(r"```.*?```|`[^`\n]*`", "", page.read_text(), flags=re.DOTALL)):
                 path, _, section = link.partition("#")
                 target = page.parent / path if path else page
@@ -116,7 +116,7 @@ class Readme(PageTest):
 
     def test_files_that_a_page_names_exist(self):
         folders = "core|layers|optim|datasets|train|inspect|cli|python|configs|tests|bench|script|cmake|docs"
-        for page in (PROJECT / "README.md", PROJECT / "CHANGELOG.md", PROJECT / "CONTRIBUTING.md", *PROJECT.glob("docs/*.md")):
+        for page in (PROJECT / "README.md", PROJECT / "CHANGELOG.md", PROJECT / "CONTRIBUTING.md", *PROJECT.glob("docs/**/*.md")):
             for name in re.findall(rf"`((?:{folders})/[\w./-]+)", page.read_text()):
                 if "NAME" not in name:
                     self.assertTrue((PROJECT / name).exists(), f"{page.name}: {name}")
@@ -124,7 +124,7 @@ class Readme(PageTest):
     def test_options_that_a_page_names_exist(self):
         config = tomllib.loads((self.folder / "runs/bank/config.toml").read_text())  # it lists all options
         known = {f"{table}.{key}" for table, options in config.items() if isinstance(options, dict) for key in options}
-        for page in (PROJECT / "README.md", PROJECT / "CHANGELOG.md", *PROJECT.glob("docs/*.md")):
+        for page in (PROJECT / "README.md", PROJECT / "CHANGELOG.md", *PROJECT.glob("docs/**/*.md")):
             for code in re.findall(r"`([^`\n]+)`", re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)):
                 for option in re.findall(r"(?<![\w./])((?:task|model|optimizer|schedule|train)\.[a-z_]+)(?![\w(])", code):
                     if not option.endswith((".safetensors", ".tsv", ".txt")):
