@@ -97,8 +97,8 @@ def both_of(*lists):
 
 
 def check_apple():
-    parts = splits("apple")
-    check_sentences("apple", parts, 2)
+    parts = splits("apple-twins")
+    check_sentences("apple-twins", parts, 2)
     assert all(words_at(row, 1) == ["apple"] for lines in parts.values() for row in lines)
     labels = collections.Counter(row[0] for row in parts["train"])
     assert labels["fruit"] == 4 * labels["company"], labels
