@@ -68,7 +68,13 @@ void Progress::on_start(std::int64_t step, std::int64_t steps) {
   start_ = Clock::now();
 }
 
+bool SharedLines::is_new(const std::string& line) {
+  const std::lock_guard lock(mutex_);
+  return lines_.insert(line).second;
+}
+
 void Progress::on_message(const std::string& line) {
+  if (shared_ && steps_ == 0 && !shared_->is_new(line)) return;
   bar_.erase();
   const bool is_named = name_.empty() || line.starts_with(name_);
   print_note((is_named ? line : fmt::format("{}: {}", name_, line)) + "\n");

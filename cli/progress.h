@@ -1,6 +1,8 @@
 #pragma once
 
 #include <chrono>
+#include <mutex>
+#include <set>
 #include <string>
 
 #include "cli/stop_signal.h"
@@ -33,14 +35,26 @@ class Bar {
   Clock::time_point next_;
 };
 
+/// The lines that runs beside each other print before they train, about files that they share.
+class SharedLines {
+ public:
+  /// Whether none of the runs has printed the line.
+  bool is_new(const std::string& line);
+
+ private:
+  std::mutex mutex_;
+  std::set<std::string> lines_;
+};
+
 /// Shows a training run on stderr: on a terminal a bar with loss, metric, speed and time left,
 /// elsewhere plain lines. A run that trains beside others has plain lines alone, which begin with
-/// its name. A signal stops the run.
+/// its name, and none of those that another run has printed about its data. A signal stops the run.
 class Progress : public Callback {
  public:
-  /// `name`: of a run beside others, else empty.
-  explicit Progress(const StopSignal& stop, std::string name = "")
-      : stop_(stop), name_(std::move(name)) {}
+  explicit Progress(const StopSignal& stop) : stop_(stop) {}
+  /// A run of that name beside others. `shared` must outlive it.
+  Progress(const StopSignal& stop, std::string name, SharedLines& shared)
+      : stop_(stop), name_(std::move(name)), shared_(&shared) {}
 
   void on_reading(std::string_view what, double fraction) override;
   void on_start(std::int64_t step, std::int64_t steps) override;
@@ -59,6 +73,7 @@ class Progress : public Callback {
 
   StopQuestion stop_;
   std::string name_;
+  SharedLines* shared_ = nullptr;
   std::int64_t first_step_ = 0, steps_ = 0;
   Clock::time_point start_ = Clock::now();
   Bar bar_;

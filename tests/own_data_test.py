@@ -30,7 +30,7 @@ def write_data(folder):
     reviews = write_reviews(folder)
     (folder / "shakespeare.txt").write_text("ROMEO: to be, or not to be.\n" * 100)
     (folder / "new.txt").write_text("".join(text + "\n" for _, text in reviews[:3]))
-    senses = [line.split("\t") for line in (PROJECT / "datasets/bank/train.tsv").read_text().splitlines()[:300]]
+    senses = [line.split("\t") for line in (PROJECT / "datasets/bank-twins/train.tsv").read_text().splitlines()[:300]]
     (folder / "spring.tsv").write_text("".join(f"{label}\t{text.replace('bank', 'spring')}\n" for label, _, text in senses))
     (folder / "sentences.txt").write_text("".join(text + "\n" for _, _, text in senses))
     tagged = (PROJECT / "datasets/tagging/train.conll").read_text().split("\n\n")[:300]
@@ -81,9 +81,9 @@ class OwnData(unittest.TestCase):
         self.assertEqual([fold["test"]["count"] for fold in folds], [54] * 5)  # a tenth of the 300 is for validation
 
     def test_the_grid_names_what_it_is_measured_on(self):
-        self.assertRegex(self.outputs["qkv compare grid.toml"].stdout, "valid loss +valid accuracy")
+        self.assertRegex(self.outputs["qkv compare grid.toml"].stdout, "valid accuracy +valid loss")
         table = self.outputs["qkv compare grid.toml --folds 5"].stdout
-        self.assertRegex(table, "test loss +test accuracy")
+        self.assertRegex(table, "test accuracy +test loss")
         for variant in ("words alone", "convolution, 64 wide", "convolution, 128 wide", "attention"):
             self.assertRegex(table, rf"{variant} .*±")
 

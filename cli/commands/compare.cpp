@@ -65,8 +65,9 @@ std::vector<std::optional<VariantRun>> all_carried_out(const std::vector<SweepRu
     (static_cast<Index>(i) % ranks.size() == ranks.rank() ? own : others).push_back(order[i]);
   const auto is_stopped = [&] { return stop.received() != 0; };
   std::vector<std::optional<VariantRun>> done(jobs.size());
+  SharedLines shared;
   for_each_side_by_side(own, is_stopped, [&](std::size_t i, bool alone) {
-    Progress progress(stop, alone && ranks.size() == 1 ? "" : jobs[i].config.name);
+    Progress progress(stop, alone && ranks.size() == 1 ? "" : jobs[i].config.name, shared);
     done[i] = carried_out(jobs[i], other_data, progress);
   });
   if (received_by_any(stop, ranks) || ranks.rank() > 0) return done;

@@ -40,6 +40,16 @@ void add_statistics(Json& variant, const VariantResult& result, Split split) {
   }
 }
 
+/// What a table shows of the means: the headline metric, the loss, the other metrics. The log loss
+/// of an evaluation is its loss.
+std::vector<std::string> shown_metrics(const Json& mean) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : mean.items())
+    if (name != "log_loss") names.push_back(name);
+  if (names.size() > 1) std::swap(names[0], names[1]);
+  return names;
+}
+
 std::string_view runs_are(const VariantResult& result) {
   return result.runs.front().fold > 0 ? "folds" : "seeds";
 }
@@ -101,18 +111,19 @@ Cells to_table(const Json& results) {
     if (std::ranges::find(columns, pointer, &Column::pointer) == columns.end())
       columns.push_back({results["split"].get<std::string>() + " " + metric, pointer});
   };
-  add_column("loss");
   Json variants = results["variants"];
   for (Json& variant : variants) {
     if (!variant.contains("mean")) continue;
     const bool several = variant[variant.contains("folds") ? "folds" : "seeds"].size() > 1;
-    for (const auto& [metric, mean] : variant["mean"].items()) {
+    for (const std::string& metric : shown_metrics(variant["mean"])) {
       add_column(metric);
+      Json& mean = variant["mean"][metric];
       if (several)
         mean = fmt::format("{:.4f} ± {:.4f}", mean.get<double>(),
                            variant["std"][metric].get<double>());
     }
   }
+  add_column("loss");
   return table_of(variants, columns);
 }
 

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <iterator>
+
 #include "cli/commands/shared.h"
 #include "cli/terminal.h"
 #include "datasets/text.h"
@@ -29,6 +32,29 @@ std::vector<std::string> names_of(const std::vector<std::string>& choices) {
                         ? fmt::format("{} ({})", choices[i], i)
                         : choices[i]);
   return names;
+}
+
+/// The words of a text, without punctuation marks and masks.
+struct TextWords {
+  Index count = 0;
+  std::vector<std::string> unknown = {};  ///< those that are not in the vocabulary, in their order
+};
+
+TextWords words_of(const std::string& text, const Tokenizer& tokenizer) {
+  const Cutting cutting{TokenizerKind::word, tokenizer.cutting().lower_case};
+  std::vector<std::string> pieces = pieces_of(text, cutting);
+  const std::vector<std::string> mask = pieces_of(mask_text, cutting);
+  for (Index at = 0; (at = find_phrase(pieces, mask, at)) < std::ssize(pieces);)
+    pieces.erase(pieces.begin() + at, pieces.begin() + at + std::ssize(mask));
+  std::erase_if(pieces, is_one_mark);
+  TextWords words{std::ssize(pieces)};
+  const Vocabulary& vocabulary = tokenizer.vocabulary();
+  std::ranges::copy_if(pieces, std::back_inserter(words.unknown), [&](const std::string& word) {
+    std::vector<std::int32_t> ids;
+    tokenizer.encode(word, ids);
+    return std::ranges::any_of(ids, [&](std::int32_t id) { return vocabulary.is_unknown(id); });
+  });
+  return words;
 }
 
 Json to_json(const Prediction& p, const Question& asked) {
@@ -115,19 +141,33 @@ std::vector<LoadedModel> take_models(PredictOptions& options) {
 
 struct Answers {
   Json json = Json::array();
-  Cells rows = {{"text", "word", "answer", "probability"}};
+  Cells rows = {{"text", "word", "answer", "probability", "unknown"}};
+  bool has_unknown_words = false;
   std::vector<Sentence> sentences;
 
   void add(std::span<const LoadedModel> models, const Question& asked) {
     const Sentence sentence = read_sentence(*models.front().task, asked.text);
+    const TextWords words = words_of(asked.text, models.front().task->tokenizer());
+    has_unknown_words = has_unknown_words || !words.unknown.empty();
     for (const Prediction& p : predictions_of(models, asked.text)) {
       json.push_back(to_json(p, asked));
       json.back()["ids"] = sentence.ids;
+      json.back()["words"] = words.count;
+      json.back()["unknown_words"] = words.unknown;
       rows.push_back(
           {p.text, p.index ? visible(sentence.words[static_cast<std::size_t>(*p.index)]) : "",
-           p.is_output ? p.label : visible(p.label), fmt::format("{:.4f}", p.probability)});
+           p.is_output ? p.label : visible(p.label), fmt::format("{:.4f}", p.probability),
+           fmt::format("{} of {}", words.unknown.size(), words.count)});
     }
     sentences.push_back(sentence);
+  }
+
+  /// Without the column of unknown words where no text has one.
+  Cells table() const {
+    Cells shown = rows;
+    if (!has_unknown_words)
+      for (auto& row : shown) row.pop_back();
+    return shown;
   }
 };
 
@@ -154,7 +194,7 @@ Document predict(PredictOptions options) {
   }
   note_unknown_words(document, *models.front().task, answers.sentences);
   document.data = object({{"predictions", answers.json}});
-  document.add_table(answers.rows);
+  document.add_table(answers.table());
   return document;
 }
 

@@ -154,7 +154,10 @@ void add_evaluation(Document& document, const std::string& data, const Evaluatio
       {"data", "examples", "loss"},
       {data, fmt::format("{}", evaluation.count), fmt::format("{:.4f}", evaluation.loss)}};
   for (const auto& [name, value] : evaluation.metrics) {
-    text += fmt::format("  {} {:.4f}", name, value);
+    const std::string part = fmt::format("  {} {:.4f}", name, value);
+    const std::string line = text.substr(text.rfind('\n') + 1);
+    if (display_width(line) + std::ssize(part) > output_width()) text += '\n';
+    text += part;
     rows[0].push_back(name);
     rows[1].push_back(fmt::format("{:.4f}", value));
   }

@@ -34,7 +34,7 @@ const runHeader = (run, i) => make("th", { scope: "row" }, make("i", { class: "d
 
 function showResults() {
   const keys = [...new Set(data.runs.flatMap(seedsOf).flatMap(({ test }) => test ? metricsOf([test]) : []))];
-  const smaller = key => ["loss", "perplexity", "bits_per_token"].includes(key), average = (run, key) => d3.mean(testValues(run, key));
+  const smaller = key => ["loss", "log_loss", "calibration_error", "perplexity", "bits_per_token"].includes(key), average = (run, key) => d3.mean(testValues(run, key));
   const best = Object.fromEntries(keys.map(key => [key, (smaller(key) ? d3.min : d3.max)(data.runs, run => average(run, key))]));
   const testName = key => t("results.test", { metric: metricName(key) });
   const others = [["results.parameters", run => count(run.parameters)], ["results.best_step", bestSteps],

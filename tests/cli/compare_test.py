@@ -189,7 +189,7 @@ class Compare(ProgramTest):
         accuracies = [run["valid"]["accuracy"] for run in variant["seeds"]]
         self.assertAlmostEqual(variant["mean"]["accuracy"], statistics.mean(accuracies))
         shown = self.run_qkv("compare", "two.toml", *untested).stdout
-        self.assertRegex(shown, "valid loss +valid accuracy")
+        self.assertRegex(shown, "valid accuracy +valid loss")
         self.assertIn(f"{variant['valid']['loss']:.4f}", shown)
         self.assertNotIn("test", shown)
 
@@ -207,7 +207,7 @@ class Compare(ProgramTest):
         (self.folder / "own.tsv").write_text("season\t1\tthe spring came\nwater\t1\tthe spring dried\n" * 20)
         own = ["--set", "task.data=own.tsv", "--set", "train.steps=2"]
         done = self.run_qkv("compare", "two.toml", *own, "--seeds", 2)
-        self.assertRegex(done.stdout, "valid loss +valid accuracy")
+        self.assertRegex(done.stdout, "valid accuracy +valid loss")
         self.assertEqual(done.stderr.count('the probe "one vector" of the config is left out'), 1)
         done = self.run_qkv("train", "two.toml", *own, "--run", "runs/own")
         self.assertIn('the probe "one vector" of the config is left out, as it is not about these data: "money"', done.stderr)

@@ -285,8 +285,8 @@ class Terminal(ProgramTest):
 
     def test_text_is_flush_left_and_numbers_flush_right(self):
         lines = self.run_qkv("predict", "runs/tiny", "money bank grows", "river bank flows fast").stdout.splitlines()
-        self.assertRegex(lines[2], r"^money bank grows {7}bank  (money|river) +0\.\d{4}$")
-        self.assertRegex(lines[0], r"^text +word  answer  probability$")
+        self.assertRegex(lines[2], r"^money bank grows {7}bank  (money|river) +0\.\d{4}  \d of 3$")
+        self.assertRegex(lines[0], r"^text +word  answer  probability  unknown$")
 
     def test_explain_shows_one_layer_or_head(self):
         self.run_qkv("train", "tiny.toml", "--run", "deep", "--set", "model.layers=2", "--set", "train.steps=1")

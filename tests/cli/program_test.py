@@ -3,6 +3,7 @@
 Usage: program_test.py PROGRAM
 """
 import json
+import math
 import os
 import pathlib
 import pty
@@ -10,6 +11,7 @@ import re
 import resource
 import select
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -60,7 +62,7 @@ class ProgramTest(unittest.TestCase):
         folder = pathlib.Path(cls.template.name)
         (folder / "tiny.toml").write_text(CONFIG)
         for split, lines in (("train", 200), ("valid", 40), ("test", 40)):
-            text = (PROJECT / f"datasets/bank/{split}.tsv").read_text().splitlines(keepends=True)[:lines]
+            text = (PROJECT / f"datasets/bank-twins/{split}.tsv").read_text().splitlines(keepends=True)[:lines]
             (folder / f"{split}.tsv").write_text("".join(text))
         done = qkv("train", "tiny.toml", cwd=folder)
         assert done.returncode == 0, done.stderr
@@ -210,6 +212,25 @@ class Looking(ProgramTest):
         self.assertLessEqual({"loss", "accuracy", "macro_f1", "recall"}, set(result))
         self.assertEqual(self.json("eval", "runs/tiny", "--data", "test.tsv"), result)
 
+    def test_eval_measures_how_good_the_probabilities_are(self):
+        result = self.json("eval", "runs/tiny")
+        labels = [line.split("\t")[0] for line in (self.folder / "test.tsv").read_text().splitlines()]
+        found = self.json("predict", "runs/tiny", "--data", "test.tsv")["predictions"]
+        self.assertAlmostEqual(result["log_loss"], -statistics.mean(math.log(p["probabilities"][label])
+                                                                     for label, p in zip(labels, found)), places=5)
+        gaps = [0.0] * 15
+        for label, p in zip(labels, found):
+            gaps[math.ceil(p["probability"] * 15) - 1] += (p["label"] == label) - p["probability"]
+        self.assertAlmostEqual(result["calibration_error"], sum(map(abs, gaps)) / len(labels), places=5)
+        shown = self.run_qkv("eval", "runs/tiny").stdout
+        self.assertIn(f"  log_loss {result['log_loss']:.4f}  calibration_error {result['calibration_error']:.4f}\n", shown)
+
+    def test_a_checkpoint_is_selected_by_its_calibration(self):
+        self.run_qkv("train", "tiny.toml", "--set", "train.select=calibration_error", "--run", "runs/calibrated")
+        *lines, test = map(json.loads, (self.folder / "runs/calibrated/metrics.jsonl").read_text().splitlines())
+        best = min((line for line in lines if line["split"] == "valid"), key=lambda line: (line["calibration_error"], line["loss"]))
+        self.assertEqual(test["step"], best["step"])
+
     def test_eval_shows_every_label_and_what_it_was_taken_for(self):
         result = self.json("eval", "runs/tiny")
         labels = result["labels"]
@@ -308,6 +329,19 @@ class Looking(ProgramTest):
         done = self.run_qkv("predict", "runs/tiny", "the zebra bank and the zebra")
         self.assertEqual(done.stderr, "not in the vocabulary, read as <unk>: zebra\n")
 
+    def test_predict_says_how_many_words_are_unknown(self):
+        texts = "The zebra, bank and; the Zebra!", "the bank and, the."
+        done = self.run_qkv("predict", "runs/tiny", *texts)
+        head, _, zebra, known = done.stdout.splitlines()
+        self.assertRegex(head, "probability  unknown$")
+        self.assertRegex(zebra, r"\d  2 of 6$")  # a mark is no word
+        self.assertRegex(known, r"\d  0 of 4$")
+        self.assertEqual(len(done.stderr.splitlines()), 1)
+        zebra, known = self.json("predict", "runs/tiny", *texts)["predictions"]
+        self.assertEqual((zebra["words"], zebra["unknown_words"]), (6, ["zebra", "zebra"]))
+        self.assertEqual((known["words"], known["unknown_words"]), (4, []))
+        self.assertNotIn("unknown", self.run_qkv("predict", "runs/tiny", texts[1]).stdout)
+
     def test_compare(self):
         variants = '[[variant]]\nname = "a"\nmodel.kind = "static"\n[[variant]]\nname = "b, 1 head"\nmodel.heads = 1\n'
         (self.folder / "two.toml").write_text(CONFIG + variants)
@@ -325,9 +359,9 @@ class Looking(ProgramTest):
         self.assertNotIn("test", a)
         self.assertEqual(b["test"]["count"], 40)
         head, _, a, b = self.run_qkv("compare", "two.toml").stdout.splitlines()
-        self.assertIn("test accuracy", head)
-        self.assertEqual(a.split()[3:], ["-", "-", "-"])
-        self.assertRegex(b, r"b +\d+ +\S+ +\d\.\d{4} +0\.\d{4} +0\.\d{4}$")
+        self.assertRegex(head, "seconds +test accuracy +test loss +test macro_f1 +test calibration_error$")
+        self.assertEqual(a.split()[3:], ["-"] * 4)
+        self.assertRegex(b, r"b +\d+ +\S+ +0\.\d{4} +\d\.\d{4} +0\.\d{4} +0\.\d{4}$")
 
 
 class Output(ProgramTest):

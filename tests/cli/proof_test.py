@@ -19,12 +19,12 @@ KINDS = {
     "coreference": ('kind = "coreference"\ntrain = "datasets/pronoun/valid.tsv"\nvalid = "datasets/pronoun/valid.tsv"',
                     'position = "learned"'),
     "translate": ('kind = "translate"\ntrain = "datasets/idiom/valid.tsv"', 'kind = "encoder-decoder"'),
-    "language-model": ('kind = "language-model"\ntrain = "datasets/bank/valid.tsv"',
+    "language-model": ('kind = "language-model"\ntrain = "datasets/bank-twins/valid.tsv"',
                        'kind = "decoder"\nposition = "rotary"\ntied = true\nmax_length = 16'),
-    "masked-language-model": ('kind = "masked-language-model"\ntrain = "datasets/bank/valid.tsv"', "dropout = 0.1"),
+    "masked-language-model": ('kind = "masked-language-model"\ntrain = "datasets/bank-twins/valid.tsv"', "dropout = 0.1"),
     "bert": ('kind = "classify"\ntrain = "datasets/sentiment/valid.tsv"', AS_BERT),
-    "masked-bert": ('kind = "masked-language-model"\ntrain = "datasets/bank/valid.tsv"', AS_BERT + "tied = true"),
-    "static-embedding": ('kind = "static-embedding"\ntrain = "datasets/bank/valid.tsv"', 'kind = "static"'),
+    "masked-bert": ('kind = "masked-language-model"\ntrain = "datasets/bank-twins/valid.tsv"', AS_BERT + "tied = true"),
+    "static-embedding": ('kind = "static-embedding"\ntrain = "datasets/bank-twins/valid.tsv"', 'kind = "static"'),
 }
 
 

@@ -58,6 +58,7 @@ class Text(ProgramTest):
         self.assertLessEqual({"count", "loss", "accuracy", "perplexity"}, set(measured))
         done = self.run_qkv("predict", "runs/general", "the [MASK] at the [MASK]")
         self.assertEqual(done.stderr, "")  # [MASK] is no unknown word
+        self.assertNotIn("unknown", done.stdout.splitlines()[0])
         found = self.json("predict", "runs/general", "the [MASK] at the [MASK].")["predictions"]
         self.assertEqual([p["index"] for p in found], [1, 4])
         self.assertEqual(len(found[0]["probabilities"]), 10)

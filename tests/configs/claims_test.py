@@ -39,8 +39,25 @@ def passes(entry):
     return entry["probes"] and all(probe["passes"] for probe in entry["probes"])
 
 
+def learned_attention_leads(config):
+    """On written sentences: a static vector is near chance, and learned attention ahead of uniform attention."""
+    static, uniform, learned = trained(config, "static embedding", "uniform attention", "learned, 4 heads", steps=600)
+    assert accuracy(static) <= 0.65, accuracy(static)
+    assert accuracy(learned) >= 0.9, accuracy(learned)
+    assert accuracy(learned) >= accuracy(uniform) + 0.03, (accuracy(learned), accuracy(uniform))
+    assert passes(static) and passes(learned), learned["probes"]
+
+
 def bank():
-    static, learned = trained("bank", "static embedding", "learned, 4 heads", steps=300)
+    learned_attention_leads("bank")
+
+
+def apple():
+    learned_attention_leads("apple")
+
+
+def bank_twins():
+    static, learned = trained("bank-twins", "static embedding", "learned, 4 heads", steps=300)
     assert accuracy(static) == 0.5
     assert accuracy(learned) >= 0.95, accuracy(learned)
     assert passes(static) and passes(learned), learned["probes"]
@@ -56,8 +73,8 @@ def general():
     assert accuracy(learned) >= 0.9, accuracy(learned)
 
 
-def apple():
-    static, learned = trained("apple", "static embedding", "learned attention", steps=500)
+def apple_twins():
+    static, learned = trained("apple-twins", "static embedding", "learned attention", steps=500)
     assert accuracy(static) == 0.5
     assert static["test"]["recall"] == {"company": 0, "fruit": 1}
     assert accuracy(learned) >= 0.9, accuracy(learned)
@@ -96,7 +113,7 @@ def scale():
         for kind in ("scaled", "not scaled"):
             trained("scale", f"d_k = {d}, {kind}", steps=1)
             folder = f"runs/scale-compare/d-k-{d}-{kind.replace(' ', '-')}"
-            head = qkv("attend", folder, "--untrained", "--data", PROJECT / "datasets/bank/valid.tsv")
+            head = qkv("attend", folder, "--untrained", "--data", PROJECT / "datasets/bank-twins/valid.tsv")
             measured[d, kind] = head["layers"][0]["heads"][0]
     spread = {at: head["score_variance"] for at, head in measured.items()}
     assert spread[512, "not scaled"] > 10 * spread[8, "not scaled"], spread

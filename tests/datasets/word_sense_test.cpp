@@ -86,7 +86,7 @@ namespace {
 constexpr auto splits = {"train", "valid", "test"};
 
 std::vector<SentenceExample> bank(const std::string& split) {
-  return read_word_sense_tsv(QKV_SOURCE_DIR "/datasets/bank/" + split + ".tsv");
+  return read_word_sense_tsv(QKV_SOURCE_DIR "/datasets/bank-twins/" + split + ".tsv");
 }
 
 }  // namespace

@@ -8,7 +8,7 @@ using namespace qkv;
 
 namespace {
 
-const std::string data = QKV_SOURCE_DIR "/datasets/bank/valid.tsv";
+const std::string data = QKV_SOURCE_DIR "/datasets/bank-twins/valid.tsv";
 
 Run run_of(const ModelOptions& model) {
   Config config;

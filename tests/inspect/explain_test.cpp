@@ -13,7 +13,7 @@ Run small_run(AttentionKind attention) {
   Config config;
   config.name = "small";
   config.task.train = config.task.valid = config.task.test =
-      QKV_SOURCE_DIR "/datasets/bank/valid.tsv";
+      QKV_SOURCE_DIR "/datasets/bank-twins/valid.tsv";
   config.model = {.width = 8, .layers = 2, .heads = 2, .attention = attention, .feed_forward = 12};
   return start_run(config);
 }

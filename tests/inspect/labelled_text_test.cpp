@@ -13,7 +13,7 @@ namespace {
 Run bank_run() {
   Config config;
   config.name = "bank";
-  config.task.train = QKV_SOURCE_DIR "/datasets/bank/valid.tsv";
+  config.task.train = QKV_SOURCE_DIR "/datasets/bank-twins/valid.tsv";
   config.model.width = 8;
   config.model.heads = 2;
   return start_run(config);

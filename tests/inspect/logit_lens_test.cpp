@@ -12,7 +12,7 @@ namespace {
 Run run_of(const ModelOptions& model) {
   Config config;
   config.name = "small";
-  config.task.train = QKV_SOURCE_DIR "/datasets/bank/valid.tsv";
+  config.task.train = QKV_SOURCE_DIR "/datasets/bank-twins/valid.tsv";
   config.model = model;
   Run run = start_run(config);
   tests::assign_normal(*run.network);

@@ -15,7 +15,7 @@ namespace {
 Run small_run(ModelKind kind, bool tied = false) {
   Config config;
   config.name = "small";
-  config.task.train = QKV_SOURCE_DIR "/datasets/bank/valid.tsv";
+  config.task.train = QKV_SOURCE_DIR "/datasets/bank-twins/valid.tsv";
   config.model = {.kind = kind, .width = 6, .layers = 1, .heads = 2, .feed_forward = 8};
   if (tied) {
     config.task.kind = TaskKind::language_model;

@@ -13,7 +13,7 @@ namespace {
 Config small_config() {
   Config config;
   config.name = "small";
-  config.task.train = QKV_SOURCE_DIR "/datasets/bank/valid.tsv";
+  config.task.train = QKV_SOURCE_DIR "/datasets/bank-twins/valid.tsv";
   config.model = {.width = 8, .heads = 2, .feed_forward = 8};
   return config;
 }

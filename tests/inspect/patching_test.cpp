@@ -14,7 +14,7 @@ const std::string clean = "money bank grows", corrupt = "river bank flows";
 Run run_of(const ModelOptions& model) {
   Config config;
   config.name = "small";
-  config.task.train = QKV_SOURCE_DIR "/datasets/bank/train.tsv";
+  config.task.train = QKV_SOURCE_DIR "/datasets/bank-twins/train.tsv";
   config.model = model;
   Run run = start_run(config);
   tests::assign_normal(*run.network);

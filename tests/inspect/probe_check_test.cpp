@@ -12,7 +12,7 @@ Run small_run(const ModelOptions& model = {.width = 8, .layers = 1, .heads = 2})
   Config config;
   config.name = "small";
   config.task.train = config.task.valid = config.task.test =
-      QKV_SOURCE_DIR "/datasets/bank/valid.tsv";
+      QKV_SOURCE_DIR "/datasets/bank-twins/valid.tsv";
   config.model = model;
   return start_run(config);
 }

@@ -67,7 +67,7 @@ TEST_CASE("points in a plane have two coordinates even of one-dimensional vector
 TEST_CASE("the words of a sentence share it: a word takes the memory of its two vectors") {
   Config config;
   config.name = "small";
-  config.task.train = QKV_SOURCE_DIR "/datasets/bank/valid.tsv";
+  config.task.train = QKV_SOURCE_DIR "/datasets/bank-twins/valid.tsv";
   const Run run = start_run(config);
   const auto words = word_vectors(run, run.task->read("money bank grows"), -1);
   REQUIRE(words.size() == 3);

@@ -40,7 +40,7 @@ class Run(unittest.TestCase):
         temporary = tempfile.TemporaryDirectory()
         cls.addClassCleanup(temporary.cleanup)
         cls.folder = pathlib.Path(temporary.name)
-        (cls.folder / "tiny.toml").write_text(CONFIG.format(datasets=PROJECT / "datasets/bank"))
+        (cls.folder / "tiny.toml").write_text(CONFIG.format(datasets=PROJECT / "datasets/bank-twins"))
         subprocess.run([os.environ["QKV"], "train", "tiny.toml"], cwd=cls.folder, check=True, capture_output=True)
         cls.run_folder = cls.folder / "runs/tiny"
         cls.tiny = qkv.run(cls.run_folder)

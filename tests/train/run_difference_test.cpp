@@ -105,7 +105,7 @@ TEST_CASE("of evaluations only the times may differ") {
 TEST_CASE("a resume that restores the last bits of the optimizer's state wrongly is noticed") {
   Config config;
   config.name = "tiny";
-  config.task.train = QKV_SOURCE_DIR "/datasets/bank/valid.tsv";
+  config.task.train = QKV_SOURCE_DIR "/datasets/bank-twins/valid.tsv";
   config.model = {.width = 4, .heads = 1, .feed_forward = 4};
   config.train.steps = 8;
   config.train.batch = 4;

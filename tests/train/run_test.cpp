@@ -17,7 +17,7 @@ Config tiny_config() {
   Config config;
   config.name = "tiny";
   config.task.train = config.task.valid = config.task.test =
-      QKV_SOURCE_DIR "/datasets/bank/valid.tsv";
+      QKV_SOURCE_DIR "/datasets/bank-twins/valid.tsv";
   config.model.width = 8;
   config.model.layers = 1;
   config.model.heads = 2;

@@ -136,7 +136,7 @@ TEST_CASE("a step that recomputes activations has the same bits, of every kind o
         Config config = tiny_config(5, 2);
         if (kind != ModelKind::encoder_decoder) {
           config.task.kind = TaskKind::word_sense;
-          config.task.train = config.task.valid = QKV_SOURCE_DIR "/datasets/bank/valid.tsv";
+          config.task.train = config.task.valid = QKV_SOURCE_DIR "/datasets/bank-twins/valid.tsv";
         }
         config.model.kind = kind;
         config.model.norm = norm;

@@ -295,7 +295,8 @@ TEST_CASE("train.patience needs validation data, and train.select a metric of th
   config.train.patience = 0;
   config.train.select = "span_f1";
   CHECK(error_of<UserError>([&] { start_run(config); }) ==
-        "train.select \"span_f1\" is no metric of this task; it has: loss, accuracy, macro_f1");
+        "train.select \"span_f1\" is no metric of this task; it has: loss, accuracy, macro_f1, "
+        "log_loss, calibration_error");
 }
 
 namespace {

@@ -42,10 +42,12 @@ void ChoiceMetrics::update(const Tensor& scores, const Indices& answers) {
   const bool keeps = keeps_probabilities_ && !labels_->empty();
   const auto probabilities = keeps ? softmax(scores).values() : std::vector<double>();
   const auto best = best_choices(scores);
+  const auto width = static_cast<std::size_t>(scores.dim(-1));
   for (std::size_t i = 0; i < best.size(); ++i) {
     const std::int32_t answer = answers.data()[i];
     if (answer < 0) continue;
     right_ += best[i] == answer;
+    add_probabilities(scores.data<float>().subspan(i * width, width), best[i], answer);
     if (!labels_->empty()) ++counts_[{answer, best[i]}];
     if (!keeps) continue;
     const auto row = probabilities.begin() + static_cast<Index>(i) * scores.dim(-1);
@@ -54,10 +56,26 @@ void ChoiceMetrics::update(const Tensor& scores, const Indices& answers) {
   }
 }
 
+void ChoiceMetrics::add_probabilities(std::span<const float> scores, std::int32_t best,
+                                      std::int32_t answer) {
+  const double most = scores[static_cast<std::size_t>(best)];
+  double sum = 0;
+  for (const float score : scores) sum += std::exp(score - most);
+  log_loss_ += std::log(sum) + most - scores[static_cast<std::size_t>(answer)];
+  const double confidence = 1 / sum;
+  // Bin i is (i / bins, (i + 1) / bins]; a confidence that is no number falls into the first.
+  const double above = std::max(1.0, std::ceil(confidence * bins));
+  gaps_[static_cast<std::size_t>(above) - 1] += (best == answer ? 1 : 0) - confidence;
+}
+
 void ChoiceMetrics::report(Evaluation& evaluation) const {
   evaluation.score = ratio(static_cast<double>(right_), evaluation.count);
   evaluation.metrics = {{"accuracy", evaluation.score}};
   if (!labels_->empty()) report_labels(evaluation);
+  double gap = 0;
+  for (const double difference : gaps_) gap += std::abs(difference);
+  evaluation.metrics.emplace_back("log_loss", ratio(log_loss_, evaluation.count));
+  evaluation.metrics.emplace_back("calibration_error", ratio(gap, evaluation.count));
 }
 
 /// The scores of each label, and macro F1, the mean of their F1. Labels that neither the data nor

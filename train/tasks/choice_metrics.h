@@ -1,6 +1,8 @@
 #pragma once
 
+#include <array>
 #include <map>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,7 +12,14 @@
 
 namespace qkv {
 
-/// Accuracy and, where the choices are labels, the scores of each and macro F1.
+/// Accuracy and, where the choices are labels, the scores of each and macro F1. How good the
+/// probabilities are: `log_loss`, the mean of -ln p of the right choice, and `calibration_error`,
+/// the expected calibration error (Guo et al. 2017, "On Calibration of Modern Neural Networks"):
+///
+///     sum over bins of (examples in the bin / examples) |accuracy - mean confidence|
+///
+/// where confidence is the probability of the most probable choice, and the 15 bins divide (0, 1]
+/// equally. Both are computed in float64, in the order of the examples.
 class ChoiceMetrics {
  public:
   explicit ChoiceMetrics(const std::vector<std::string>& labels) : labels_(&labels) {}
@@ -22,6 +31,11 @@ class ChoiceMetrics {
 
  private:
   void report_labels(Evaluation& evaluation) const;
+  /// Adds what the scores of an example, [C], say of the choice with the largest and of the right
+  /// one.
+  void add_probabilities(std::span<const float> scores, std::int32_t best, std::int32_t answer);
+
+  static constexpr std::size_t bins = 15;  ///< of confidence
 
   const std::vector<std::string>* labels_;  ///< empty when the choices are words
   /// How often a label is right and another is predicted, by both.
@@ -30,6 +44,8 @@ class ChoiceMetrics {
   std::vector<double> probabilities_;
   std::vector<std::int32_t> answers_;
   Index right_ = 0;
+  double log_loss_ = 0;              ///< the sum
+  std::array<double, bins> gaps_{};  ///< of each bin, right choices minus the sum of confidences
 };
 
 /// Accuracy and perplexity at the masked positions, which are what is counted.

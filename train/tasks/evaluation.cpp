@@ -24,7 +24,8 @@ double Evaluation::metric(std::string_view name) const {
 }
 
 double Evaluation::score_by(std::string_view name) const {
-  constexpr std::string_view errors[] = {"loss", "perplexity", "bits_per_token", "error"};
+  constexpr std::string_view errors[] = {"loss",  "perplexity", "bits_per_token",
+                                         "error", "log_loss",   "calibration_error"};
   if (name.empty()) return score;
   const double value = name == "loss" ? loss : metric(name);
   return std::ranges::find(errors, name) == std::end(errors) ? value : -value;

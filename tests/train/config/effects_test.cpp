@@ -17,7 +17,7 @@ namespace {
 Config config_of(ModelKind kind) {
   Config config;
   config.name = "tiny";
-  config.task.train = QKV_SOURCE_DIR "/datasets/bank/valid.tsv";
+  config.task.train = QKV_SOURCE_DIR "/datasets/bank-twins/valid.tsv";
   config.model = {.kind = kind, .width = 8, .heads = 2, .feed_forward = 16, .max_length = 32};
   config.train.batch = 4;
   return config;

@@ -16,7 +16,7 @@ namespace {
 Run tiny_run() {
   Config config;
   config.name = "tiny";
-  config.task.train = config.task.valid = QKV_SOURCE_DIR "/datasets/bank/valid.tsv";
+  config.task.train = config.task.valid = QKV_SOURCE_DIR "/datasets/bank-twins/valid.tsv";
   config.model.width = 8;
   config.model.layers = 1;
   config.model.heads = 2;

@@ -43,6 +43,8 @@ TEST_CASE("several models evaluate as one with the mean of their probabilities")
   CHECK(together.metric("accuracy") == 1);
   CHECK(together.metric("macro_f1") == 1);
   CHECK(together.loss == doctest::Approx(-(std::log(0.6) + std::log(0.6)) / 2));
+  CHECK(together.metric("log_loss") == doctest::Approx(-std::log(0.6)));
+  CHECK(together.metric("calibration_error") == doctest::Approx(0.4));
 }
 
 TEST_CASE("models of other labels, examples or tasks have no average") {

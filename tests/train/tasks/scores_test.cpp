@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "tests/support/modules.h"
 #include "tests/support/temp_dir.h"
@@ -20,6 +21,26 @@ Config config_of(TaskKind task, ModelKind model, const std::filesystem::path& fi
   config.task.valid = file.string();
   config.model.kind = model;
   return config;
+}
+
+/// Metrics of examples with these probabilities, `classes` of each.
+Evaluation calibration_of(std::vector<double> probabilities, const std::vector<std::int32_t>& right,
+                          Index classes, std::size_t at_once) {
+  for (double& p : probabilities) p = std::log(p);
+  const std::vector<std::string> words;
+  ChoiceMetrics metrics(words);
+  const auto width = static_cast<std::size_t>(classes);
+  Evaluation evaluation;
+  evaluation.count = std::ranges::count_if(right, [](std::int32_t answer) { return answer >= 0; });
+  for (std::size_t begin = 0; begin < right.size(); begin += at_once) {
+    const std::size_t end = std::min(begin + at_once, right.size());
+    const auto rows = std::span(probabilities).subspan(begin * width, (end - begin) * width);
+    const auto answers = std::span(right).subspan(begin, end - begin);
+    metrics.update(Tensor::from(rows, {std::ssize(answers), classes}),
+                   Indices(answers, {std::ssize(answers)}));
+  }
+  metrics.report(evaluation);
+  return evaluation;
 }
 
 }  // namespace
@@ -70,6 +91,42 @@ TEST_CASE(
             (f1(60.0 / 82, 60.0 / 66) + f1(24.0 / 32, 24.0 / 44) + f1(15.0 / 16, 15.0 / 20)) / 3));
   const double right = -std::log(std::exp(4) / (std::exp(4) + 2)), wrong = right + 4;
   CHECK(evaluation.loss == doctest::Approx((99 * right + 31 * wrong) / 130));
+}
+
+TEST_CASE("log loss and calibration error follow from the probabilities") {
+  // Confidence 0.9 and 0.92 share the bin (13/15, 14/15], where one of two is right; 0.7 is alone,
+  // and the example without an answer does not count.
+  const std::vector<double> probabilities = {0.9, 0.1, 0.08, 0.92, 0.5, 0.5, 0.3, 0.7};
+  const std::vector<std::int32_t> right = {0, 0, -1, 1};
+  const Evaluation all = calibration_of(probabilities, right, 2, 4);
+  CHECK(all.metric("accuracy") == doctest::Approx(2.0 / 3));
+  CHECK(all.metric("log_loss") ==
+        doctest::Approx(-(std::log(0.9) + std::log(0.08) + std::log(0.7)) / 3));
+  CHECK(all.metric("calibration_error") ==
+        doctest::Approx((std::abs(1 - 0.9 - 0.92) + std::abs(1 - 0.7)) / 3));
+  CHECK(all.score_by("log_loss") == -all.metric("log_loss"));
+  CHECK(all.score_by("calibration_error") == -all.metric("calibration_error"));
+  const Evaluation one_by_one = calibration_of(probabilities, right, 2, 1);
+  for (const char* name : {"log_loss", "calibration_error"})
+    CHECK(one_by_one.metric(name) == all.metric(name));
+}
+
+TEST_CASE("chance is calibrated, and a choice that cannot be does not change the probabilities") {
+  const std::vector<double> thirds(9, 1.0 / 3);
+  const Evaluation chance = calibration_of(thirds, {0, 1, 2}, 3, 3);
+  CHECK(chance.metric("log_loss") == doctest::Approx(std::log(3)));
+  CHECK(chance.metric("calibration_error") == doctest::Approx(0));
+  const Evaluation padded = calibration_of({0.2, 0.8, 0, 0}, {1}, 4, 1),
+                   narrow = calibration_of({0.2, 0.8}, {1}, 2, 1);
+  CHECK(padded.metric("log_loss") == narrow.metric("log_loss"));
+  CHECK(padded.metric("calibration_error") == narrow.metric("calibration_error"));
+}
+
+TEST_CASE("probabilities that are no numbers have no log loss and no calibration error") {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const Evaluation evaluation = calibration_of({nan, nan, 0.5, 0.5}, {0, 1}, 2, 2);
+  CHECK(std::isnan(evaluation.metric("log_loss")));
+  CHECK(std::isnan(evaluation.metric("calibration_error")));
 }
 
 TEST_CASE("the scores of many labels take memory in proportion to their number") {

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/tiny_config.h"
@@ -74,6 +76,8 @@ TEST_CASE("span F1 counts exact spans of the right type") {
   CHECK(evaluation.count == 5);
   CHECK(evaluation.metric("accuracy") == doctest::Approx(0.8));
   CHECK(evaluation.metric("span_f1") == doctest::Approx(2.0 * 1 / (2 + 3)));
+  const double confidence = std::exp(1) / (std::exp(1) + 4);
+  CHECK(evaluation.metric("calibration_error") == doctest::Approx(0.8 - confidence));
 }
 
 TEST_CASE("span F1 knows the ends and single words of IOBES and BILOU") {

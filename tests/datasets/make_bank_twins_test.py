@@ -1,4 +1,4 @@
-"""The bank data is what datasets/bank/make_bank.py writes, balanced, most sentences with a twin of
+"""The bank data is what datasets/bank-twins/make_bank_twins.py writes, balanced, most sentences with a twin of
 the same words and the other sense, and no pair of actions is in two splits."""
 import collections
 import pathlib
@@ -7,14 +7,14 @@ import subprocess
 import sys
 import tempfile
 
-folder = pathlib.Path(__file__).parents[2] / "datasets" / "bank"
+folder = pathlib.Path(__file__).parents[2] / "datasets" / "bank-twins"
 sys.path.insert(0, str(folder))
 sys.dont_write_bytecode = True
-import make_bank  # noqa: E402
+import make_bank_twins  # noqa: E402
 
 with tempfile.TemporaryDirectory() as copy:
-    shutil.copy(folder / "make_bank.py", copy)
-    subprocess.run([sys.executable, f"{copy}/make_bank.py"], check=True)
+    shutil.copy(folder / "make_bank_twins.py", copy)
+    subprocess.run([sys.executable, f"{copy}/make_bank_twins.py"], check=True)
     for name in ("train.tsv", "valid.tsv", "test.tsv"):
         assert (folder / name).read_bytes() == (pathlib.Path(copy) / name).read_bytes(), name
 
@@ -22,8 +22,8 @@ seen = {}
 for name in ("train", "valid", "test"):
     for line in (folder / f"{name}.tsv").read_text().splitlines():
         sentence = f" {line.split(chr(9))[2]} "
-        money = [action for action in make_bank.MONEY if f" {action} " in sentence]
-        river = [action for action in make_bank.RIVER if f" {action} " in sentence]
+        money = [action for action in make_bank_twins.MONEY if f" {action} " in sentence]
+        river = [action for action in make_bank_twins.RIVER if f" {action} " in sentence]
         if money and river:
             split = seen.setdefault((money[0], river[0]), name)
             assert split == name, f"{money[0]} and {river[0]} are in {split} and {name}"
