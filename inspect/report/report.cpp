@@ -107,6 +107,7 @@ std::string report_page(const fs::path& folder, std::span<const std::string> sen
   Json data = {{"name", title_of(groups, folder)},
                {"version", QKV_VERSION},
                {"runs", Json::array()},
+               {"main", 0},
                {"same_data", share_data(groups)}};
   Json& runs = data["runs"];
   report::ModelWeights weights;

@@ -1,0 +1,107 @@
+// The numbers that a step of the arithmetic unfolds.
+
+// "W_q x_i + b_q" as nodes with subscripts, i the number of the word.
+function formulaNodes(text, index) {
+  const signs = text.replace(/sqrt\(/g, "√(").replace(/ - /g, " − ").replace(/ \. /g, " · ").replace(/ \* /g, " × ");
+  return signs.split(/_([a-z0-9]+)/).map((part, n) => n % 2 ? make("sub", {}, /^ij?$/.test(part) ? part.replace("i", index) : part) : part);
+}
+const labelOf = ({ index }, symbol, word) => [make("span", { class: "symbol" }, ...formulaNodes(symbol, index)), ...(word === undefined ? [] : [" ", shownToken(word)])];
+
+// Strips in one scale, of vectors { symbol, word, values }.
+function stripsOf(chain, vectors) {
+  const most = d3.max(vectors, ({ values }) => d3.max(values, Math.abs)) || 1;
+  return make("div", { class: "vectors" }, ...strips(vectors.map(({ symbol, word, values }) => {
+    const label = labelOf(chain, symbol, word);
+    return { label, name: label.map(part => part.textContent || part).join(""), values, most };
+  })));
+}
+// "q_2 = (0.1234, -0.5678)"
+function valuesLine(chain, symbol, values) {
+  return make("p", { class: "values" }, make("span", { class: "symbol" }, ...formulaNodes(symbol, chain.index)), ` = (${Array.from(values, v => fixed(v, 4)).join("; ")})`);
+}
+const line = (key, values) => make("p", { class: "values" }, t(key, values));
+
+// columns: names; rows: cells.
+function numbersTable(name, columns, rows) {
+  const head = make("tr", {}, ...columns.map(text => make("th", { scope: "col" }, text)));
+  const body = rows.map(([first, ...cells]) => make("tr", {}, make("th", { scope: "row" }, first), ...cells.map((text, i) => make("td", { "data-name": columns[i + 1] }, text))));
+  return make("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": name }, make("table", {}, make("thead", {}, head), make("tbody", {}, ...body)));
+}
+
+// How one element of a product with a matrix comes about: { id, matrix, symbol, input: { symbol, word, values }, rows, bias,
+// outputs }, and `choices` [[element, name]], all elements where not given.
+function productNumbers(chain, { id, matrix, symbol, input, rows, bias, outputs, choices }) {
+  const all = choices || d3.range(rows.length).map(d => [d, String(d)]), chosen = picked.get(id);
+  const d = all.some(([element]) => element === chosen) ? chosen : all[0][0];
+  const row = rows[d], products = Array.from(input.values, (v, i) => v * row[i]), sum = d3.sum(products), added = bias ? bias[d] : 0, is = sum + added;
+  const pick = menu(`element-${id}`, t("numbers.element"), all, d, element => {
+    picked.set(id, element);
+    showNumbers(id);
+  });
+  const values = { sum: fixed(sum, 4), bias: fixed(added, 4), value: fixed(is, 4) }, isWhole = Math.abs(is - outputs[d]) <= 1e-3 * (1 + Math.abs(is));
+  return [pick, stripsOf(chain, [input, { symbol: matrix, word: t("numbers.row", { d: all.find(([element]) => element === d)[1] }), values: row }]),
+          stripsOf(chain, [{ symbol: "×", word: t("numbers.products"), values: products }]),
+          line(bias ? "numbers.product_bias" : "numbers.product", values), ...(isWhole ? [] : [line("numbers.rotated", { value: fixed(outputs[d], 4) })])];
+}
+
+// Of what a module recorded.
+function recordNumbers(chain, { path, symbol, formula, values }) {
+  const { index, document } = chain, vector = values[index], known = new Map(chain.known), owner = path.replace(/\.output$/, "");
+  const operand = name => ({ symbol: name, values: known.get(name) }), last = () => valuesLine(chain, symbol, vector);
+  const operands = [...new Set(formula.match(/[a-z]'?_i/g) || [])].filter(name => known.has(name));
+  if (path === "static") return () => [line("numbers.embedding", { word: shownToken(chain.word), id: String(idOf(chain)) }), last()];
+  if (formula.startsWith("W_o"))
+    return () => [...productNumbers(chain, { id: path, matrix: "W_o", symbol, input: operand("z_i"), rows: document.parameters[`${owner}.w_o.weight`],
+                                             bias: document.parameters[`${owner}.w_o.bias`], outputs: vector }), last()];
+  if (!/norm|mean/.test(formula)) return () => [...(operands.length ? [stripsOf(chain, [...operands.map(operand), { symbol, values: vector }])] : []), ...operands.map(name => valuesLine(chain, name, known.get(name))), last()];
+  return () => {
+    const x = operands.map(name => known.get(name)).reduce((a, b) => Array.from(a, (v, i) => v + b[i])), mean = d3.mean(x), variance = d3.mean(x, v => (v - mean) ** 2);
+    const weights = [["g", "weight"], ["b", "bias"]].map(([name, part]) => ({ symbol: name, values: document.parameters[`${owner}.${part}`] })).filter(vector => vector.values);
+    return [stripsOf(chain, [...operands.map(operand), { symbol, values: vector }]), ...(weights.length ? [stripsOf(chain, weights)] : []),
+            line("numbers.norm", { mean: fixed(mean, 4), variance: fixed(variance, 4) }), ...operands.map(name => valuesLine(chain, name, known.get(name))), last()];
+  };
+}
+// Of the word's token; those of an output are in no document.
+const idOf = ({ document: { ids, inputs }, index }) => inputs ? "?" : ids[index];
+
+const keyName = ({ sources }, j) => `${j} ${shownToken(sources[j])}`;
+// The dot product of the query and the chosen word's key, and all scores.
+function scoreNumbers(chain, { q, k }, row) {
+  const { index, key, scores } = row, products = Array.from(q[index], (v, d) => v * k[key][d]);
+  return [line("numbers.choose_key"),
+          stripsOf(chain, [{ symbol: "q_i", word: chain.word, values: q[index] }, { symbol: `k_${key}`, word: row.sources[key], values: k[key] }]),
+          stripsOf(chain, [{ symbol: "×", word: t("numbers.products"), values: products }]), line("numbers.score", { score: fixed(scores[key], 4) })];
+}
+function scaledNumbers(row) {
+  const { scores, scaled, scale, sources, isHidden } = row;
+  const columns = ["word", "score_name", "scale", "bias", "scaled"].map(name => t(`numbers.${name}`));
+  return [numbersTable(t("numbers.scaled"), columns, Array.from(scores, (score, j) => [keyName(row, j), fixed(score, 4), `× ${fixed(scale, 4)}`, withSign(scaled[j] - score * scale, 4),
+                                                                                       isHidden(j) ? t("chain.masked") : fixed(scaled[j], 4)]).slice(0, sources.length))];
+}
+function weightNumbers(row) {
+  const { scaled, weights, isHidden } = row, power = j => isHidden(j) ? 0 : Math.exp(scaled[j]), sum = d3.sum(scaled, (_, j) => power(j));
+  const columns = ["word", "scaled", "power", "weight"].map(name => t(`numbers.${name}`));
+  return [numbersTable(t("numbers.weight"), columns, Array.from(weights, (weight, j) => [keyName(row, j), isHidden(j) ? t("chain.masked") : fixed(scaled[j], 4), significant(power(j)), fixed(weight, 4)])),
+          line("numbers.sum_of_powers", { sum: significant(sum) })];
+}
+function sumNumbers(chain, { v, mixed }, { index, weights, sources }) {
+  const heaviest = d3.range(weights.length).filter(j => weights[j]).slice(0, mostCells);
+  const parts = heaviest.map(j => ({ symbol: `${fixed(weights[j], 4)} v_${j}`, word: sources[j], values: Array.from(v[j], value => value * weights[j]) }));
+  return [stripsOf(chain, [...parts, { symbol: "z_i", word: chain.word, values: mixed[index] }]), valuesLine(chain, "z_i", mixed[index])];
+}
+
+// How the logit of a choice comes about, where the last step is one product.
+function logitNumbers(chain, order, y) {
+  const { labels, logits } = chain.document, isMean = chain.kind === "classify", rows = chain.parameter("head.weight") || chain.parameter("embedding.weight");
+  const bias = chain.parameter("head.bias") || chain.parameter("output_bias"), values = isMean ? Array.from(y[0], (_, i) => d3.mean(y, row => row[i])) : y[chain.index];
+  const best = order[0], is = rows && d3.sum(values, (v, i) => v * rows[best][i]) + (bias ? bias[best] : 0);
+  const table = numbersTable(t("numbers.logit"), [t("numbers.choice"), t("numbers.logit")], order.map(i => [shownToken(labels[i]), Number.isFinite(logits[i]) ? fixed(logits[i], 4) : "−∞"]));
+  if (!rows || rows.length !== labels.length || Math.abs(is - logits[best]) > 1e-3 * (1 + Math.abs(is))) return [table];
+  const input = { symbol: isMean ? "mean(y)" : "y_i", word: isMean ? undefined : chain.word, values };
+  return productNumbers(chain, { id: "logits", matrix: "W", symbol: "logits", input, rows, bias, outputs: logits, choices: order.map(i => [i, shownToken(labels[i])]) }).concat(table);
+}
+function probabilityNumbers(order, { labels, logits, probabilities }) {
+  const most = d3.max(logits), sum = d3.sum(logits, v => Math.exp(v - most)), columns = ["choice", "logit", "power_below", "probability"].map(name => t(`numbers.${name}`));
+  return [numbersTable(t("numbers.probability"), columns, order.map(i => [shownToken(labels[i]), Number.isFinite(logits[i]) ? fixed(logits[i], 4) : "−∞", significant(Math.exp(logits[i] - most)), fixed(probabilities[i], 4)])),
+          line("numbers.sum_of_powers", { sum: significant(sum) })];
+}
