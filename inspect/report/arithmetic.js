@@ -31,7 +31,7 @@ function showNumbers(id) {
 }
 
 function stepElement(step) {
-  const { id, text, meaning, vectors, chips, numbers, follow } = step, words = meaning ? rich(meaning) : [];
+  const { id, text, meaning, vectors, chips, more, numbers, follow } = step, words = meaning ? rich(meaning) : [];
   const name = make(numbers ? "button" : "span", { class: "formula", ...(numbers ? { type: "button", id: `step ${id}`, "aria-expanded": "false", "aria-controls": `numbers ${id}` } : {}) }, ...formulaNodes(text, chain.index));
   if (numbers) name.addEventListener("click", () => {
     unfolded[unfolded.has(id) ? "delete" : "add"](id);
@@ -40,7 +40,8 @@ function stepElement(step) {
   const other = follow === undefined ? [] : [make("button", { type: "button", class: "quiet" }, t("chain.follow"))];
   for (const button of other) button.addEventListener("click", () => choose({ layer: follow }));
   return make("li", { class: "step" }, make("p", { class: "step-name" }, ...(text ? [name, " "] : []), make("span", { class: "soft" }, ...words), ...other),
-    ...(vectors ? [stripsOf(chain, vectors)] : []), ...(chips ? [chipsOf(step)] : []), ...(numbers ? [make("div", { class: "numbers", id: `numbers ${id}`, hidden: true })] : []));
+    ...(vectors ? [stripsOf(chain, vectors)] : []), ...(chips ? [chipsOf(step)] : []), ...(more > 0 ? [make("p", { class: "soft" }, t("chain.more", { n: more }))] : []),
+    ...(numbers ? [make("div", { class: "numbers", id: `numbers ${id}`, hidden: true })] : []));
 }
 
 function showArithmetic() {

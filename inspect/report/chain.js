@@ -1,6 +1,6 @@
 // The steps of a word from its embedding to the answer, of a document as of `qkv explain`, for one head of one layer:
 // groups [{ title, steps: [{ id, text, meaning, vectors, chips, numbers }] }]. `text` is a formula, `meaning` the key of a text,
-// `vectors` [{ symbol, word, values }] and `chips` [{ name, value, isChosen, pick }] what it computes, `numbers()` what it unfolds.
+// `vectors` [{ symbol, word, values }] and `chips` [{ name, value, shown, isChosen, pick }] what it computes, and `more` left out; `numbers()` what it unfolds.
 
 const isSame = (a, b) => a.length === b.length && a.every((v, i) => v === b[i]);
 // The chosen element of a product with a matrix, by the id of its step.
@@ -69,8 +69,8 @@ class Chain {
       const symbol = `${letter}_${isQuery ? "i" : "j"}`, names = isQuery ? words : sources, rows = this.rowsOf(`${path}.w_${letter}`, h, module.heads.length, width);
       const text = projectionOf(this, letter, Boolean(rows), cross), inputName = text.match(/[a-z](?=_[ij]\b(?! =))/g).pop();
       this.push(title, { id: `${path}.${letter}`, text: this.formula(text), meaning: `step.${letter}`,
-        vectors: all.slice(0, mostCells).map(n => ({ symbol: `${letter}_${n}`, word: names[n], values: head[letter][n] })),
-        numbers: () => [...(rows ? productNumbers(this, { id: `${path}.${letter}`, matrix: `W_${letter}`, symbol: `${letter}_${at}`, input: { symbol: `${inputName}_${at}`, word: names[at], values: input }, ...rows,
+        more: all.length - mostCells, vectors: all.slice(0, mostCells).map(n => ({ symbol: `${letter}_${n}`, word: names[n], values: head[letter][n] })),
+        numbers: () => [...(rows ? productNumbers(this, { id: `${path}.${letter}`, matrix: `W_${letter}`, input: { symbol: `${inputName}_${at}`, word: names[at], values: input }, ...rows,
                                                          outputs: head[letter][at] }) : []),
                         ...all.slice(0, mostCells).map(n => valuesLine(this, `${letter}_${n}`, head[letter][n]))] });
     }
@@ -88,14 +88,14 @@ class Chain {
   }
   addWeights({ module, head, width, sources, key, title }) {
     const { index } = this, { path, scale, mask } = module, usual = Math.abs(scale - width ** -0.5) < 1e-6;
-    const isBiased = Boolean(this.parameter(`${path}.positions.weight`)), isHidden = j => !mask[index][j];
+    const isBiased = Boolean(this.parameter(`${path}.positions.weight`)), isHidden = j => !mask[index][j], more = sources.length - mostCells;
     const chips = (values, shown = v => fixed(v, 4)) => Array.from(values).slice(0, mostCells)
       .map((value, j) => ({ name: sources[j], value: isHidden(j) ? 0 : value, shown: isHidden(j) ? t("chain.masked") : shown(value), isChosen: j === key, pick: () => choose({ key: j }) }));
     const row = { index, key, sources, isHidden, scale, scores: head.scores[index], scaled: head.scaled[index], weights: head.weights[index] };
-    this.push(title, { id: `${path}.scores`, text: "s_ij = q_i . k_j", meaning: "step.scores", chips: chips(row.scores), numbers: () => scoreNumbers(this, head, row) });
+    this.push(title, { id: `${path}.scores`, text: "s_ij = q_i . k_j", meaning: "step.scores", chips: chips(row.scores), more, numbers: () => scoreNumbers(this, head, row) });
     this.push(title, { id: `${path}.scaled`, text: `s'_ij = s_ij ${usual ? `/ sqrt(${width})` : `* ${significant(scale)}`}${isBiased ? " + bias" : ""}`,
-                       meaning: isBiased ? "step.scaled_bias" : "step.scaled", chips: chips(row.scaled), numbers: () => scaledNumbers(row) });
-    this.push(title, { id: `${path}.weights`, text: "w_ij = exp(s'_ij) / Σ_j exp(s'_ij)", meaning: "step.weights", chips: chips(row.weights), numbers: () => weightNumbers(row) });
+                       meaning: isBiased ? "step.scaled_bias" : "step.scaled", chips: chips(row.scaled), more, numbers: () => scaledNumbers(row) });
+    this.push(title, { id: `${path}.weights`, text: "w_ij = exp(s'_ij) / Σ_j exp(s'_ij)", meaning: "step.weights", chips: chips(row.weights), more, numbers: () => weightNumbers(row) });
     this.push(title, { id: `${path}.sum`, text: "z_i = Σ_j w_ij v_j", meaning: "step.sum", vectors: [{ symbol: "z_i", word: this.word, values: head.mixed[index] }],
                        numbers: () => sumNumbers(this, head, row) });
   }

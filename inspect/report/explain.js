@@ -9,9 +9,9 @@ function explanation(reading, index, isOfOutput) {
   const y = isOfOutput ? model.decode([start, ...translation.kept], x) : null, { attentions } = model;
   model.recorder = null;
   const { choices, logits } = y ? { choices: task.tokenizer.tokens, logits: model.logits(y[index]) }
-    : reading.kind !== "translate" && task.hasAnswer(reading.sentence) ? task.scores(model, reading.sentence, x, index) : { choices: [], logits: null };
+    : reading.kind !== "translate" && task.hasAnswer(reading.sentence) ? task.scores(model, reading.sentence, x, index) : { choices: [], logits: [] };
   return {
-    tokens, ids, index, attention: attentions.map(moduleDocument), labels: choices, logits, probabilities: logits && softmax(logits),
+    tokens, ids, index, attention: attentions.map(moduleDocument), labels: choices, logits, probabilities: softmax(logits),
     steps: [...recorder].map(([path, values]) => ({ path, ...formulaOf(model, path), values })),
     get parameters() { return usedParameters(model); },
     ...(y ? { inputs: translation.inputs, outputs: translation.outputs } : {}),

@@ -28,20 +28,20 @@ function numbersTable(name, columns, rows) {
   return make("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": name }, make("table", {}, make("thead", {}, head), make("tbody", {}, ...body)));
 }
 
-// How one element of a product with a matrix comes about: { id, matrix, symbol, input: { symbol, word, values }, rows, bias,
+// A product with a matrix and how one of its elements comes about: { id, matrix, input: { symbol, word, values }, rows, bias,
 // outputs }, and `choices` [[element, name]], all elements where not given.
-function productNumbers(chain, { id, matrix, symbol, input, rows, bias, outputs, choices }) {
-  const all = choices || d3.range(rows.length).map(d => [d, String(d)]), chosen = picked.get(id);
-  const d = all.some(([element]) => element === chosen) ? chosen : all[0][0];
-  const row = rows[d], products = Array.from(input.values, (v, i) => v * row[i]), sum = d3.sum(products), added = bias ? bias[d] : 0, is = sum + added;
-  const pick = menu(`element-${id}`, t("numbers.element"), all, d, element => {
+function productNumbers(chain, { id, matrix, input, rows, bias, outputs, choices }) {
+  const all = choices || d3.range(rows.length).map(d => [d, String(d)]), nameOf = d => t("numbers.row", { d: all.find(([element]) => element === d)[1] });
+  const d = all.some(([element]) => element === picked.get(id)) ? picked.get(id) : all[0][0];
+  const products = Array.from(input.values, (v, i) => v * rows[d][i]), sum = d3.sum(products), added = bias ? bias[d] : 0, is = sum + added;
+  const pick = menu(`element ${id}`, t("numbers.element"), all, d, element => {
     picked.set(id, element);
     showNumbers(id);
   });
-  const values = { sum: fixed(sum, 4), bias: fixed(added, 4), value: fixed(is, 4) }, isWhole = Math.abs(is - outputs[d]) <= 1e-3 * (1 + Math.abs(is));
-  return [pick, stripsOf(chain, [input, { symbol: matrix, word: t("numbers.row", { d: all.find(([element]) => element === d)[1] }), values: row }]),
-          stripsOf(chain, [{ symbol: "×", word: t("numbers.products"), values: products }]),
-          line(bias ? "numbers.product_bias" : "numbers.product", values), ...(isWhole ? [] : [line("numbers.rotated", { value: fixed(outputs[d], 4) })])];
+  const values = { sum: fixed(sum, 4), bias: fixed(added, 4), value: fixed(is, 4) }, isRotated = Math.abs(is - outputs[d]) > 1e-3 * (1 + Math.abs(is));
+  return [stripsOf(chain, [input]), stripsOf(chain, all.slice(0, mostCells).map(([element]) => ({ symbol: matrix, word: nameOf(element), values: rows[element] }))), pick,
+          stripsOf(chain, [{ symbol: "×", word: nameOf(d), values: products }]), line(bias ? "numbers.product_bias" : "numbers.product", values),
+          ...(isRotated ? [line("numbers.rotated", { value: fixed(outputs[d], 4) })] : [])];
 }
 
 // Of what a module recorded.
@@ -49,9 +49,10 @@ function recordNumbers(chain, { path, symbol, formula, values }) {
   const { index, document } = chain, vector = values[index], known = new Map(chain.known), owner = path.replace(/\.output$/, "");
   const operand = name => ({ symbol: name, values: known.get(name) }), last = () => valuesLine(chain, symbol, vector);
   const operands = [...new Set(formula.match(/[a-z]'?_i/g) || [])].filter(name => known.has(name));
-  if (path === "static") return () => [line("numbers.embedding", { word: shownToken(chain.word), id: String(idOf(chain)) }), last()];
+  // The document has the ids of the text, not of an output.
+  if (path === "static") return () => [...(document.inputs ? [] : [line("numbers.embedding", { word: shownToken(chain.word), id: String(document.ids[index]) })]), last()];
   if (formula.startsWith("W_o"))
-    return () => [...productNumbers(chain, { id: path, matrix: "W_o", symbol, input: operand("z_i"), rows: document.parameters[`${owner}.w_o.weight`],
+    return () => [...productNumbers(chain, { id: path, matrix: "W_o", input: operand("z_i"), rows: document.parameters[`${owner}.w_o.weight`],
                                              bias: document.parameters[`${owner}.w_o.bias`], outputs: vector }), last()];
   if (!/norm|mean/.test(formula)) return () => [...(operands.length ? [stripsOf(chain, [...operands.map(operand), { symbol, values: vector }])] : []), ...operands.map(name => valuesLine(chain, name, known.get(name))), last()];
   return () => {
@@ -61,8 +62,6 @@ function recordNumbers(chain, { path, symbol, formula, values }) {
             line("numbers.norm", { mean: fixed(mean, 4), variance: fixed(variance, 4) }), ...operands.map(name => valuesLine(chain, name, known.get(name))), last()];
   };
 }
-// Of the word's token; those of an output are in no document.
-const idOf = ({ document: { ids, inputs }, index }) => inputs ? "?" : ids[index];
 
 const keyName = ({ sources }, j) => `${j} ${shownToken(sources[j])}`;
 // The dot product of the query and the chosen word's key, and all scores.
@@ -70,11 +69,11 @@ function scoreNumbers(chain, { q, k }, row) {
   const { index, key, scores } = row, products = Array.from(q[index], (v, d) => v * k[key][d]);
   return [line("numbers.choose_key"),
           stripsOf(chain, [{ symbol: "q_i", word: chain.word, values: q[index] }, { symbol: `k_${key}`, word: row.sources[key], values: k[key] }]),
-          stripsOf(chain, [{ symbol: "×", word: t("numbers.products"), values: products }]), line("numbers.score", { score: fixed(scores[key], 4) })];
+          stripsOf(chain, [{ symbol: `q_i × k_${key}`, values: products }]), line("numbers.product", { value: fixed(scores[key], 4) })];
 }
 function scaledNumbers(row) {
   const { scores, scaled, scale, sources, isHidden } = row;
-  const columns = ["word", "score_name", "scale", "bias", "scaled"].map(name => t(`numbers.${name}`));
+  const columns = ["word", "score", "scale", "bias", "scaled"].map(name => t(`numbers.${name}`));
   return [numbersTable(t("numbers.scaled"), columns, Array.from(scores, (score, j) => [keyName(row, j), fixed(score, 4), `× ${fixed(scale, 4)}`, withSign(scaled[j] - score * scale, 4),
                                                                                        isHidden(j) ? t("chain.masked") : fixed(scaled[j], 4)]).slice(0, sources.length))];
 }
@@ -98,7 +97,7 @@ function logitNumbers(chain, order, y) {
   const table = numbersTable(t("numbers.logit"), [t("numbers.choice"), t("numbers.logit")], order.map(i => [shownToken(labels[i]), Number.isFinite(logits[i]) ? fixed(logits[i], 4) : "−∞"]));
   if (!rows || rows.length !== labels.length || Math.abs(is - logits[best]) > 1e-3 * (1 + Math.abs(is))) return [table];
   const input = { symbol: isMean ? "mean(y)" : "y_i", word: isMean ? undefined : chain.word, values };
-  return productNumbers(chain, { id: "logits", matrix: "W", symbol: "logits", input, rows, bias, outputs: logits, choices: order.map(i => [i, shownToken(labels[i])]) }).concat(table);
+  return productNumbers(chain, { id: "logits", matrix: "W", input, rows, bias, outputs: logits, choices: order.map(i => [i, shownToken(labels[i])]) }).concat(table);
 }
 function probabilityNumbers(order, { labels, logits, probabilities }) {
   const most = d3.max(logits), sum = d3.sum(logits, v => Math.exp(v - most)), columns = ["choice", "logit", "power_below", "probability"].map(name => t(`numbers.${name}`));
