@@ -60,24 +60,28 @@ class Chain {
 
   // The chosen head of an attention module, whose input is what was recorded before.
   addHead(module, part) {
-    const { index, words, before } = this, { path } = module, cross = path.endsWith("cross_attention"), h = Math.min(this.head, module.heads.length - 1);
-    const head = module.heads[h], width = head.q[0].length, sources = cross ? this.document.tokens : words;
-    const title = [part, partName({ kind: cross ? "cross" : "head", head: h })].join(", "), key = Math.min(this.key, sources.length - 1);
-    const source = cross ? this.document.steps.find(step => step.path === "contextual").values : before.values;
-    for (const letter of ["q", "k", "v"]) {
-      const isQuery = letter === "q", at = isQuery ? index : key, input = (isQuery ? before.values : source)[at], all = isQuery ? [index] : d3.range(sources.length);
-      const symbol = `${letter}_${isQuery ? "i" : "j"}`, names = isQuery ? words : sources, rows = this.rowsOf(`${path}.w_${letter}`, h, module.heads.length, width);
-      const text = projectionOf(this, letter, Boolean(rows), cross), inputName = text.match(/[a-z](?=_[ij]\b(?! =))/g).pop();
-      this.push(title, { id: `${path}.${letter}`, text: this.formula(text), meaning: `step.${letter}`,
-        more: all.length - mostCells, vectors: all.slice(0, mostCells).map(n => ({ symbol: `${letter}_${n}`, word: names[n], values: head[letter][n] })),
-        numbers: () => [...(rows ? productNumbers(this, { id: `${path}.${letter}`, matrix: `W_${letter}`, input: { symbol: `${inputName}_${at}`, word: names[at], values: input }, ...rows,
-                                                         outputs: head[letter][at] }) : []),
-                        ...all.slice(0, mostCells).map(n => valuesLine(this, `${letter}_${n}`, head[letter][n]))] });
-    }
-    this.addWeights({ module, head, width, sources, key, title });
-    this.known.set("z_i", module.heads.flatMap(({ mixed }) => [...mixed[index]]));
-    if (module.heads.length > 1) this.push(part, { id: `${path}.mixed`, text: "z_i", meaning: "step.heads", vectors: [{ symbol: "z_i", word: this.word, values: this.known.get("z_i") }],
-      numbers: () => module.heads.map(({ mixed }, n) => valuesLine(this, t("part.head", { head: n }), mixed[index])) });
+    const { index, words } = this, { path, heads } = module, isCross = path.endsWith("cross_attention"), h = Math.min(this.head, heads.length - 1);
+    const sources = isCross ? this.document.tokens : words, key = Math.min(this.key, sources.length - 1), head = heads[h];
+    const at = { path, h, heads, isCross, head, sources, key, title: [part, partName({ kind: isCross ? "cross" : "head", head: h })].join(", ") };
+    for (const letter of ["q", "k", "v"]) this.addProjection(letter, at);
+    this.addWeights(module, at);
+    const values = heads.flatMap(({ mixed }) => [...mixed[index]]);
+    this.known.set("z_i", values);
+    if (heads.length === 1) return;
+    this.push(part, { id: `${path}.mixed`, text: "z_i", meaning: "step.heads", vectors: [{ symbol: "z_i", word: this.word, values }],
+                      numbers: () => heads.map(({ mixed }, n) => valuesLine(this, t("part.head", { head: n }), mixed[index])) });
+  }
+  // The query of the word, or keys or values of all of them, whose numbers are those of the chosen key.
+  addProjection(letter, { path, h, heads, isCross, head, sources, key, title }) {
+    const { index, before } = this, isQuery = letter === "q", of = isQuery ? [index] : d3.range(sources.length), at = isQuery ? index : key;
+    const words = isQuery ? this.words : sources, values = head[letter], product = this.rowsOf(`${path}.w_${letter}`, h, heads.length, values[0].length);
+    const source = isCross && !isQuery ? this.document.steps.find(step => step.path === "contextual").values : before.values;
+    const { text, x, meaning } = projectionOf(this.model, letter, isCross, product), id = `${path}.${letter}`;
+    const input = { symbol: `${x}_${at}`, word: words[at], values: source[at] };
+    const vectors = of.slice(0, mostCells).map(n => ({ symbol: `${letter}_${n}`, word: words[n], values: values[n] }));
+    this.push(title, { id, text: this.formula(text), meaning, vectors, more: of.length - mostCells, numbers: () => [
+      ...(isQuery ? [] : [chosenKey({ key, sources })]), ...(product ? productNumbers(this, { id, matrix: `W_${letter}`, input, ...product, outputs: values[at] }) : []),
+      ...vectors.map(vector => valuesLine(this, vector.symbol, vector.values))] });
   }
   // Rows of a head's part of a projection and their biases; heads of queries share those of keys and values where these are fewer.
   rowsOf(path, head, heads, width) {
@@ -86,16 +90,15 @@ class Chain {
     const first = Math.floor(head * matrix.length / width / heads) * width;
     return { rows: matrix.slice(first, first + width), bias: bias && bias.slice(first, first + width) };
   }
-  addWeights({ module, head, width, sources, key, title }) {
-    const { index } = this, { path, scale, mask } = module, usual = Math.abs(scale - width ** -0.5) < 1e-6;
-    const isBiased = Boolean(this.parameter(`${path}.positions.weight`)), isHidden = j => !mask[index][j], more = sources.length - mostCells;
-    const chips = (values, shown = v => fixed(v, 4)) => Array.from(values).slice(0, mostCells)
-      .map((value, j) => ({ name: sources[j], value: isHidden(j) ? 0 : value, shown: isHidden(j) ? t("chain.masked") : shown(value), isChosen: j === key, pick: () => choose({ key: j }) }));
-    const row = { index, key, sources, isHidden, scale, scores: head.scores[index], scaled: head.scaled[index], weights: head.weights[index] };
-    this.push(title, { id: `${path}.scores`, text: "s_ij = q_i . k_j", meaning: "step.scores", chips: chips(row.scores), more, numbers: () => scoreNumbers(this, head, row) });
-    this.push(title, { id: `${path}.scaled`, text: `s'_ij = s_ij ${usual ? `/ sqrt(${width})` : `* ${significant(scale)}`}${isBiased ? " + bias" : ""}`,
-                       meaning: isBiased ? "step.scaled_bias" : "step.scaled", chips: chips(row.scaled), more, numbers: () => scaledNumbers(row) });
-    this.push(title, { id: `${path}.weights`, text: "w_ij = exp(s'_ij) / Σ_j exp(s'_ij)", meaning: "step.weights", chips: chips(row.weights), more, numbers: () => weightNumbers(row) });
+  addWeights({ path, scale, mask }, { head, sources, key, title }) {
+    const { index } = this, width = head.q[0].length, isUsual = Math.abs(scale - width ** -0.5) < 1e-6, isBiased = Boolean(this.parameter(`${path}.positions.weight`));
+    const isHidden = j => !mask[index][j], row = { key, sources, isHidden, scale, scores: head.scores[index], scaled: head.scaled[index], weights: head.weights[index] };
+    const add = (name, text, meaning, numbers) => this.push(title, { id: `${path}.${name}`, text, meaning, more: sources.length - mostCells, numbers,
+      chips: Array.from(row[name]).slice(0, mostCells).map((value, j) => ({ name: sources[j], isChosen: j === key, pick: () => choose({ key: j }),
+        ...(isHidden(j) ? { value: 0, shown: t("chain.masked") } : { value, shown: fixed(value, 4) }) })) });
+    add("scores", "s_ij = q_i . k_j", "step.scores", () => scoreNumbers(this, head, row));
+    add("scaled", `s'_ij = s_ij ${isUsual ? `/ sqrt(${width})` : `* ${significant(scale)}`}${isBiased ? " + bias" : ""}`, isBiased ? "step.scaled_bias" : "step.scaled", () => scaledNumbers(row));
+    add("weights", "w_ij = exp(s'_ij) / Σ_j exp(s'_ij)", "step.weights", () => weightNumbers(row));
     this.push(title, { id: `${path}.sum`, text: "z_i = Σ_j w_ij v_j", meaning: "step.sum", vectors: [{ symbol: "z_i", word: this.word, values: head.mixed[index] }],
                        numbers: () => sumNumbers(this, head, row) });
   }
@@ -104,19 +107,20 @@ class Chain {
   addAnswer() {
     const { labels, logits, probabilities } = this.document, title = t("chain.answer"), y = this.before.values;
     if (!labels.length) return this.push(title, { id: "answer", text: "", meaning: "step.no_answers" });
-    const order = d3.range(labels.length).sort((a, b) => logits[b] - logits[a]).slice(0, mostChoices), best = order[0];
-    const chips = (values, shown) => order.map(i => ({ name: labels[i], value: Number.isFinite(values[i]) ? values[i] : 0, shown: Number.isFinite(values[i]) ? shown(values[i]) : "−∞", isChosen: i === best }));
+    const order = d3.range(labels.length).sort((a, b) => logits[b] - logits[a]).slice(0, mostChoices);
+    const chips = (values, shown) => order.map((i, n) => ({ name: labels[i], value: Number.isFinite(values[i]) ? values[i] : 0, shown: shown(values[i]), isChosen: !n }));
     const formula = { classify: "W mean(y) + b", coreference: "y_j . (W y_i + b) / sqrt(D)" }[this.kind] || "W y_i + b";
-    this.push(title, { id: "logits", text: `logits = ${this.formula(formula)}`, meaning: "step.logits", chips: chips(logits, v => fixed(v, 4)), numbers: () => logitNumbers(this, order, y) });
-    this.push(title, { id: "probabilities", text: "p = softmax(logits)", meaning: "step.probabilities", chips: chips(probabilities, v => sure(v, labels)), numbers: () => probabilityNumbers(order, this.document) });
+    this.push(title, { id: "logits", text: `logits = ${this.formula(formula)}`, meaning: "step.logits", chips: chips(logits, logitText), numbers: () => logitNumbers(this, order, y) });
+    this.push(title, { id: "probabilities", text: "p = softmax(logits)", meaning: "step.probabilities", chips: chips(probabilities, v => sure(v, labels)),
+                       numbers: () => probabilityNumbers(order, this.document) });
   }
 }
 
-// "q_i = W_q x_i + b_q"; m: the encoder's vectors.
-function projectionOf({ model }, letter, isProjected, cross) {
-  const at = letter === "q" ? "i" : "j", x = `${cross && letter !== "q" ? "m" : model.norm === "pre" && model.attention !== "parameter-free" ? "h" : "x"}_${at}`;
-  const product = isProjected ? `W_${letter} ${x} + b_${letter}` : x, rotates = model.position === "rotary" && model.attention !== "uniform" && letter !== "v" && !cross;
-  return `${letter}_${at} = ${rotates ? `rotary(${product})` : product}`;
+// { text: "q_i = W_q x_i + b_q", x: "x", meaning }; m: the encoder's vectors.
+function projectionOf({ norm, attention, position }, letter, isCross, isProjected) {
+  const at = letter === "q" ? "i" : "j", isOfSource = isCross && letter !== "q", x = isOfSource ? "m" : norm === "pre" && attention !== "parameter-free" ? "h" : "x";
+  const product = isProjected ? `W_${letter} ${x}_${at} + b_${letter}` : `${x}_${at}`, rotates = position === "rotary" && attention !== "uniform" && letter !== "v" && !isCross;
+  return { text: `${letter}_${at} = ${rotates ? `rotary(${product})` : product}`, x, meaning: `step.${letter}${rotates ? "_rotary" : isOfSource ? "_cross" : ""}` };
 }
 
 // The key of the words about what is recorded.

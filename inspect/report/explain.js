@@ -13,7 +13,7 @@ function explanation(reading, index, isOfOutput) {
   return {
     tokens, ids, index, attention: attentions.map(moduleDocument), labels: choices, logits, probabilities: softmax(logits),
     steps: [...recorder].map(([path, values]) => ({ path, ...formulaOf(model, path), values })),
-    get parameters() { return usedParameters(model); },
+    get parameters() { return memo(nested, model, () => usedParameters(model)); },
     ...(y ? { inputs: translation.inputs, outputs: translation.outputs } : {}),
   };
 }
@@ -31,12 +31,15 @@ function moduleDocument({ stack, layer, cross, scale, heads }) {
            }) };
 }
 
+const nested = new WeakMap();  // parameters by model
 // All but the embedding table, whose rows in use are the static vectors; that too where it serves as the output layer.
 function usedParameters(model) {
-  const nested = ([size, ...sizes], values) => sizes.length ? d3.range(size).map(i => nested(sizes, values.subarray(i * values.length / size, (i + 1) * values.length / size)))
-                                                            : values;
+  const rows = ([size, ...sizes], values) => {
+    const length = values.length / size;
+    return sizes.length ? d3.range(size).map(i => rows(sizes, values.subarray(i * length, (i + 1) * length))) : values;
+  };
   const isUsed = path => !model.parameter("head.weight") || path !== "embedding.weight" && path !== "token_types.weight";
-  return Object.fromEntries([...model.parameters].filter(([path]) => isUsed(path)).map(([path, { shape, values }]) => [path, nested(shape, values)]));
+  return Object.fromEntries([...model.parameters].filter(([path]) => isUsed(path)).map(([path, { shape, values }]) => [path, rows(shape, values)]));
 }
 
 const normOf = (x, epsilon) => `(${x} - mean(${x})) / sqrt(var(${x}) + ${epsilon}) * g + b`;

@@ -63,11 +63,12 @@ function recordNumbers(chain, { path, symbol, formula, values }) {
   };
 }
 
+const chosenKey = ({ key, sources }) => line("numbers.choose_key", { word: shownToken(sources[key]) });
 const keyName = ({ sources }, j) => `${j} ${shownToken(sources[j])}`;
 // The dot product of the query and the chosen word's key, and all scores.
 function scoreNumbers(chain, { q, k }, row) {
-  const { index, key, scores } = row, products = Array.from(q[index], (v, d) => v * k[key][d]);
-  return [line("numbers.choose_key"),
+  const { index } = chain, { key, scores } = row, products = Array.from(q[index], (v, d) => v * k[key][d]);
+  return [chosenKey(row),
           stripsOf(chain, [{ symbol: "q_i", word: chain.word, values: q[index] }, { symbol: `k_${key}`, word: row.sources[key], values: k[key] }]),
           stripsOf(chain, [{ symbol: `q_i × k_${key}`, values: products }]), line("numbers.product", { value: fixed(scores[key], 4) })];
 }
@@ -83,24 +84,25 @@ function weightNumbers(row) {
   return [numbersTable(t("numbers.weight"), columns, Array.from(weights, (weight, j) => [keyName(row, j), isHidden(j) ? t("chain.masked") : fixed(scaled[j], 4), significant(power(j)), fixed(weight, 4)])),
           line("numbers.sum_of_powers", { sum: significant(sum) })];
 }
-function sumNumbers(chain, { v, mixed }, { index, weights, sources }) {
-  const heaviest = d3.range(weights.length).filter(j => weights[j]).slice(0, mostCells);
+function sumNumbers(chain, { v, mixed }, { weights, sources }) {
+  const { index } = chain, heaviest = d3.range(weights.length).filter(j => weights[j]).slice(0, mostCells);
   const parts = heaviest.map(j => ({ symbol: `${fixed(weights[j], 4)} v_${j}`, word: sources[j], values: Array.from(v[j], value => value * weights[j]) }));
   return [stripsOf(chain, [...parts, { symbol: "z_i", word: chain.word, values: mixed[index] }]), valuesLine(chain, "z_i", mixed[index])];
 }
 
+const logitText = logit => Number.isFinite(logit) ? fixed(logit, 4) : "−∞";
 // How the logit of a choice comes about, where the last step is one product.
 function logitNumbers(chain, order, y) {
   const { labels, logits } = chain.document, isMean = chain.kind === "classify", rows = chain.parameter("head.weight") || chain.parameter("embedding.weight");
   const bias = chain.parameter("head.bias") || chain.parameter("output_bias"), values = isMean ? Array.from(y[0], (_, i) => d3.mean(y, row => row[i])) : y[chain.index];
   const best = order[0], is = rows && d3.sum(values, (v, i) => v * rows[best][i]) + (bias ? bias[best] : 0);
-  const table = numbersTable(t("numbers.logit"), [t("numbers.choice"), t("numbers.logit")], order.map(i => [shownToken(labels[i]), Number.isFinite(logits[i]) ? fixed(logits[i], 4) : "−∞"]));
+  const table = numbersTable(t("numbers.logit"), [t("numbers.choice"), t("numbers.logit")], order.map(i => [shownToken(labels[i]), logitText(logits[i])]));
   if (!rows || rows.length !== labels.length || Math.abs(is - logits[best]) > 1e-3 * (1 + Math.abs(is))) return [table];
   const input = { symbol: isMean ? "mean(y)" : "y_i", word: isMean ? undefined : chain.word, values };
   return productNumbers(chain, { id: "logits", matrix: "W", input, rows, bias, outputs: logits, choices: order.map(i => [i, shownToken(labels[i])]) }).concat(table);
 }
 function probabilityNumbers(order, { labels, logits, probabilities }) {
   const most = d3.max(logits), sum = d3.sum(logits, v => Math.exp(v - most)), columns = ["choice", "logit", "power_below", "probability"].map(name => t(`numbers.${name}`));
-  return [numbersTable(t("numbers.probability"), columns, order.map(i => [shownToken(labels[i]), Number.isFinite(logits[i]) ? fixed(logits[i], 4) : "−∞", significant(Math.exp(logits[i] - most)), fixed(probabilities[i], 4)])),
+  return [numbersTable(t("numbers.probability"), columns, order.map(i => [shownToken(labels[i]), logitText(logits[i]), significant(Math.exp(logits[i] - most)), fixed(probabilities[i], 4)])),
           line("numbers.sum_of_powers", { sum: significant(sum) })];
 }
