@@ -6,15 +6,13 @@ import json
 import os
 import pathlib
 import re
-import shlex
-import subprocess
 import sys
-import tempfile
 import unittest
 
 PROGRAM = os.path.abspath(sys.argv.pop(1))
 PROJECT = pathlib.Path(__file__).parents[1]
 sys.path.insert(0, str(PROJECT / "tests/support"))
+from pages import PageTest
 from stand_ins import write_reviews
 
 PAGE = (PROJECT / "docs/your-own-data.md").read_text()
@@ -38,28 +36,14 @@ def write_data(folder):
     (folder / "grid.toml").write_text(re.search(r"```toml\n(.*?)```", PAGE, re.DOTALL).group(1))
 
 
-def quickly(command):
-    return shlex.join(shlex.split(command) +
-                      [word for start, words in QUICKER.items() if command.startswith(start) for word in words])
+class OwnData(PageTest):
+    program, quicker = PROGRAM, QUICKER
 
-
-class OwnData(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        temporary = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(temporary.cleanup)
-        cls.folder = pathlib.Path(temporary.name)
-        for name in ("configs", "datasets"):
-            (cls.folder / name).symlink_to(PROJECT / name)
+        super().setUpClass()
         write_data(cls.folder)
-        cls.outputs = {command: cls.run_command(quickly(command)) for command in COMMANDS}
-
-    @classmethod
-    def run_command(cls, command):
-        done = subprocess.run(["bash", "-c", 'qkv() { "$0" "$@"; }; ' + command, PROGRAM], cwd=cls.folder,
-                              capture_output=True, text=True)
-        assert done.returncode == 0, f"{command}: exit code {done.returncode}\n{done.stderr}"
-        return done
+        cls.outputs = {command: cls.run_command(command) for command in COMMANDS}
 
     def json(self, command):
         return json.loads(self.run_command(command + " --json").stdout)
@@ -77,7 +61,7 @@ class OwnData(unittest.TestCase):
         self.assertIn("valid split: 60 examples", self.outputs["qkv eval runs/spring"].stdout)
 
     def test_folds_test_every_training_example_once(self):
-        folds = self.json(quickly("qkv compare configs/classify.toml --set task.data=reviews.csv --folds 5"))["variants"][0]["folds"]
+        folds = self.json("qkv compare configs/classify.toml --set task.data=reviews.csv --folds 5")["variants"][0]["folds"]
         self.assertEqual([fold["test"]["count"] for fold in folds], [54] * 5)  # a tenth of the 300 is for validation
 
     def test_the_grid_names_what_it_is_measured_on(self):

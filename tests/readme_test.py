@@ -11,15 +11,14 @@ import pathlib
 import re
 import shlex
 import shutil
-import subprocess
 import sys
-import tempfile
 import tomllib
 import unittest
 
 PROGRAM = os.path.abspath(sys.argv.pop(1))
 PROJECT = pathlib.Path(__file__).parents[1]
 sys.path.insert(0, str(PROJECT / "tests/support"))
+from pages import PageTest, cells, indented_blocks
 from stand_ins import write_reviews, write_stand_ins
 
 README = (PROJECT / "README.md").read_text()
@@ -40,15 +39,8 @@ ONLY_THERE = {"script/demo", "script/experiments", "script/proof", "script/test"
 
 
 def blocks():
-    """Indented blocks outside of fenced code, each as its lines."""
-    block = []
     for page in PAGES:
-        for line in [*re.sub(r"```.*?```", "", page, flags=re.DOTALL).splitlines(), ""]:
-            if line.startswith("    "):
-                block.append(line[4:])
-            elif block:
-                yield block
-                block = []
+        yield from indented_blocks(page)
 
 
 def commands():
@@ -61,18 +53,8 @@ def commands():
                 yield from re.findall(rf"`({COMMAND}[^`]*)`", line)
 
 
-def quickly(command):
-    extra = [word for start, words in QUICKER.items() if command.startswith(start) for word in words]
-    return command + "".join(" " + shlex.quote(word) for word in extra)
-
-
 def block_with(text):
     return next(block for block in blocks() if any(text in line for line in block))
-
-
-def cells(line):
-    """The cells of a line of a table, which two spaces part."""
-    return re.split(r" {2,}", line.strip())
 
 
 def anchors(page):
@@ -85,33 +67,21 @@ def texts_of(svg):
     return re.findall(r">([^<>\n]+)</text>", svg)
 
 
-class Readme(unittest.TestCase):
+class Readme(PageTest):
+    program, quicker = PROGRAM, QUICKER
+
     @classmethod
     def setUpClass(cls):
-        temporary = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(temporary.cleanup)
-        cls.folder = pathlib.Path(temporary.name)
-        for name in ("configs", "datasets"):
-            (cls.folder / name).symlink_to(PROJECT / name)
-        (cls.folder / "build/release").mkdir(parents=True)
-        (cls.folder / "build/release/qkv").symlink_to(PROGRAM)
-        (cls.folder / "build/release/python3").symlink_to(sys.executable)
+        super().setUpClass()
         cls.stand_ins()
         trains = [c for c in commands() if re.match("qkv (train|compare) ", c)]
-        cls.outputs = {command: cls.run_command(command) for command in dict.fromkeys(trains)}
+        cls.outputs = {command: cls.run_command(command).stdout for command in dict.fromkeys(trains)}
 
     @classmethod
     def stand_ins(cls):
         """Small data in place of what a user brings."""
         write_stand_ins(cls.folder)
         write_reviews(cls.folder)
-
-    @classmethod
-    def run_command(cls, command):
-        done = subprocess.run(["bash", "-c", quickly(command)], cwd=cls.folder, capture_output=True, text=True,
-                              env={**os.environ, "PATH": f"{cls.folder / 'build/release'}:{os.environ['PATH']}"})
-        assert done.returncode == 0, f"{quickly(command)}: exit code {done.returncode}\n{done.stderr}"
-        return done.stdout
 
     def test_every_command_runs(self):
         found = list(dict.fromkeys(commands()))
@@ -121,7 +91,7 @@ class Readme(unittest.TestCase):
                 if command.split()[0] in ONLY_THERE:
                     self.assertTrue(os.access(PROJECT / command.split()[0], os.X_OK))
                 elif command not in self.outputs:
-                    self.outputs[command] = self.run_command(command)
+                    self.outputs[command] = self.run_command(command).stdout
 
     def test_commands_in_the_text_exist(self):
         text = "\n".join(PAGES)
@@ -132,12 +102,12 @@ class Readme(unittest.TestCase):
             self.assertTrue(os.access(PROJECT / script, os.X_OK), script)
 
     def test_every_command_of_the_program_is_explained(self):
-        help_text = self.run_command("qkv --help").split("Subcommands:")[1]
+        help_text = self.run_command("qkv --help").stdout.split("Subcommands:")[1]
         for name in re.findall(r"^  ([a-z-]+) ", help_text, re.MULTILINE):
             self.assertIn(f"\n    qkv {name} ", (PROJECT / "docs/commands.md").read_text())
 
     def test_links_lead_to_pages_that_exist(self):
-        for page in (PROJECT / "README.md", PROJECT / "CONTRIBUTING.md", *PROJECT.glob("docs/*.md")):
+        for page in (PROJECT / "README.md", PROJECT / "CONTRIBUTING.md", *PROJECT.glob("docs/**/*.md")):
             for link in re.findall(r"\]\((?!https?:)([^)]+)\)", re.sub(r"```.*?```|`[^`\n]*`", "", page.read_text(), flags=re.DOTALL)):
                 path, _, section = link.partition("#")
                 target = page.parent / path if path else page
@@ -146,7 +116,7 @@ class Readme(unittest.TestCase):
 
     def test_files_that_a_page_names_exist(self):
         folders = "core|layers|optim|datasets|train|inspect|cli|python|configs|tests|bench|script|cmake|docs"
-        for page in (PROJECT / "README.md", PROJECT / "CHANGELOG.md", PROJECT / "CONTRIBUTING.md", *PROJECT.glob("docs/*.md")):
+        for page in (PROJECT / "README.md", PROJECT / "CHANGELOG.md", PROJECT / "CONTRIBUTING.md", *PROJECT.glob("docs/**/*.md")):
             for name in re.findall(rf"`((?:{folders})/[\w./-]+)", page.read_text()):
                 if "NAME" not in name:
                     self.assertTrue((PROJECT / name).exists(), f"{page.name}: {name}")
@@ -154,7 +124,7 @@ class Readme(unittest.TestCase):
     def test_options_that_a_page_names_exist(self):
         config = tomllib.loads((self.folder / "runs/bank/config.toml").read_text())  # it lists all options
         known = {f"{table}.{key}" for table, options in config.items() if isinstance(options, dict) for key in options}
-        for page in (PROJECT / "README.md", PROJECT / "CHANGELOG.md", *PROJECT.glob("docs/*.md")):
+        for page in (PROJECT / "README.md", PROJECT / "CHANGELOG.md", *PROJECT.glob("docs/**/*.md")):
             for code in re.findall(r"`([^`\n]+)`", re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)):
                 for option in re.findall(r"(?<![\w./])((?:task|model|optimizer|schedule|train)\.[a-z_]+)(?![\w(])", code):
                     if not option.endswith((".safetensors", ".tsv", ".txt")):
@@ -200,7 +170,7 @@ class Readme(unittest.TestCase):
         self.assertEqual(len(rows), 4)
         sentences = [sentence for sentence, _ in rows]
         found = json.loads(self.run_command(
-            f"qkv embed runs/bank-compare/learned-4-heads {shlex.join(sentences)} --word bank --json"))
+            f"qkv embed runs/bank-compare/learned-4-heads {shlex.join(sentences)} --word bank --json").stdout)
         for (_, shown), now in zip(rows, found["contextual_cosine"]):
             for a, b in zip(map(float, shown.split()), now):
                 self.assertAlmostEqual(a, b, delta=LAST_DIGITS)
@@ -209,7 +179,7 @@ class Readme(unittest.TestCase):
     def test_h5py_prints_the_shapes_that_are_shown(self):
         (command,) = block_with("h5py.File")
         shown = next(block for block in blocks() if block[0].startswith("/model/"))
-        self.assertIn(shown[0], self.run_command(command).splitlines())
+        self.assertIn(shown[0], self.run_command(command).stdout.splitlines())
 
 
 if __name__ == "__main__":

@@ -95,12 +95,10 @@ function notesOf(r) {
   return notes.filter(Boolean);
 }
 
-// "4 of 8 words unknown": punctuation is no word. Empty where all are known.
+// "4 of 8 words unknown"; empty where all are known.
 function unknownText(reading) {
-  if (!isRead(reading)) return "";
-  const words = reading.tokens.map((token, i) => ({ token, unknown: reading.unknown[i] })).filter(({ token }) => /[\p{L}\p{N}]/u.test(token));
-  const unknown = words.filter(word => word.unknown).length;
-  return unknown ? t("words.unknown", { unknown, all: words.length }) : "";
+  if (!isRead(reading) || !reading.words.unknown.length) return "";
+  return t("words.unknown", { unknown: reading.words.unknown.length, all: reading.words.words.length });
 }
 
 // A card with a run's answer; `suffix` tells the ids of the second from those of the first.

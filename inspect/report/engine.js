@@ -22,7 +22,8 @@ class Engine {
 }
 
 class Reading {
-  // `tokens` [T], `ids` [T], `targets`: positions that the task asks about; `unknown` [T]: whether a token is in no vocabulary.
+  // `tokens` [T], `ids` [T], `targets`: positions that the task asks about; `unknown` [T]: whether a token is in no vocabulary;
+  // `words`: { words, unknown }, without punctuation marks.
   constructor(task, model, text) {
     const sentence = task.read(text);
     Object.assign(this, { task, model, text, sentence, tokens: sentence.words, ids: sentence.ids, targets: sentence.targets });
@@ -31,6 +32,7 @@ class Reading {
     this.x = model.contextual(this.ids);
     this.attentions = model.attentions;
     this.translation = this.kind === "translate" ? new Translation(task, model, this.x) : null;
+    this.words = task.wordsOf(text);
     this.documents = new Map();
   }
 
@@ -44,11 +46,12 @@ class Reading {
   get isWhole() { return !this.translation || this.translation.isWhole; }
   writeUntil(time) { this.translation.writeUntil(time); }
 
-  // { predictions: [{ text, index, label | output, probability, probabilities: {name: p}, logits }] } about the task's words
-  // and, where it answers about words, token `word`.
+  // { predictions: [{ text, words, unknown_words, index, label | output, probability, probabilities: {name: p}, logits }] } about
+  // the task's words and, where it answers about words, token `word`.
   predict(word) {
-    if (this.translation) return { predictions: [{ text: this.text, output: this.translation.text, probability: this.translation.probability }] };
-    return memo(this.documents, `predict ${word}`, () => ({ predictions: this.asked(word).map(index => this.prediction(index)) }));
+    const { text, translation, words: { words, unknown } } = this, common = { text, words: words.length, unknown_words: unknown };
+    if (translation) return { predictions: [{ ...common, output: translation.text, probability: translation.probability }] };
+    return memo(this.documents, `predict ${word}`, () => ({ predictions: this.asked(word).map(index => ({ ...common, ...this.prediction(index) })) }));
   }
   asked(word) {
     if (!this.task.hasAnswer(this.sentence)) return [];
@@ -59,7 +62,7 @@ class Reading {
     const { choices, logits, probabilities } = this.task.answer(this.model, this.sentence, this.x, index), best = argmax(probabilities);
     const seen = new Set(), repeated = new Set(choices.filter(choice => seen.size === seen.add(choice).size));
     const names = choices.map((choice, i) => repeated.has(choice) ? `${choice} (${i})` : choice);  // of words of a sentence
-    return { text: this.text, index, label: choices[best], probability: probabilities[best],
+    return { index, label: choices[best], probability: probabilities[best],
              probabilities: Object.fromEntries(names.map((name, i) => [name, probabilities[i]])), logits };
   }
 

@@ -83,23 +83,29 @@ void ModelWeights::add(std::size_t index, const LoadedRun& run) {
   for (std::size_t i = 0; i < run.checkpoints.size(); ++i) {
     Network& network = *run.checkpoints[i].model.network;
     if (characters(parameter_count(network)) > most_characters) continue;
-    const Json values =
-        i == run.chosen ? Json(encoded_floats(values_of(network))) : rounded_parameters(network);
-    all_.push_back({index, i, rank_of(i, run), values, values.dump().size()});
+    const std::string exact = i == run.chosen ? encoded_floats(values_of(network)) : "";
+    const Json rounded = rounded_parameters(network);
+    all_.push_back({index, i, rank_of(i, run), exact, rounded, rounded.dump().size()});
   }
 }
 
 void ModelWeights::write(Json& runs, std::size_t main, std::size_t room) const {
   std::vector<const Weights*> order;
-  for (const Weights& weights : all_) order.push_back(&weights);
+  std::size_t exact_size = 0;
+  for (const Weights& weights : all_) {
+    order.push_back(&weights);
+    exact_size += weights.exact.size();
+  }
   std::ranges::stable_sort(order, {}, [main](const Weights* weights) {
-    const bool is_other = weights->rank > 0 && weights->run != main;
-    return std::tuple(weights->rank > 0, is_other, weights->rank, weights->size);
+    return std::tuple(weights->rank > 0, weights->run != main, weights->rank, weights->size);
   });
   for (const Weights* weights : order) {
-    if (weights->size > room) continue;
-    room -= weights->size;
-    runs[weights->run]["model"]["weights"][std::to_string(weights->checkpoint)] = weights->values;
+    const bool is_exact = weights->rank == 0 && (weights->run == main || exact_size <= room);
+    const std::size_t size = is_exact ? weights->exact.size() : weights->size;
+    if (size > room) continue;
+    room -= size;
+    runs[weights->run]["model"]["weights"][std::to_string(weights->checkpoint)] =
+        is_exact ? Json(weights->exact) : weights->rounded;
   }
 }
 

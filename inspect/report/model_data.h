@@ -14,10 +14,10 @@ namespace qkv::report {
 Json model_view(const LoadedModel& model);
 
 /// The models of a page as far as it has room: "model" of each of `runs` gets "weights": {number of
-/// a checkpoint: base64}. First come the best checkpoints of all runs, the smaller models first,
-/// then further ones of the main run, evenly over its training, then those of the others. The best
-/// checkpoints are float32. The others have 16 bits a value, from -largest to largest of their
-/// parameter: {"largest": [...], "values": base64}.
+/// a checkpoint: base64}. First come the best checkpoints, the main run's before the others', then
+/// further ones of the main run, evenly over its training, then those of the others. The best ones
+/// are float32 if there is room for all, the main run's always. The rest has 16 bits a value, from
+/// -largest to largest of its parameter: {"largest": [...], "values": base64}.
 class ModelWeights {
  public:
   /// Adds the checkpoints of run `index` that are not too large.
@@ -28,9 +28,10 @@ class ModelWeights {
  private:
   struct Weights {
     std::size_t run, checkpoint;
-    int rank;  ///< among the checkpoints of a run; 0 for the best
-    Json values;
-    std::size_t size;  ///< characters
+    int rank;           ///< among the checkpoints of a run; 0 for the best
+    std::string exact;  ///< of a best checkpoint
+    Json rounded;
+    std::size_t size;  ///< characters of `rounded`
   };
   std::vector<Weights> all_;
 };

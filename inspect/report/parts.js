@@ -1,8 +1,11 @@
 // What every figure is made of: the data, colours, controls, and figures that can be saved.
 
 const data = JSON.parse(document.getElementById("data").textContent);
-// Runs with the same points share them.
-for (const run of data.runs) if (!Array.isArray(run.points)) run.points = data.runs[run.points].points;
+// Runs with the same points and vocabulary share them.
+for (const run of data.runs) {
+  if (!Array.isArray(run.points)) run.points = data.runs[run.points].points;
+  if (typeof run.model.vocabulary === "number") run.model.vocabulary = data.runs[run.model.vocabulary].model.vocabulary;
+}
 // Runs of one name, such as those of different data, are told apart by their folders.
 const sameNames = data.runs.filter((run, i) => data.runs.some((other, j) => j !== i && other.name === run.name));
 for (const run of sameNames) run.name += ` (${run.folder})`;

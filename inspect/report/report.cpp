@@ -70,12 +70,12 @@ std::string title_of(std::span<const RunGroup> groups, const fs::path& folder) {
   return fs::absolute(folder / "").lexically_normal().parent_path().filename().string();
 }
 
-/// Points of a run that an earlier one has, too, become the index of that run.
-void share_points(Json& runs) {
+/// A part of a run that an earlier one has, too, becomes the index of that run.
+void share(Json& runs, const Json::json_pointer& part) {
   for (std::size_t i = 1; i < runs.size(); ++i)
     for (std::size_t j = 0; j < i; ++j)
-      if (runs[j]["points"].is_array() && runs[j]["points"] == runs[i]["points"]) {
-        runs[i]["points"] = j;
+      if (!runs[j][part].is_number() && runs[j][part] == runs[i][part]) {
+        runs[i][part] = j;
         break;
       }
 }
@@ -117,7 +117,7 @@ std::string report_page(const fs::path& folder, std::span<const std::string> sen
     runs.back()["folder"] = group.front().folder.lexically_relative(folder).generic_string();
     group.clear();
   }
-  share_points(runs);
+  for (const char* part : {"/points", "/model/vocabulary"}) share(runs, Json::json_pointer(part));
   const std::size_t main = main_run(runs);
   data["main"] = main;
   const auto text = [&] { return data.dump(-1, ' ', false, Json::error_handler_t::replace); };

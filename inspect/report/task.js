@@ -100,6 +100,12 @@ class Task {
     }
     return sentence;
   }
+  // The words of a text and those that are unknown, without punctuation marks and masks.
+  wordsOf(text) {
+    const { tokenizer } = this, unmasked = text.replace(tokenizer.lowers ? /\[mask\]/gi : /\[MASK\]/g, " ");
+    const words = new Tokenizer({ kind: "word", lower_case: tokenizer.lowers }, []).pieces(unmasked).filter(namesSomething);
+    return { words, unknown: words.filter(word => tokenizer.encodeAll(tokenizer.pieces(word)).ids.includes(unknown)) };
+  }
   isUnknown(sentence, i) { return sentence.ids[i] === unknown && sentence.words[i] !== maskText; }
 
   // Whether it answers about single words, so that any token may be asked about.

@@ -112,6 +112,10 @@ class Words(Visit):
         struck = "[...document.querySelectorAll('#sentence > *')].filter(e => getComputedStyle(e).textDecorationLine === 'line-through').map(e => e.textContent)"
         self.assertEqual(self.browser.run(struck), ["zebra", "qux"])
         self.assertEqual(self.text("#unknown-note"), "2 of 4 words unknown")
+        self.type("the zebra, (bank) qux!")
+        (prediction,) = self.json("predict", "runs/tiny", "the zebra, (bank) qux!")["predictions"]
+        self.assertEqual((prediction["words"], prediction["unknown_words"]), (4, ["zebra", "qux"]))
+        self.assertEqual(self.text("#unknown-note"), "2 of 4 words unknown")
         self.type("the bank the money")
         self.assertEqual((self.browser.run(struck), self.text("#unknown-note")), ([], ""))
 
@@ -209,7 +213,7 @@ class Broken(Visit):
 
     def test_the_slider_moves_the_main_model_s_answers_and_maps(self):
         """The room for weights goes to the checkpoints of the model that the page opens on first."""
-        config = TWO.replace("width = 8", "width = 64").replace("steps = 40", "steps = 60").replace("checkpoint_every = 10", "checkpoint_every = 5\nkeep = 13")
+        config = TWO.replace("width = 8", "width = 48").replace("steps = 40", "steps = 60").replace("checkpoint_every = 10", "checkpoint_every = 5\nkeep = 13")
         self.compare(config + "model.layers = 1\nmodel.feed_forward = 256\n")
         self.open("runs/tiny-compare")
         data = self.data_of(self.page)
