@@ -184,6 +184,9 @@ class Arithmetic(PageTest):
             self.browser.run(f'document.querySelector("{chip}").focus(); document.querySelector("{chip}").click()')
             self.assertIn(f"sum of the products is {score:.4f}".replace("-0.0000", "0.0000"), self.browser.run("document.querySelector('[id=\"numbers encoder.layers.1.attention.scores\"]').textContent"))
             self.assertEqual(self.browser.run("document.activeElement.getAttribute('aria-pressed')"), "true")
+        self.browser.press("ArrowLeft")
+        self.assertEqual(self.browser.run("document.activeElement.id"), f"chip encoder.layers.1.attention.scores {len(scores) - 2}")
+        self.assertEqual(self.browser.run("document.activeElement.getAttribute('aria-pressed')"), "true")
 
     def test_it_fits_a_phone_with_everything_unfolded(self):
         for width in (1280, 390):
