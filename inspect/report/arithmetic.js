@@ -96,7 +96,8 @@ function showArithmetic() {
   chain = new Chain(explained(map), { layer, head, key: state.key }, data.runs[state.run].model.options);
   d3.select("#chain").datum(chain.document);
   keepFocus(() => {
-    $("chain").replaceChildren(...chain.groups.map(({ title, steps }) => make("div", { class: "card" }, make("h4", {}, title), make("ol", { class: "steps" }, ...steps.map(stepElement)))));
+    const card = ({ title, steps }) => make("div", { class: "card" }, make("h4", {}, title), make("ol", { class: "steps" }, ...steps.map(stepElement)));
+    $("chain").replaceChildren(...chain.groups.map(card));
     for (const { id, numbers } of chain.groups.flatMap(({ steps }) => steps)) if (numbers && unfolded.has(id)) showNumbers(id);
   });
 }

@@ -9,8 +9,8 @@ const picked = new Map();
 class Chain {
   // `chosen`: { layer, head, key }; `options` of a run's "model" in the page.
   constructor(document, chosen, options) {
-    const { index, inputs, tokens } = document, words = inputs || tokens;
-    Object.assign(this, { document, ...chosen, index, words, model: options.model, kind: options.task.kind, groups: [], known: new Map(), before: null, part: "input" });
+    const { index, inputs, tokens } = document, sources = tokens.map(shownToken), words = inputs ? inputs.map(shownToken) : sources;
+    Object.assign(this, { document, ...chosen, index, words, sources, model: options.model, kind: options.task.kind, groups: [], known: new Map(), before: null, part: "input" });
     const first = inputs ? document.steps.findIndex(({ path }) => path === "contextual") + 1 : 0;
     for (const record of document.steps.slice(first)) this.add(record);
     this.addAnswer();
@@ -61,7 +61,7 @@ class Chain {
   // The chosen head of an attention module, whose input is what was recorded before.
   addHead(module, part) {
     const { index, words } = this, { path, heads } = module, isCross = path.endsWith("cross_attention"), h = Math.min(this.head, heads.length - 1);
-    const sources = isCross ? this.document.tokens : words, key = Math.min(this.key, sources.length - 1), head = heads[h];
+    const sources = isCross ? this.sources : words, key = Math.min(this.key, sources.length - 1), head = heads[h];
     const at = { path, h, heads, isCross, head, sources, key, title: [part, partName({ kind: isCross ? "cross" : "head", head: h })].join(", ") };
     for (const letter of ["q", "k", "v"]) this.addProjection(letter, at);
     this.addWeights(module, at);

@@ -5,7 +5,7 @@ function formulaNodes(text, index) {
   const signs = text.replace(/sqrt\(/g, "√(").replace(/ - /g, " − ").replace(/ \. /g, " · ").replace(/ \* /g, " × ");
   return signs.split(/_([a-z0-9]+)/).map((part, n) => n % 2 ? make("sub", {}, /^ij?$/.test(part) ? part.replace("i", index) : part) : part);
 }
-const labelOf = ({ index }, symbol, word) => [make("span", { class: "symbol" }, ...formulaNodes(symbol, index)), ...(word === undefined ? [] : [" ", shownToken(word)])];
+const labelOf = ({ index }, symbol, word) => [make("span", { class: "symbol" }, ...formulaNodes(symbol, index)), ...(word === undefined ? [] : [" ", word])];
 
 // Strips in one scale, of vectors { symbol, word, values }.
 function stripsOf(chain, vectors) {
@@ -44,27 +44,27 @@ function productNumbers(chain, { id, matrix, input, rows, bias, outputs, choices
           ...(isRotated ? [line("numbers.rotated", { value: fixed(outputs[d], 4) })] : [])];
 }
 
-// Of what a module recorded.
+// Of what a module recorded, from what its formula names.
 function recordNumbers(chain, { path, symbol, formula, values }) {
-  const { index, document } = chain, vector = values[index], known = new Map(chain.known), owner = path.replace(/\.output$/, "");
-  const operand = name => ({ symbol: name, values: known.get(name) }), last = () => valuesLine(chain, symbol, vector);
-  const operands = [...new Set(formula.match(/[a-z]'?_i/g) || [])].filter(name => known.has(name));
+  const { known, document, word, index } = chain, owner = path.replace(/\.output$/, ""), result = { symbol, values: values[index] };
+  const operands = [...new Set(formula.match(/[a-z]'?_i/g) || [])].filter(name => known.has(name)).map(name => ({ symbol: name, values: known.get(name) }));
+  const lines = () => [...operands, result].map(vector => valuesLine(chain, vector.symbol, vector.values));
   // The document has the ids of the text, not of an output.
-  if (path === "static") return () => [...(document.inputs ? [] : [line("numbers.embedding", { word: shownToken(chain.word), id: String(document.ids[index]) })]), last()];
-  if (formula.startsWith("W_o"))
-    return () => [...productNumbers(chain, { id: path, matrix: "W_o", input: operand("z_i"), rows: document.parameters[`${owner}.w_o.weight`],
-                                             bias: document.parameters[`${owner}.w_o.bias`], outputs: vector }), last()];
-  if (!/norm|mean/.test(formula)) return () => [...(operands.length ? [stripsOf(chain, [...operands.map(operand), { symbol, values: vector }])] : []), ...operands.map(name => valuesLine(chain, name, known.get(name))), last()];
-  return () => {
-    const x = operands.map(name => known.get(name)).reduce((a, b) => Array.from(a, (v, i) => v + b[i])), mean = d3.mean(x), variance = d3.mean(x, v => (v - mean) ** 2);
-    const weights = [["g", "weight"], ["b", "bias"]].map(([name, part]) => ({ symbol: name, values: document.parameters[`${owner}.${part}`] })).filter(vector => vector.values);
-    return [stripsOf(chain, [...operands.map(operand), { symbol, values: vector }]), ...(weights.length ? [stripsOf(chain, weights)] : []),
-            line("numbers.norm", { mean: fixed(mean, 4), variance: fixed(variance, 4) }), ...operands.map(name => valuesLine(chain, name, known.get(name))), last()];
-  };
+  if (path === "static") return () => [...(document.inputs ? [] : [line("numbers.embedding", { word, id: String(document.ids[index]) })]), ...lines()];
+  const [rows, bias] = ["weight", "bias"].map(part => document.parameters[`${owner}.w_o.${part}`]), [input] = operands;
+  if (rows) return () => [...productNumbers(chain, { id: path, matrix: "W_o", input, rows, bias, outputs: result.values }), ...lines()];
+  const isNorm = /norm|mean/.test(formula);
+  return () => [...(operands.length ? [stripsOf(chain, [...operands, result])] : []), ...(isNorm ? normNumbers(chain, owner, operands) : []), ...lines()];
+}
+// Mean and variance of the sum of `operands`, and the norm's parameters.
+function normNumbers(chain, owner, operands) {
+  const x = operands.map(({ values }) => values).reduce((a, b) => a.map((v, i) => v + b[i])), mean = d3.mean(x), variance = d3.mean(x, v => (v - mean) ** 2);
+  const trained = [["g", "weight"], ["b", "bias"]].map(([symbol, part]) => ({ symbol, values: chain.parameter(`${owner}.${part}`) })).filter(({ values }) => values);
+  return [...(trained.length ? [stripsOf(chain, trained)] : []), line("numbers.norm", { mean: fixed(mean, 4), variance: fixed(variance, 4) })];
 }
 
-const chosenKey = ({ key, sources }) => line("numbers.choose_key", { word: shownToken(sources[key]) });
-const keyName = ({ sources }, j) => `${j} ${shownToken(sources[j])}`;
+const chosenKey = ({ key, sources }) => line("numbers.choose_key", { word: sources[key] });
+const keyName = ({ sources }, j) => `${j} ${sources[j]}`;
 // The dot product of the query and the chosen word's key, and all scores.
 function scoreNumbers(chain, { q, k }, row) {
   const { index } = chain, { key, scores } = row, products = Array.from(q[index], (v, d) => v * k[key][d]);
@@ -73,16 +73,16 @@ function scoreNumbers(chain, { q, k }, row) {
           stripsOf(chain, [{ symbol: `q_i × k_${key}`, values: products }]), line("numbers.product", { value: fixed(scores[key], 4) })];
 }
 function scaledNumbers(row) {
-  const { scores, scaled, scale, sources, isHidden } = row;
-  const columns = ["word", "score", "scale", "bias", "scaled"].map(name => t(`numbers.${name}`));
-  return [numbersTable(t("numbers.scaled"), columns, Array.from(scores, (score, j) => [keyName(row, j), fixed(score, 4), `× ${fixed(scale, 4)}`, withSign(scaled[j] - score * scale, 4),
-                                                                                       isHidden(j) ? t("chain.masked") : fixed(scaled[j], 4)]).slice(0, sources.length))];
+  const { scores, scaled, scale } = row, columns = ["word", "score", "scale", "bias", "scaled"].map(name => t(`numbers.${name}`));
+  const cells = (score, j) => [keyName(row, j), fixed(score, 4), fixed(scale, 4), withSign(scaled[j] - score * scale, 4), scaledText(row, j)];
+  return [numbersTable(t("numbers.scaled"), columns, Array.from(scores, cells))];
 }
+const scaledText = ({ scaled, isHidden }, j) => isHidden(j) ? t("chain.masked") : fixed(scaled[j], 4);
 function weightNumbers(row) {
   const { scaled, weights, isHidden } = row, power = j => isHidden(j) ? 0 : Math.exp(scaled[j]), sum = d3.sum(scaled, (_, j) => power(j));
   const columns = ["word", "scaled", "power", "weight"].map(name => t(`numbers.${name}`));
-  return [numbersTable(t("numbers.weight"), columns, Array.from(weights, (weight, j) => [keyName(row, j), isHidden(j) ? t("chain.masked") : fixed(scaled[j], 4), significant(power(j)), fixed(weight, 4)])),
-          line("numbers.sum_of_powers", { sum: significant(sum) })];
+  const cells = (weight, j) => [keyName(row, j), scaledText(row, j), significant(power(j)), fixed(weight, 4)];
+  return [numbersTable(t("numbers.weight"), columns, Array.from(weights, cells)), line("numbers.sum_of_powers", { sum: significant(sum) })];
 }
 function sumNumbers(chain, { v, mixed }, { weights, sources }) {
   const { index } = chain, heaviest = d3.range(weights.length).filter(j => weights[j]).slice(0, mostCells);
@@ -94,15 +94,15 @@ const logitText = logit => Number.isFinite(logit) ? fixed(logit, 4) : "−∞";
 // How the logit of a choice comes about, where the last step is one product.
 function logitNumbers(chain, order, y) {
   const { labels, logits } = chain.document, isMean = chain.kind === "classify", rows = chain.parameter("head.weight") || chain.parameter("embedding.weight");
-  const bias = chain.parameter("head.bias") || chain.parameter("output_bias"), values = isMean ? Array.from(y[0], (_, i) => d3.mean(y, row => row[i])) : y[chain.index];
-  const best = order[0], is = rows && d3.sum(values, (v, i) => v * rows[best][i]) + (bias ? bias[best] : 0);
-  const table = numbersTable(t("numbers.logit"), [t("numbers.choice"), t("numbers.logit")], order.map(i => [shownToken(labels[i]), logitText(logits[i])]));
+  const bias = chain.parameter("head.bias") || chain.parameter("output_bias"), values = isMean ? y[0].map((_, i) => d3.mean(y, row => row[i])) : y[chain.index];
+  const [best] = order, is = rows && d3.sum(values, (v, i) => v * rows[best][i]) + (bias ? bias[best] : 0), nameOf = i => shownToken(labels[i]);
+  const table = numbersTable(t("numbers.logit"), [t("numbers.choice"), t("numbers.logit")], order.map(i => [nameOf(i), logitText(logits[i])]));
   if (!rows || rows.length !== labels.length || Math.abs(is - logits[best]) > 1e-3 * (1 + Math.abs(is))) return [table];
-  const input = { symbol: isMean ? "mean(y)" : "y_i", word: isMean ? undefined : chain.word, values };
-  return productNumbers(chain, { id: "logits", matrix: "W", input, rows, bias, outputs: logits, choices: order.map(i => [i, shownToken(labels[i])]) }).concat(table);
+  const input = isMean ? { symbol: "mean(y)", values } : { symbol: "y_i", word: chain.word, values };
+  return [...productNumbers(chain, { id: "logits", matrix: "W", input, rows, bias, outputs: logits, choices: order.map(i => [i, nameOf(i)]) }), table];
 }
 function probabilityNumbers(order, { labels, logits, probabilities }) {
   const most = d3.max(logits), sum = d3.sum(logits, v => Math.exp(v - most)), columns = ["choice", "logit", "power_below", "probability"].map(name => t(`numbers.${name}`));
-  return [numbersTable(t("numbers.probability"), columns, order.map(i => [shownToken(labels[i]), logitText(logits[i]), significant(Math.exp(logits[i] - most)), fixed(probabilities[i], 4)])),
-          line("numbers.sum_of_powers", { sum: significant(sum) })];
+  const cells = i => [shownToken(labels[i]), logitText(logits[i]), significant(Math.exp(logits[i] - most)), fixed(probabilities[i], 4)];
+  return [numbersTable(t("numbers.probability"), columns, order.map(cells)), line("numbers.sum_of_powers", { sum: significant(sum) })];
 }
