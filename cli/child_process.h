@@ -12,7 +12,7 @@ namespace qkv {
 /// This program in a process of its own, with other arguments. It ends with the object.
 class ChildProcess {
  public:
-  /// What it prints goes to the file `output`. Throws FileError when it cannot be started.
+  /// Its output goes to the file `output`. Throws FileError when it cannot be started.
   ChildProcess(std::vector<std::string> arguments, const std::filesystem::path& output);
   ~ChildProcess();
   ChildProcess(const ChildProcess&) = delete;

@@ -4,13 +4,13 @@
 
 namespace qkv {
 
-/// What the user is told of an exception, and the exit code: 1 it failed, 2 wrong use.
+/// The message that a user gets for an exception, and the exit code: 1 it failed, 2 wrong use.
 struct Failure {
   std::string text;
   int exit_code;
 };
 
-/// Of the exception that is being handled.
+/// The failure of the exception that is being handled.
 Failure current_failure();
 
 }  // namespace qkv

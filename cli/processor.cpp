@@ -75,7 +75,7 @@ std::filesystem::path program_of(std::string_view level) {
   return std::filesystem::exists(program, none) ? program : std::filesystem::path();
 }
 
-/// Those that are installed and run here, highest first.
+/// The levels that are installed and run here, highest first.
 std::vector<std::string_view> levels_here() {
   std::vector<std::string_view> able;
   for (const auto& [name, runs_here] : levels) {

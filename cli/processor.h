@@ -5,8 +5,8 @@
 
 namespace qkv {
 
-/// What this build of the program is for: "native", the processor that it was built on, or a level
-/// of the x86-64 psABI such as "x86-64-v3".
+/// The target of this build of the program: "native", the processor that it was built on, or a
+/// level of the x86-64 psABI such as "x86-64-v3".
 extern const char* const processor_of_build;
 
 /// The level to run: `wanted`, the value of the environment variable QKV_CPU, where it is one of

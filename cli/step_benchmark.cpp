@@ -14,7 +14,7 @@
 #include "train/loop/step.h"
 #include "train/tasks/generate.h"
 
-/// Of OpenBLAS, which CMake finds without its header.
+/// A function of OpenBLAS, which CMake finds without its header.
 extern "C" void openblas_set_num_threads(int count);
 
 namespace qkv {

@@ -10,7 +10,7 @@ struct Benchmark {
   double step_ms, data_and_forward_ms, backward_ms, optimizer_ms;
   double evaluation_ms;  ///< the loss of a batch without gradients
   double tokens_per_second;
-  /// Of a language model with cached keys and values, one sequence, until its window is full.
+  /// Speed of a language model with cached keys and values, one sequence, until its window is full.
   std::optional<double> generated_tokens_per_second;
   double gflops;  ///< 10^9 floating-point operations a second, counted as by Kaplan et al. (2020)
   double sgemm_gflops;  ///< of a large float32 matrix product on the same threads

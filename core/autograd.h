@@ -78,7 +78,7 @@ class Gradients {
   using Entries = std::vector<Entry, detail::BlockAllocator<Entry>>;
 
   Gradients() = default;
-  /// Of several processes, which exchange the entries of each.
+  /// Makes gradients of the entries that several processes have exchanged.
   explicit Gradients(Entries entries) : entries_(std::move(entries)) {}
   /// The gradients in the order of the walk; this object is empty then.
   Entries release() { return std::exchange(entries_, {}); }

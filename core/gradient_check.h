@@ -23,7 +23,7 @@ struct GradientCheck {
 };
 
 struct GradientCheckOptions {
-  /// Of smaller gradients the absolute error counts, in units of it: differences of a loss are
+  /// For smaller gradients the absolute error counts, in units of it: differences of a loss are
   /// rounded to about 1e-16 loss / h.
   double scale = 1;
   /// An element with a larger error is compared again with h / 10 and h / 100: where x +- h lie on
@@ -43,12 +43,12 @@ std::vector<GradientCheck> check_each_gradient(const std::vector<NamedParameter>
                                                const std::function<Tensor()>& loss,
                                                const GradientCheckOptions& options = {});
 
-/// The same at every element: the largest error of all.
+/// Checks every element and returns the largest error of all.
 GradientCheck check_gradients(const std::vector<NamedParameter>& parameters,
                               const std::function<Tensor()>& loss);
 
-/// The same for an op: its inputs become parameters, its output is weighted by fixed random
-/// values and summed.
+/// Checks the gradients of an op: its inputs become parameters, its output is weighted by fixed
+/// random values and summed.
 GradientCheck check_gradients(const std::vector<Tensor>& inputs,
                               const std::function<Tensor(const std::vector<Tensor>&)>& op);
 

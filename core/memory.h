@@ -22,7 +22,7 @@ class MemoryPool {
   MemoryPool(const MemoryPool&) = delete;
   MemoryPool& operator=(const MemoryPool&) = delete;
 
-  /// Of the blocks that were allocated from the system because none could be reused.
+  /// Bytes of the blocks that were allocated from the system because none could be reused.
   std::size_t system_bytes() const;
   /// Gives the blocks that nobody uses back to the system.
   void trim();

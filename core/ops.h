@@ -87,7 +87,7 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, double value);
 
 // ---- Shape --------------------------------------------------------------------------------------
 
-/// The same elements in another shape; one size may be -1 and is inferred.
+/// x in another shape with the same elements; one size may be -1 and is inferred.
 Tensor reshape(const Tensor& x, std::initializer_list<Index> sizes);
 Tensor reshape(const Tensor& x, const Shape& shape);
 /// x repeated along the axes in which `shape` is larger, as broadcasting does.
@@ -141,7 +141,7 @@ Tensor cumulative_sum(const Tensor& x, int axis);
 /// Mean over the first `lengths[b]` rows of each sequence. x [B, T, D], lengths [B] -> [B, D];
 /// zeros where empty.
 Tensor masked_mean(const Tensor& x, const Indices& lengths);
-/// The same with the maximum: max-over-time pooling (Collobert et al. 2011, "Natural Language
+/// Masked maximum over time, max-over-time pooling (Collobert et al. 2011, "Natural Language
 /// Processing (Almost) from Scratch").
 Tensor masked_max(const Tensor& x, const Indices& lengths);
 /// NaN is the largest and the smallest. The gradient goes to the first of equal elements, as that
@@ -310,8 +310,8 @@ struct CrossEntropyOptions {
   Reduction reduction = Reduction::mean;  ///< none: the shape of the targets, 0 for rows that do
                                           ///< not count
 };
-/// The same with options. The mean is weighted, each row by the weight of its target's class; 0
-/// when all these weights are 0. With smoothing s the loss of a row is (1 - s) times that of its
+/// Cross-entropy with options. The mean is weighted, each row by the weight of its target's class;
+/// 0 when all these weights are 0. With smoothing s the loss of a row is (1 - s) times that of its
 /// target plus s / V times the sum of -log softmax(logits)[c] over classes c, each weighted by its
 /// class. Throws ValueError for a class weight that is negative, infinite or NaN.
 Tensor cross_entropy(const Tensor& logits, const Indices& targets,
@@ -320,9 +320,10 @@ Tensor cross_entropy(const Tensor& logits, const Indices& targets,
 /// [0, 1] -> scalar, or that shape where nothing is reduced.
 Tensor binary_cross_entropy(const Tensor& probabilities, const Tensor& targets,
                             Reduction reduction = Reduction::mean);
-/// The same with p = sigmoid(logits), accurate for logits of any size: an infinite one that agrees
-/// with its target has the loss 0 (PyTorch: NaN). `pos_weight`, a constant that broadcasts to the
-/// logits (empty: 1), multiplies t log p. Throws ValueError when it is negative, infinite or NaN.
+/// Binary cross-entropy with p = sigmoid(logits), accurate for logits of any size: an infinite one
+/// that agrees with its target has the loss 0 (PyTorch: NaN). `pos_weight`, a constant that
+/// broadcasts to the logits (empty: 1), multiplies t log p. Throws ValueError when it is negative,
+/// infinite or NaN.
 Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& targets,
                                         Reduction reduction = Reduction::mean,
                                         const Tensor& pos_weight = {});

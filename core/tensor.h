@@ -55,7 +55,7 @@ class Tensor {
   std::span<const T> data() const {
     return {typed<T>(), static_cast<std::size_t>(size())};
   }
-  /// The same for writing. Throws ValueError when another tensor shares the buffer;
+  /// The elements for writing. Throws ValueError when another tensor shares the buffer;
   /// `copy_if_shared` copies it.
   template <class T>
   std::span<T> mutable_data() {
@@ -65,8 +65,8 @@ class Tensor {
         shape_);
     return shared_mutable_data<T>();
   }
-  /// The same for ops that overwrite a donated buffer (InputGradients::donated_or_new), which no
-  /// op reads any more.
+  /// The elements for ops that overwrite a donated buffer (InputGradients::donated_or_new), which
+  /// no op reads any more.
   template <class T>
   std::span<T> shared_mutable_data() {
     return {typed<T>(), static_cast<std::size_t>(size())};
@@ -76,14 +76,14 @@ class Tensor {
   /// The only element. Throws ShapeError when there are more or fewer.
   double item() const;
 
-  /// The same elements in another dtype, without a node.
+  /// A tensor of equal elements in another dtype, without a node.
   Tensor to(DType dtype) const;
-  /// The same elements without a node: a constant.
+  /// A constant of these elements: without a node.
   Tensor detach() const;
-  /// The same elements in another shape of equal size. Throws ShapeError when the sizes differ, and
+  /// These elements in another shape of equal size. Throws ShapeError when the sizes differ, and
   /// ValueError for a tensor with a node: `reshape` (core/ops.h) also reshapes its gradient.
   Tensor with_shape(const Shape& shape) const;
-  /// The same elements as the value of `node`.
+  /// These elements as the value of `node`.
   Tensor with_node(std::shared_ptr<Node> node) const;
 
   /// The node that computed the tensor; null for constants.

@@ -115,7 +115,7 @@ auto xtensor_view(const Tensor& x) {
       x.shape());
 }
 
-/// The same to write to, as long as `x` lives and before anyone else holds its memory. Throws
+/// A view to write to, as long as `x` lives and before anyone else holds its memory. Throws
 /// ValueError when another tensor or view shares it: a tensor never changes under its users.
 template <class T, std::size_t rank = detail::any_rank>
 auto mutable_xtensor_view(Tensor& x) {

@@ -3,7 +3,7 @@
 namespace qkv {
 namespace {
 
-/// Of a byte: another one of the same id follows.
+/// Bit of a byte that another byte of its id follows.
 constexpr std::uint8_t more = 0x80;
 
 }  // namespace

@@ -9,7 +9,7 @@ namespace {
 
 constexpr char32_t replacement = 0xFFFD;
 
-/// Of one character; a byte that is not UTF-8 counts as U+FFFD.
+/// Code point of one character; a byte that is not UTF-8 counts as U+FFFD.
 char32_t code_of(std::string_view character) {
   const CodePoint point = first_code_point(character);
   return point.length > 0 ? point.code : replacement;

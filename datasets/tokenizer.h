@@ -62,7 +62,7 @@ struct CutSentence {
 CutSentence cut_sentence(std::string_view sentence, const Cutting& cutting);
 /// Cuts a sentence whose words are given; a word may have white space inside.
 CutSentence cut_sentence(std::span<const std::string> words, const Cutting& cutting);
-/// The same of a part of a sentence, without what a whole one begins and ends with.
+/// The pieces of a part of a sentence, without the tokens that begin and end a sentence.
 CutSentence cut_phrase(std::string_view sentence, const Cutting& cutting);
 
 /// The first position from `begin` on where the pieces of a phrase are among others, apart from
@@ -83,7 +83,7 @@ class PieceCounter {
   std::unordered_map<std::string, Index, StringHash, std::equal_to<>> pieces_;
 };
 
-/// What a tokenizer learns from the pieces of the training data.
+/// Options of learning tokens from the pieces of the training data.
 struct LearnOptions {
   Index min_count = 1;  ///< of a piece, and in `bpe` of a character
   Index merges = 1000;  ///< of `bpe`, at most

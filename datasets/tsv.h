@@ -60,7 +60,8 @@ using UseRow = std::function<void(TsvRow& row)>;
 /// and line.
 void for_each_row(const std::filesystem::path& path, const Columns& columns, ReadCallback& callback,
                   const UseRow& use);
-/// The same for rows of a sentence, `label<TAB>sentence`, `label<TAB>index<TAB>sentence` or others.
+/// As with `Columns`, for rows of a sentence: `label<TAB>sentence`,
+/// `label<TAB>index<TAB>sentence` or others.
 void for_each_row(const std::filesystem::path& path, ReadCallback& callback, const UseRow& use);
 
 }  // namespace qkv

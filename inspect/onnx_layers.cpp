@@ -5,7 +5,6 @@
 #include <numbers>
 
 #include "core/ops.h"
-#include "layers/positions.h"
 
 namespace qkv::onnx_export {
 namespace {
@@ -48,10 +47,11 @@ Value Layers::causal(const Tokens& tokens) {
 Value Layers::embedded(const Tokens& tokens) {
   Value x = op("Gather", {parameter("embedding.weight"), tokens.ids});
   if (has("token_types.weight")) x = add(x, slice(parameter("token_types.weight"), 0, 0, 1));
-  if (has("positions.weight"))
-    x = add(x, first_rows(parameter("positions.weight"), tokens));
-  else if (is_transformer(options_.kind) && options_.position == PositionKind::sinusoidal)
-    x = add(x, first_rows(tensor(sinusoidal_positions(0, options_.max_length, options_.width)),
+  Random random(0, Purpose::initialisation);
+  if (const auto positions = make_input_positions(options_, random);
+      positions && is_transformer(options_.kind))
+    x = add(x, first_rows(tensor(with_values(*positions, "positions")
+                                     .encoding(0, options_.max_length, DType::float32)),
                           tokens));
   return has("input_norm.weight") ? norm(x, "input_norm") : x;
 }
@@ -119,14 +119,26 @@ Value Layers::rotated(const Value& x, const Tokens& tokens, Index head_width) {
       3);
 }
 
-/// The bias of the scores for the distance of a key from its query, [head, query, key].
-Value Layers::distance_bias(const Tokens& tokens, const std::string& path) {
+/// `scores` [batch, head, query, key] with the bias of positions for the distance of a key from its
+/// query, of which a table has those that a sequence may have.
+Value Layers::with_bias(const Value& scores, const std::string& path, const Tokens& tokens) {
+  ModelOptions options = options_;
+  options.attention = AttentionKind::learned;  // an encoder-decoder's encoder may have another
+  const auto positions = make_attention_positions(options);
+  if (!positions) return scores;
+  const Index length = options_.max_length, heads = options_.heads;
+  const auto biases = [&](Index query) {
+    return with_values(*positions, path).score_bias(heads, query, 1, length, DType::float32);
+  };
+  const Tensor before = biases(length - 1), after = biases(0);
+  if (!before) return scores;
+  const Tensor table = concatenate({qkv::reshape(before, {heads, length}),
+                                    qkv::slice(qkv::reshape(after, {heads, length}), 1, 1, length)},
+                                   1);
   const Value distance =
       op("Sub", {unsqueeze(tokens.positions, {0}), unsqueeze(tokens.positions, {1})});
-  const Value clipped =
-      op("Clip", {distance, integer(-options_.max_distance), integer(options_.max_distance)});
-  const Value rows = add(clipped, integer(options_.max_distance));
-  return transpose(op("Gather", {parameter(path), rows}), {2, 0, 1});
+  return add(scores, op("Gather", {tensor(table), add(distance, integer(length - 1))},
+                        {{"axis", Index{1}}}));
 }
 
 Value Layers::attention(const Value& query, const Value& source, const std::string& path,
@@ -142,8 +154,7 @@ Value Layers::attention(const Value& query, const Value& source, const std::stri
     k = rotated(k, tokens, head_width);
   }
   Value scores = multiply(op("MatMul", {q, transpose(k, last_two_swapped)}), number(scale));
-  if (has(path + ".positions.weight"))
-    scores = add(scores, distance_bias(tokens, path + ".positions.weight"));
+  if (learned && !cross) scores = with_bias(scores, path + ".positions", tokens);
   const Value seen = cross ? attended.visible_encoded : attended.visible;
   const Value weights =
       op("Softmax", {where(seen, scores, -std::numeric_limits<double>::infinity())},

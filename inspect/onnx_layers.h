@@ -1,7 +1,7 @@
 #pragma once
 
 #include "inspect/onnx_graph.h"
-#include "layers/options.h"
+#include "layers/positions.h"
 
 namespace qkv::onnx_export {
 
@@ -59,6 +59,13 @@ class Layers : public Graph {
   const std::vector<Output>& attention_weights() const { return weights_; }
 
  private:
+  /// The positions with the model's values at this path.
+  template <class Positions>
+  const Positions& with_values(Positions& positions, const std::string& path) const {
+    for (const auto& [name, parameter] : parameters(positions))
+      parameter->assign(tensor(fmt::format("{}.{}", path, name)));
+    return positions;
+  }
   /// The first rows of a table of positions, one for each token.
   Value first_rows(const Value& table, const Tokens& tokens) {
     return slice(table, 0, integers({0}), tokens.time);
@@ -67,7 +74,7 @@ class Layers : public Graph {
   Value with_residual(const Value& x, const std::string& norm_path, Sublayer sublayer);
   Value heads(const Value& x, const std::string& projection, Index heads);
   Value rotated(const Value& x, const Tokens& tokens, Index head_width);
-  Value distance_bias(const Tokens& tokens, const std::string& path);
+  Value with_bias(const Value& scores, const std::string& path, const Tokens& tokens);
   Value attention(const Value& query, const Value& source, const std::string& path,
                   const Tokens& tokens, const Attended& attended, bool cross);
 

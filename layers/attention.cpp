@@ -92,8 +92,10 @@ Tensor MultiHeadAttention::operator()(const Tensor& query, const Tensor& source,
                                       const AttentionMask& visible_keys, Context& context) const {
   const Tensor q = positioned(projected(w_q, query), options.heads, context);
   const auto [k, v] = keys_values(source, context);
+  const Index first = k.dim(1) - q.dim(1);  // with a cache, keys of earlier queries come first
   const Tensor bias =
-      positions ? positions->score_bias(options.heads, q.dim(1), k.dim(1), q.dtype()) : Tensor();
+      positions ? positions->score_bias(options.heads, first, q.dim(1), k.dim(1), q.dtype())
+                : Tensor();
   const AttentionMask mask = with_score_bias(visible_keys, bias);
   if (context.records()) {
     context.record(*this, "q", q);

@@ -56,10 +56,10 @@ struct RelativePositions : AttentionPositions {
       : longest(options.max_distance),
         weight(Tensor::zeros({2 * longest + 1, options.heads}), Role::position) {}
 
-  Tensor score_bias(Index, Index queries, Index keys, DType) const override {
+  Tensor score_bias(Index, Index first, Index queries, Index keys, DType) const override {
     std::vector<std::int32_t> rows;
     rows.reserve(static_cast<std::size_t>(queries * keys));
-    for (Index query = keys - queries; query < keys; ++query)
+    for (Index query = first; query < first + queries; ++query)
       for (Index key = 0; key < keys; ++key)
         rows.push_back(
             static_cast<std::int32_t>(std::clamp(key - query, -longest, longest) + longest));

@@ -28,10 +28,11 @@ struct AttentionPositions : Module {
   }
   /// The formula of `query_key` for queries or keys called `x`.
   virtual std::string formula(std::string_view x) const { return std::string(x); }
-  /// Added to the scaled scores; broadcasts to [B, H, Tq, Tk], empty: nothing. The queries are at
-  /// the last of the keys' positions, which count from 0.
-  virtual Tensor score_bias([[maybe_unused]] Index heads, [[maybe_unused]] Index queries,
-                            [[maybe_unused]] Index keys, [[maybe_unused]] DType dtype) const {
+  /// Added to the scaled scores of queries at positions [first, first + Tq) and keys at [0, Tk), by
+  /// their distances alone; broadcasts to [B, H, Tq, Tk], empty: nothing.
+  virtual Tensor score_bias([[maybe_unused]] Index heads, [[maybe_unused]] Index first,
+                            [[maybe_unused]] Index queries, [[maybe_unused]] Index keys,
+                            [[maybe_unused]] DType dtype) const {
     return {};
   }
   void visit(ModuleVisitor&) override {}

@@ -38,10 +38,11 @@ Json to_json(const std::vector<VariantResult>& results);
 /// data has dashes.
 Cells to_table(const Json& results);
 
-/// What each probe found, or of several runs in how many of them it passes; empty without probes.
+/// The result of each probe or, for several runs, the number of runs that pass it; empty without
+/// probes.
 Cells probe_table(const std::vector<VariantResult>& results);
 
-/// Of all variants and runs.
+/// The probes of all variants and runs.
 std::vector<VariantProbe> probes_of(const std::vector<VariantResult>& results);
 
 }  // namespace qkv::commands

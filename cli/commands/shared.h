@@ -16,7 +16,7 @@
 #include "train/run/run.h"
 #include "train/storage/run_folder.h"
 
-/// What several subcommands have in common.
+/// Helpers that several subcommands share.
 namespace qkv::commands {
 
 /// Options that several commands have.
@@ -26,7 +26,7 @@ Option set_option(std::vector<std::string>& changes);
 Option word_option(std::string& word);
 Option untrained_flag(bool& flag);
 Option threads_option();
-/// What the MODEL argument and the --untrained flag name. Throws UserError.
+/// The model that the MODEL argument and the --untrained flag name. Throws UserError.
 LoadedModel load_model(const std::string& model, bool before_training = false);
 
 /// Options that choose one of several.

@@ -8,7 +8,7 @@
 #include "train/loop/session.h"
 #include "train/ranks/communicator.h"
 
-/// What train, resume and compare have in common.
+/// Helpers that train, resume and compare share.
 namespace qkv::commands {
 
 using RankCommand = Document(const Communicator& ranks, const StopSignal& stop);

@@ -7,7 +7,7 @@
 #include "core/kernels/gemm.h"
 #include "core/parallel.h"
 
-/// Of OpenBLAS, which CMake finds without its header.
+/// A function of OpenBLAS, which CMake finds without its header.
 extern "C" void openblas_set_num_threads(int count);
 
 namespace qkv::kernels {

@@ -84,7 +84,7 @@ Vector<T> load_part(const T* from, Index count) {
 #endif
 }
 
-/// The same for a `count` up to the width, in an innermost loop.
+/// Loads `count` elements, up to the width, in an innermost loop.
 template <class T>
 Vector<T> load_most(const T* from, Index count) {
 #if defined(__AVX512F__)

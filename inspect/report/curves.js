@@ -4,8 +4,9 @@
 const hidden = new Set();
 let metric = "loss";
 
-const known = { loss: "Loss", accuracy: "Accuracy", macro_f1: "Macro F1", bits_per_token: "Bits per token", perplexity: "Perplexity", chrf: "chrF" };
-const metricName = key => known[key] || key.replace(/_/g, " ").replace(/^./, first => first.toUpperCase());
+const metricName = key => `metric.${key}` in texts[language] ? t(`metric.${key}`) : key.replace(/_/g, " ");
+// The name as a term where it is explained.
+const metricTerm = key => `term.${key}` in texts[language] ? term(key, metricName(key)) : metricName(key);
 const notMetrics = ["step", "split", "seconds", "tokens_per_second", "learning_rate", "gradient_norm"];
 
 function metricsOf(events) {
@@ -38,12 +39,14 @@ function drawCurves(svg, width) {
     g.selectAll(".domain").remove();
     return g;
   };
-  axis(svg.append("g").attr("transform", `translate(0,${height - margin.bottom})`), d3.axisBottom(x).ticks(width / 110).tickSize(0).tickPadding(10));
-  axis(svg.append("g").attr("transform", `translate(${margin.left},0)`), d3.axisLeft(y).ticks(6).tickSize(-(width - margin.left - margin.right)).tickPadding(8))
+  axis(svg.append("g").attr("transform", `translate(0,${height - margin.bottom})`),
+    d3.axisBottom(x).ticks(width / 110).tickFormat(count).tickSize(0).tickPadding(10));
+  axis(svg.append("g").attr("transform", `translate(${margin.left},0)`),
+    d3.axisLeft(y).ticks(6).tickFormat(value => format(value, { maximumSignificantDigits: 6 })).tickSize(-(width - margin.left - margin.right)).tickPadding(8))
     .selectAll("line").attr("stroke", ink.line);
-  svg.append("text").attr("x", width - margin.right).attr("y", height - 6).attr("text-anchor", "end").attr("fill", ink.soft).attr("font-size", 12).text("step");
+  svg.append("text").attr("x", width - margin.right).attr("y", height - 6).attr("text-anchor", "end").attr("fill", ink.soft).attr("font-size", 12).text(t("training.step"));
   svg.append("text").attr("transform", `translate(13,${(height - margin.bottom + margin.top) / 2}) rotate(-90)`).attr("text-anchor", "middle")
-    .attr("fill", ink.soft).attr("font-size", 12).text(metricName(metric).toLowerCase());
+    .attr("fill", ink.soft).attr("font-size", 12).text(metricName(metric));
   const path = d3.line().x(p => x(p[0])).y(p => y(p[1]));
   const band = d3.area().x(p => x(p[0])).y0(p => y(p[1] - p[2])).y1(p => y(p[1] + p[2]));
   for (const line of lines) {
@@ -55,11 +58,11 @@ function drawCurves(svg, width) {
       .attr("stroke-dasharray", valid ? null : "4 3");
     svg.append("g").selectAll("circle").data(line.points).join("circle")
       .attr("cx", p => x(p[0])).attr("cy", p => y(p[1])).attr("r", valid ? 3 : 0).attr("fill", colour)
-      .append("title").text(p => `${line.name}, ${line.split}: ${p[1].toFixed(4)}${p[2] ? ` ± ${p[2].toFixed(4)}` : ""} at step ${count(p[0])}`);
+      .append("title").text(p => t(`training.point_${line.split}`, { name: line.name, value: fixed(p[1], 4) + (p[2] ? ` ± ${fixed(p[2], 4)}` : ""), step: p[0] }));
   }
-  const last = lines.filter(line => line.split === "valid").map(line => `${line.name}: ${line.points[line.points.length - 1][1].toFixed(3)}`);
-  return { height, title: `${metricName(metric)} over training`, file: `training ${metric}`,
-    description: last.length ? `At the end on the valid data: ${last.join("; ")}.` : "On the training data." };
+  const last = lines.filter(line => line.split === "valid").map(line => `${line.name}: ${fixed(line.points[line.points.length - 1][1], 3)}`);
+  return { height, title: t("training.figure", { metric: capital(metricName(metric)) }), file: `training ${metric}`,
+    description: last.length ? t("training.at_end", { values: last.join("; ") }) : t("training.on_train") };
 }
 
 function startCurves() {
@@ -67,20 +70,20 @@ function startCurves() {
   showSection("training", all.length);  // an imported model was not trained here
   const validates = data.runs.some(run => run.metrics.some(event => event.split === "valid"));
   const seeds = d3.max(data.runs, run => seedsOf(run).length);
-  $("training-lead").textContent = (validates ? "Solid: on data held back for validation. " : "") + "Dashed: on the training data itself." +
-    (seeds > 1 ? " Lines are means over seeds, bands one standard deviation to either side." : "");
+  $("training-lead").replaceChildren(...(validates ? rich("training.solid") : []), ...rich("training.dashed"), ...(seeds > 1 ? rich("training.seeds") : []));
   const redraw = figure($("curves"), drawCurves);
   const controls = $("training-controls");
+  controls.replaceChildren();
   if (all.length > 1)
-    controls.append(segments("metric", "Measure", all.map(key => [key, metricName(key)]), metric, key => { metric = key; redraw(); }));
+    controls.append(segments("metric", rich("training.measure"), all.map(key => [key, capital(metricName(key))]), metric, key => { metric = key; redraw(); }));
   if (data.runs.length > 1) {
     const checks = make("div", { class: "checks" });
     data.runs.forEach((run, i) => {
-      const input = make("input", { type: "checkbox", checked: true });
+      const input = make("input", { type: "checkbox", checked: !hidden.has(i) });
       input.addEventListener("change", () => { input.checked ? hidden.delete(i) : hidden.add(i); redraw(); });
       checks.append(make("label", {}, input, make("span", {}, make("i", { class: "dot", style: `background:${colourOf(i)}` }), run.name)));
     });
-    controls.append(make("fieldset", {}, make("legend", {}, "Runs"), checks));
+    controls.append(make("fieldset", {}, make("legend", {}, t("training.runs")), checks));
   }
   redraw();
   return redraw;

@@ -18,7 +18,7 @@ function drawTyped(svg, at, [x, y], name, width, ink) {
     .attr("fill", ink.ink).attr("stroke", ink.paper).attr("stroke-width", 4).attr("paint-order", "stroke").text(name);
 }
 
-function drawPoints(which, title) {
+function drawPoints(which) {
   return (svg, width) => {
     const ink = colours(), view = run().embedding[which], { points } = run(), labels = labelsOf(points);
     const height = Math.min(width, 460), pad = 26, now = view.points[state.stop];
@@ -31,9 +31,9 @@ function drawPoints(which, title) {
     const line = (x1, y1, x2, y2) => svg.append("line").attr("x1", x1).attr("y1", y1).attr("x2", x2).attr("y2", y2).attr("stroke", ink.line);
     line(pad, y(0), width - pad, y(0));
     line(x(0), pad, x(0), height - pad - 14);
-    const fraction = i => view.share[i] ? ` (${Math.round(view.share[i] * 100)} %)` : "";
+    const fraction = i => view.share[i] ? ` (${percent(view.share[i])})` : "";
     svg.append("text").attr("x", width - pad).attr("y", height - 8).attr("text-anchor", "end").attr("fill", ink.soft).attr("font-size", 11)
-      .text(`principal components 1${fraction(0)} and 2${fraction(1)}`);
+      .text(t("embeddings.components", { first: fraction(0), second: fraction(1) }));
     svg.append("g").selectAll("circle").data(now).join("circle")
       .attr("cx", p => x(p[0])).attr("cy", p => y(p[1])).attr("r", 5).attr("fill-opacity", 0.75).attr("stroke", ink.paper).attr("stroke-width", 1)
       .attr("fill", (_, i) => labelColour(labels.indexOf(points[i].label)))
@@ -42,26 +42,24 @@ function drawPoints(which, title) {
     if (positions === 1 && now.length > 1)
       svg.append("text").attr("x", x(now[0][0])).attr("y", y(now[0][1]) - 14).attr("fill", ink.ink)
         .attr("text-anchor", x(now[0][0]) < width / 3 ? "start" : x(now[0][0]) > width * 2 / 3 ? "end" : "middle")
-        .text(`all ${now.length} uses, one vector`);
+        .text(t("embeddings.one_vector", { n: now.length }));
     if (at) drawTyped(svg, at, [x(at[0]), y(at[1])], typed.name, width, ink);
-    return { height, title, file: `embeddings ${which} step ${run().stops[state.stop].step}`,
-      description: `${now.length} words at ${positions} different positions, coloured by ${labels.length > 1 ? labels.join(", ") : "nothing"}.` +
-        (at ? ` The typed text’s “${typed.name}” is at ${at.map(v => v.toFixed(2)).join(", ")}.` : "") };
+    return { height, title: t(`embeddings.${which}`), file: `embeddings ${which} step ${run().stops[state.stop].step}`,
+      description: t("embeddings.description", { n: now.length, positions, labels: labels.join(", ") }) +
+        (at ? ` ${t("embeddings.typed", { name: typed.name, at: at.map(v => fixed(v, 2)).join("; ") })}` : "") };
   };
 }
 
 function startEmbedding() {
-  const pictures = ["before", "after"].map((which, i) =>
-    figure($(which), drawPoints(which, i ? "After: contextual vectors" : "Before: static vectors")));
+  const pictures = ["before", "after"].map(which => figure($(which), drawPoints(which)));
   return () => {
     const view = run().embedding;
     showSection("embeddings", view);
     if (!view) return;
     const { points } = run(), labels = labelsOf(points), words = [...new Set(points.map(p => p.tokens[p.index] || ""))];
-    const what = words.length > 1 ? "a word in" : words[0] ? `“${words[0]}” in` : "the mean vector of";
-    $("embeddings-lead").textContent =
-      `Each point is ${what} one of ${points.length} sentences of the ${run().texts_from} data. ` +
-      "A static vector does not know its sentence; a contextual one does. The diamond is the text that you typed. The slider above moves these figures, too.";
+    const what = words.length > 1 ? "words" : words[0] ? "word" : "means";
+    $("embeddings-lead").replaceChildren(...rich(`embeddings.of_${what}`, { word: words[0], n: points.length, split: t(`split.${run().texts_from.replace(/ /g, "_")}`) }),
+      ...rich("embeddings.lead"));
     $("labels").replaceChildren(...(labels.length > 1 ? labels : []).map((label, i) =>
       make("span", {}, make("i", { class: "dot", style: `background:${labelColour(i)}` }), label)));
     pictures.forEach(redraw => redraw());

@@ -1,14 +1,6 @@
-// The panel: a text that the reader types, what models answer to it, and interventions that break them. One pane for each of
-// two models.
+// What the models of the page make of the text: readings, and maps of their attention.
 
-const writtenTokens = 80;  // that a language model writes on
-const mostChoices = 10;
-const models = new Map(), tasks = new Map();
-
-const memo = (cache, key, compute) => {
-  if (!cache.has(key)) cache.set(key, compute());
-  return cache.get(key);
-};
+const engines = new Map(), readings = new Map(), slice = 12;  // ms of work between which the page answers
 
 // The checkpoint of a run that is chosen.
 const stopOf = r => r === state.run ? state.stop : stopLike(r, run().stops[state.stop]);
@@ -19,213 +11,126 @@ function checkpointOf(r) {
 }
 // Whether the model of a run is in the page; of no other run beside it, no.
 const isInPage = r => r !== null && checkpointOf(r) !== undefined;
+const shownRuns = () => [state.beside, state.run].filter(r => r !== null);
+const unchanged = { uniform: false, shuffled: false, withoutPositions: false, off: "" };
 const isBroken = () => Object.values(state.changes).some(Boolean);
-const taskOf = r => memo(tasks, r, () => new Task(data.runs[r].model));
 
-// What a run makes of the text: { task, model, sentence, embedded, x, attentions, translation, maps } or { error }; null where the model is
-// not in the page.
-const latest = new Map();
-function liveOf(r) {
+// A run's Reading of the text, or { error: { key, values } }; null where the model is not in the page.
+function readingOf(r, changes = state.changes) {
   const checkpoint = checkpointOf(r);
   if (checkpoint === undefined) return null;
-  const key = JSON.stringify([checkpoint, state.text, state.changes]);
-  if (!latest.has(r) || latest.get(r).key !== key) latest.set(r, { key, ...answered(r, checkpoint) });
-  return latest.get(r);
+  const key = JSON.stringify([checkpoint, state.text, changes]), slot = `${r} ${changes === unchanged}`;
+  if (!readings.has(slot) || readings.get(slot).key !== key) readings.set(slot, Object.assign(read(r, checkpoint, changes), { key }));
+  return readings.get(slot);
 }
-function answered(r, checkpoint) {
-  const view = data.runs[r].model, task = taskOf(r);
+function read(r, checkpoint, changes) {
+  const { model } = data.runs[r];
   try {
-    const sentence = task.read(state.text);
-    const model = memo(models, `${r} ${checkpoint} ${JSON.stringify(state.changes)}`, () => new Model(view, view.weights[checkpoint], state.changes));
-    model.attentions = [];
-    const x = model.contextual(sentence.ids), attentions = model.attentions;
-    const translation = task.kind === "translate" ? new Translation(task, model, x) : null;
-    return writtenOn({ task, model, sentence, embedded: model.embedded(sentence.ids), x, attentions, translation });
+    const reading = memo(engines, `${r} ${checkpoint} ${JSON.stringify(changes)}`, () => new Engine(model, model.weights[checkpoint], changes)).read(state.text);
+    if (!reading.isWhole) reading.writeUntil(performance.now() + slice);
+    return reading;
   } catch (error) {
-    if (error instanceof Refusal) return { error: error.message };
+    if (error instanceof Refusal) return { error };
     throw error;
   }
 }
+// A reading that is none of a refusal.
+const isRead = reading => Boolean(reading && !reading.error);
+const isWriting = reading => isRead(reading) && !reading.isWhole;
+const wordOf = reading => Math.min(state.word, reading.tokens.length - 1);
+const predictionsOf = reading => isRead(reading) ? reading.predict(wordOf(reading)).predictions : [];
+// The prediction about the chosen word, or the first.
+const chosenOf = predictions => predictions.find(p => p.index === state.word) || predictions[0];
 
-// With more of its translation, and maps of the attention so far.
-function writtenOn(live) {
-  const { translation } = live;
-  if (translation) translation.writeUntil(performance.now() + slice);
-  live.maps = mapsFrom(live.attentions.concat(translation ? translation.attentions : []), live.sentence.words, translation);
-  return live;
-}
-const isWriting = live => Boolean(live && live.translation && !live.translation.isWhole);
-
-function mapsFrom(attentions, words, translation) {
-  const map = (key, title, chosen, rows, columns) => {
-    const modules = attentions.filter(chosen), steps = (layer, head) => ({ ...modules[layer].heads[head], scale: modules[layer].scale });
-    const weights = (layer, head) => {
-      const all = new Float32Array(rows.length * columns.length);
-      modules[layer].heads[head].weights.forEach((row, t) => all.set(row, t * columns.length));
-      return all;
-    };
-    return modules.length && { key, title, rows, columns, layers: modules.length, heads: modules[0].heads.length, steps, weights };
-  };
-  if (!translation) return [map("self", "Attention", () => true, words, words)].filter(Boolean);
-  const { inputs, outputs } = translation;
-  return [map("cross", "Cross-attention", a => a.cross, outputs, words), map("self", "Encoder", a => a.stack === "encoder", words, words),
-          map("decoder", "Decoder", a => a.stack === "decoder" && !a.cross, inputs, inputs)].filter(Boolean);
+// A map is what a stack's attention gives for a text: { key, rows, columns, layers, heads, weights(layer, head) }, tokens that
+// attend and tokens that they attend to, and [query * columns + key] of a head.
+const mapTitle = map => t(`map.${map.key}`);
+function mapsFrom({ tokens, inputs, outputs, layers, decoder = [], cross = [] }) {
+  const map = (key, modules, rows, columns) => ({ key, rows, columns, layers: modules.length, heads: modules.length && modules[0].heads.length, weights: (layer, head) => {
+    const all = new Float32Array(rows.length * columns.length);
+    modules[layer].heads[head].forEach((row, i) => all.set(row, i * columns.length));
+    return all;
+  } });
+  return [map("cross", cross, outputs, tokens), map(decoder.length ? "encoder" : "self", layers, tokens, tokens), map("decoder", decoder, inputs, inputs)].filter(m => m.layers);
 }
 
+// A sentence's weights as the program recorded them at the latest kept checkpoint that is not after the chosen one.
+const decoded = new Map();
+function storedMap(r) {
+  const { attention: view, sentences } = data.runs[r], i = sentences.findIndex(s => s.text === state.text);
+  if (!view || i < 0) return null;
+  const { layers, heads, weights, bits } = view.sentences[i], { tokens } = sentences[i], size = tokens.length ** 2;
+  let at = 0;
+  view.stops.forEach((stop, j) => { if (stop <= stopOf(r)) at = j; });
+  const all = memo(decoded, `${r} ${i} ${at}`, () => sharesOf(weights[at], bits));
+  return { key: data.runs[r].model.options.model.kind === "encoder-decoder" ? "encoder" : "self", rows: tokens, columns: tokens, layers, heads, stop: view.stops[at],
+           weights: (layer, head) => all.subarray((layer * heads + head) * size, (layer * heads + head + 1) * size) };
+}
+
+const mapLists = new WeakMap();
 // The maps of a run: computed where the chosen checkpoint is in the page or the model is broken, else as the program recorded.
 function mapsOf(r) {
-  const live = liveOf(r), stored = storedMap(r);
+  const reading = readingOf(r), stored = storedMap(r);
   if (stored && !isBroken() && checkpointOf(r) !== stopOf(r)) return [stored];
-  return live && live.maps || [];
+  if (!isRead(reading)) return [];
+  const document = reading.attend();
+  return memo(mapLists, document, () => mapsFrom(document));
 }
 const mapOf = r => mapsOf(r).find(map => map.key === state.map) || mapsOf(r)[0];
+// The checkpoint that a run's map is of.
+const stopOfMap = (r, map) => data.runs[r].stops[map.stop !== undefined ? map.stop : checkpointOf(r)];
 
-// Answers about the task's words and, where it answers about words, the chosen one.
-function answersOf({ task, model, sentence, x }) {
-  if (["translate", "static-embedding"].includes(task.kind)) return [];
-  const asked = task.kind === "classify" ? [0] : [...sentence.targets], word = Math.min(state.word, x.length - 1);
-  if (task.isAboutWords && !asked.includes(word) && !(task.kind === "coreference" && x.length < 2)) asked.push(word);
-  return asked.map(index => task.answer(model, sentence, x, index));
+// The layer and head that are shown of a map, which may have fewer than the chosen ones.
+const layerOf = map => Math.min(state.layer, map.layers - 1);
+const headOf = map => map.heads === 1 ? 0 : state.head === "mean" || state.head >= map.heads ? "mean" : state.head;
+// Of the chosen head, or the mean of all.
+function headWeights(map) {
+  const head = headOf(map), layer = layerOf(map);
+  if (head !== "mean") return map.weights(layer, head);
+  const mean = new Float32Array(map.rows.length * map.columns.length);
+  for (let h = 0; h < map.heads; ++h) map.weights(layer, h).forEach((w, i) => { mean[i] += w / map.heads; });
+  return mean;
 }
+const chosenRow = map => Math.min(state.word, map.rows.length - 1);
+const rowOf = (map, weights) => weights.subarray(chosenRow(map) * map.columns.length, (chosenRow(map) + 1) * map.columns.length);
+// The token that the chosen row attends to most.
+const mostAttended = map => argmax(rowOf(map, headWeights(map)));
+
+const headName = map => t(headOf(map) === "mean" ? "head.mean_of_layer" : "head.of_layer", { layer: layerOf(map), head: headOf(map) });
+const checkpointName = ({ step, note }) => t(note ? `checkpoint.${note}` : "checkpoint.step", { step });
+
+// A component as { stack, layer, kind, head, map } from its id: "0.1", "0.ff", "decoder.0.cross.1".
+function componentOf(id) {
+  const [, stack, layer, cross, part] = id.match(/^(?:(encoder|decoder)\.)?(\d+)\.(cross\.)?(ff|\d+)$/), isHead = part !== "ff";
+  return { stack, layer: Number(layer), kind: isHead ? (cross ? "cross" : "head") : "feed_forward", head: isHead ? Number(part) : undefined,
+           map: cross ? "cross" : stack || "self" };
+}
+// "decoder, layer 0" and "head 1".
+const layerName = ({ stack, layer }) => stack ? t(`layer.${stack}`, { layer }) : t("layer.name", { layer });
+const partName = ({ kind, head }) => t(`part.${kind}`, { head });
+const componentName = component => `${layerName(component)}, ${partName(component)}`;
 
 // The head without which the answer changes most.
 function busiestHead(r) {
-  const live = liveOf(r), map = mapOf(r);
+  const reading = readingOf(r), map = mapOf(r);
   if (!map || map.heads === 1 && map.layers === 1) return { layer: 0, head: 0 };
-  if (!live || !live.maps || map.key !== "self" || !answersOf(live).length) return { layer: map.layers - 1, head: map.heads > 1 ? "mean" : 0 };
-  const heads = finished(ablation(r, askedOf(r))).changes.filter(({ component }) => component.map === "self");
-  const { layer, head } = heads[argmax(heads, head => Math.abs(head.change))].component;
+  if (!isRead(reading) || map.key !== "self" || !predictionsOf(reading).length) return { layer: map.layers - 1, head: map.heads > 1 ? "mean" : 0 };
+  const heads = finished(ablation(r, askedOf(r))).components.filter(({ id }) => componentOf(id).kind === "head");
+  const { layer, head } = componentOf(heads[argmax(heads, ({ zero }) => Math.abs(zero.loss_change))].id);
   return { layer, head };
 }
 
 // The chosen word's vectors, or the means of all, for the maps of embeddings; null where the checkpoint is not in the page.
 function typedVectors(r) {
-  const live = liveOf(r);
-  if (!live || live.error || checkpointOf(r) !== stopOf(r)) return null;
-  const whole = data.runs[r].points.every(point => point.index < 0), word = Math.min(state.word, live.x.length - 1);
-  const vector = rows => whole ? rows[0].map((_, i) => d3.mean(rows, row => row[i])) : rows[word];
-  return { name: whole ? "your text" : shownToken(live.sentence.words[word]), before: vector(live.embedded), after: vector(live.x) };
-}
-
-// What must be said about a run's answer.
-function notesOf(r) {
-  const live = liveOf(r), { stops } = data.runs[r], checkpoint = checkpointOf(r);
-  if (!live)
-    return [(data.runs[r].model.reads_texts ? "The weights of this model are too large for the page" : "The page cannot cut a text into the tokens of an imported model") +
-      ": it shows only what the program recorded of the sentences in the menu."];
-  if (live.error) return [live.error];
-  const notes = [], unknownWords = live.sentence.words.filter((_, i) => live.task.isUnknown(live.sentence, i));
-  const refusal = live.task.refusal(live.sentence);
-  if (refusal) notes.push(refusal);
-  if (unknownWords.length) notes.push(`Not in the vocabulary, read as <unk>: ${[...new Set(unknownWords)].join(" ")}.`);
-  if (checkpoint !== stopOf(r))
-    notes.push(`The weights of step ${count(stops[stopOf(r)].step)} are not in the page: it answers with those of step ${count(stops[checkpoint].step)}.`);
-  if (isBroken() && live.attentions.length) notes.push("The model is broken by the switches above.");
-  return notes;
-}
-
-// The switches of the interventions, those that change something in one of the models.
-function breakControls() {
-  const runs = [state.run, state.beside].filter(isInPage).map(r => data.runs[r].model);
-  const some = has => runs.some(({ options, parameters }) => has(options.model, parameters.map(p => p.path)));
-  const attends = some((model, paths) => paths.some(path => path.endsWith(".w_v.weight")) || model.attention === "parameter-free" && (model.kind.endsWith("coder") || model.kind === "bert"));
-  const change = (key, value) => choose({ changes: { ...state.changes, [key]: value } });
-  const check = (key, text, applies) => {
-    const input = make("input", { type: "checkbox", id: `break-${key}`, checked: state.changes[key] });
-    input.addEventListener("change", () => change(key, input.checked));
-    return applies && make("label", {}, input, make("span", {}, text));
-  };
-  const live = liveOf(state.run), components = !live || live.error ? [] : live.model.components.map(({ id }) => id);
-  const checks = [check("uniform", "Uniform attention", attends), check("shuffled", "Shuffled queries", some((_, paths) => paths.some(path => path.endsWith(".w_q.weight")))),
-                  check("withoutPositions", "No positions", attends && some(model => model.position !== "none"))].filter(Boolean);
-  $("break").hidden = !checks.length;
-  $("break").replaceChildren(make("fieldset", {}, make("legend", {}, "Break it"), make("div", { class: "checks switches" }, ...checks)),
-    ...(components.length ? [menu("off", "Head or block off", [["", "none"], ...components.map(id => [id, id])], state.changes.off, off => change("off", off))] : []));
-}
-
-// The menus of models, sentences, maps, layers and heads; each is made anew only when its choices are others, so that it keeps
-// the focus.
-const made = {};
-function remake(name, choices, create) {
-  const now = JSON.stringify(choices);
-  if (made[name] === now) return;
-  made[name] = now;
-  create();
-}
-function showControls() {
-  const { sentences } = run(), own = !sentences.some(s => s.text === state.text), name = s => `${s.label ? `${s.label}: ` : ""}${s.text}`.slice(0, 120);
-  const choices = [...sentences.map((s, i) => [i, name(s)]), ...(own ? [[-1, "your own"]] : [])];
-  remake("sentence", [choices, state.run], () => $("sentence-controls").replaceChildren(...(sentences.length ? [menu("sentence", "Sentences of probes and data", choices,
-    sentences.findIndex(s => s.text === state.text), i => i >= 0 && choose({ text: sentences[i].text, word: Math.max(sentences[i].index, 0) }), true)] : [])));
-  if ($("sentence")) $("sentence").selectedIndex = own ? sentences.length : sentences.findIndex(s => s.text === state.text);
-  if ($("text").value !== state.text) $("text").value = state.text;
-  $("type").hidden = $("type-lead").hidden = ![state.run, state.beside].some(isInPage);
-  const maps = mapsOf(state.run), map = mapOf(state.run);
-  remake("maps", maps.map(m => m.key), () => $("map-controls").replaceChildren(
-    ...(maps.length > 1 ? [segments("map", "Map", maps.map(m => [m.key, m.title]), map.key, key => choose({ map: key }))] : [])));
-  remake("heads", map && [map.layers, map.heads], () => $("attention-controls").replaceChildren(...(map ? [
-    segments("layer", "Layer", d3.range(map.layers).map(l => [l, String(l)]), state.layer, layer => choose({ layer })),
-    segments("head", "Head", [...(map.heads > 1 ? [["mean", "Mean"]] : []), ...d3.range(map.heads).map(h => [h, String(h)])], state.head, head => choose({ head })),
-  ] : [])));
-  for (const key of ["map", "layer", "head"])
-    document.querySelectorAll(`input[name=${key}]`).forEach(input => { input.checked = input.value === String(key === "map" ? map.key : state[key]); });
-  remake("break", [state.run, state.beside, maps.map(m => [m.key, m.layers, m.heads])], breakControls);
-}
-
-let panes = [], redrawArithmetic;
-
-function showArithmetic() {
-  const map = mapOf(state.run), possible = Boolean(map && map.steps && state.head !== "mean");
-  $("arithmetic").hidden = !possible;
-  $("arithmetic-note").hidden = !map || possible;
-  $("arithmetic-note").textContent = state.head === "mean" ? "Choose a head to see the arithmetic of a weight: the mean of heads has none."
-    : "The arithmetic needs weights that are not in the page.";
-  if (!possible) return;
-  const tokens = map.columns.map((token, i) => [i, `${i}: ${shownToken(token)}`]);
-  remake("key", tokens, () => $("key-controls").replaceChildren(menu("key", "Attended word", tokens, state.key, key => choose({ key }))));
-  $("key").selectedIndex = state.key;
-  redrawArithmetic();
-}
-
-// What is shown of the live models; translations that are not whole are written on after the frame that shows them so far.
-let frame = null;
-
-function showLive() {
-  cancelAnimationFrame(frame);
-  const unfinished = [state.run, state.beside].filter(r => r !== null).map(liveOf).filter(isWriting);
-  const more = () => {
-    unfinished.forEach(writtenOn);
-    showLive();
-  };
-  if (unfinished.length) frame = requestAnimationFrame(() => { frame = requestAnimationFrame(more); });
-  showControls();
-  showTime();
-  $("panes").classList.toggle("pair", state.beside !== null);
-  panes.forEach(pane => pane.show());
-  showArithmetic();
-  showAblation();
-}
-
-function startLive() {
-  showSection("attention", data.runs.some((run, i) => run.sentences.length || isInPage(i)));
-  panes = [makePane("", () => state.run), makePane("-beside", () => state.beside)];
-  $("panes").replaceChildren(...panes.map(({ pane }) => pane));
-  redrawArithmetic = figure($("arithmetic-figure"), drawArithmetic);
-  redrawAblation = figure($("ablation-figure"), drawAblation);
-  $("text").addEventListener("input", () => choose({ text: $("text").value, word: firstTarget($("text").value) }));
-  if (data.runs.length < 2) return;
-  const names = data.runs.map((run, i) => [i, run.name]);
-  $("model-controls").append(menu("run", "Model", names, state.run, i => choose({ run: i }), true),
-    menu("beside", "Beside it", [[null, "no other"], ...names], state.beside, i => choose({ beside: i }), true));
+  const reading = readingOf(r);
+  if (!isRead(reading) || checkpointOf(r) !== stopOf(r)) return null;
+  const whole = data.runs[r].points.every(point => point.index < 0), word = wordOf(reading);
+  const [{ static: before, contextual: after }] = reading.embed(whole ? undefined : word).sentences;
+  return { name: whole ? t("embeddings.your_text") : shownToken(reading.tokens[word]), before, after };
 }
 
 // The word of a text that the task asks about; the chosen one stays where there is none.
-function firstTarget(text) {
-  try {
-    const { targets } = taskOf(state.run).read(text);
-    return targets.length ? targets[0] : state.word;
-  } catch (error) {
-    if (error instanceof Refusal) return state.word;
-    throw error;
-  }
+function firstTarget() {
+  const reading = readingOf(state.run);
+  return isRead(reading) && reading.targets.length ? reading.targets[0] : state.word;
 }

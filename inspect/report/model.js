@@ -1,15 +1,16 @@
 // The forward pass of every kind of model, with the names of python/qkv.py.
 
-// A model from a run's "model" in the page and the base64 of a checkpoint. `changes` are interventions: { uniform, shuffled,
+// A model from a run's "model" in the page and the weights of a checkpoint. `changes` are interventions: { uniform, shuffled,
 // withoutPositions: bool, off: id of a component as in `qkv ablate` }.
 class Model {
   constructor(view, weights, changes = {}) {
     this.options = view.options.model;
     this.changes = changes;
-    const values = new Float32Array(bytesOf(weights).buffer);
+    const isRounded = typeof weights !== "string", all = isRounded ? sharesOf(weights.values, 16) : new Float32Array(bytesOf(weights).buffer);
     let begin = 0;
-    this.parameters = new Map(view.parameters.map(({ path, shape }) => {
-      const end = begin + shape.reduce((a, b) => a * b, 1), parameter = { shape, values: values.subarray(begin, end) };
+    this.parameters = new Map(view.parameters.map(({ path, shape }, i) => {
+      const end = begin + shape.reduce((a, b) => a * b, 1), values = all.subarray(begin, end), parameter = { shape, values };
+      if (isRounded) for (let j = 0; j < values.length; ++j) values[j] = (2 * values[j] - 1) * weights.largest[i];
       begin = end;
       return [path, parameter];
     }));
@@ -102,8 +103,8 @@ class Model {
   }
   feedForward(path, x) { return this.linear(`${path}.w_2`, this.activated(this.linear(`${path}.w_1`, x))); }
 
-  // softmax(q k^T / sqrt(d_k)) v by head, between projections that the kind of attention has or has not. Notes q, k, scale,
-  // scores and weights of each head; their rows have the keys that a query may see.
+  // softmax(q k^T / sqrt(d_k)) v by head, between projections that the kind of attention has or has not. Notes the scale and q, k,
+  // v, scaled scores and weights of each head; rows of these two have the keys that are visible to a query.
   attention({ stack, layer, cross }, query, source, { causal, cache }) {
     const path = `${stack}.layers.${layer}.${cross ? "cross_attention" : "attention"}`, { options, changes } = this;
     const heads = this.isFree(stack) ? 1 : options.heads, width = query[0].length, headWidth = width / heads;
@@ -129,13 +130,13 @@ class Model {
     const mixed = zeros(query.length, width), steps = [];
     for (let head = 0; head < heads; ++head) {
       const keys = ofHead(k, head), vectors = ofHead(v, head);
-      const scores = q[head].map((row, t) => {
+      const scaled = q[head].map((row, t) => {
         const found = new Float32Array(causal && !cross ? first + t + 1 : keys.length);
         for (let j = 0; j < found.length; ++j) found[j] = dot(row, keys[j]) * scale + biasOf(head, j - first - t);
         return found;
       });
-      const weights = scores.map(softmax);
-      steps.push({ q: q[head], k: keys, scores, weights });
+      const weights = scaled.map(softmax);
+      steps.push({ q: q[head], k: keys, v: vectors, scaled, weights });
       if (changes.off === this.componentId(stack, layer, `${cross ? "cross." : ""}${head}`)) continue;
       weights.forEach((row, t) => {
         const to = partOf(mixed[t], head, heads);
@@ -147,19 +148,14 @@ class Model {
   }
   // "0.1", "0.ff"; where there are two stacks, "decoder.0.cross.1": as in `qkv ablate`.
   componentId(stack, layer, part) { return `${this.stacks.length > 1 ? `${stack}.` : ""}${layer}.${part}`; }
-  // Heads and feed-forward blocks in the order of computing: { id, row, column } and of a head { map, layer, head }.
+  // Ids of heads and feed-forward blocks in the order of computing.
   get components() {
-    const found = [], { heads, layers } = this.options;
-    for (const stack of this.stacks)
-      for (let layer = 0; layer < layers; ++layer) {
-        const row = `${this.stacks.length > 1 ? `${stack}, ` : ""}layer ${layer}`, has = part => this.parameter(`${stack}.layers.${layer}.${part}.weight`);
-        const add = (part, column, more) => found.push({ id: this.componentId(stack, layer, part), row, column, ...more });
-        const addHeads = (prefix, title, map) => d3.range(this.isFree(stack) ? 1 : heads).forEach(head => add(`${prefix}${head}`, `${title} ${head}`, { map, layer, head }));
-        addHeads("", "head", stack === "decoder" && this.stacks.length > 1 ? "decoder" : "self");
-        if (has("cross_attention.w_v")) addHeads("cross.", "cross", "cross");
-        if (has("feed_forward.w_1")) add("ff", "feed-forward");
-      }
-    return found;
+    const { heads, layers } = this.options;
+    return this.stacks.flatMap(stack => d3.range(layers).flatMap(layer => {
+      const has = part => this.parameter(`${stack}.layers.${layer}.${part}.weight`), all = d3.range(this.isFree(stack) ? 1 : heads);
+      const parts = [...all, ...(has("cross_attention.w_v") ? all.map(head => `cross.${head}`) : []), ...(has("feed_forward.w_1") ? ["ff"] : [])];
+      return parts.map(part => this.componentId(stack, layer, part));
+    }));
   }
 
   recurrent(x) {

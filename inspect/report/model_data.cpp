@@ -1,6 +1,8 @@
 #include "inspect/report/model_data.h"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <tuple>
 
 #include "inspect/report/encode.h"
@@ -31,6 +33,33 @@ std::size_t characters(Index parameters) {
   return (static_cast<std::size_t>(parameters) * 4 + 2) / 3 * 4;
 }
 
+std::vector<float> values_of(Network& network) {
+  std::vector<float> result;
+  for (const auto& [path, parameter] : parameters(network))
+    for (const double value : parameter->value().values())
+      result.push_back(static_cast<float>(value));
+  return result;
+}
+
+/// The parameters with 16 bits a value.
+Json rounded_parameters(Network& network) {
+  std::vector<double> fractions, largest;
+  for (const auto& [path, parameter] : parameters(network)) {
+    const auto values = parameter->value().values();
+    largest.push_back(1e-30);
+    for (const double value : values) largest.back() = std::max(largest.back(), std::abs(value));
+    for (const double value : values) fractions.push_back((value / largest.back() + 1) / 2);
+  }
+  return {{"largest", largest}, {"values", encoded_weights(fractions, 16)}};
+}
+
+/// The order in which a run's checkpoints find room: the best one, the first and the last, then
+/// those that halve the steps between them, again and again.
+int rank_of(std::size_t i, const LoadedRun& run) {
+  if (i == run.chosen) return 0;
+  return i == 0 || i + 1 == run.checkpoints.size() ? 1 : 2 + 64 - std::countr_zero(i);
+}
+
 }  // namespace
 
 Json model_view(const LoadedModel& model) {
@@ -54,24 +83,29 @@ void ModelWeights::add(std::size_t index, const LoadedRun& run) {
   for (std::size_t i = 0; i < run.checkpoints.size(); ++i) {
     Network& network = *run.checkpoints[i].model.network;
     if (characters(parameter_count(network)) > most_characters) continue;
-    std::vector<float> values;
-    for (const auto& [path, parameter] : parameters(network))
-      for (const double value : parameter->value().values())
-        values.push_back(static_cast<float>(value));
-    all_.push_back({index, i, i == run.chosen, encoded_floats(values)});
+    const std::string exact = i == run.chosen ? encoded_floats(values_of(network)) : "";
+    const Json rounded = rounded_parameters(network);
+    all_.push_back({index, i, rank_of(i, run), exact, rounded, rounded.dump().size()});
   }
 }
 
-void ModelWeights::write(Json& runs, std::size_t room) const {
+void ModelWeights::write(Json& runs, std::size_t main, std::size_t room) const {
   std::vector<const Weights*> order;
-  for (const Weights& weights : all_) order.push_back(&weights);
-  std::ranges::stable_sort(order, {}, [](const Weights* weights) {
-    return std::tuple(!weights->best, weights->text.size());
+  std::size_t exact_size = 0;
+  for (const Weights& weights : all_) {
+    order.push_back(&weights);
+    exact_size += weights.exact.size();
+  }
+  std::ranges::stable_sort(order, {}, [main](const Weights* weights) {
+    return std::tuple(weights->rank > 0, weights->run != main, weights->rank, weights->size);
   });
   for (const Weights* weights : order) {
-    if (weights->text.size() > room) continue;
-    room -= weights->text.size();
-    runs[weights->run]["model"]["weights"][std::to_string(weights->checkpoint)] = weights->text;
+    const bool is_exact = weights->rank == 0 && (weights->run == main || exact_size <= room);
+    const std::size_t size = is_exact ? weights->exact.size() : weights->size;
+    if (size > room) continue;
+    room -= size;
+    runs[weights->run]["model"]["weights"][std::to_string(weights->checkpoint)] =
+        is_exact ? Json(weights->exact) : weights->rounded;
   }
 }
 

@@ -1,8 +1,14 @@
 // What every figure is made of: the data, colours, controls, and figures that can be saved.
 
 const data = JSON.parse(document.getElementById("data").textContent);
-// Runs with the same points share them.
-for (const run of data.runs) if (!Array.isArray(run.points)) run.points = data.runs[run.points].points;
+// Runs with the same points and vocabulary share them.
+for (const run of data.runs) {
+  if (!Array.isArray(run.points)) run.points = data.runs[run.points].points;
+  if (typeof run.model.vocabulary === "number") run.model.vocabulary = data.runs[run.model.vocabulary].model.vocabulary;
+}
+// Runs of one name, such as those of different data, are told apart by their folders.
+const sameNames = data.runs.filter((run, i) => data.runs.some((other, j) => j !== i && other.name === run.name));
+for (const run of sameNames) run.name += ` (${run.folder})`;
 const $ = id => document.getElementById(id);
 
 // A section and the link to it.
@@ -11,7 +17,7 @@ function showSection(id, shown) {
 }
 
 // What is chosen; `choose` changes it and redraws what depends on it. `word` and `key`: tokens that attend and are attended to;
-// `beside`: a second run; `changes`: interventions, as of `Model`.
+// `beside`: a second run; `changes`: interventions, as of `Engine`.
 const state = { run: 0, beside: null, text: "", map: "self", layer: 0, head: "mean", stop: 0, word: 0, key: 0,
                 changes: { uniform: false, shuffled: false, withoutPositions: false, off: "" } };
 const run = () => data.runs[state.run];
@@ -45,34 +51,28 @@ function make(tag, attributes = {}, ...children) {
 
 const isDark = () => document.documentElement.dataset.theme === "dark";
 const font = "-apple-system, BlinkMacSystemFont, 'Segoe UI', Inter, Roboto, Helvetica, Arial, sans-serif";
-// Colours of weights from 0 to 1, of which the small ones differ most.
-function weightScale(colours) {
-  const shade = d3.interpolateRgbBasis(colours);
-  return weight => shade(weight ** 0.7);
+// Colours of the theme. Zero has the colour of the paper in every map: white, and in the dark the figure's background.
+// `shade`: of weights from 0 to 1, of which the small ones differ most; `signed`: from -1, blue, to 1, red.
+function themeOf(paper, ink, soft, line, shades, blues, reds) {
+  const ramp = colours => d3.interpolateRgbBasis([paper, ...colours]), shade = ramp(shades), below = ramp(blues), above = ramp(reds);
+  return { paper, ink, soft, line, shade: weight => shade(weight ** 0.7), signed: value => value < 0 ? below(-value) : above(value) };
 }
-function colours() {
-  return isDark()
-    ? { paper: "#17181e", ink: "#f2f2f5", soft: "#a0a0aa", line: "#2c2d36",
-        shade: weightScale(["#1b1c24", "#312e81", "#6366f1", "#a5b4fc", "#eef2ff"]),
-        signed: d3.interpolateRgbBasis(["#60a5fa", "#1d4ed8", "#1b1c24", "#b91c1c", "#f87171"]) }
-    : { paper: "#ffffff", ink: "#1d1d1f", soft: "#6e6e73", line: "#e3e3e8",
-        shade: weightScale(["#f5f5fa", "#c7d2fe", "#818cf8", "#4338ca", "#1e1b4b"]),
-        signed: d3.interpolateRgbBasis(["#1e40af", "#60a5fa", "#f8f8fb", "#f87171", "#991b1b"]) };
-}
+const themes = {
+  light: themeOf("#ffffff", "#1d1d1f", "#6e6e73", "#e3e3e8", ["#c7d2fe", "#818cf8", "#4338ca", "#1e1b4b"], ["#93c5fd", "#3b82f6", "#1e40af"], ["#fca5a5", "#ef4444", "#991b1b"]),
+  dark: themeOf("#17181e", "#f2f2f5", "#a0a0aa", "#2c2d36", ["#312e81", "#6366f1", "#a5b4fc", "#eef2ff"], ["#1e3a8a", "#2563eb", "#93c5fd"], ["#7f1d1d", "#dc2626", "#fca5a5"]),
+};
+const colours = () => themes[isDark() ? "dark" : "light"];
 // Distinguishable for people with colour-blindness, on light and on dark paper.
 const palette = ["#4e79d8", "#e8871e", "#2f9e6e", "#d6568f", "#8b6fd6", "#b08a1e", "#3aa6b9", "#c4553b"];
 function colourOf(i) {
   const colour = d3.color(palette[i % palette.length]), round = Math.floor(i / palette.length) % 4;
   return [colour, colour.darker(1.2), colour.brighter(0.8), colour.darker(2.2)][round].toString();
 }
-// Ink that can be read on `background`.
-const inkOn = background => d3.lab(background).l > 62 ? "#1d1d1f" : "#ffffff";
+// The ink with more contrast on `background`.
+const inkOn = background => d3.lab(background).l > 52 ? "#1d1d1f" : "#ffffff";
 
 // A token with its white space visible, as the program shows it.
 const shownToken = token => token.replace(/\n/g, "↵").replace(/\t/g, "⇥").replace(/ /g, "·");
-
-const count = number => number.toLocaleString("en-US");
-const percent = weight => weight >= 0.0995 || weight === 0 ? `${Math.round(weight * 100)} %` : `${(weight * 100).toFixed(1)} %`;
 
 function bytesOf(base64) {
   const text = atob(base64), bytes = new Uint8Array(text.length);
@@ -85,20 +85,20 @@ function sharesOf(base64, bits) {
                      : Float32Array.from(bytes, v => (v / 255) ** 2);  // square roots
 }
 
-// A group of radio buttons. choices: [value, text][]; `chosen` is called with a value.
-function segments(name, title, choices, value, chosen) {
+// A group of radio buttons under a rich text. choices: [value, text][]; `chosen` is called with a value.
+function segments(group, title, choices, value, chosen) {
   const box = make("div", { class: "segments" });
-  for (const [choice, text] of choices) {
-    const input = make("input", { type: "radio", name, value: choice, checked: choice === value });
+  for (const [choice, name] of choices) {
+    const input = make("input", { type: "radio", name: group, value: choice, checked: choice === value });
     input.addEventListener("change", () => chosen(choice));
-    box.append(make("label", {}, input, make("span", {}, text)));
+    box.append(make("label", {}, input, make("span", {}, name)));
   }
-  return make("fieldset", {}, make("legend", {}, title), box);
+  return make("fieldset", {}, make("legend", {}, ...title), box);
 }
 
 function menu(id, title, choices, value, chosen, wide = false) {
   const select = make("select", { id });
-  choices.forEach(([choice, text]) => select.append(make("option", { value: choice, selected: choice === value }, text)));
+  choices.forEach(([choice, name]) => select.append(make("option", { value: choice, selected: choice === value }, name)));
   select.addEventListener("change", () => chosen(choices[select.selectedIndex][0]));
   return make("label", { class: wide ? "field wide" : "field" }, make("span", {}, title), select);
 }
@@ -136,16 +136,16 @@ function savePng(svg, name) {
 // figure is complete.
 function figure(host, draw) {
   const drawing = make("div", { class: "drawing" }), caption = make("span");
-  const button = (text, act) => {
-    const element = make("button", { type: "button", class: "quiet" }, text);
+  const button = (name, act) => {
+    const element = make("button", { type: "button", class: "quiet" }, name);
     element.addEventListener("click", act);
     return element;
   };
   let file = "picture", width = 0;
   const svg = () => drawing.querySelector("svg");
   const save = make("div", { class: "save" },
-    button("Save SVG", () => download(new Blob([svgText(svg())], { type: "image/svg+xml" }), `${file}.svg`)),
-    button("Save PNG", () => savePng(svg(), `${file}.png`)));
+    button(t("figure.svg"), () => download(new Blob([svgText(svg())], { type: "image/svg+xml" }), `${file}.svg`)),
+    button(t("figure.png"), () => savePng(svg(), `${file}.png`)));
   host.replaceChildren(make("figure", {}, drawing, make("figcaption", {}, caption, save)));
   const room = () => Math.max(drawing.clientWidth, 240);
   // Measured once, and then by the observer: to ask in between would lay the page out for each figure.
@@ -160,7 +160,7 @@ function figure(host, draw) {
     picture.attr("viewBox", `0 0 ${drawn.width || width} ${drawn.height}`).attr("width", drawn.width || width);
     caption.textContent = drawn.title;
     save.setAttribute("role", "group");
-    save.setAttribute("aria-label", `Save: ${drawn.title}`);
+    save.setAttribute("aria-label", t("figure.save", { title: drawn.title }));
     file = `${data.name} ${drawn.file}`.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "-");
     drawing.replaceChildren(picture.node());
   };

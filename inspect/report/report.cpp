@@ -1,6 +1,7 @@
 #include "inspect/report/report.h"
 
 #include <algorithm>
+#include <limits>
 #include <tuple>
 
 #include "inspect/report/examples.h"
@@ -16,9 +17,9 @@ using report::Json;
 using report::LoadedRun;
 using report::RunGroup;
 
-constexpr std::size_t most_characters = 2'950'000;   // of a page with weights
-constexpr std::size_t attention_budget = 1'000'000;  // characters for all runs
-constexpr std::size_t most_checkpoints = 100;        // of all runs, each with three at least
+constexpr std::size_t most_characters = 2'950'000;  // of a page with weights
+constexpr std::size_t attention_budget = 600'000;   // characters for all runs
+constexpr std::size_t most_checkpoints = 100;       // of all runs, each with three at least
 constexpr std::size_t most_points = 200;
 constexpr std::size_t many_runs = 10;  // from which weights are shown more coarsely
 
@@ -69,14 +70,29 @@ std::string title_of(std::span<const RunGroup> groups, const fs::path& folder) {
   return fs::absolute(folder / "").lexically_normal().parent_path().filename().string();
 }
 
-/// Points of a run that an earlier one has, too, become the index of that run.
-void share_points(Json& runs) {
+/// A part of a run that an earlier one has, too, becomes the index of that run.
+void share(Json& runs, const Json::json_pointer& part) {
   for (std::size_t i = 1; i < runs.size(); ++i)
     for (std::size_t j = 0; j < i; ++j)
-      if (runs[j]["points"].is_array() && runs[j]["points"] == runs[i]["points"]) {
-        runs[i]["points"] = j;
+      if (!runs[j][part].is_number() && runs[j][part] == runs[i][part]) {
+        runs[i][part] = j;
         break;
       }
+}
+
+/// The run that the page opens on: of those with attention the one with the best test results, the
+/// last of equals.
+std::size_t main_run(const Json& runs) {
+  const auto rank = [](const Json& run) {
+    const Json test = run.value("test", Json::object());
+    double score = -test.value("loss", std::numeric_limits<double>::infinity());
+    for (const char* metric : {"exact_match", "accuracy"}) score = test.value(metric, score);
+    return std::pair(!run["attention"].is_null(), score);
+  };
+  std::size_t best = 0;
+  for (std::size_t i = 1; i < runs.size(); ++i)
+    if (rank(runs[i]) >= rank(runs[best])) best = i;
+  return best;
 }
 
 }  // namespace
@@ -91,18 +107,22 @@ std::string report_page(const fs::path& folder, std::span<const std::string> sen
   Json data = {{"name", title_of(groups, folder)},
                {"version", QKV_VERSION},
                {"runs", Json::array()},
+               {"main", 0},
                {"same_data", share_data(groups)}};
   Json& runs = data["runs"];
   report::ModelWeights weights;
   for (RunGroup& group : groups) {
     runs.push_back(group_view(group, sentences, groups.size()));
     if (runs.back()["model"]["reads_texts"]) weights.add(runs.size() - 1, group.front());
+    runs.back()["folder"] = group.front().folder.lexically_relative(folder).generic_string();
     group.clear();
   }
-  share_points(runs);
+  for (const char* part : {"/points", "/model/vocabulary"}) share(runs, Json::json_pointer(part));
+  const std::size_t main = main_run(runs);
+  data["main"] = main;
   const auto text = [&] { return data.dump(-1, ' ', false, Json::error_handler_t::replace); };
   const std::size_t size = report::characters_around_data() + text().size();
-  weights.write(runs, size < most_characters ? most_characters - size : 0);
+  weights.write(runs, main, size < most_characters ? most_characters - size : 0);
   return report::page(data["name"].get<std::string>(), text());
 }
 

@@ -3,8 +3,13 @@
 
 const maskText = "[MASK]", endsOfText = ["<|endoftext|>", "<eos>", "</s>"];
 
-// A text that the task cannot read.
-class Refusal extends Error {}
+// A text that the task cannot read: the key of a text that says why, and its values.
+class Refusal extends Error {
+  constructor(key, values) {
+    super(key);
+    Object.assign(this, { key, values });
+  }
+}
 
 // Greedy decoding by an encoder-decoder, a token at a time; no token attends to a later one, so that what is computed stays.
 class Translation {
@@ -32,9 +37,9 @@ class Translation {
   get outputs() { return [...this.words(this.kept), "<eos>"].slice(0, this.steps.length); }
   get text() { return this.task.tokenizer.joined(this.words(this.ids)).replace(/^ /, ""); }
   get attentions() {
-    return this.steps[0].map((module, m) => ({ ...module, heads: module.heads.map(({ k }, h) => {
+    return this.steps[0].map((module, m) => ({ ...module, heads: module.heads.map(({ k, v }, h) => {
       const rows = name => this.steps.map(step => step[m].heads[h][name][0]);
-      return { q: rows("q"), k, scores: rows("scores"), weights: rows("weights") };
+      return { q: rows("q"), k, v, scaled: rows("scaled"), weights: rows("weights") };
     }) }));
   }
   words(ids) { return ids.map(id => this.task.tokenizer.tokens[id]); }
@@ -57,9 +62,9 @@ class Task {
     const { tokenizer } = this;
     if (this.kind === "language-model") {
       const sentence = tokenizer.encodeAll(tokenizer.pieces(text)), { length } = sentence.words;
-      if (!length) throw new Refusal("the text is empty; give at least one token");
+      if (!length) throw new Refusal("refusal.empty_text");
       if (length > this.maxLength)
-        throw new Refusal(`the text has ${length} tokens, more than the model's longest, model.max_length = ${this.maxLength}`);
+        throw this.tooLong("refusal.long_text", length);
       return { ...sentence, targets: [length - 1] };
     }
     const pieces = tokenizer.sentencePieces(text);
@@ -79,12 +84,12 @@ class Task {
     return sentence;
   }
   fitted(sentence) {
-    const { length } = sentence.words, what = this.tokenizer.kind === "word" ? "words" : "tokens";
-    if (!length) throw new Refusal("the sentence is empty; give at least one word");
-    if (length > this.maxLength && !this.truncates)
-      throw new Refusal(`the sentence has ${length} ${what}, more than the model's longest, model.max_length = ${this.maxLength}`);
+    const { length } = sentence.words;
+    if (!length) throw new Refusal("refusal.empty");
+    if (length > this.maxLength && !this.truncates) throw this.tooLong(this.tokenizer.kind === "word" ? "refusal.long_words" : "refusal.long_tokens", length);
     return { ...sentence, words: sentence.words.slice(0, this.maxLength), ids: sentence.ids.slice(0, this.maxLength) };
   }
+  tooLong(key, length) { return new Refusal(key, { length: String(length), most: String(this.maxLength) }); }
   masked(pieces) {
     const mask = this.tokenizer.sentencePieces(maskText), bare = piece => piece.length > 1 ? piece.replace(/^ /, "") : piece;
     const sentence = { words: [], ids: [], targets: [] };
@@ -98,17 +103,23 @@ class Task {
     }
     return sentence;
   }
+  // The words of a text and those that are unknown, without punctuation marks and masks.
+  wordsOf(text) {
+    const { tokenizer } = this, unmasked = text.replace(tokenizer.lowers ? /\[mask\]/gi : /\[MASK\]/g, " ");
+    const words = new Tokenizer({ kind: "word", lower_case: tokenizer.lowers }, []).pieces(unmasked).filter(namesSomething);
+    return { words, unknown: words.filter(word => tokenizer.encodeAll(tokenizer.pieces(word)).ids.includes(unknown)) };
+  }
   isUnknown(sentence, i) { return sentence.ids[i] === unknown && sentence.words[i] !== maskText; }
 
   // Whether it answers about single words, so that any token may be asked about.
   get isAboutWords() { return !["classify", "translate", "static-embedding", "language-model"].includes(this.kind); }
-  // Why there is no answer, or null.
+  hasAnswer(sentence) { return this.kind !== "static-embedding" && (this.kind !== "coreference" || sentence.words.length > 1); }
+  // What must be said about the answer, or why there is none, as { key, values } of a text; else null.
   refusal(sentence) {
-    if (this.kind === "static-embedding") return "A model of static embeddings predicts nothing: these are its words’ nearest neighbours.";
-    if (this.kind === "masked-language-model" && !sentence.targets.length) return `Write ${maskText} in place of each word to predict, or choose a word.`;
-    if (this.words.length && !sentence.targets.length)
-      return `The sentence has none of the words that the model was trained on (${this.words.slice(0, 12).join(", ")}): choose the word to ask about.`;
-    return null;
+    if (this.kind === "static-embedding") return { key: "refusal.static_embedding" };
+    if (!this.hasAnswer(sentence)) return { key: "refusal.alone" };
+    if (this.kind === "masked-language-model" && !sentence.targets.length) return { key: "refusal.no_mask", values: { mask: maskText } };
+    return this.words.length && !sentence.targets.length ? { key: "refusal.no_target", values: { words: this.words.slice(0, 12).join(", ") } } : null;
   }
 
   // The logits of the choices about token `index`: { choices, logits }.
@@ -116,13 +127,12 @@ class Task {
     if (this.kind === "classify") return { choices: this.labels, logits: model.logits(model.sentence(x)) };
     const y = model.logits(x[index]);
     if (this.kind !== "coreference") return { choices: this.labels || this.tokenizer.tokens, logits: y };
-    if (x.length < 2) throw new Refusal("the sentence has no other word that the pronoun could refer to");
     return { choices: sentence.words, logits: Float32Array.from(x, (row, t) => t === index ? -Infinity : dot(row, y) / Math.sqrt(this.width)) };
   }
-  // { index, choices, probabilities } of a word, or of the whole text without `index`.
+  // { choices, logits, probabilities } of a word, or of the whole text.
   answer(model, sentence, x, index) {
     const { choices, logits } = this.scores(model, sentence, x, index);
-    return { index: this.kind === "classify" ? undefined : index, choices, probabilities: softmax(logits) };
+    return { choices, logits, probabilities: softmax(logits) };
   }
   // The words of the vocabulary nearest to a word's static vector, by cosine.
   neighbours(model, id, count) {

@@ -214,7 +214,8 @@ Json weight_view(const LoadedRun& run, Index blocks) {
     Json view = {{"path", path}, {"shape", std::vector<Index>(shape.begin(), shape.end())}};
     add_block_average(view, "values", *parameter, blocks);
     const auto found = std::ranges::find(old, path, &NamedParameter::path);
-    if (found != old.end()) add_block_average(view, "before", *found->parameter, blocks);
+    if (found != old.end() && run.checkpoints.size() > 1)
+      add_block_average(view, "before", *found->parameter, blocks);
     views.push_back(view);
   }
   return views;

@@ -33,8 +33,8 @@ Json embedding_view(std::span<const RunCheckpoint> checkpoints,
                     std::span<const LabelledText> texts);
 
 /// Matrices of the chosen model as block averages of at most blocks x blocks signed bytes, and
-/// those of the first checkpoint. [{"path", "shape", "rows", "columns", "largest", "values",
-/// "largest_before", "before"}]
+/// those of the first checkpoint if that is another one. [{"path", "shape", "rows", "columns",
+/// "largest", "values", "largest_before", "before"}]
 Json weight_view(const LoadedRun& run, Index blocks);
 
 }  // namespace qkv::report

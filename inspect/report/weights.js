@@ -5,7 +5,7 @@ const weightState = { path: null, kind: "trained" };
 function valuesOf(view, kind) {
   const read = (text, largest) => Float32Array.from(new Int8Array(bytesOf(text).buffer), v => v / 127 * largest);
   const after = read(view.values, view.largest);
-  if (kind === "trained" || !view.before) return after;
+  if (kind === "trained" || kind === "checkpoint") return after;
   const before = read(view.before, view.largest_before);
   return kind === "untrained" ? before : after.map((v, i) => v - before[i]);
 }
@@ -21,18 +21,20 @@ function meaningOf(path) {
   return { ...meaning, along: projection === "w_o" ? "columns" : "rows", heads: parts };
 }
 
+// A model that was not trained here has the weights of its checkpoint alone.
+const kindOf = view => view.before ? weightState.kind : "checkpoint";
 const weightView = () => run().weights.find(view => view.path === weightState.path) || run().weights[0];
 
 function drawWeights(svg, width) {
-  const ink = colours(), view = weightView(), values = valuesOf(view, weightState.kind), { rows, columns } = view;
+  const ink = colours(), view = weightView(), values = valuesOf(view, kindOf(view)), { rows, columns } = view;
   const most = d3.max(values, Math.abs) || 1, cell = Math.max(Math.min((width - 40) / columns, 560 / rows, 26), 1.5);
   const left = Math.max(22, (width - cell * columns) / 2), above = 20, meaning = meaningOf(view.path);
-  const colour = v => ink.signed((v / most + 1) / 2);
+  const colour = v => ink.signed(v / most);
   svg.append("g").attr("shape-rendering", "crispEdges").selectAll("rect").data(values).join("rect")
     .attr("x", (_, i) => left + (i % columns) * cell).attr("y", (_, i) => above + Math.floor(i / columns) * cell)
     .attr("width", cell).attr("height", cell).attr("fill", colour);
-  svg.append("text").attr("x", left).attr("y", 12).attr("font-size", 12).attr("fill", ink.soft).text(`${meaning.columns} →`);
-  svg.append("text").attr("transform", `translate(${left - 8},${above}) rotate(-90)`).attr("text-anchor", "end").attr("font-size", 12).attr("fill", ink.soft).text(`← ${meaning.rows}`);
+  svg.append("text").attr("x", left).attr("y", 12).attr("font-size", 12).attr("fill", ink.soft).text(`${t(`axis.${meaning.columns}`)} →`);
+  svg.append("text").attr("transform", `translate(${left - 8},${above}) rotate(-90)`).attr("text-anchor", "end").attr("font-size", 12).attr("fill", ink.soft).text(`← ${t(`axis.${meaning.rows}`)}`);
   for (let head = 1; head < (meaning.heads || 1); ++head) {
     const at = head / meaning.heads, x = left + at * columns * cell, y = above + at * rows * cell, down = meaning.along === "columns";
     svg.append("line").attr("class", "boundary").attr("x1", down ? x : left).attr("x2", down ? x : left + columns * cell).attr("y1", down ? above : y)
@@ -40,12 +42,14 @@ function drawWeights(svg, width) {
   }
   const top = above + rows * cell + 16, bar = Math.min(220, width - 90), start = (width - bar) / 2;
   svg.append("g").selectAll("rect").data(d3.range(48)).join("rect").attr("x", i => start + i * bar / 48).attr("y", top)
-    .attr("width", bar / 48 + 0.5).attr("height", 8).attr("fill", i => ink.signed(i / 47));
+    .attr("width", bar / 48 + 0.5).attr("height", 8).attr("fill", i => ink.signed(i / 23.5 - 1));
   for (const [x, value, anchor] of [[start - 8, -most, "end"], [start + bar + 8, most, "start"]])
-    svg.append("text").attr("x", x).attr("y", top + 8).attr("text-anchor", anchor).attr("font-size", 12).attr("fill", ink.soft).text(value.toFixed(3));
-  const shrunk = rows < view.shape[0] || columns < view.shape[1] ? ", block averages" : "";
-  return { height: top + 20, title: `${view.path}, ${view.shape.join(" × ")}${shrunk}${meaning.heads > 1 ? `; lines between its ${meaning.heads} heads` : ""}`, file: `weights ${view.path} ${weightState.kind}`,
-    description: `${weightState.kind}, from ${d3.min(values).toFixed(3)} to ${d3.max(values).toFixed(3)}.` };
+    svg.append("text").attr("x", x).attr("y", top + 8).attr("text-anchor", anchor).attr("font-size", 12).attr("fill", ink.soft).text(fixed(value, 3));
+  const shrunk = rows < view.shape[0] || columns < view.shape[1], kind = kindOf(view);
+  const title = [`${view.path}, ${view.shape.join(" × ")}`, shrunk && t("weights.averages"), meaning.heads > 1 && t("weights.lines", { n: meaning.heads })]
+    .filter(Boolean).join("; ");
+  return { height: top + 20, title, file: `weights ${view.path} ${kind}`,
+    description: t("weights.description", { kind: t(`weights.${kind}`), least: fixed(d3.min(values), 3), most: fixed(d3.max(values), 3) }) };
 }
 
 function startWeights() {
@@ -55,10 +59,11 @@ function startWeights() {
     if (!run().weights.length) return;
     const paths = run().weights.map(view => view.path);
     if (!paths.includes(weightState.path)) weightState.path = paths.find(path => path.endsWith("w_q.weight")) || paths[0];
+    const kinds = ["trained", "untrained", "difference"].map(kind => [kind, capital(t(`weights.${kind}`))]);
     $("weights-controls").replaceChildren(
-      menu("parameter", "Parameter", paths.map(path => [path, path]), weightState.path, path => { weightState.path = path; redraw(); }, true),
-      segments("kind", "Show", [["trained", "Trained"], ["untrained", "Untrained"], ["difference", "Difference"]], weightState.kind,
-        kind => { weightState.kind = kind; redraw(); }));
+      menu("parameter", t("weights.parameter"), paths.map(path => [path, path]), weightState.path, path => { weightState.path = path; redraw(); }, true),
+      ...(run().weights.some(view => view.before) ? [
+        segments("kind", rich("weights.show"), kinds, weightState.kind, kind => { weightState.kind = kind; redraw(); })] : []));
     redraw();
   };
 }

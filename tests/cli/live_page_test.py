@@ -40,11 +40,11 @@ TYPE = "{const t = document.querySelector('#text'); t.value = %s; t.dispatchEven
 READ = """((words, all_maps) => {
   const $ = selector => document.querySelector(selector), all = selector => [...document.querySelectorAll(selector)];
   const visible = selector => $(selector) && !$(selector).hidden;
-  const result = { tokens: all('#tokens > *').map(e => e.textContent), note: $('#note').textContent, answers: [], maps: {},
-                   unknown: all('#tokens > .unknown').map(e => e.textContent), written: $('#answer .written') && $('#answer .written').textContent };
+  const result = { tokens: all('#sentence > *').map(e => e.textContent), note: $('#note').textContent, answers: [], maps: {},
+                   unknown: all('#sentence > .unknown').map(e => e.textContent), written: $('#answer .written') && $('#answer .written').textContent };
   const choices = () => all('#answer .choices li').map(li => [li.querySelector('span').textContent, li.querySelector('meter').value]);
   for (const word of words) {
-    if (word !== null) all('#tokens > button')[word].click();
+    if (word !== null) all('#sentence > button')[word].click();
     result.answers.push(choices());
   }
   const radios = name => {
@@ -104,7 +104,7 @@ class LivePage(PageTest):
             expected = sorted(prediction["probabilities"].values(), reverse=True)[:10]
             self.assert_near([value for _, value in answer], expected, text)
             if len(expected) == 1 or expected[0] - expected[1] > TOLERANCE:
-                self.assertEqual(answer[0][0], prediction["label"].translate(SHOWN))
+                self.assertEqual(re.sub(r" \(\d+\)$", "", answer[0][0]), prediction["label"].translate(SHOWN))
         done = self.run_qkv("attend", run, "--json", "--", text, code=None)
         if done.returncode != 0:
             self.assertEqual(page["maps"], {})
@@ -114,7 +114,7 @@ class LivePage(PageTest):
             self.assertEqual(page["tokens"], [token.translate(SHOWN) for token in attention["tokens"]])
         if not maps:
             return
-        for name, key in (("self", "layers"), ("decoder", "decoder"), ("cross", "cross")):
+        for name, key in (("encoder" if "decoder" in attention else "self", "layers"), ("decoder", "decoder"), ("cross", "cross")):
             for layer, expected in enumerate(attention.get(key, [])):
                 for head, weights in enumerate(expected["heads"]):
                     if max(len(weights), len(weights[0])) <= 40:  # else it is one image
@@ -184,7 +184,7 @@ class LivePage(PageTest):
             self.assertIn(error, self.read(text)["note"])
         page = self.read("Zebra bank qux, qux")
         self.assertEqual(page["unknown"], ["zebra", "qux", ",", "qux"])
-        self.assertIn("read as <unk>: zebra qux ,", page["note"])
+        self.assertEqual(self.browser.run("document.querySelector('#unknown-note').textContent"), "3 of 4 words unknown")
         self.assertIn("none of the words", self.read("money grows")["note"])
         self.assertEqual(len(self.read("money grows", [1])["answers"][0]), 2)  # the chosen word is asked about
         self.read("</script><img src=x onerror=document.title='owned'> bank")
@@ -197,10 +197,10 @@ class LivePage(PageTest):
         self.assertEqual(self.browser.run("[...document.querySelectorAll('#tokens > *')].map(e => e.textContent)"), ["river", "bank", "flows"])
         self.assertEqual(self.browser.run("document.activeElement.id"), "text")
         reached = set()
-        for _ in range(40):
+        for _ in range(60):
             self.browser.press("Tab")
             reached.add(self.browser.run("document.activeElement.id || document.activeElement.name || document.activeElement.parentElement.id"))
-        self.assertLessEqual({"layer", "head", "break-uniform", "off", "play", "stop", "tokens", "key"}, reached)
+        self.assertLessEqual({"sentence", "known-title", "example", "layer", "head", "break-uniform", "off", "play", "stop", "tokens", "key"}, reached)
 
     def switched(self, key):
         self.click(f"#break-{key}")
@@ -257,7 +257,7 @@ broken_by = {json.dumps(list(names.values()))}
         self.browser.run("d3.selectAll('#ablation-figure .cells').remove()")
         change()
         self.wait_for_ablation()
-        return self.browser.run("Object.fromEntries(d3.selectAll('#ablation-figure .cells rect').data().map(d => [d.component.id, d.change]))")
+        return self.browser.run("Object.fromEntries(d3.selectAll('#ablation-figure .cells rect').data().map(d => [d.id, d.change]))")
 
     def assert_ablations(self, run, text, line):
         (self.folder / "one.tsv").write_text(line)

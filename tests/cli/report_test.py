@@ -129,7 +129,7 @@ class Page(PageTest):
         for selector in ("[name=head][value='1']", "[name=head][value='0']", "#tokens button:first-child"):
             self.click(selector)
             seen.add(self.browser.run(MAP))
-        self.browser.run("{const s = document.querySelector('#sentence'); s.selectedIndex = 1;"
+        self.browser.run("{const s = document.querySelector('#example'); s.selectedIndex = 1;"
                          "s.dispatchEvent(new Event('change'))}")
         seen.add(self.browser.run(MAP))
         self.assertEqual(len(seen), 5)
@@ -255,7 +255,7 @@ class Page(PageTest):
         self.run_qkv("import", "tiny.safetensors", "--run", "imported")
         self.open("imported")
         shown = "[...document.querySelectorAll('nav a')].filter(a => a.offsetParent).map(a => a.hash)"
-        self.assertEqual(self.browser.run(shown), ["#results", "#attention", "#embeddings", "#weights", "#config"])
+        self.assertEqual(self.browser.run(shown), ["#try", "#attention", "#why", "#embeddings", "#results", "#weights", "#config"])
         self.assertEqual(self.browser.run("document.querySelector('#training').offsetParent"), None)
         self.assert_quiet()
 

@@ -87,28 +87,26 @@ Array layer_norm(const Array& x, const Paths& p) {
 }
 
 Array feed_forward(const Array& x, const Paths& p) {
-  return linear(map(linear(x, p.of("w_1")), [](const Scalar& s) { return gelu(s); }), p.of("w_2"));
+  return linear(map(gelu, linear(x, p.of("w_1"))), p.of("w_2"));
 }
 
 /// Each head of x [B, T, own d] as often as it takes to give `heads`.
-Array shared_heads(const Array& x, Index own, Index heads) {
-  const Index part = x.shape[2] / own;
-  Array y{with_last(x.shape, heads * part), {}};
-  for (Index i = 0; i < y.size(); ++i) {
-    const Index row = i / (heads * part), head = i / part % heads / (heads / own);
-    y.scalars.push_back(x[(row * own + head) * part + i % part]);
-  }
+Array shared_heads(Array x, std::size_t own, std::size_t heads) {
+  const std::size_t batch = x.shape(0), time = x.shape(1), width = x.shape(2) / own;
+  x.reshape({batch, time, own, std::size_t{1}, width});
+  Array y = xt::broadcast(x, Sizes{batch, time, own, heads / own, width});
+  y.reshape({batch, time, heads * width});
   return y;
 }
 
 Array multi_head_attention(const Array& query, const Array& memory, const Paths& p,
                            const AttentionMask& mask, const ModelOptions& o, bool cross = false) {
-  const Index heads = o.attention == AttentionKind::parameter_free ? 1 : o.heads;
-  const Index kv_heads = o.kv_heads && heads > 1 ? o.kv_heads : heads;
-  AttentionOptions options{.heads = heads};
-  if (o.scale) options.scale = 1 / std::sqrt(static_cast<double>(o.width / heads));
+  AttentionOptions options{.heads = o.attention == AttentionKind::parameter_free ? 1 : o.heads};
+  const auto heads = static_cast<std::size_t>(options.heads),
+             kv_heads = o.kv_heads && heads > 1 ? static_cast<std::size_t>(o.kv_heads) : heads;
+  if (o.scale) options.scale = 1 / std::sqrt(static_cast<double>(o.width / options.heads));
   if (o.attention == AttentionKind::uniform) options.scale = 0;
-  const auto projected = [&](const Array& x, const std::string& name, Index own, bool turns) {
+  const auto projected = [&](const Array& x, const std::string& name, std::size_t own, bool turns) {
     const bool learned = p.find(name + ".weight");
     Array y = learned ? linear(x, p.of(name)) : x;
     if (turns && !cross && o.position == PositionKind::rotary) y = rotary(y, learned ? own : heads);
@@ -126,8 +124,7 @@ Array transformer_block(const Array& x, const Array* memory, const Indices& memo
   if (o.attention == AttentionKind::parameter_free) return multi_head_attention(x, x, p, mask, o);
   const auto added = [&](const Array& from, const Paths& norm, auto part) {
     const bool post = o.norm == NormKind::post;
-    const Array y = map(from, part(post ? from : layer_norm(from, norm)),
-                        [](const Scalar& a, const Scalar& c) { return a + c; });
+    const Array y = from + part(post ? from : layer_norm(from, norm));
     return post ? layer_norm(y, norm) : y;
   };
   Array y = added(x, p.of("norm_1"), [&](const Array& h) {
@@ -142,36 +139,23 @@ Array transformer_block(const Array& x, const Array* memory, const Indices& memo
                [&](const Array& h) { return feed_forward(h, p.of("feed_forward")); });
 }
 
-/// Arrays [B, T, D_i] joined along the last axis.
-Array side_by_side(const Arrays& parts) {
-  Index width = 0;
-  for (const Array& part : parts) width += part.shape[2];
-  Array y{with_last(parts[0].shape, width), {}};
-  for (Index r = 0; r < y.shape[0] * y.shape[1]; ++r)
-    for (const Array& part : parts)
-      for (const Scalar& s : row(part, r, part.shape[2])) y.scalars.push_back(s);
-  return y;
-}
-
 /// kernels.i of x, of which rows are zeros at and after the lengths.
 Array convolved(const Array& x, const Paths& p, const Indices& lengths) {
-  const Index time = x.shape[1], width = x.shape[2];
+  const std::size_t batch = x.shape(0), time = x.shape(1);
   Arrays parts;
   for (int i = 0; i < 3; ++i) {
     const Paths kernel = p.of(fmt::format("kernels.{}", i));
-    const Index reach = kernel.at("weight").shape[2], before = (reach - 1) / 2;
-    Array padded{{x.shape[0], time + reach - 1, width}, {}};
-    for (Index n = 0; n < x.shape[0]; ++n)
-      for (Index t = -before; t < time + reach / 2; ++t) {
-        const Index length = lengths.size() ? lengths.data()[static_cast<std::size_t>(n)] : time;
-        for (Index d = 0; d < width; ++d)
-          padded.scalars.push_back(t >= 0 && t < length ? x[(n * time + t) * width + d]
-                                                        : zero(kernel.at("weight")[0].dtype()));
-      }
-    parts.push_back(
-        map(conv1d(padded, kernel.at("weight"), kernel.find("bias"), {}), positive_part));
+    const Array& weight = kernel.at("weight");
+    const std::size_t reach = weight.shape(2), before = (reach - 1) / 2;
+    Array padded(Sizes{batch, time + reach - 1, x.shape(2)}, zero(dtype_of(weight)));
+    for (std::size_t n = 0; n < batch; ++n) {
+      const auto length = lengths.size() ? static_cast<std::size_t>(lengths.data()[n]) : time;
+      xt::view(padded, n, xt::range(before, before + length)) =
+          xt::view(x, n, xt::range(std::size_t{0}, length));
+    }
+    parts.push_back(map(positive_part, conv1d(padded, weight, kernel.find("bias"), {})));
   }
-  return side_by_side(parts);
+  return concatenated(parts, 2);
 }
 
 void draw_linear(Builder& b) {
@@ -328,7 +312,7 @@ void draw_recurrent(Builder& b) {
                            p.at("bias_ih" + suffix), p.at("bias_hh" + suffix)},
                           lengths, !reverse.empty()));
           }
-          y = side_by_side(directions);
+          y = concatenated(directions, 2);
         }
         return y;
       });

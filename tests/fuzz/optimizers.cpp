@@ -1,6 +1,7 @@
 #include "optim/optimizer.h"
 
 #include "tests/fuzz/families.h"
+#include "tests/ops/formulas.h"
 
 namespace qkv::fuzz {
 namespace {
@@ -72,58 +73,34 @@ class Stepper {
   DType dtype_;
 };
 
-/// A matrix of the oracle.
-struct Matrix {
-  Index rows, columns;
-  std::vector<Number> elements;
-
-  const Number& at(Index i, Index j) const {
-    return elements[static_cast<std::size_t>(i * columns + j)];
-  }
-};
-
-template <class F>
-Matrix matrix(Index rows, Index columns, F element) {
-  Matrix result{rows, columns, {}};
-  for (Index i = 0; i < rows; ++i)
-    for (Index j = 0; j < columns; ++j) result.elements.push_back(element(i, j));
-  return result;
-}
-
-Matrix transposed(const Matrix& x) {
-  return matrix(x.columns, x.rows, [&](Index i, Index j) { return x.at(j, i); });
-}
+using Matrix = xt::xarray<Number>;
 
 Matrix product(const Matrix& a, const Matrix& b) {
-  return matrix(a.rows, b.columns, [&](Index i, Index j) {
-    Sum sum(a.elements.front().dtype);
-    for (Index k = 0; k < a.columns; ++k) sum.add(a.at(i, k) * b.at(k, j));
-    return sum.number();
-  });
+  Matrix y(Matrix::shape_type{a.shape(0), b.shape(1)});
+  for (std::size_t i = 0; i < y.shape(0); ++i)
+    for (std::size_t j = 0; j < y.shape(1); ++j) {
+      Sum sum(a.flat(0).dtype);
+      for (std::size_t k = 0; k < b.shape(0); ++k) sum.add(a(i, k) * b(k, j));
+      y(i, j) = sum.number();
+    }
+  return y;
 }
 
 /// The oracle's Muon, for one matrix.
 class MuonStepper {
  public:
   MuonStepper(const OptimizerOptions& options, Matrix value)
-      : options_(options), value_(std::move(value)), dtype_(value_.elements.front().dtype) {
-    moment_ = matrix(value_.rows, value_.columns, [&](Index, Index) { return number(0); });
+      : options_(options), value_(std::move(value)), dtype_(value_.flat(0).dtype) {
+    moment_ = Matrix(value_.shape(), number(0));
   }
 
   void step(const Matrix& g) {
     const Number beta = number(options_.beta1), rest = number(1 - Real{options_.beta1});
-    const auto averaged = [&](const Matrix& m) {
-      return matrix(g.rows, g.columns,
-                    [&](Index i, Index j) { return beta * m.at(i, j) + rest * g.at(i, j); });
-    };
-    moment_ = averaged(moment_);
-    const Matrix u = orthogonal(averaged(moment_));
+    moment_ = beta * moment_ + rest * g;
     const Number rate = number(Real{options_.lr} * 0.2L *
-                               std::sqrt(static_cast<Real>(std::max(g.rows, g.columns))));
+                               std::sqrt(static_cast<Real>(std::max(g.shape(0), g.shape(1)))));
     const Number shrinkage = number(1 - Real{options_.lr} * Real{options_.weight_decay});
-    value_ = matrix(g.rows, g.columns, [&](Index i, Index j) {
-      return shrinkage * value_.at(i, j) - rate * u.at(i, j);
-    });
+    value_ = shrinkage * value_ - rate * orthogonal(beta * moment_ + rest * g);
   }
   const Matrix& value() const { return value_; }
 
@@ -132,7 +109,7 @@ class MuonStepper {
   /// Newton-Schulz iterations from the left, whatever the shape.
   Matrix orthogonal(Matrix x) const {
     Sum squares(DType::float64);  // in which the norm is taken
-    for (Number e : x.elements) {
+    for (Number e : x) {
       e.error *= static_cast<double>(e.format().unit / format_of(DType::float64).unit);
       e.dtype = DType::float64;
       squares.add(e * e);
@@ -142,15 +119,11 @@ class MuonStepper {
     norm.error *= static_cast<double>(format_of(DType::float64).unit / format_of(dtype_).unit);
     norm.dtype = dtype_;
     norm.loosen(norm.value);
-    for (Number& e : x.elements) e = e / norm;
+    x = x / norm;
     for (int i = 0; i < 5; ++i) {
-      const Matrix gram = product(x, transposed(x)), square = product(gram, gram);
-      const Matrix polynomial = matrix(x.rows, x.rows, [&](Index r, Index c) {
-        return number(-4.775L) * gram.at(r, c) + number(2.0315L) * square.at(r, c);
-      });
-      const Matrix change = product(polynomial, x);
-      x = matrix(x.rows, x.columns,
-                 [&](Index r, Index c) { return number(3.4445L) * x.at(r, c) + change.at(r, c); });
+      const Matrix gram = product(x, xt::transpose(x)), square = product(gram, gram);
+      const Matrix polynomial = number(-4.775L) * gram + number(2.0315L) * square;
+      x = number(3.4445L) * x + product(polynomial, x);
     }
     return x;
   }
@@ -204,27 +177,25 @@ void draw_optimizer(Builder& b) {
   const OptimizerOptions options = draw_options(b);
   const Index steps = b.draw.pick<Index>({1, 2, 3, 5, 20, 50}), columns = b.positive(17);
   const Index rows = options.kind == OptimizerKind::muon ? b.positive(5) : 1;
-  const Index size = rows * columns;
-  const auto matrix_at = [=](const Array& x, Index t) {
-    return matrix(rows, columns,
-                  [&](Index i, Index j) { return x[t * size + i * columns + j].number; });
-  };
   b.add("optimizer", {b.finite({rows, columns}), b.finite({steps * rows, columns})},
         {fmt::format("stepped($0, $1, {})", code_of(options)),
          [=](const In& x) { return stepped(x[0], x[1], options); },
          [=](const Arrays& x) {
-           Array y = x[0];
+           const auto number_of = [](const Scalar& s) { return s.number; };
+           const Matrix value = xt::make_lambda_xfunction(+number_of, x[0]);
+           Matrix gradients = xt::make_lambda_xfunction(+number_of, x[1]);
+           const auto count = static_cast<std::size_t>(steps);
+           gradients.reshape({count, value.shape(0), value.shape(1)});
            if (options.kind == OptimizerKind::muon) {
-             MuonStepper stepper(options, matrix_at(x[0], 0));
-             for (Index t = 0; t < steps; ++t) stepper.step(matrix_at(x[1], t));
-             for (Index i = 0; i < size; ++i)
-               y[i] = Scalar{stepper.value().elements[static_cast<std::size_t>(i)]};
-             return y;
+             MuonStepper stepper(options, value);
+             for (std::size_t t = 0; t < count; ++t) stepper.step(xt::view(gradients, t));
+             return map([](const Number& n) { return Scalar{n}; }, stepper.value());
            }
-           for (Index i = 0; i < size; ++i) {
-             Stepper stepper(options, x[0][i].number);
-             for (Index t = 0; t < steps; ++t)
-               y[i] = Scalar{stepper.step(x[1][t * size + i].number, static_cast<int>(t))};
+           Array y = x[0];
+           for (std::size_t i = 0; i < y.size(); ++i) {
+             Stepper stepper(options, value(0, i));
+             for (std::size_t t = 0; t < count; ++t)
+               y(0, i) = Scalar{stepper.step(gradients(t, 0, i), static_cast<int>(t))};
            }
            return y;
          }});

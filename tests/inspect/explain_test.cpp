@@ -50,7 +50,7 @@ TEST_CASE("each step of a head follows from the one before") {
 
 TEST_CASE("the bias of positions is part of the scores that the softmax gets") {
   struct Nearer final : AttentionPositions {
-    Tensor score_bias(Index heads, Index queries, Index keys, DType dtype) const override {
+    Tensor score_bias(Index heads, Index, Index queries, Index keys, DType dtype) const override {
       std::vector<double> values;
       for (Index i = 0; i < heads * queries * keys; ++i)
         values.push_back(-static_cast<double>(i % 5));

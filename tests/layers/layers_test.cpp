@@ -216,10 +216,11 @@ TEST_CASE("formulas follow the form of the block") {
 TEST_CASE("positions in attention can rotate queries and keys and bias the scores") {
   // ALiBi (Press et al. 2022): -|distance| times a slope a head.
   struct Alibi final : AttentionPositions {
-    Tensor score_bias(Index heads, Index queries, Index keys, DType dtype) const override {
+    Tensor score_bias(Index heads, Index first, Index queries, Index keys,
+                      DType dtype) const override {
       std::vector<double> values;
       for (Index h = 0; h < heads; ++h)
-        for (Index q = keys - queries; q < keys; ++q)
+        for (Index q = first; q < first + queries; ++q)
           for (Index k = 0; k < keys; ++k)
             values.push_back(-static_cast<double>(std::abs(q - k)) / static_cast<double>(h + 1));
       return Tensor::from(values, {1, heads, queries, keys}, dtype);
@@ -228,7 +229,7 @@ TEST_CASE("positions in attention can rotate queries and keys and bias the score
   Random random = fresh();
   MultiHeadAttention attend(small(AttentionKind::learned), random);
   const Tensor x = randn({2, 4, 6}), given = randn({2, 2, 4, 4});
-  const Tensor slopes = Alibi().score_bias(2, 4, 4, x.dtype());
+  const Tensor slopes = Alibi().score_bias(2, 0, 4, 4, x.dtype());
   Context context;
   const auto plain = attend(x, x, {}, context).values();
   const auto expected = attend(x, x, {.key_lengths = {}, .bias = slopes}, context).values();
@@ -247,7 +248,7 @@ TEST_CASE("relative positions bias scores by the distance of the key, from max_d
   const auto positions = make_attention_positions(options);
   Parameter& table = *parameters(*positions).front().parameter;
   table.assign(Tensor::from({0, 10, 1, 11, 2, 12, 3, 13, 4, 14}, {5, 2}));
-  CHECK(positions->score_bias(2, 2, 4, DType::float32).values() ==
+  CHECK(positions->score_bias(2, 2, 2, 4, DType::float32).values() ==
         std::vector<double>{0, 1, 2, 3, 0, 0, 1, 2, 10, 11, 12, 13, 10, 10, 11, 12});
   options.attention = AttentionKind::uniform;
   CHECK(make_attention_positions(options) == nullptr);

@@ -9,112 +9,114 @@ struct Attention {
 
   AttentionMask biased(const Tensor& bias) const { return {mask.key_lengths, mask.causal, bias}; }
 
-  /// Keys that query t of sequence n may attend to.
-  Index visible(Index n, Index t, Index queries, Index keys) const {
-    const Index all = length(n, keys);
-    return mask.causal ? std::clamp<Index>(t + 1 + keys - queries, 0, all) : all;
-  }
   /// Keys of sequence n that are not padding. Those that are hidden all the same count 0 times,
   /// which matters where a gradient is infinite.
-  Index length(Index n, Index keys) const {
-    return mask.key_lengths.size() ? mask.key_lengths.data()[static_cast<std::size_t>(n)] : keys;
+  std::size_t length(std::size_t n, std::size_t keys) const {
+    return mask.key_lengths.size() ? static_cast<std::size_t>(mask.key_lengths.data()[n]) : keys;
+  }
+  /// Keys that query t of sequence n may attend to.
+  std::size_t visible(std::size_t n, std::size_t t, std::size_t queries, std::size_t keys) const {
+    const std::size_t all = length(n, keys), before = t + 1 + keys;
+    return mask.causal ? std::min(before - std::min(before, queries), all) : all;
+  }
+  /// x [B, T, D] as [B, H, T, D / H].
+  Array by_head(Array x) const {
+    const auto heads = static_cast<std::size_t>(options.heads);
+    x.reshape({x.shape(0), x.shape(1), heads, x.shape(2) / heads});
+    return swapped(x, 1, 2);
   }
 
-  static bool finite(Index n, std::initializer_list<const Array*> arrays) {
-    for (const Array* x : arrays)
-      for (const Scalar& s : row(*x, n, x->size() / x->shape[0]))
-        if (!s.number.finite() || s.number.over()) return false;
-    return true;
+  static bool finite(const Array& x, std::size_t n) {
+    const Array sequence = xt::view(x, n);
+    return std::ranges::all_of(
+        Scalars(sequence), [](const Scalar& s) { return s.number.finite() && !s.number.over(); });
+  }
+
+  /// Weights of one query: of keys that it may attend to, of later ones, and of padding.
+  static std::vector<Scalar> softmax_of(Scalars scores, Scalars later, std::size_t keys,
+                                        bool biased, DType dtype) {
+    std::vector<Scalar> weights = softmax(scores, dtype);
+    // Keys that are all infinitely far off give zeros or, as in PyTorch, NaN.
+    if (!scores.empty() && !biased &&
+        shift_of(scores, dtype).value() == -std::numeric_limits<Real>::infinity())
+      for (std::size_t j = 0; j < scores.size(); ++j) {
+        const Number unsure{0, 0, dtype, true};
+        weights[j] = function_of(unsure, {{scores[j], unsure}});
+      }
+    // Beside a NaN, a hidden key may get NaN as well, as in PyTorch.
+    Number hidden = zero(dtype).number;
+    hidden.unsure = std::ranges::any_of(
+        weights, [](const Scalar& s) { return s.number.unsure || std::isnan(s.value()); });
+    for (const Scalar& score : later)
+      weights.push_back(function_of(hidden, {{score, zero(dtype).number}}));
+    weights.resize(keys, Scalar{hidden});
+    return weights;
   }
 
   /// Weights [B, H, Tq, Tk]; `bias`, unless it is null, broadcasts to them.
   Array weights(const Array& q, const Array& k, const Array* bias = nullptr) const {
-    const Index batch = q.shape[0], queries = q.shape[1], width = q.shape[2], keys = k.shape[1];
-    const Index heads = options.heads, part = width / heads;
-    Array y{{batch, heads, queries, keys}, {}};
-    const DType dtype = dtype_in({q, k});
-    for (Index n = 0; n < batch; ++n)
-      for (Index h = 0; h < heads; ++h)
-        for (Index t = 0; t < queries; ++t) {
-          std::vector<Scalar> scores, later;
-          const Index seen = visible(n, t, queries, keys);
-          const auto of = [&](const Array& x, Index rows, Index i) {
-            return std::span(x.scalars).subspan(
-                static_cast<std::size_t>((n * rows + i) * width + h * part),
-                static_cast<std::size_t>(part));
-          };
-          for (Index j = 0; j < length(n, keys); ++j) {
-            const Scalar score = dot(of(q, queries, t), of(k, keys, j), dtype);
-            if (j >= seen) {
-              later.push_back(score);
-              continue;
-            }
-            scores.push_back(options.scale == 1 ? score : Real{options.scale} * score);
-            if (!bias) continue;
-            const Scalar& added = (*bias)[broadcast_position(
-                bias->shape, y.shape, ((n * heads + h) * queries + t) * keys + j)];
-            scores.back() = scores.back() + added;
+    const Array queries = by_head(q), keys = by_head(k);
+    const std::size_t heads = queries.shape(1), count = k.shape(1);
+    const DType dtype = dtype_of(q);
+    Array y(with_last(queries.shape(), count));
+    const Array added = bias ? Array(xt::broadcast(*bias, y.shape())) : y;
+    for (std::size_t n = 0; n < q.shape(0); ++n)
+      for (std::size_t problem = n * heads; problem < (n + 1) * heads; ++problem)
+        for (std::size_t t = 0; t < q.shape(1); ++t) {
+          const std::size_t at = problem * q.shape(1) + t, seen = visible(n, t, q.shape(1), count);
+          std::vector<Scalar> scores;
+          for (std::size_t j = 0; j < length(n, count); ++j) {
+            scores.push_back(dot(row_of(queries, at), row_of(keys, problem * count + j), dtype));
+            if (j >= seen) continue;
+            if (options.scale != 1) scores[j] = Real{options.scale} * scores[j];
+            if (bias) scores[j] = scores[j] + row_of(added, at)[j];
           }
-          std::vector<Scalar> row = softmax(scores, dtype);
-          // Keys that are all infinitely far off give zeros or, as in PyTorch, NaN.
-          if (!scores.empty() && !bias &&
-              shift_of(scores, dtype).value() == -std::numeric_limits<Real>::infinity())
-            for (std::size_t j = 0; j < row.size(); ++j) {
-              const Number unsure{0, 0, dtype, true};
-              row[j] = function_of(unsure, {{scores[j], unsure}});
-            }
-          // Beside a NaN, a hidden key may get NaN as well, as in PyTorch.
-          Scalar hidden = zero(dtype);
-          hidden.number.unsure = std::ranges::any_of(
-              row, [](const Scalar& s) { return s.number.unsure || std::isnan(s.value()); });
-          for (const Scalar& score : later)
-            row.push_back(function_of(hidden.number, {{score, Number{0, 0, dtype, false}}}));
-          row.resize(static_cast<std::size_t>(keys), hidden);
-          y.scalars.insert(y.scalars.end(), row.begin(), row.end());
+          const Scalars all = scores;
+          std::ranges::copy(
+              softmax_of(all.first(seen), all.subspan(seen), count, bias != nullptr, dtype),
+              y.data() + at * count);
         }
     return y;
   }
 
   Array operator()(const Array& q, const Array& k, const Array& v,
                    const Array* bias = nullptr) const {
-    const Index batch = q.shape[0], queries = q.shape[1], width = q.shape[2], keys = k.shape[1];
-    const Index heads = options.heads, part = width / heads;
-    const Array w = weights(q, k, bias);
-    Array y = q;
-    const DType dtype = dtype_in({q, k});
-    for (Index n = 0; n < batch; ++n)
-      for (Index h = 0; h < heads; ++h)
-        for (Index t = 0; t < queries; ++t) {
-          const Index problem = n * heads + h, seen = length(n, keys);
-          std::vector<Scalar> used;
-          for (Index j = 0; j < seen; ++j) {
-            const Scalar& weight = w[(problem * queries + t) * keys + j];
-            used.push_back(options.dropout > 0 ? dropped(weight, (problem * keys + j) * queries + t,
-                                                         options.dropout)
-                                               : weight);
-          }
-          for (Index d = 0; d < part; ++d) {
-            std::vector<Scalar> column;
-            for (Index j = 0; j < seen; ++j)
-              column.push_back(v[(n * keys + j) * width + h * part + d]);
-            Scalar& sum = y[(n * queries + t) * width + h * part + d];
-            sum = dot(used, column, dtype);
+    const Array w = weights(q, k, bias), columns = swapped(by_head(v), 2, 3);
+    const std::size_t queries = q.shape(1), keys = k.shape(1), width = columns.shape(2);
+    const DType dtype = dtype_of(q);
+    Array y = by_head(q);
+    for (std::size_t n = 0; n < y.shape(0); ++n) {
+      const std::size_t seen = length(n, keys);
+      // As in PyTorch, what a mask hides counts 0 times.
+      const bool hides = mask.causal && !(finite(q, n) && finite(k, n) && finite(v, n));
+      for (std::size_t problem = n * y.shape(1); problem < (n + 1) * y.shape(1); ++problem)
+        for (std::size_t t = 0; t < queries; ++t) {
+          const Scalars weight = row_of(w, problem * queries + t).first(seen);
+          std::vector<Scalar> used(weight.begin(), weight.end());
+          for (std::size_t j = 0; j < seen && options.dropout > 0; ++j)
+            used[j] = dropped(weight[j], (problem * keys + j) * queries + t, options.dropout);
+          for (std::size_t d = 0; d < width; ++d) {
+            const Scalars column = row_of(columns, problem * width + d);
+            Scalar& element = y.flat((problem * queries + t) * width + d);
+            const Scalar query = element;
+            element = dot(used, column.first(seen), dtype);
             // Hidden keys have a weight of 0, which an infinite gradient turns into NaN.
-            if (Tape* tape = sum.tape; tape && mask.causal) {
-              tape->link(sum, Number{1, 0, dtype, false});
-              for (Index j = seen; j < keys; ++j)
-                tape->link(v[(n * keys + j) * width + h * part + d], Number{0, 0, dtype, false});
-              sum = tape->record(sum.number);
+            if (Tape* tape = element.tape; tape && mask.causal) {
+              tape->link(element, Number{1, 0, dtype, false});
+              for (const Scalar& hidden : column.subspan(seen))
+                tape->link(hidden, Number{0, 0, dtype, false});
+              element = tape->record(element.number);
             }
-            // As in PyTorch, what a mask hides counts 0 times.
-            if (mask.causal && !finite(n, {&q, &k, &v})) {
-              sum.number.unsure = true;
+            if (hides) {
               const Number unsure{1, 0, dtype, true};
-              const Scalar& query = q[(n * queries + t) * width + h * part + d];
-              sum = function_of(sum.number, {{sum, unsure}, {query, unsure}});
+              element.number.unsure = true;
+              element = function_of(element.number, {{element, unsure}, {query, unsure}});
             }
           }
         }
+    }
+    y = swapped(y, 1, 2);
+    y.reshape(q.shape());
     return y;
   }
 
@@ -147,12 +149,12 @@ struct ScoreBias {
   }
   std::optional<Array> array(const Arrays& x) const {
     if (!given) return {};
-    return map(x[first], broadcast_to(x[first + 1], x[first].shape),
-               [](const Scalar& value, const Scalar& hidden) {
-                 return hidden.value() != 0
-                            ? constant_like(-std::numeric_limits<Real>::infinity(), value)
-                            : value;
-               });
+    return map(
+        [](const Scalar& value, const Scalar& hidden) {
+          return hidden.value() != 0 ? constant_like(-std::numeric_limits<Real>::infinity(), value)
+                                     : value;
+        },
+        x[first], x[first + 1]);
   }
   std::string code() const {
     return given ? fmt::format(", masked_fill(${}, ${}, -INFINITY)", first, first + 1) : "";
@@ -201,9 +203,7 @@ void draw_attention_call(Builder& b, bool weights_alone) {
            },
            [=](const Arrays& x) {
              const auto added = bias.array(x);
-             Array w = attend.weights(x[0], x[1], added ? &*added : nullptr);
-             for (Scalar& s : w.scalars) s = fixed(s);
-             return w;
+             return map(fixed, attend.weights(x[0], x[1], added ? &*added : nullptr));
            }});
     return;
   }

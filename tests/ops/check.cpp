@@ -98,7 +98,7 @@ bool ordinary(const Number& x) {
 }
 
 bool ordinary(const Array& x) {
-  return std::ranges::all_of(x.scalars, [](const Scalar& s) { return ordinary(s.number); });
+  return std::ranges::all_of(Scalars(x), [](const Scalar& s) { return ordinary(s.number); });
 }
 
 /// How much less exact than ours the kernels of PyTorch may be.
@@ -186,9 +186,9 @@ Expected expected_of(const Case& sample, DType dtype, double (*inexactness)(cons
   Tape tape;
   Arrays inputs;
   for (const Input& input : sample.inputs) {
-    Array x{input.shape, {}};
-    for (const double value : input.values)
-      x.scalars.push_back(tape.variable({held(value, dtype), 0, dtype, false}));
+    Array x(sizes_of(input.shape));
+    for (std::size_t i = 0; i < x.size(); ++i)
+      x.flat(i) = tape.variable({held(input.values[i], dtype), 0, dtype, false});
     inputs.push_back(std::move(x));
   }
   bool all_ordinary = std::ranges::all_of(inputs, [](const Array& x) { return ordinary(x); });
@@ -198,7 +198,7 @@ Expected expected_of(const Case& sample, DType dtype, double (*inexactness)(cons
   };
   const Array y = last_of<Array>(sample, inputs, [&](const Step& step, const Arrays& operands) {
     Array result = step.oracle(operands);
-    for (Scalar& s : result.scalars) {
+    for (Scalar& s : result) {
       s.number.dtype = dtype;  // which an op cannot tell from operands without elements
       if (!s.tape) s = tape.variable(s.number);  // a constant may have an infinite derivative, too
       if (inexactness && &step != &sample.last()) s.number.loosen(inexactness(s.number));
@@ -207,9 +207,9 @@ Expected expected_of(const Case& sample, DType dtype, double (*inexactness)(cons
     all_ordinary = all_ordinary && ordinary(result);
     return result;
   });
-  Expected expected{y.shape, {}, {}, all_ordinary && !tape.has_infinite_derivative()};
-  for (const Scalar& s : y.scalars) expected.output.push_back(s.number);
-  const auto derivatives = tape.derivatives(y.scalars, weights_of(sample, y.size()), dtype);
+  Expected expected{shape_of(y), {}, {}, all_ordinary && !tape.has_infinite_derivative()};
+  for (const Scalar& s : y) expected.output.push_back(s.number);
+  const auto derivatives = tape.derivatives(y, weights_of(sample, expected.shape.size()), dtype);
   std::size_t position = 0;
   for (const Input& input : sample.inputs) {
     const auto begin = derivatives.begin() + static_cast<std::ptrdiff_t>(position);

@@ -24,7 +24,7 @@ OpDraw unary(const std::string& name, Unary run, F f, bool signs = false) {
   return [=](Builder& b) {
     b.add(name, {b.any(0)},
           {name + "($0)", [=](const In& x) { return run(x[0]); },
-           [=](const Arrays& x) { return map(x[0], f); }, signs});
+           [=](const Arrays& x) { return map(f, x[0]); }, signs});
   };
 }
 
@@ -35,7 +35,7 @@ OpDraw binary(const std::string& name, Binary run, F f, bool signs = false) {
     const bool swapped = b.draw.chance(30);
     b.add(name, swapped ? std::vector{y, x} : std::vector{x, y},
           {name + "($0, $1)", [=](const In& in) { return run(in[0], in[1]); },
-           [=](const Arrays& in) { return map(in[0], in[1], f); }, signs});
+           [=](const Arrays& in) { return map(f, in[0], in[1]); }, signs});
   };
 }
 
@@ -187,39 +187,33 @@ void draw_affine(Builder& b) {
   b.add("affine", {b.any(0)},
         {fmt::format("affine($0, {}, {})", text(scale), text(shift)),
          [=](const In& x) { return affine(x[0], scale, shift); },
-         [=](const Arrays& x) {
-           return map(x[0],
-                      [=](const Scalar& s) { return Real{scale} * s + constant_like(shift, s); });
-         }});
+         [=](const Arrays& x) -> Array { return Real{shift} + Real{scale} * x[0]; }});
 }
 
-/// A tensor and a scalar.
+/// A tensor and a scalar, by the same expression of the library's and of the oracle's types.
 struct ScalarOperator {
   const char* code;
-  Tensor (*run)(const Tensor&, double);
+  Tensor (*run)(const Tensor&, const double&);
   Scalar (*oracle)(const Scalar&, const Scalar&);
 };
 
+template <class F>
+constexpr ScalarOperator scalar_operator(const char* code, F f) {
+  return {code, f, f};
+}
+
 constexpr ScalarOperator affine_operators[] = {
-    {"$0 + {}", [](const Tensor& x, double v) { return x + v; },
-     [](const Scalar& x, const Scalar& v) { return x + v; }},
-    {"{} + $0", [](const Tensor& x, double v) { return v + x; },
-     [](const Scalar& x, const Scalar& v) { return v + x; }},
-    {"$0 - {}", [](const Tensor& x, double v) { return x - v; },
-     [](const Scalar& x, const Scalar& v) { return x - v; }},
-    {"{} - $0", [](const Tensor& x, double v) { return v - x; },
-     [](const Scalar& x, const Scalar& v) { return v - x; }},
-    {"$0 * {}", [](const Tensor& x, double v) { return x * v; },
-     [](const Scalar& x, const Scalar& v) { return x * v; }},
-    {"-$0", [](const Tensor& x, double) { return -x; },
-     [](const Scalar& x, const Scalar&) { return -x; }},
+    scalar_operator("$0 + {}", [](const auto& x, const auto& v) { return x + v; }),
+    scalar_operator("{} + $0", [](const auto& x, const auto& v) { return v + x; }),
+    scalar_operator("$0 - {}", [](const auto& x, const auto& v) { return x - v; }),
+    scalar_operator("{} - $0", [](const auto& x, const auto& v) { return v - x; }),
+    scalar_operator("$0 * {}", [](const auto& x, const auto& v) { return x * v; }),
+    scalar_operator("-$0", [](const auto& x, const auto&) { return -x; }),
 };
 
 constexpr ScalarOperator quotients[] = {
-    {"$0 / {}", [](const Tensor& x, double v) { return x / v; },
-     [](const Scalar& x, const Scalar& v) { return x / v; }},
-    {"{} / $0", [](const Tensor& x, double v) { return v / x; },
-     [](const Scalar& x, const Scalar& v) { return v / x; }},
+    scalar_operator("$0 / {}", [](const auto& x, const auto& v) { return x / v; }),
+    scalar_operator("{} / $0", [](const auto& x, const auto& v) { return v / x; }),
 };
 
 void draw_operator(Builder& b, const std::string& name, std::span<const ScalarOperator> operators) {
@@ -230,7 +224,7 @@ void draw_operator(Builder& b, const std::string& name, std::span<const ScalarOp
   b.add(name, {b.any(0)},
         {"(" + code + ")", [=](const In& x) { return op.run(x[0], by); },
          [=](const Arrays& x) {
-           return map(x[0], [=](const Scalar& s) { return op.oracle(s, constant_like(by, s)); });
+           return map([=](const Scalar& s) { return op.oracle(s, constant_like(by, s)); }, x[0]);
          },
          true});
 }
@@ -240,7 +234,7 @@ void draw_power(Builder& b) {
   b.add("power", {b.any(0)},
         {fmt::format("power($0, {})", text(p)), [=](const In& x) { return power(x[0], p); },
          [=](const Arrays& x) {
-           return map(x[0], [=](const Scalar& s) { return power_of(s, p); });
+           return map([=](const Scalar& s) { return power_of(s, p); }, x[0]);
          }});
 }
 
@@ -250,7 +244,7 @@ void draw_clamp(Builder& b) {
         {fmt::format("clamp($0, {}, {})", text(low), text(high)),
          [=](const In& x) { return clamp(x[0], low, high); },
          [=](const Arrays& x) {
-           return map(x[0], [=](const Scalar& s) { return limited(s, low, high); });
+           return map([=](const Scalar& s) { return limited(s, low, high); }, x[0]);
          }});
 }
 
@@ -262,14 +256,9 @@ void draw_where(Builder& b) {
   b.add("where", {condition, x, y},
         {"where($0, $1, $2)", [](const In& in) { return where(in[0], in[1], in[2]); },
          [](const Arrays& in) {
-           const Shape to =
-               broadcast("fuzz", in[0].shape, broadcast("fuzz", in[1].shape, in[2].shape));
-           const Array c = broadcast_to(in[0], to), p = broadcast_to(in[1], to),
-                       q = broadcast_to(in[2], to);
-           Array y{to, {}};
-           for (Index i = 0; i < to.size(); ++i)
-             y.scalars.push_back(c[i].value() != 0 ? p[i] : q[i]);
-           return y;
+           return map([](const Scalar& c, const Scalar& p,
+                         const Scalar& q) { return c.value() != 0 ? p : q; },
+                      in[0], in[1], in[2]);
          },
          true});
 }
@@ -282,9 +271,9 @@ void draw_masked_fill(Builder& b) {
         {fmt::format("masked_fill($0, $1, {})", text(value)),
          [=](const In& in) { return masked_fill(in[0], in[1], value); },
          [=](const Arrays& in) {
-           return map(in[0], in[1], [=](const Scalar& s, const Scalar& m) {
-             return m.value() != 0 ? constant_like(value, s) : s;
-           });
+           return map([=](const Scalar& s,
+                          const Scalar& m) { return m.value() != 0 ? constant_like(value, s) : s; },
+                      in[0], in[1]);
          },
          true});
 }
@@ -293,18 +282,12 @@ void draw_masked_fill(Builder& b) {
 
 const std::map<std::string, OpDraw>& elementwise_draws() {
   static const std::map<std::string, OpDraw> draws = {
-      {"add", binary(
-                  "add", qkv::add, [](const Scalar& a, const Scalar& b) { return a + b; }, true)},
-      {"subtract", binary(
-                       "subtract", qkv::subtract,
-                       [](const Scalar& a, const Scalar& b) { return a - b; }, true)},
-      {"multiply", binary(
-                       "multiply", qkv::multiply,
-                       [](const Scalar& a, const Scalar& b) { return a * b; }, true)},
+      {"add", binary("add", qkv::add, std::plus(), true)},
+      {"subtract", binary("subtract", qkv::subtract, std::minus(), true)},
+      {"multiply", binary("multiply", qkv::multiply, std::multiplies(), true)},
       {"divide",
        [](Builder& b) {
-         static const OpDraw tensors = binary(
-             "divide", qkv::divide, [](const Scalar& x, const Scalar& z) { return x / z; }, true);
+         static const OpDraw tensors = binary("divide", qkv::divide, std::divides(), true);
          b.draw.chance(50) ? draw_operator(b, "divide", quotients) : tensors(b);
        }},
       {"affine",
@@ -333,14 +316,12 @@ const std::map<std::string, OpDraw>& elementwise_draws() {
       {"gelu", unary("gelu", qkv::gelu, [](const Scalar& x) { return gelu(x); })},
       {"gelu_exact", unary("gelu_exact", qkv::gelu_exact, gelu_exact_of)},
       {"silu", unary("silu", qkv::silu, silu_of)},
-      {"equal", comparison("equal", qkv::equal, [](Real a, Real b) { return a == b; })},
-      {"not_equal", comparison("not_equal", qkv::not_equal, [](Real a, Real b) { return a != b; })},
-      {"less", comparison("less", qkv::less, [](Real a, Real b) { return a < b; })},
-      {"less_equal",
-       comparison("less_equal", qkv::less_equal, [](Real a, Real b) { return a <= b; })},
-      {"greater", comparison("greater", qkv::greater, [](Real a, Real b) { return a > b; })},
-      {"greater_equal",
-       comparison("greater_equal", qkv::greater_equal, [](Real a, Real b) { return a >= b; })},
+      {"equal", comparison("equal", qkv::equal, std::equal_to())},
+      {"not_equal", comparison("not_equal", qkv::not_equal, std::not_equal_to())},
+      {"less", comparison("less", qkv::less, std::less())},
+      {"less_equal", comparison("less_equal", qkv::less_equal, std::less_equal())},
+      {"greater", comparison("greater", qkv::greater, std::greater())},
+      {"greater_equal", comparison("greater_equal", qkv::greater_equal, std::greater_equal())},
       {"where", draw_where},
       {"masked_fill", draw_masked_fill},
   };

@@ -1,73 +1,76 @@
 #include "tests/ops/formulas.h"
 
 #include <numbers>
+#include <numeric>
 
 namespace qkv::fuzz {
 
-Index broadcast_position(const Shape& shape, const Shape& to, Index i) {
-  Index position = 0, step = 1;
-  for (int axis = 1; axis <= to.rank(); ++axis) {
-    const Index size = to[to.rank() - axis];
-    if (axis <= shape.rank()) {
-      const Index own = shape[shape.rank() - axis];
-      if (own != 1) position += i % size * step;
-      step *= own;
-    }
-    i /= size;
-  }
-  return position;
+Array swapped(const Array& x, std::size_t first, std::size_t second) {
+  std::vector<std::size_t> order(x.dimension());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::swap(order[first], order[second]);
+  return xt::transpose(x, order);
 }
 
-Array broadcast_to(const Array& x, const Shape& shape) {
-  Array y{shape, {}};
-  for (Index i = 0; i < shape.size(); ++i)
-    y.scalars.push_back(x[broadcast_position(x.shape, shape, i)]);
+Array sliced(const Array& x, std::size_t axis, Index begin, Index end, Index step) {
+  Sizes sizes = x.shape();
+  sizes[axis] = static_cast<std::size_t>((end - begin + step - 1) / step);
+  if (x.size() == 0) return Array(sizes);  // of which a view would compute addresses
+  xt::xstrided_slice_vector slices(x.dimension(), xt::all());
+  slices[axis] = xt::range(begin, end, step);
+  return xt::strided_view(x, slices);
+}
+
+void place(Array& y, std::size_t axis, Index begin, const Array& x) {
+  if (x.size() == 0) return;
+  xt::xstrided_slice_vector slices(x.dimension(), xt::all());
+  slices[axis] = xt::range(begin, begin + static_cast<Index>(x.shape(axis)));
+  // As C++20, xtensor 0.24 allocates wrongly where it assigns to this view.
+  std::copy(x.begin(), x.end(), xt::strided_view(y, slices).begin());
+}
+
+Array concatenated(const Arrays& parts, std::size_t axis) {
+  Sizes sizes = parts[0].shape();
+  sizes[axis] = 0;
+  for (const Array& x : parts) sizes[axis] += x.shape(axis);
+  Array y(sizes);
+  Index begin = 0;
+  for (const Array& x : parts) {
+    place(y, axis, begin, x);
+    begin += static_cast<Index>(x.shape(axis));
+  }
   return y;
 }
 
-std::vector<std::vector<Index>> columns(const Shape& shape,
-                                        const std::array<bool, Shape::max_rank>& reduced) {
-  const Shape kept = reduced_shape(shape, reduced, true);
-  std::vector<std::vector<Index>> result(static_cast<std::size_t>(kept.size()));
-  for (Index i = 0; i < shape.size(); ++i)
-    result[static_cast<std::size_t>(broadcast_position(kept, shape, i))].push_back(i);
-  return result;
-}
-
-Shape reduced_shape(const Shape& shape, const std::array<bool, Shape::max_rank>& reduced,
-                    bool keep) {
-  std::vector<Index> sizes;
-  for (int axis = 0; axis < shape.rank(); ++axis) {
-    if (!reduced[static_cast<std::size_t>(axis)])
-      sizes.push_back(shape[axis]);
-    else if (keep)
-      sizes.push_back(1);
+Array with_joined(const Array& x, const std::vector<std::size_t>& axes) {
+  std::vector<std::size_t> order;
+  Sizes sizes;
+  for (std::size_t axis = 0; axis < x.dimension(); ++axis) {
+    if (std::ranges::find(axes, axis) != axes.end()) continue;
+    order.push_back(axis);
+    sizes.push_back(x.shape(axis));
   }
-  return Shape(sizes);
+  sizes.push_back(1);
+  for (const std::size_t axis : axes) {
+    order.push_back(axis);
+    sizes.back() *= x.shape(axis);
+  }
+  Array y = xt::transpose(x, order);
+  y.reshape(sizes);
+  return y;
 }
 
-std::vector<Scalar> at(const Array& x, std::span<const Index> positions) {
-  std::vector<Scalar> found;
-  for (const Index i : positions) found.push_back(x[i]);
-  return found;
-}
-
-Shape with_last(const Shape& shape, Index size) {
-  std::vector<Index> sizes(shape.begin(), shape.end());
+Sizes with_last(Sizes sizes, std::size_t size) {
   sizes.back() = size;
-  return Shape(sizes);
+  return sizes;
 }
 
 Array linear(const Array& x, const Array& weight, const Array* bias) {
-  const Index in = weight.shape[1], out = weight.shape[0];
-  Array y{with_last(x.shape, out), {}};
-  const Index rows = out ? y.size() / out : 0;
-  const DType dtype = dtype_in({x, weight});
-  for (Index r = 0; r < rows; ++r)
-    for (Index o = 0; o < out; ++o) {
-      const Scalar product = dot(row(x, r, in), row(weight, o, in), dtype);
-      y.scalars.push_back(bias ? product + (*bias)[o] : product);
-    }
+  const std::size_t out = weight.shape(0);
+  Array y(with_last(x.shape(), out));
+  for (std::size_t i = 0; i < y.size(); ++i)
+    y.flat(i) = dot(row_of(x, i / out), row_of(weight, i % out), dtype_of(x));
+  if (bias) y = y + *bias;
   return y;
 }
 
@@ -88,9 +91,8 @@ Scalar gelu(const Scalar& x) {
   return function_of(y, {{x, derivative}});
 }
 
-Scalar dropped(const Scalar& x, Index i, double probability) {
-  const bool kept =
-      dropout_random.bits(static_cast<std::uint64_t>(i)) >= std::ceil(probability * 0x1p32);
+Scalar dropped(const Scalar& x, std::size_t i, double probability) {
+  const bool kept = dropout_random.bits(i) >= std::ceil(probability * 0x1p32);
   return kept ? x * constant_like(1 / (1 - Real{probability}), x) : 0 * x;
 }
 

@@ -11,47 +11,37 @@ void draw_dropout(Builder& b) {
          [=](const Arrays& x) {
            Array y = x[0];
            if (probability > 0)
-             for (Index i = 0; i < y.size(); ++i) y[i] = dropped(x[0][i], i, probability);
+             for (std::size_t i = 0; i < y.size(); ++i)
+               y.flat(i) = dropped(y.flat(i), i, probability);
            return y;
          }});
 }
 
-Scalar element(const Array& x, Index matrix, Index row, Index column) {
-  return x[(matrix * x.shape.dim(-2) + row) * x.shape.dim(-1) + column];
-}
-
-/// Rows of the matrices' product; `ta` and `tb` say which operand is transposed.
+/// Products of the matrices in the last two axes; `ta` and `tb` say which operand is transposed.
 Array product(const Array& a, const Array& b, bool ta, bool tb) {
-  const auto leading = [](const Array& x) {
-    return Shape(x.shape.sizes().first(static_cast<std::size_t>(x.shape.rank() - 2)));
+  const auto transposed = [](const Array& x) {
+    return swapped(x, x.dimension() - 2, x.dimension() - 1);
   };
-  const Shape la = leading(a), lb = leading(b), l = broadcast("fuzz", la, lb);
-  const Index m = a.shape.dim(ta ? -1 : -2), k = a.shape.dim(ta ? -2 : -1),
-              n = b.shape.dim(tb ? -2 : -1);
-  std::vector<Index> sizes(l.begin(), l.end());
-  sizes.insert(sizes.end(), {m, n});
-  Array y{Shape(sizes), {}};
-  if (y.size() == 0) return y;
-  const DType dtype = dtype_in({a, b});
-  std::vector<Scalar> rows, columns;
-  for (Index s = 0; s < l.size(); ++s) {
-    const Index sa = broadcast_position(la, l, s), sb = broadcast_position(lb, l, s);
-    rows.clear();
-    columns.clear();
-    for (Index i = 0; i < m; ++i)
-      for (Index p = 0; p < k; ++p)
-        rows.push_back(ta ? element(a, sa, p, i) : element(a, sa, i, p));
-    for (Index j = 0; j < n; ++j)
-      for (Index p = 0; p < k; ++p)
-        columns.push_back(tb ? element(b, sb, j, p) : element(b, sb, p, j));
-    for (Index i = 0; i < m; ++i)
-      for (Index j = 0; j < n; ++j)
-        y.scalars.push_back(dot(
-            std::span(rows).subspan(static_cast<std::size_t>(i * k), static_cast<std::size_t>(k)),
-            std::span(columns).subspan(static_cast<std::size_t>(j * k),
-                                       static_cast<std::size_t>(k)),
-            dtype));
-  }
+  const auto leading = [](const Array& x) {
+    return Shape(shape_of(x).sizes().first(x.dimension() - 2));
+  };
+  const Array left = ta ? transposed(a) : a, right = tb ? b : transposed(b);
+  const Shape problems = broadcast("fuzz", leading(left), leading(right));
+  const auto matrices = [&](const Array& x) {
+    const Sizes matrix(x.shape().end() - 2, x.shape().end());
+    Sizes sizes = sizes_of(problems);
+    sizes.insert(sizes.end(), matrix.begin(), matrix.end());
+    Array y = xt::broadcast(x, sizes);
+    y.reshape({static_cast<std::size_t>(problems.size()), matrix[0], matrix[1]});
+    return y;
+  };
+  const Array rows = matrices(left), columns = matrices(right);
+  Array y(Sizes{rows.shape(0), rows.shape(1), columns.shape(1)});
+  for (std::size_t i = 0; i < y.shape(0); ++i)
+    xt::view(y, i) = linear(xt::view(rows, i), xt::view(columns, i), nullptr);
+  Sizes sizes = sizes_of(problems);
+  sizes.insert(sizes.end(), y.shape().begin() + 1, y.shape().end());
+  y.reshape(sizes);
   return y;
 }
 
@@ -79,14 +69,16 @@ void draw_matmul(Builder& b) {
   b.add("matmul", {x, y},
         {code, [=](const In& in) { return matmul(in[0], in[1], transpose); },
          [=](const Arrays& in) {
+           const auto size = static_cast<std::size_t>(k);
            Array left = in[0], right = in[1];
-           if (row) left.shape = {1, k};
-           if (column) right.shape = {k, 1};
-           Array result = product(left, right, ta, tb);
-           std::vector<Index> sizes(result.shape.begin(), result.shape.end());
+           if (row) left.reshape({std::size_t{1}, size});
+           if (column) right.reshape({size, std::size_t{1}});
+           Array y = product(left, right, ta, tb);
+           Sizes sizes = y.shape();
            if (column) sizes.pop_back();
            if (row) sizes.erase(sizes.end() - (column ? 1 : 2));
-           return Array{Shape(sizes), result.scalars};
+           y.reshape(sizes);
+           return y;
          }});
 }
 
@@ -105,24 +97,10 @@ OpDraw affine_map(const std::string& name, Linear run, bool activated) {
           {name + (bias ? "($0, $1, $2)" : "($0, $1)"),
            [=](const In& given) { return run(given[0], given[1], bias ? given[2] : Tensor()); },
            [=](const Arrays& given) {
-             return linear(
-                 activated ? map(given[0], [](const Scalar& s) { return gelu(s); }) : given[0],
-                 given[1], bias ? &given[2] : nullptr);
+             return linear(activated ? map(gelu, given[0]) : given[0], given[1],
+                           bias ? &given[2] : nullptr);
            }});
   };
-}
-
-/// f of what lies along an axis, which has as many results.
-template <class F>
-Array map_axis(const Array& x, int axis, F f) {
-  std::array<bool, Shape::max_rank> reduced{};
-  reduced[static_cast<std::size_t>(axis < 0 ? axis + x.shape.rank() : axis)] = true;
-  Array y = x;
-  for (const auto& column : columns(x.shape, reduced)) {
-    const auto results = f(at(x, column));
-    for (std::size_t i = 0; i < results.size(); ++i) y[column[i]] = results[i];
-  }
-  return y;
 }
 
 /// f of what lies along an axis.
@@ -134,12 +112,13 @@ OpDraw along_axis(const std::string& name, Tensor (*run)(const Tensor&, int), F 
     b.add(name, {x},
           {fmt::format("{}($0, {})", name, axis), [=](const In& in) { return run(in[0], axis); },
            [=](const Arrays& in) {
-             return map_axis(in[0], axis, [&](const auto& s) { return f(s, dtype_in(in)); });
+             return map_axis(in[0], axis_in(in[0], axis),
+                             [&](Scalars s) { return f(s, dtype_of(in[0])); });
            }});
   };
 }
 
-std::vector<Scalar> log_softmax(std::span<const Scalar> x, DType dtype) {
+std::vector<Scalar> log_softmax(Scalars x, DType dtype) {
   const Scalar max = shift_of(x, dtype), total = log_total(x, max, dtype);
   std::vector<Scalar> y;
   for (const Scalar& v : x) y.push_back((v - max) - total);
@@ -156,36 +135,38 @@ void draw_embedding(Builder& b) {
                  : fmt::format("embedding($0, {})", text(ids)),
          [=](const In& x) { return embedding(x[0], ids, padding); },
          [=](const Arrays& x) {
-           std::vector<Index> sizes(ids.shape().begin(), ids.shape().end());
-           const Index width = x[0].shape[1];
-           sizes.push_back(width);
-           Array y{Shape(sizes), {}};
-           for (const auto id : ids.data())
-             for (const Scalar& s : row(x[0], id, width))
-               y.scalars.push_back(id == padding ? fixed(s) : s);
+           Array y(Sizes{ids.data().size(), x[0].shape(1)});
+           for (std::size_t i = 0; i < ids.data().size(); ++i) {
+             const Array row = xt::view(x[0], ids.data()[i]);
+             xt::view(y, i) = ids.data()[i] == padding ? map(fixed, row) : row;
+           }
+           Sizes sizes = sizes_of(ids.shape());
+           sizes.push_back(x[0].shape(1));
+           y.reshape(sizes);
            return y;
          },
          true, padding.has_value()});
 }
 
+/// Means along the last axis, which stays.
+Array mean_of_rows(const Array& x) {
+  return reduce_axes(x, {x.dimension() - 1}, true,
+                     [](Scalars s, DType dtype) { return mean(s, dtype); });
+}
+
+/// 1 / sqrt(epsilon + the mean of squares along the last axis)
+Array inverse_size(const Array& x, double epsilon) {
+  const Array mean_square = mean_of_rows(x * x);
+  return Real{1} / xt::sqrt(Real{epsilon} + mean_square);
+}
+
 }  // namespace
 
 Array layer_norm(const Array& x, const Array& gain, const Array* bias, double epsilon) {
-  return map_rows(x, [&](auto s) {
-    const DType dtype = gain[0].dtype();
-    const auto n = static_cast<Real>(s.size());
-    const Scalar center = mean(s, n, dtype);
-    std::vector<Scalar> d, squares;
-    for (const Scalar& v : s) d.push_back(v - center);
-    for (const Scalar& v : d) squares.push_back(v * v);
-    const Scalar deviation = sqrt(Real{epsilon} + mean(squares, n, dtype));
-    for (Index i = 0; i < gain.size(); ++i) {
-      Scalar& v = d[static_cast<std::size_t>(i)];
-      v = v * (1 / deviation) * gain[i];
-      if (bias) v = v + (*bias)[i];
-    }
-    return d;
-  });
+  const Array centred = x - mean_of_rows(x), inverse = inverse_size(centred, epsilon);
+  Array y = centred * inverse * gain;
+  if (bias) y = y + *bias;
+  return y;
 }
 
 namespace {
@@ -217,102 +198,82 @@ void draw_rms_norm(Builder& b) {
         {fmt::format("rms_norm($0, $1, {})", text(epsilon)),
          [=](const In& in) { return rms_norm(in[0], in[1], epsilon); },
          [=](const Arrays& in) {
-           return map_rows(in[0], [&](auto s) {
-             std::vector<Scalar> y(s.begin(), s.end()), squares;
-             for (const Scalar& v : s) squares.push_back(v * v);
-             const Scalar size =
-                 sqrt(Real{epsilon} + mean(squares, static_cast<Real>(s.size()), dtype_in(in)));
-             for (Index i = 0; i < width; ++i) {
-               Scalar& v = y[static_cast<std::size_t>(i)];
-               v = v * (1 / size) * in[1][i];
-             }
-             return y;
-           });
+           const Array inverse = inverse_size(in[0], epsilon);
+           return Array(in[0] * inverse * in[1]);
          }});
 }
 
-/// cos, sin of the angles of position first + t.
-Array angles(Index time, Index head_width, Index first, DType dtype, bool sines) {
-  const Index half = head_width / 2;
-  Array y{{time, half}, {}};
-  for (Index t = 0; t < time; ++t)
-    for (Index i = 0; i < half; ++i) {
-      const Real angle = static_cast<Real>(first + t) /
+/// cos or sin of the angles [T, 1, part / 2] of the positions from `first` on.
+Array angles(std::size_t time, std::size_t half, Index first, DType dtype, bool sines) {
+  Array y(Sizes{time, 1, half});
+  for (std::size_t t = 0; t < time; ++t)
+    for (std::size_t i = 0; i < half; ++i) {
+      const Real angle = static_cast<Real>(first + static_cast<Index>(t)) /
                          std::pow(10000.0L, static_cast<Real>(i) / static_cast<Real>(half));
-      const Real value = sines ? std::sin(angle) : std::cos(angle);
-      Number n = rounded(value, 0, dtype, false);
+      Number n = rounded(sines ? std::sin(angle) : std::cos(angle), 0, dtype, false);
       // The angle itself is computed in float64.
       n.loosen(std::fabs(angle) * 4 * 0x1p-53L / format_of(dtype).unit);
-      y.scalars.push_back({n});
+      y(t, 0, i) = Scalar{n};
     }
   return y;
 }
 
-struct Rotary {
-  Index heads, part, first;
-
-  Array operator()(const Array& x) const {
-    Array y = x;
-    const Index time = x.shape[1], half = part / 2;
-    const Array cosines = angles(time, part, first, dtype_in({x}), false),
-                sines = angles(time, part, first, dtype_in({x}), true);
-    for (Index i = 0; i < x.size(); i += part)
-      for (Index j = 0; j < half; ++j) {
-        const Index at = i / (part * heads) % time * half + j;
-        y[i + j] = x[i + j] * cosines[at] - x[i + j + half] * sines[at];
-        y[i + j + half] = x[i + j] * sines[at] + x[i + j + half] * cosines[at];
-      }
-    return y;
-  }
-};
+Array rotated(const Array& x, std::size_t heads, Index first) {
+  const std::size_t time = x.shape(1), part = x.shape(2) / heads, half = part / 2;
+  Array y = x;
+  y.reshape({x.shape(0), time, heads, part});
+  const auto middle = static_cast<Index>(half);
+  const Array a = sliced(y, 3, 0, middle), b = sliced(y, 3, middle, 2 * middle);
+  const Array cosines = angles(time, half, first, dtype_of(x), false),
+              sines = angles(time, half, first, dtype_of(x), true);
+  place(y, 3, 0, a * cosines - b * sines);
+  place(y, 3, middle, a * sines + b * cosines);
+  y.reshape(x.shape());
+  return y;
+}
 
 }  // namespace
 
-Array rotary(const Array& x, Index heads) {
-  return Rotary{heads, x.shape[2] / heads, 0}(x);
+Array rotary(const Array& x, std::size_t heads) {
+  return rotated(x, heads, 0);
 }
 
 namespace {
 
 void draw_rotary(Builder& b) {
-  const Rotary turn{b.draw.pick<Index>({1, 2, 3}), 2 * b.positive(17),
-                    b.draw.pick<Index>({0, 1, 5, 1000})};
-  const Index time = b.size(17);
-  const std::size_t x = b.like({b.size(5), time, turn.heads * turn.part});
+  const Index heads = b.draw.pick<Index>({1, 2, 3}), part = 2 * b.positive(17),
+              first = b.draw.pick<Index>({0, 1, 5, 1000}), time = b.size(17);
+  const std::size_t x = b.like({b.size(5), time, heads * part});
   b.add("rotary", {x},
-        {fmt::format("rotary($0, {}, rotary_cos_sin({}, {}, {}, dtype))", turn.heads, time,
-                     turn.part, turn.first),
+        {fmt::format("rotary($0, {}, rotary_cos_sin({}, {}, {}, dtype))", heads, time, part, first),
          [=](const In& in) {
-           return rotary(in[0], turn.heads,
-                         rotary_cos_sin(time, turn.part, turn.first, in[0].dtype()));
+           return rotary(in[0], heads, rotary_cos_sin(time, part, first, in[0].dtype()));
          },
-         [=](const Arrays& in) { return turn(in[0]); }});
+         [=](const Arrays& in) { return rotated(in[0], static_cast<std::size_t>(heads), first); }});
 }
 
 }  // namespace
 
+/// A product of the windows of x, [batch, steps, kernel * in], and the weights, [out, kernel * in].
 Array conv1d(const Array& x, const Array& weight, const Array* bias, const Conv1dOptions& options) {
-  const Index time = x.shape[1], in = x.shape[2], out = weight.shape[0], kernel = weight.shape[2];
-  const Index reach = (kernel - 1) * options.dilation + 1;
-  const Index steps = (time + 2 * options.padding - reach) / options.stride + 1;
-  const DType dtype = weight[0].dtype();
-  Array y{{x.shape[0], steps, out}, {}};
-  for (Index n = 0; n < x.shape[0]; ++n)
-    for (Index t = 0; t < steps; ++t)
-      for (Index o = 0; o < out; ++o) {
-        std::vector<Scalar> inputs, weights;
-        for (Index p = 0; p < kernel; ++p) {
-          const Index from = t * options.stride + p * options.dilation - options.padding;
-          for (Index i = 0; i < in; ++i) {
-            inputs.push_back(from >= 0 && from < time ? x[(n * time + from) * in + i]
-                                                      : zero(dtype));
-            weights.push_back(weight[(o * in + i) * kernel + p]);
-          }
-        }
-        const Scalar product = dot(inputs, weights, dtype);
-        y.scalars.push_back(bias ? product + (*bias)[o] : product);
-      }
-  return y;
+  const std::size_t batch = x.shape(0), time = x.shape(1), in = x.shape(2);
+  const std::size_t out = weight.shape(0), kernel = weight.shape(2);
+  const auto stride = static_cast<std::size_t>(options.stride),
+             padding = static_cast<std::size_t>(options.padding),
+             dilation = static_cast<std::size_t>(options.dilation);
+  Array padded(Sizes{batch, time + 2 * padding, in}, zero(dtype_of(weight)));
+  place(padded, 1, options.padding, x);
+  const std::size_t reach = (kernel - 1) * dilation + 1;
+  const std::size_t steps = (time + 2 * padding - reach) / stride + 1;
+  Array windows(Sizes{batch, steps, kernel, in});
+  for (std::size_t n = 0; n < batch; ++n)
+    for (std::size_t t = 0; t < steps; ++t)
+      xt::view(windows, n, t) =
+          xt::view(padded, n, xt::range(t * stride, t * stride + reach, dilation));
+  windows.reshape({batch, steps, kernel * in});
+  Array weights = swapped(weight, 1, 2);
+  weights.reshape({out, kernel * in});
+  return linear(windows, weights, bias);
 }
 
 namespace {

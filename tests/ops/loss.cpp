@@ -27,7 +27,8 @@ struct CrossEntropy {
   Reduction reduction = Reduction::mean;
 
   /// weight (smoothing / classes + [1 - smoothing for the target])
-  static Scalar share(Real weight, bool is_target, Index classes, double smoothing, DType dtype) {
+  static Scalar share(Real weight, bool is_target, std::size_t classes, double smoothing,
+                      DType dtype) {
     const auto known = [=](Real v) { return Scalar{constant(v, dtype)}; };
     const Scalar kept = known(smoothing), spread = kept / known(static_cast<Real>(classes));
     Scalar result = known(weight) * (is_target ? spread + (known(1) - kept) : spread);
@@ -35,37 +36,37 @@ struct CrossEntropy {
     return result;
   }
 
+  Real weight(std::size_t c) const { return weights.empty() ? 1 : weights[c]; }
+
   Array operator()(const Array& x) const {
-    const Index classes = x.shape.dim(-1);
-    const DType dtype = dtype_in({x});
-    std::vector<Scalar> losses, rows(static_cast<std::size_t>(targets.size()), zero(dtype));
+    const DType dtype = dtype_of(x);
+    const Scalar nothing = zero(dtype);
+    std::vector<Scalar> losses;
+    Array rows(sizes_of(targets.shape()), nothing);
     Real total = 0;
-    const auto weight = [&](Index c) {
-      return weights.empty() ? 1 : Real{weights[static_cast<std::size_t>(c)]};
-    };
-    for (Index r = 0; r < targets.size(); ++r) {
-      const Index target = targets.data()[static_cast<std::size_t>(r)];
-      const auto logits = row(x, r, classes);
-      const auto first = losses.size();
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+      const Index target = targets.data()[r];
+      const Scalars logits = row_of(x, r);
+      const std::size_t first = losses.size();
       if (target < 0 || target == ignored) {
-        losses.push_back(unchanging({0, 0, dtype, false}, logits));
+        losses.push_back(unchanging(nothing.number, logits));
       } else {
         const Scalar max = shift_of(logits, dtype), total_log = log_total(logits, max, dtype);
-        for (Index c = 0; c < classes; ++c) {
-          const Scalar part = share(weight(c), c == target, classes, smoothing, dtype);
-          const Scalar& logit = logits[static_cast<std::size_t>(c)];
-          const Scalar loss = total_log - (logit - max);
-          losses.push_back(part.value() == 0   ? unchanging({0, 0, dtype, false}, logits)
+        for (std::size_t c = 0; c < logits.size(); ++c) {
+          const Scalar part =
+              share(weight(c), std::cmp_equal(c, target), logits.size(), smoothing, dtype);
+          const Scalar loss = total_log - (logits[c] - max);
+          losses.push_back(part.value() == 0   ? unchanging(nothing.number, logits)
                            : part.value() == 1 ? loss
                                                : part * loss);
         }
-        total += weight(target);
+        total += weight(static_cast<std::size_t>(target));
       }
-      rows[static_cast<std::size_t>(r)] = sum(std::span(losses).subspan(first), dtype);
+      rows.flat(r) = sum(Scalars(losses).subspan(first), dtype);
     }
-    if (reduction == Reduction::none) return {targets.shape(), rows};
-    if (reduction == Reduction::sum) return {{}, {sum(losses, dtype)}};
-    return {{}, {mean(losses, losses.empty() ? 0 : total, dtype)}};
+    if (reduction == Reduction::none) return rows;
+    if (reduction == Reduction::sum) return sum(losses, dtype);
+    return mean(losses, losses.empty() ? 0 : total, dtype);
   }
 };
 
@@ -115,13 +116,11 @@ void draw_cross_entropy(Builder& b) {
          [=](const Arrays& in) { return loss(in[0]); }});
 }
 
-/// f of each pair of a prediction and a target.
-template <class F>
-Array pairs(const Arrays& in, Reduction reduction, F f) {
-  const Array terms = map(in[0], in[1], f);
+/// The terms of a loss, their sum or their mean.
+Array joined(const Array& terms, Reduction reduction) {
   if (reduction == Reduction::none) return terms;
-  if (reduction == Reduction::sum) return {{}, {sum(terms.scalars, dtype_in(in))}};
-  return {{}, {mean(terms.scalars, static_cast<Real>(terms.size()), dtype_in(in))}};
+  const DType dtype = dtype_of(terms);
+  return reduction == Reduction::sum ? sum(Scalars(terms), dtype) : mean(Scalars(terms), dtype);
 }
 
 Number value(Real v, const Scalar& like) {
@@ -151,7 +150,7 @@ void draw_binary_cross_entropy(Builder& b) {
   b.add("binary_cross_entropy", {b.within(shape, 0, 1), b.within(shape, 0, 1)},
         {fmt::format("binary_cross_entropy($0, $1, {})", code_of(reduction)),
          [=](const In& x) { return binary_cross_entropy(x[0], x[1], reduction); },
-         [=](const Arrays& x) { return pairs(x, reduction, binary_term); }});
+         [=](const Arrays& x) { return joined(map(binary_term, x[0], x[1]), reduction); }});
 }
 
 /// (1 - t) x + log(1 + exp(-x))
@@ -201,11 +200,7 @@ void draw_weighted_logits(Builder& b, Reduction reduction) {
            return binary_cross_entropy_with_logits(in[0], in[1], reduction, in[2]);
          },
          [=](const Arrays& in) {
-           const Array weights = broadcast_to(in[2], shape);
-           std::size_t i = 0;
-           return pairs(in, reduction, [&](const Scalar& x, const Scalar& t) {
-             return weighted_logit_term(x, t, weights.scalars[i++]);
-           });
+           return joined(map(weighted_logit_term, in[0], in[1], in[2]), reduction);
          },
          false, true});
 }
@@ -217,7 +212,7 @@ void draw_with_logits(Builder& b) {
   b.add("binary_cross_entropy_with_logits", {x, b.within(b.shape_of(x), 0, 1)},
         {fmt::format("binary_cross_entropy_with_logits($0, $1, {})", code_of(reduction)),
          [=](const In& in) { return binary_cross_entropy_with_logits(in[0], in[1], reduction); },
-         [=](const Arrays& in) { return pairs(in, reduction, logit_term); }});
+         [=](const Arrays& in) { return joined(map(logit_term, in[0], in[1]), reduction); }});
 }
 
 void draw_mean_squared_error(Builder& b) {
@@ -227,10 +222,8 @@ void draw_mean_squared_error(Builder& b) {
         {fmt::format("mean_squared_error($0, $1, {})", code_of(reduction)),
          [=](const In& in) { return mean_squared_error(in[0], in[1], reduction); },
          [=](const Arrays& in) {
-           return pairs(in, reduction, [](const Scalar& p, const Scalar& t) {
-             const Scalar d = p - t;
-             return d * d;
-           });
+           const Array difference = in[0] - in[1];
+           return joined(difference * difference, reduction);
          }});
 }
 

@@ -126,67 +126,57 @@ Scalar fixed(const Scalar& x) {
   return {x.number};
 }
 
-Scalar sum(std::span<const Scalar> terms, DType dtype) {
-  Sum total(dtype);
+Scalar function_of(const Number& number, Scalars terms, const Number& derivative) {
   Tape* tape = nullptr;
-  for (const Scalar& x : terms) {
-    total.add(x.number);
-    if (!x.tape) continue;
-    tape = x.tape;
-    tape->link(x, one(dtype));
-  }
-  return tape ? tape->record(total.number()) : Scalar{total.number()};
+  for (const Scalar& x : terms)
+    if (x.tape) (tape = x.tape)->link(x, derivative);
+  return tape ? tape->record(number) : Scalar{number};
 }
 
-Scalar dot(std::span<const Scalar> a, std::span<const Scalar> b, DType dtype) {
+Scalar sum(Scalars terms, DType dtype) {
+  Sum total(dtype);
+  for (const Scalar& x : terms) total.add(x.number);
+  return function_of(total.number(), terms, one(dtype));
+}
+
+Scalar dot(Scalars a, Scalars b, DType dtype) {
   Sum total(dtype);
   Tape* tape = nullptr;
   for (std::size_t i = 0; i < a.size(); ++i) {
     total.add(a[i].number * b[i].number);
-    for (const auto& [x, by] : {std::pair(&a[i], &b[i]), std::pair(&b[i], &a[i])}) {
-      if (!x->tape) continue;
-      tape = x->tape;
-      tape->link(*x, by->number);
-    }
+    for (const auto& [x, by] : {std::pair(&a[i], &b[i]), std::pair(&b[i], &a[i])})
+      if (x->tape) (tape = x->tape)->link(*x, by->number);
   }
   return tape ? tape->record(total.number()) : Scalar{total.number()};
 }
 
-Scalar mean(std::span<const Scalar> terms, Real count, DType dtype) {
-  Sum total(dtype);
-  Tape* tape = nullptr;
+Scalar mean(Scalars terms, Real count, DType dtype) {
   const Number none{0, 0, dtype, false},
       share = count > 0 ? rounded(1 / count, 0, dtype, false) : none;
-  for (const Scalar& x : terms) {
-    total.add(x.number);
-    if (!x.tape) continue;
-    tape = x.tape;
-    tape->link(x, share);
-  }
+  Sum total(dtype);
+  for (const Scalar& x : terms) total.add(x.number);
   Number sum = total.number();
   sum.unsure = sum.unsure || sum.over();
-  const Number y = count > 0 ? sum * share : none;
-  return tape ? tape->record(y) : Scalar{y};
+  return function_of(count > 0 ? sum * share : none, terms, share);
 }
 
-Scalar either(Number chosen, std::span<const Scalar> candidates) {
-  Tape* tape = nullptr;
+Scalar mean(Scalars terms, DType dtype) {
+  return mean(terms, static_cast<Real>(terms.size()), dtype);
+}
+
+Scalar either(Number chosen, Scalars candidates) {
   for (const Scalar& x : candidates) {
     chosen.error = std::max(chosen.error, x.number.error);
     chosen.unsure = chosen.unsure || x.number.unsure;
-    if (x.tape) (tape = x.tape)->link(x, Number{1, 0, chosen.dtype, true});
   }
-  return tape ? tape->record(chosen) : Scalar{chosen};
+  return function_of(chosen, candidates, Number{1, 0, chosen.dtype, true});
 }
 
-Scalar unchanging(const Number& number, std::span<const Scalar> operands) {
-  Tape* tape = nullptr;
-  for (const Scalar& x : operands)
-    if (x.tape) (tape = x.tape)->link(x, Number{0, 0, number.dtype, false});
-  return tape ? tape->record(number) : Scalar{number};
+Scalar unchanging(const Number& number, Scalars operands) {
+  return function_of(number, operands, Number{0, 0, number.dtype, false});
 }
 
-Scalar largest(std::span<const Scalar> terms, bool smallest) {
+Scalar largest(Scalars terms, bool smallest) {
   const auto sign = [=](const Scalar& x) { return smallest ? -x.number : x.number; };
   std::size_t best = 0;
   for (std::size_t i = 0; i < terms.size(); ++i) {
@@ -204,7 +194,7 @@ Scalar largest(std::span<const Scalar> terms, bool smallest) {
   return function_of(terms[best].number, {{terms[best], derivative}});
 }
 
-Scalar shift_of(std::span<const Scalar> x, DType dtype) {
+Scalar shift_of(Scalars x, DType dtype) {
   Real most = -std::numeric_limits<Real>::infinity();
   bool unsure = false;
   for (const Scalar& s : x) {
@@ -215,7 +205,7 @@ Scalar shift_of(std::span<const Scalar> x, DType dtype) {
   return {Number{most, 0, dtype, unsure}};
 }
 
-std::vector<Scalar> softmax(std::span<const Scalar> x, DType dtype) {
+std::vector<Scalar> softmax(Scalars x, DType dtype) {
   const Scalar shift = shift_of(x, dtype);
   std::vector<Scalar> y(x.size(), Scalar{Number{0, 0, dtype, shift.number.unsure}});
   if (shift.value() == -std::numeric_limits<Real>::infinity()) {
@@ -228,7 +218,7 @@ std::vector<Scalar> softmax(std::span<const Scalar> x, DType dtype) {
   return y;
 }
 
-Scalar log_total(std::span<const Scalar> x, const Scalar& max, DType dtype) {
+Scalar log_total(Scalars x, const Scalar& max, DType dtype) {
   std::vector<Scalar> powers;
   for (const Scalar& s : x) powers.push_back(exp(s - max));
   return log(sum(powers, dtype));

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/shape.h"
+#include "core/xtensor.h"
 #include "tests/ops/number.h"
 
 namespace qkv::fuzz {
@@ -49,16 +50,24 @@ class Tape {
   std::vector<Edge> edges_;
 };
 
-/// An array of scalars, row-major.
-struct Array {
-  Shape shape;
-  std::vector<Scalar> scalars;
-
-  Scalar& operator[](Index i) { return scalars[static_cast<std::size_t>(i)]; }
-  const Scalar& operator[](Index i) const { return scalars[static_cast<std::size_t>(i)]; }
-  Index size() const { return shape.size(); }
-};
+/// An array of scalars, row-major: the formulas of ops are expressions of xtensor.
+using Array = xt::xarray<Scalar>;
 using Arrays = std::vector<Array>;
+/// What xtensor calls an array's shape.
+using Sizes = Array::shape_type;
+/// The scalars along an axis, or those that a reduction joins.
+using Scalars = std::span<const Scalar>;
+
+inline Sizes sizes_of(const Shape& shape) {
+  return {shape.begin(), shape.end()};
+}
+inline Shape shape_of(const Array& x) {
+  return Shape(std::vector<Index>(x.shape().begin(), x.shape().end()));
+}
+/// The type under test; an array without elements has none to get wrong.
+inline DType dtype_of(const Array& x) {
+  return x.size() > 0 ? x.flat(0).dtype() : DType::float32;
+}
 
 // Scalar arithmetic
 // ----------------------------------------------------------------------------------------------
@@ -88,24 +97,28 @@ Scalar sigmoid(const Scalar& x);
 /// x without its derivative, of which the result does not depend.
 Scalar fixed(const Scalar& x);
 
-/// Sum of scalars; `zero` gives the type where there are none.
-Scalar sum(std::span<const Scalar> terms, DType dtype);
+/// A number whose derivative by each of the terms is the same.
+Scalar function_of(const Number& number, Scalars terms, const Number& derivative);
+/// The sum; `dtype` is its type where there are no terms.
+Scalar sum(Scalars terms, DType dtype);
 /// sum(a[i] b[i])
-Scalar dot(std::span<const Scalar> a, std::span<const Scalar> b, DType dtype);
+Scalar dot(Scalars a, Scalars b, DType dtype);
 /// The sum divided by a count, with no overflow in between.
-Scalar mean(std::span<const Scalar> terms, Real count, DType dtype);
+Scalar mean(Scalars terms, Real count, DType dtype);
+/// The sum divided by the number of terms.
+Scalar mean(Scalars terms, DType dtype);
 /// A number whose derivative by each operand is 0, of which an infinite gradient from above may
 /// make NaN.
-Scalar unchanging(const Number& number, std::span<const Scalar> operands);
+Scalar unchanging(const Number& number, Scalars operands);
 /// One of the candidates, whose errors leave open which.
-Scalar either(Number chosen, std::span<const Scalar> candidates);
+Scalar either(Number chosen, Scalars candidates);
 /// The largest, or the smallest, of the scalars.
-Scalar largest(std::span<const Scalar> terms, bool smallest = false);
+Scalar largest(Scalars terms, bool smallest = false);
 /// exp(x - max) / sum; zeros where all are -inf.
-std::vector<Scalar> softmax(std::span<const Scalar> x, DType dtype);
+std::vector<Scalar> softmax(Scalars x, DType dtype);
 /// log(sum(exp(x - max))): the logarithm of what softmax divides by.
-Scalar log_total(std::span<const Scalar> x, const Scalar& max, DType dtype);
+Scalar log_total(Scalars x, const Scalar& max, DType dtype);
 /// The largest value, as a constant without error: what it is cancels out.
-Scalar shift_of(std::span<const Scalar> x, DType dtype);
+Scalar shift_of(Scalars x, DType dtype);
 
 }  // namespace qkv::fuzz

@@ -3,14 +3,12 @@
 namespace qkv::fuzz {
 namespace {
 
-using Row = std::vector<Scalar>;
+/// One step of a cell for one sequence: the gates' inputs i and h, [gates, hidden], and the states
+/// h and c, which change.
+using Cell = void (*)(const Array& i, const Array& h, Array& state, Array& memory);
 
-/// One step of a cell for one sequence: the gates' inputs i and h, the states h and c, which
-/// change.
-using Cell = void (*)(const Row& i, const Row& h, Row& state, Row& memory);
-
-void rnn_cell(const Row& i, const Row& h, Row& state, Row&) {
-  for (std::size_t j = 0; j < state.size(); ++j) state[j] = tanh(i[j] + h[j]);
+void rnn_cell(const Array& i, const Array& h, Array& state, Array&) {
+  state = xt::tanh(xt::view(i, 0) + xt::view(h, 0));
 }
 
 /// A gate, which kernels may limit to what a sigmoid of 87 gives.
@@ -20,32 +18,29 @@ Scalar gate(const Scalar& x) {
   return y;
 }
 
-void gru_cell(const Row& i, const Row& h, Row& state, Row&) {
-  const std::size_t n = state.size();
-  for (std::size_t j = 0; j < n; ++j) {
-    const Scalar r = gate(i[j] + h[j]), z = gate(i[n + j] + h[n + j]);
-    const Scalar candidate = tanh(i[2 * n + j] + r * h[2 * n + j]);
-    state[j] = (1 - z) * candidate + z * state[j];
-  }
+void gru_cell(const Array& i, const Array& h, Array& state, Array&) {
+  const Array r = map(gate, xt::view(i, 0) + xt::view(h, 0)),
+              z = map(gate, xt::view(i, 1) + xt::view(h, 1));
+  state = (Real{1} - z) * xt::tanh(xt::view(i, 2) + r * xt::view(h, 2)) + z * state;
 }
 
-void lstm_cell(const Row& i, const Row& h, Row& state, Row& memory) {
-  const std::size_t n = state.size();
-  for (std::size_t j = 0; j < n; ++j) {
-    const auto x = [&](std::size_t g) { return i[g * n + j] + h[g * n + j]; };
-    memory[j] = gate(x(1)) * memory[j] + gate(x(0)) * tanh(x(2));
-    state[j] = gate(x(3)) * tanh(memory[j]);
-  }
+void lstm_cell(const Array& i, const Array& h, Array& state, Array& memory) {
+  const Array x = i + h;
+  memory =
+      map(gate, xt::view(x, 1)) * memory + map(gate, xt::view(x, 0)) * xt::tanh(xt::view(x, 2));
+  state = map(gate, xt::view(x, 3)) * xt::tanh(memory);
 }
 
-/// x W^T + b of each gate. Biases may be added in any order.
-Row products(std::span<const Scalar> x, const Array& weight, const Array& bias, DType dtype) {
-  Row y;
-  for (Index o = 0; o < weight.shape[0]; ++o)
-    y.push_back(dot(x, row(weight, o, weight.shape[1]), dtype) + bias[o]);
-  for (Index o = 0; o < weight.shape[0]; ++o)
-    if (bias[o].number.finite())
-      y[static_cast<std::size_t>(o)].number.loosen(std::fabs(bias[o].value()));
+/// x W^T + b of each gate, [gates, hidden]. Biases may be added in any order.
+Array products(const Array& x, const Array& weight, const Array& bias, std::size_t hidden) {
+  Array y = map(
+      [](const Scalar& product, const Scalar& b) {
+        Scalar sum = product + b;
+        if (b.number.finite()) sum.number.loosen(std::fabs(b.value()));
+        return sum;
+      },
+      linear(x, weight, nullptr), bias);
+  y.reshape({y.size() / hidden, hidden});
   return y;
 }
 
@@ -53,27 +48,22 @@ Row products(std::span<const Scalar> x, const Array& weight, const Array& bias, 
 /// its last state.
 Array states(const Arrays& in, const Indices& lengths, bool reverse, Cell cell) {
   const Array& x = in[0];
-  const DType dtype = dtype_in(in);
-  const Index time = x.shape[1], hidden = in[2].shape[1];
-  const Index more = std::ssize(in) - 5, rows = time + more;
-  Array y{{x.shape[0], rows, hidden}, {}};
-  y.scalars.resize(static_cast<std::size_t>(y.size()), zero(dtype));
-  for (Index n = 0; n < x.shape[0]; ++n) {
-    const Index length = lengths.size() ? lengths.data()[static_cast<std::size_t>(n)] : time;
-    const auto initial = [&](std::size_t i) {
-      if (i >= in.size()) return Row(static_cast<std::size_t>(hidden), zero(dtype));
-      const auto given = row(in[i], n, hidden);
-      return Row(given.begin(), given.end());
-    };
-    Row state = initial(5), memory = initial(6);
-    for (Index step = 0; step < length; ++step) {
-      const Index t = reverse ? length - 1 - step : step;
-      cell(products(row(x, n * time + t, x.shape[2]), in[1], in[3], dtype),
-           products(state, in[2], in[4], dtype), state, memory);
-      std::ranges::copy(state, y.scalars.begin() + (n * rows + t) * hidden);
+  const std::size_t time = x.shape(1), hidden = in[2].shape(1), more = in.size() - 5;
+  const Array none(Sizes{hidden}, zero(dtype_of(x)));
+  Array y(Sizes{x.shape(0), time + more, hidden}, zero(dtype_of(x)));
+  for (std::size_t n = 0; n < x.shape(0); ++n) {
+    Array state = none, memory = none;
+    if (more > 0) state = xt::view(in[5], n);
+    if (more > 1) memory = xt::view(in[6], n);
+    const auto length = lengths.size() ? static_cast<std::size_t>(lengths.data()[n]) : time;
+    for (std::size_t step = 0; step < length; ++step) {
+      const std::size_t t = reverse ? length - 1 - step : step;
+      cell(products(xt::view(x, n, t), in[1], in[3], hidden), products(state, in[2], in[4], hidden),
+           state, memory);
+      xt::view(y, n, t) = state;
     }
-    if (more > 0) std::ranges::copy(state, y.scalars.begin() + (n * rows + time) * hidden);
-    if (more > 1) std::ranges::copy(memory, y.scalars.begin() + (n * rows + time + 1) * hidden);
+    if (more > 0) xt::view(y, n, time) = state;
+    if (more > 1) xt::view(y, n, time + 1) = memory;
   }
   return y;
 }

@@ -5,22 +5,22 @@
 namespace qkv::fuzz {
 namespace {
 
-using Reduced = std::array<bool, Shape::max_rank>;
-using Scalars = std::span<const Scalar>;
-
-/// Axes to reduce, `keep` included, in C++ and as a table.
+/// Axes to reduce and `keep`, and the axes counted from the first.
 struct Choice {
   std::vector<int> axes;
   bool keep;
-  Reduced reduced{};
+  std::vector<std::size_t> reduced;
 
   Choice(Builder& b, const Shape& shape) {
-    for (int axis = 0; axis < shape.rank(); ++axis)
-      if (b.draw.chance(45)) axes.push_back(b.draw.chance(30) ? axis - shape.rank() : axis);
+    for (int axis = 0; axis < shape.rank(); ++axis) {
+      if (!b.draw.chance(45)) continue;
+      axes.push_back(b.draw.chance(30) ? axis - shape.rank() : axis);
+      reduced.push_back(static_cast<std::size_t>(axis));
+    }
     keep = b.draw.chance(35);
-    for (const int axis : axes)
-      reduced[static_cast<std::size_t>(axis < 0 ? axis + shape.rank() : axis)] = true;
-    if (axes.empty()) std::fill_n(reduced.begin(), shape.rank(), true);
+    if (!axes.empty()) return;
+    reduced.resize(static_cast<std::size_t>(shape.rank()));
+    std::iota(reduced.begin(), reduced.end(), std::size_t{0});
   }
   Axes all() const {
     if (axes.empty()) return {};
@@ -32,20 +32,10 @@ struct Choice {
   std::string code() const { return fmt::format("{{{}}}, {}", fmt::join(axes, ", "), text(keep)); }
   Index terms(const Shape& shape) const {
     Index count = 1;
-    for (int axis = 0; axis < shape.rank(); ++axis)
-      if (reduced[static_cast<std::size_t>(axis)]) count *= shape[axis];
+    for (const std::size_t axis : reduced) count *= shape[static_cast<int>(axis)];
     return count;
   }
 };
-
-template <class F>
-Array reduce(const Array& x, const Choice& choice, F f) {
-  const DType dtype = dtype_in({x});
-  Array y{reduced_shape(x.shape, choice.reduced, choice.keep), {}};
-  for (const auto& column : columns(x.shape, choice.reduced))
-    y.scalars.push_back(f(at(x, column), dtype));
-  return y;
-}
 
 using Op = Tensor (*)(const Tensor&, const Axes&, bool);
 
@@ -59,32 +49,20 @@ OpDraw reduction(const std::string& name, Op run, Scalar (*f)(Scalars, DType),
     b.add(name, {x},
           {fmt::format("{}($0, {})", name, choice.code()),
            [=](const In& in) { return run(in[0], choice.all(), choice.keep); },
-           [=](const Arrays& in) { return reduce(in[0], choice, f); }});
+           [=](const Arrays& in) { return reduce_axes(in[0], choice.reduced, choice.keep, f); }});
   };
-}
-
-Scalar mean_of(Scalars x, DType dtype) {
-  return mean(x, static_cast<Real>(x.size()), dtype);
 }
 
 Scalar log_sum_exp(Scalars x, DType dtype) {
   const Scalar max = shift_of(x, dtype);
-  if (std::isinf(max.value())) {
-    // -inf: nothing to sum. inf: the derivatives are 0, or NaN where inf - inf stands.
-    Scalar y = max;
-    if (max.value() > 0) {
-      Tape* tape = nullptr;
-      for (const Scalar& s : x)
-        if (s.tape) (tape = s.tape)->link(s, Number{0, 0, dtype, true});
-      if (tape) y = tape->record(max.number);
-    }
-    return y;
-  }
-  return fixed(max) + log_total(x, fixed(max), dtype);
+  // -inf: nothing to sum. inf: the derivatives are 0, or NaN where inf - inf stands.
+  if (std::isinf(max.value()))
+    return max.value() < 0 ? max : function_of(max.number, x, Number{0, 0, dtype, true});
+  return max + log_total(x, max, dtype);
 }
 
 Scalar variance_of(Scalars x, DType dtype, Index correction) {
-  const Scalar center = mean_of(x, dtype);
+  const Scalar center = mean(x, dtype);
   std::vector<Scalar> squares;
   for (const Scalar& s : x) {
     const Scalar d = s - center;
@@ -102,8 +80,9 @@ void draw_variance(Builder& b) {
         {fmt::format("variance($0, {}, {})", choice.code(), correction),
          [=](const In& in) { return variance(in[0], choice.all(), choice.keep, correction); },
          [=](const Arrays& in) {
-           return reduce(in[0], choice,
-                         [=](Scalars s, DType dtype) { return variance_of(s, dtype, correction); });
+           return reduce_axes(in[0], choice.reduced, choice.keep, [=](Scalars s, DType dtype) {
+             return variance_of(s, dtype, correction);
+           });
          }});
 }
 
@@ -114,13 +93,12 @@ void draw_cumulative_sum(Builder& b) {
         {fmt::format("cumulative_sum($0, {})", axis),
          [=](const In& in) { return cumulative_sum(in[0], axis); },
          [=](const Arrays& in) {
-           Reduced reduced{};
-           reduced[static_cast<std::size_t>(axis < 0 ? axis + in[0].shape.rank() : axis)] = true;
-           Array y = in[0];
-           for (const auto& column : columns(in[0].shape, reduced))
-             for (std::size_t i = 1; i <= column.size(); ++i)
-               y[column[i - 1]] = sum(at(in[0], std::span(column).first(i)), dtype_in(in));
-           return y;
+           return map_axis(in[0], axis_in(in[0], axis), [&](Scalars s) {
+             std::vector<Scalar> sums;
+             for (std::size_t i = 1; i <= s.size(); ++i)
+               sums.push_back(sum(s.first(i), dtype_of(in[0])));
+             return sums;
+           });
          }});
 }
 
@@ -155,7 +133,7 @@ void draw_argmax(Builder& b) {
            return as_tensor(argmax(in[0], choice.all(), choice.keep), in[0].dtype());
          },
          [=](const Arrays& in) {
-           return reduce(in[0], choice, [](Scalars s, DType dtype) {
+           return reduce_axes(in[0], choice.reduced, choice.keep, [](Scalars s, DType dtype) {
              return Scalar{Number{static_cast<Real>(descending(s)[0]), 0, dtype, uncertain(s)}};
            });
          }});
@@ -164,37 +142,31 @@ void draw_argmax(Builder& b) {
 void draw_topk(Builder& b) {
   const std::size_t x = b.any(1);
   const Shape from = b.shape_of(x);
-  const int given = b.axis(from), axis = given < 0 ? given + from.rank() : given;
-  const Index count = b.draw.index_below(from[axis] + 1);
+  const int axis = b.axis(from);
+  const Index count = b.draw.index_below(from.dim(axis) + 1);
   const bool indices = b.draw.chance(25);
   b.add("topk", {x},
-        {fmt::format("topk($0, {}, {}).{}", count, given, indices ? "indices" : "values"),
+        {fmt::format("topk($0, {}, {}).{}", count, axis, indices ? "indices" : "values"),
          [=](const In& in) {
-           const TopK top = topk(in[0], count, given);
+           const TopK top = topk(in[0], count, axis);
            return indices ? as_tensor(top.indices, in[0].dtype()) : top.values;
          },
          [=](const Arrays& in) {
-           Reduced reduced{};
-           reduced[static_cast<std::size_t>(axis)] = true;
-           std::vector<Index> sizes(from.begin(), from.end());
-           sizes[static_cast<std::size_t>(axis)] = count;
-           Array y{Shape(sizes), {}};
-           y.scalars.resize(static_cast<std::size_t>(y.size()));
-           const auto to = columns(y.shape, reduced), all = columns(from, reduced);
-           for (std::size_t c = 0; c < to.size(); ++c) {
-             const auto column = at(in[0], all[c]);
-             const auto order = descending(column);
-             for (std::size_t i = 0; i < to[c].size(); ++i) {
-               Scalar& s = y[to[c][i]];
-               if (indices) {
-                 s = {Number{static_cast<Real>(order[i]), 0, dtype_in(in), uncertain(column)}};
-                 continue;
-               }
-               s = column[order[i]];
-               if (uncertain(column)) s = either(s.number, column);
-             }
-           }
-           return y;
+           return map_axis(
+               in[0], axis_in(in[0], axis),
+               [&](Scalars column) {
+                 const bool unsure = uncertain(column);
+                 std::vector<std::size_t> order = descending(column);
+                 order.resize(static_cast<std::size_t>(count));
+                 std::vector<Scalar> top;
+                 for (const std::size_t i : order)
+                   if (indices)
+                     top.push_back({Number{static_cast<Real>(i), 0, dtype_of(in[0]), unsure}});
+                   else
+                     top.push_back(unsure ? either(column[i].number, column) : column[i]);
+                 return top;
+               },
+               static_cast<std::size_t>(count));
          }});
 }
 
@@ -209,14 +181,10 @@ OpDraw pooling(const std::string& name, Tensor (*run)(const Tensor&, const Indic
           {fmt::format("{}($0, {})", name, text(lengths)),
            [=](const In& in) { return run(in[0], lengths); },
            [=](const Arrays& in) {
-             Array y{{shape[0], shape[2]}, {}};
-             for (Index n = 0; n < shape[0]; ++n)
-               for (Index d = 0; d < shape[2]; ++d) {
-                 std::vector<Scalar> column;
-                 for (Index t = 0; t < lengths.data()[static_cast<std::size_t>(n)]; ++t)
-                   column.push_back(in[0][(n * shape[1] + t) * shape[2] + d]);
-                 y.scalars.push_back(f(column, dtype_in(in)));
-               }
+             Array y(sizes_of({shape[0], shape[2]}));
+             for (std::size_t n = 0; n < y.shape(0); ++n)
+               xt::view(y, n) =
+                   reduce_axes(xt::view(in[0], n, xt::range(0, lengths.data()[n])), {0}, false, f);
              return y;
            }});
   };
@@ -225,6 +193,7 @@ OpDraw pooling(const std::string& name, Tensor (*run)(const Tensor&, const Indic
 }  // namespace
 
 const std::map<std::string, OpDraw>& reduction_draws() {
+  const auto mean_of = [](Scalars x, DType dtype) { return mean(x, dtype); };
   const auto max_of = [](Scalars x, DType) { return largest(x); };
   const auto min_of = [](Scalars x, DType) { return largest(x, true); };
   const auto max_or_zero = [](Scalars x, DType dtype) {

@@ -47,23 +47,19 @@ bool constant_result(const Case& call) {
 void add_first_input(Case& call) {
   const std::size_t result = call.inputs.size();
   call.steps.back().detaches = true;
-  call.steps.push_back({"sum",
-                        {0},
-                        {},
-                        "sum($0, {}, false)",
-                        [](const In& x) { return sum(x[0]); },
-                        [](const Arrays& x) {
-                          return Array{{}, {sum(x[0].scalars, dtype_in(x))}};
-                        }});
+  call.steps.push_back(
+      {"sum",
+       {0},
+       {},
+       "sum($0, {}, false)",
+       [](const In& x) { return sum(x[0]); },
+       [](const Arrays& x) -> Array { return sum(Scalars(x[0]), dtype_of(x[0])); }});
   call.steps.push_back({"add",
                         {result, result + 1},
                         {},
                         "add($0, $1)",
                         [](const In& x) { return add(x[0], x[1]); },
-                        [](const Arrays& x) {
-                          return map(x[0], x[1],
-                                     [](const Scalar& a, const Scalar& b) { return a + b; });
-                        }});
+                        [](const Arrays& x) -> Array { return x[0] + x[1]; }});
 }
 
 std::vector<OpSample> samples_of(const std::string& op, const OpDraw& draw) {

@@ -1,73 +1,14 @@
 #include <numeric>
 
-#include "core/ops/axes.h"
 #include "tests/ops/formulas.h"
 
 namespace qkv::fuzz {
 namespace {
 
-/// The array of `shape` whose element at `position` is x's at from(position), or a constant where
-/// that is negative.
-template <class From>
-Array taken(const Array& x, const Shape& shape, From from, double rest = 0) {
-  Array y{shape, {}};
-  std::vector<Index> position(static_cast<std::size_t>(shape.rank()));
-  for (Index i = 0; i < shape.size(); ++i) {
-    Index left = i;
-    for (int axis = shape.rank(); axis-- > 0; left /= shape[axis])
-      position[static_cast<std::size_t>(axis)] = left % shape[axis];
-    const Index at = from(position);
-    y.scalars.push_back(at >= 0 ? x[at] : Scalar{constant(rest, dtype_in({x}))});
-  }
-  return y;
-}
-
-Index position_in(const Shape& shape, const std::vector<Index>& position) {
-  Index at = 0;
-  for (int axis = 0; axis < shape.rank(); ++axis)
-    at = at * shape[axis] + position[static_cast<std::size_t>(axis)];
-  return at;
-}
-
 Shape with_axis(const Shape& shape, int axis, Index size) {
   std::vector<Index> sizes(shape.begin(), shape.end());
-  sizes[static_cast<std::size_t>(axis)] = size;
+  *((axis < 0 ? sizes.end() : sizes.begin()) + axis) = size;
   return Shape(sizes);
-}
-
-int normal(int axis, const Shape& shape) {
-  return axis < 0 ? axis + shape.rank() : axis;
-}
-
-/// x from `begin` on along an axis, in the size of `shape`; `rest` outside of x.
-Array window(const Array& x, const Shape& shape, int axis, Index begin, double rest = 0) {
-  return taken(
-      x, shape,
-      [&](std::vector<Index> position) -> Index {
-        Index& at = position[static_cast<std::size_t>(axis)];
-        at += begin;
-        return at < 0 || at >= x.shape[axis] ? -1 : position_in(x.shape, position);
-      },
-      rest);
-}
-
-Array joined(const Arrays& parts, int axis) {
-  Index size = 0;
-  for (const Array& part : parts) size += part.shape[axis];
-  Array y = taken(parts[0], with_axis(parts[0].shape, axis, size),
-                  [](const auto&) -> Index { return -1; });
-  Index begin = 0;
-  for (const Array& part : parts) {
-    const detail::AxisView to = detail::axis_view(y.shape, axis);
-    const detail::AxisView from = detail::axis_view(part.shape, axis);
-    for (Index i = 0; i < part.size(); ++i) {
-      const Index outer = i / std::max<Index>(1, from.length * from.inner),
-                  rest = i % std::max<Index>(1, from.length * from.inner);
-      y[(outer * to.length + begin) * to.inner + rest] = part[i];
-    }
-    begin += part.shape[axis];
-  }
-  return y;
 }
 
 void draw_reshape(Builder& b) {
@@ -91,7 +32,9 @@ void draw_reshape(Builder& b) {
            return infers ? reshape(in[0], {to[0], -1}) : reshape(in[0], to);
          },
          [=](const Arrays& in) {
-           return Array{to, in[0].scalars};
+           Array y = in[0];
+           y.reshape(sizes_of(to));
+           return y;
          },
          true});
 }
@@ -114,7 +57,7 @@ void draw_expand(Builder& b) {
          [=](const In& in) {
            return keeps ? expand(in[0], {sizes[0], sizes[1]}) : expand(in[0], to);
          },
-         [=](const Arrays& in) { return broadcast_to(in[0], to); }, true});
+         [=](const Arrays& in) -> Array { return xt::broadcast(in[0], sizes_of(to)); }, true});
 }
 
 void draw_permute(Builder& b) {
@@ -124,43 +67,27 @@ void draw_permute(Builder& b) {
   std::iota(axes.begin(), axes.end(), 0);
   for (std::size_t i = axes.size(); i > 1; --i)
     std::swap(axes[i - 1], axes[i - 1 - b.draw.below(static_cast<std::uint32_t>(i))]);
-  std::vector<Index> sizes;
-  for (const int axis : axes) sizes.push_back(from[axis]);
-  const Shape to(sizes);
   b.add("permute", {x},
         {fmt::format("permute($0, std::vector<int>{{{}}})", fmt::join(axes, ", ")),
          [=](const In& in) { return permute(in[0], axes); },
-         [=](const Arrays& in) {
-           return taken(in[0], to, [&](const std::vector<Index>& position) {
-             std::vector<Index> original(position.size());
-             for (std::size_t i = 0; i < axes.size(); ++i)
-               original[static_cast<std::size_t>(axes[i])] = position[i];
-             return position_in(in[0].shape, original);
-           });
-         },
-         true});
+         [=](const Arrays& in) -> Array { return xt::transpose(in[0], axes); }, true});
 }
 
 void draw_slice(Builder& b) {
   const std::size_t x = b.any(1);
   const Shape from = b.shape_of(x);
-  const int axis = b.axis(from), at = normal(axis, from);
-  const Index begin = b.draw.index_below(from[at] + 1),
-              end = from[at] - b.draw.index_below(from[at] - begin + 1);
+  const int axis = b.axis(from);
+  const Index size = from.dim(axis), begin = b.draw.index_below(size + 1),
+              end = size - b.draw.index_below(size - begin + 1);
   const Index step = 1 + (b.draw.chance(40) ? b.draw.index_below(4) : 0);
-  const bool from_end = begin < from[at] && b.draw.chance(30);  // a negative index
-  const Index first = from_end ? begin - from[at] : begin;
-  const Index last = end < from[at] && b.draw.chance(30) ? end - from[at] : end;
+  const bool from_end = begin < size && b.draw.chance(30);  // a negative index
+  const Index first = from_end ? begin - size : begin;
+  const Index last = end < size && b.draw.chance(30) ? end - size : end;
   b.add("slice", {x},
         {fmt::format("slice($0, {}, {}, {}, {})", axis, first, last, step),
          [=](const In& in) { return slice(in[0], axis, first, last, step); },
-         [=](const Arrays& in) {
-           return taken(in[0], with_axis(from, at, (end - begin + step - 1) / step),
-                        [&](std::vector<Index> position) {
-                          Index& i = position[static_cast<std::size_t>(at)];
-                          i = begin + i * step;
-                          return position_in(from, position);
-                        });
+         [=](const Arrays& in) -> Array {
+           return sliced(in[0], axis_in(in[0], axis), begin, end, step);
          },
          true});
 }
@@ -174,13 +101,13 @@ std::string operands(std::size_t count) {
 void draw_concatenate(Builder& b) {
   std::vector<std::size_t> parts = {b.any(1)};
   const Shape shape = b.shape_of(parts[0]);
-  const int axis = b.axis(shape), at = normal(axis, shape);
+  const int axis = b.axis(shape);
   for (Index more = b.draw.index_below(3); more > 0; --more)
-    parts.push_back(b.draw.chance(20) ? parts[0] : b.like(with_axis(shape, at, b.size(33))));
+    parts.push_back(b.draw.chance(20) ? parts[0] : b.like(with_axis(shape, axis, b.size(33))));
   b.add("concatenate", parts,
         {fmt::format("concatenate({}, {})", operands(parts.size()), axis),
          [=](const In& in) { return concatenate(in, axis); },
-         [=](const Arrays& in) { return joined(in, at); }, true});
+         [=](const Arrays& in) { return concatenated(in, axis_in(in[0], axis)); }, true});
 }
 
 void draw_stack(Builder& b) {
@@ -192,11 +119,10 @@ void draw_stack(Builder& b) {
         {fmt::format("stack({}, {})", operands(parts.size()), axis),
          [=](const In& in) { return stack(in, axis); },
          [=](const Arrays& in) {
-           Arrays rows = in;
-           std::vector<Index> sizes(shape.begin(), shape.end());
-           sizes.insert(sizes.begin() + axis, 1);
-           for (Array& x : rows) x.shape = Shape(sizes);
-           return joined(rows, axis);
+           Arrays rows;
+           for (const Array& x : in)
+             rows.emplace_back(xt::expand_dims(x, static_cast<std::size_t>(axis)));
+           return concatenated(rows, static_cast<std::size_t>(axis));
          },
          true});
 }
@@ -220,12 +146,12 @@ OpDraw splitting(const std::string& name, Split run, bool by_size) {
              return concatenate(parts, axis);
            },
            [=](const Arrays& in) {
+             const std::size_t at = axis_in(in[0], axis);
              Arrays parts;
              for (Index begin = 0; begin < from[axis]; begin += size)
-               parts.push_back(window(
-                   in[0], with_axis(from, axis, std::min(size, from[axis] - begin)), axis, begin));
+               parts.push_back(sliced(in[0], at, begin, std::min(begin + size, from[axis])));
              std::ranges::reverse(parts);
-             return joined(parts, axis);
+             return concatenated(parts, at);
            },
            true});
   };
@@ -234,15 +160,18 @@ OpDraw splitting(const std::string& name, Split run, bool by_size) {
 void draw_pad(Builder& b) {
   const std::size_t x = b.any(1);
   const Shape from = b.shape_of(x);
-  const int axis = b.axis(from), at = normal(axis, from);
+  const int axis = b.axis(from);
   const Index before = b.size(17) - 1 > 0 ? b.size(17) : 0, after = b.draw.index_below(5);
   const double value = b.option({0, 1.5, -0.1});
   b.add("pad", {x},
         {fmt::format("pad($0, {}, {}, {}, {})", axis, before, after, text(value)),
          [=](const In& in) { return pad(in[0], axis, before, after, value); },
          [=](const Arrays& in) {
-           return window(in[0], with_axis(in[0].shape, at, in[0].shape[at] + before + after), at,
-                         -before, value);
+           const Index end = before + from.dim(axis);
+           Array y(sizes_of(with_axis(from, axis, end + after)),
+                   Scalar{constant(value, dtype_of(in[0]))});
+           place(y, axis_in(y, axis), before, in[0]);
+           return y;
          },
          true});
 }
@@ -250,18 +179,20 @@ void draw_pad(Builder& b) {
 void draw_gather(Builder& b) {
   const std::size_t x = b.any(1);
   const Shape from = b.shape_of(x);
-  const int axis = b.axis(from), at = normal(axis, from);
-  const Index count = from[at] ? b.size(17) : 0;
-  const Indices ids = b.indices(with_axis(from, at, count), from[at]);
+  const int axis = b.axis(from);
+  const Index size = from.dim(axis), count = size ? b.size(17) : 0;
+  const Indices ids = b.indices(with_axis(from, axis, count), size);
   b.add("gather", {x},
         {fmt::format("gather($0, {}, {})", axis, text(ids)),
          [=](const In& in) { return gather(in[0], axis, ids); },
          [=](const Arrays& in) {
-           return taken(in[0], ids.shape(), [&](std::vector<Index> position) {
-             position[static_cast<std::size_t>(at)] =
-                 ids.data()[static_cast<std::size_t>(position_in(ids.shape(), position))];
-             return position_in(in[0].shape, position);
-           });
+           Array y(sizes_of(ids.shape()));
+           for (std::size_t i = 0; i < y.size(); ++i) {
+             auto position = xt::unravel_index(i, y.shape());
+             position[axis_in(y, axis)] = ids.data()[i];
+             y.flat(i) = in[0].element(position.begin(), position.end());
+           }
+           return y;
          },
          true});
 }
@@ -274,10 +205,10 @@ void draw_select_rows(Builder& b) {
         {fmt::format("select_rows($0, {})", text(rows)),
          [=](const In& in) { return select_rows(in[0], rows); },
          [=](const Arrays& in) {
-           return taken(in[0], {shape[0], shape[2]}, [&](const std::vector<Index>& position) {
-             const Index row = rows.data()[static_cast<std::size_t>(position[0])];
-             return position_in(shape, {position[0], row, position[1]});
-           });
+           Array y(sizes_of({shape[0], shape[2]}));
+           for (std::size_t n = 0; n < y.shape(0); ++n)
+             xt::view(y, n) = xt::view(in[0], n, rows.data()[n]);
+           return y;
          },
          true});
 }

@@ -90,9 +90,10 @@ void prove_positions(Proof& proof, Random& random) {
                                    std::pair("windows", PositionKind::windows)}) {
     options.position = kind;
     const auto positions = make_attention_positions(options);
-    prove(
-        proof, fmt::format("AttentionPositions: {}", name), *positions, {{2, 2, 3, 4}},
-        [&](const In& x, Context&) { return x[0] + positions->score_bias(2, 3, 4, x[0].dtype()); });
+    prove(proof, fmt::format("AttentionPositions: {}", name), *positions, {{2, 2, 3, 4}},
+          [&](const In& x, Context&) {
+            return x[0] + positions->score_bias(2, 1, 3, 4, x[0].dtype());
+          });
   }
   options.position = PositionKind::rotary;
   const auto rotary = make_attention_positions(options);

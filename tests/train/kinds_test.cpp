@@ -7,6 +7,7 @@
 #include "layers/model.h"
 #include "layers/recurrent.h"
 #include "tests/support/temp_dir.h"
+#include "tests/support/tiny_config.h"
 #include "train/loop/trainer.h"
 
 using namespace qkv;
@@ -17,15 +18,11 @@ const std::string data = QKV_SOURCE_DIR "/datasets/";
 
 /// A quick run of a kind of model on one of the project's data sets.
 Config config_of(ModelKind kind, TaskKind task, const std::string& train) {
-  Config config;
-  config.name = "tiny";
-  config.task.kind = task;
-  config.task.train = config.task.valid = data + train;
+  Config config = tiny_config(task, data + train, 32);
+  config.task.valid = config.task.train;
   config.model.kind = kind;
   config.model.width = 12;
-  config.model.heads = 2;
   config.model.feed_forward = 16;
-  config.model.max_length = 32;
   config.model.bidirectional = kind == ModelKind::recurrent;
   config.optimizer.lr = 1e-2;
   config.train.steps = 80;

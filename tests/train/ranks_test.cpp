@@ -10,6 +10,7 @@
 #include "tests/support/four_shards.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/thread_ranks.h"
+#include "tests/support/tiny_config.h"
 #include "train/loop/session.h"
 #include "train/loop/step.h"
 #include "train/storage/durable_file.h"
@@ -17,22 +18,12 @@
 namespace qkv::tests {
 namespace {
 
-/// Texts of two words, of which the first decides the label.
-std::string labelled() {
-  std::string text;
-  for (const char* second : {"day", "week", "month", "year"})
-    text += fmt::format("yes\tgood {}\nno\tbad {}\n", second, second);
-  return text;
-}
-
 /// A classifier with two shards in a batch.
 Config two_shards(const TempDir& dir) {
-  Config config;
-  config.name = "tiny";
-  config.task.kind = TaskKind::classify;
-  config.task.train = config.task.valid = config.task.test =
-      dir.write("data.tsv", labelled()).string();
-  config.model = {.width = 8, .heads = 2, .feed_forward = 8, .dropout = 0.1, .max_length = 4};
+  Config config = tiny_config(TaskKind::classify, dir.write("data.tsv", labelled("yes", "no")), 4);
+  config.task.valid = config.task.test = config.task.train;
+  config.model.feed_forward = 8;
+  config.model.dropout = 0.1;
   config.train.steps = 6;
   config.train.batch = 5;
   config.train.eval_every = 2;
@@ -200,10 +191,7 @@ TEST_CASE("a run on several ranks writes the files of one process, with every op
 TEST_CASE("train.patience, which rank 0 alone can judge, ends all ranks after the same step") {
   const TempDir dir;
   Config config = two_shards(dir);
-  std::string reversed;
-  for (const char* second : {"day", "week"})
-    reversed += fmt::format("no\tgood {}\nyes\tbad {}\n", second, second);
-  config.task.valid = dir.write("valid.tsv", reversed).string();
+  config.task.valid = dir.write("valid.tsv", labelled("no", "yes")).string();
   config.optimizer.lr = 0.5;
   config.train.steps = 60;
   config.train.patience = 3;
@@ -261,7 +249,7 @@ TEST_CASE("the same data in another place are the same") {
   const RunFolder folder(dir.path() / "run");
   const Config config = two_shards(dir);
   Config elsewhere = config;
-  elsewhere.task.train = dir.write("copy.tsv", labelled()).string();
+  elsewhere.task.train = dir.write("copy.tsv", labelled("yes", "no")).string();
   on_ranks(2, [&](const Communicator& ranks) {
     const Config& own = ranks.rank() == 1 ? elsewhere : config;
     Run run = start_run(own);

@@ -24,16 +24,11 @@ namespace {
 /// early one.
 Config config_of(const TempDir& dir, bool agree) {
   const std::string swapped = labelled("no", "yes");
-  Config config;
-  config.name = "tiny";
-  config.task.kind = TaskKind::classify;
-  config.task.train = dir.write("train.tsv", labelled("yes", "no")).string();
+  Config config = tiny_config(TaskKind::classify, dir.write("train.tsv", labelled("yes", "no")), 4);
   config.task.valid = dir.write("valid.tsv", agree ? labelled("yes", "no") : swapped).string();
   config.task.test = dir.write("test.tsv", swapped).string();
   config.model.width = 4;
-  config.model.heads = 2;
   config.model.feed_forward = 4;
-  config.model.max_length = 4;
   config.optimizer.lr = 0.01;
   config.train.steps = 4;
   config.train.batch = 4;
@@ -63,6 +58,21 @@ Outcome continued(const Config& config, const RunFolder& folder, Callback& callb
 Outcome continued(const Config& config, const RunFolder& folder) {
   Callback callback;
   return continued(config, folder, callback);
+}
+
+/// Continues a run in another process, and returns whether a call of the system killed it there.
+bool killed_at(int call, const Config& config, const RunFolder& folder) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    set_threads(1);  // the others do not exist in the child
+    const SystemCalls calls(SystemCalls::Fault::kill, call);
+    continued(config, folder);
+    ::_exit(0);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  REQUIRE(WIFEXITED(status));
+  return WEXITSTATUS(status) == SystemCalls::killed;
 }
 
 std::vector<std::tuple<std::int64_t, std::string, double>> events_of(const RunFolder& folder) {
@@ -132,17 +142,7 @@ TEST_CASE("a run killed at any call of the system resumes to the same best, metr
     for (bool killed = true; killed; ++points) {
       CAPTURE(points);
       fs::remove_all(folder.path());
-      const pid_t child = ::fork();
-      if (child == 0) {
-        set_threads(1);  // the others do not exist in the child
-        const SystemCalls calls(SystemCalls::Fault::kill, points);
-        continued(config, folder);
-        ::_exit(0);
-      }
-      int status = 0;
-      ::waitpid(child, &status, 0);
-      REQUIRE(WIFEXITED(status));
-      killed = WEXITSTATUS(status) == SystemCalls::killed;
+      killed = killed_at(points, config, folder);
       const SystemCalls unflushed(SystemCalls::Fault::error, -1);
       whole.check_equal(folder, continued(config, folder));
     }
@@ -180,7 +180,8 @@ TEST_CASE("a repair that is killed at any call is finished by the next") {
   Config config;
   const Whole whole = early_best(dir, config);
   const RunFolder folder(dir.path() / "run");
-  for (int point = 0;; ++point) {
+  bool killed = true;
+  for (int point = 0; killed; ++point) {
     CAPTURE(point);
     fs::remove_all(folder.path());
     fs::copy(whole.folder.path(), folder.path(), fs::copy_options::recursive);
@@ -188,19 +189,9 @@ TEST_CASE("a repair that is killed at any call is finished by the next") {
     fs::remove(folder.last());
     fs::copy_file(folder.checkpoint(4), folder.checkpoint(3));
     rewrite(folder.checkpoint(3), [](Checkpoint& checkpoint) { checkpoint.step = 3; });
-    const pid_t child = ::fork();
-    if (child == 0) {
-      set_threads(1);
-      const SystemCalls calls(SystemCalls::Fault::kill, point);
-      continued(config, folder);
-      ::_exit(0);
-    }
-    int status = 0;
-    ::waitpid(child, &status, 0);
-    REQUIRE(WIFEXITED(status));
+    killed = killed_at(point, config, folder);
     const SystemCalls unflushed(SystemCalls::Fault::error, -1);
     whole.check_equal(folder, continued(config, folder));
-    if (WEXITSTATUS(status) == 0) break;
   }
 }
 

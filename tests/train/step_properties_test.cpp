@@ -16,6 +16,7 @@
 #include "tests/support/forwarding_task.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/thread_ranks.h"
+#include "tests/support/tiny_config.h"
 #include "train/loop/step.h"
 
 using namespace qkv;
@@ -64,11 +65,8 @@ std::string texts(std::string_view usual, std::string_view rare, std::string_vie
 }
 
 Config config_of(TaskKind task, const std::filesystem::path& train) {
-  Config config;
-  config.name = "tiny";
-  config.task.kind = task;
-  config.task.train = train.string();
-  config.model = {.width = 8, .heads = 2, .feed_forward = 16, .max_length = 32};
+  Config config = tiny_config(task, train, 32);
+  config.model.feed_forward = 16;
   config.train.batch = 12;
   return config;
 }
@@ -87,13 +85,9 @@ std::vector<Config> configs(const TempDir& dir) {
   Config& sense = add(TaskKind::word_sense, "s.tsv", texts("a", "b", "0\t"));
   sense.task.class_weights = ClassWeights::balanced;
   sense.model.kind = ModelKind::recurrent;
-  Config& translator = add(TaskKind::translate, "t.tsv", texts("x y", "z"));
-  translator.model.kind = ModelKind::encoder_decoder;
-  Config& writer = add(TaskKind::language_model, "l.txt", texts("a", "b"));
-  writer.model.kind = ModelKind::decoder;
-  Config& vectors = add(TaskKind::static_embedding, "v.txt", texts("a", "b"));
-  vectors.task.objective = Objective::glove;
-  vectors.model.kind = ModelKind::static_embedding;
+  add(TaskKind::translate, "t.tsv", texts("x y", "z"));
+  add(TaskKind::language_model, "l.txt", texts("a", "b"));
+  add(TaskKind::static_embedding, "v.txt", texts("a", "b")).task.objective = Objective::glove;
   return all;
 }
 

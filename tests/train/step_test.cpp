@@ -10,22 +10,16 @@
 #include "tests/support/errors.h"
 #include "tests/support/four_shards.h"
 #include "tests/support/temp_dir.h"
+#include "tests/support/tiny_config.h"
 
 namespace qkv {
 namespace {
 
 /// A translator, whose examples have different target counts, small enough for two shards.
-Config tiny_config(Index batch, Index accumulate) {
-  Config config;
-  config.name = "tiny";
-  config.task.kind = TaskKind::translate;
-  config.task.train = config.task.valid = QKV_SOURCE_DIR "/datasets/idiom/valid.tsv";
-  config.model = {.kind = ModelKind::encoder_decoder,
-                  .width = 8,
-                  .layers = 1,
-                  .heads = 2,
-                  .feed_forward = 16,
-                  .max_length = 24};
+Config translator(Index batch, Index accumulate) {
+  Config config = tiny_config(TaskKind::translate, QKV_SOURCE_DIR "/datasets/idiom/valid.tsv", 24);
+  config.task.valid = config.task.train;
+  config.model.feed_forward = 16;
   config.train.batch = batch;
   config.train.accumulate = accumulate;
   return config;
@@ -51,6 +45,31 @@ StepGradients whole_step(const Run& run) {
   return {{value, tokens, batch.weight}, gradients_of(std::move(batch.value))};
 }
 
+void check_same_bits(const Run& run, const StepGradients& found, const StepGradients& expected) {
+  CHECK(found.loss == expected.loss);
+  for (const auto& [path, parameter] : run.parameters) {
+    CAPTURE(path);
+    CHECK(found.gradients.of(*parameter).values() == expected.gradients.of(*parameter).values());
+  }
+}
+
+/// Checks a step on several numbers of threads, by one Stepper and by new ones, against the step on
+/// one thread, which it returns.
+StepGradients check_threads(const Run& run) {
+  const int before = threads();
+  set_threads(1);
+  Stepper stepper(run);
+  StepGradients alone = stepper.gradients();
+  for (const int count : {2, 3, 5}) {
+    CAPTURE(count);
+    set_threads(count);
+    check_same_bits(run, stepper.gradients(), alone);
+    check_same_bits(run, Stepper(run).gradients(), alone);
+  }
+  set_threads(before);
+  return alone;
+}
+
 }  // namespace
 
 TEST_CASE("shards, chunks and micro-batches of unequal size give the mean over all targets") {
@@ -60,7 +79,7 @@ TEST_CASE("shards, chunks and micro-batches of unequal size give the mean over a
     CAPTURE(batch);
     CAPTURE(accumulate);
     CAPTURE(width);
-    Config config = tiny_config(batch, accumulate);
+    Config config = translator(batch, accumulate);
     config.model.width = width;
     const Run run = start_run(config);
     const StepGradients whole = whole_step(run), cut = Stepper(run).gradients();
@@ -79,8 +98,7 @@ TEST_CASE("shards, chunks and micro-batches of unequal size give the mean over a
 }
 
 TEST_CASE("a step has the same bits on any number of threads") {
-  const int before = threads();
-  Config config = tiny_config(12, 1);
+  Config config = translator(12, 1);
   config.model.dropout = 0.2;
   bool in_turn = false;
   SUBCASE("shards in parallel") {}
@@ -90,40 +108,13 @@ TEST_CASE("a step has the same bits on any number of threads") {
     config.model.width = 256;
   }
   const Run run = start_run(config);
-  set_threads(1);
-  const StepGradients alone = Stepper(run).gradients();
-  CHECK((operations(run, alone.tokens) > 1e9) == in_turn);
-  for (const int count : {2, 3}) {
-    set_threads(count);
-    const StepGradients together = Stepper(run).gradients();
-    CHECK(together.loss == alone.loss);
-    for (const auto& [path, parameter] : run.parameters) {
-      CAPTURE(path);
-      CHECK(together.gradients.of(*parameter).values() == alone.gradients.of(*parameter).values());
-    }
-  }
-  set_threads(before);
+  CHECK((operations(run, check_threads(run).tokens) > 1e9) == in_turn);
 }
 
 TEST_CASE("four shards have the same bits on any number of threads") {
-  const int before = threads();
-  const Config config = four_shards();
-  const Run run = start_run(config);
-  set_threads(1);
-  Stepper stepper(run);
-  REQUIRE(stepper.plan().shards.count == 4);
-  const StepGradients alone = stepper.gradients();
-  for (const int count : {2, 3, 5}) {
-    CAPTURE(count);
-    set_threads(count);
-    const StepGradients together = stepper.gradients();
-    CHECK(together.loss == alone.loss);
-    for (const auto& [path, parameter] : run.parameters) {
-      CAPTURE(path);
-      CHECK(together.gradients.of(*parameter).values() == alone.gradients.of(*parameter).values());
-    }
-  }
-  set_threads(before);
+  const Run run = start_run(four_shards());
+  REQUIRE(Stepper(run).plan().shards.count == 4);
+  check_threads(run);
 }
 
 TEST_CASE("a step that recomputes activations has the same bits, of every kind of transformer") {
@@ -133,7 +124,7 @@ TEST_CASE("a step that recomputes activations has the same bits, of every kind o
         CAPTURE(static_cast<int>(kind));
         CAPTURE(static_cast<int>(norm));
         CAPTURE(position.name);
-        Config config = tiny_config(5, 2);
+        Config config = translator(5, 2);
         if (kind != ModelKind::encoder_decoder) {
           config.task.kind = TaskKind::word_sense;
           config.task.train = config.task.valid = QKV_SOURCE_DIR "/datasets/bank-twins/valid.tsv";
@@ -149,13 +140,8 @@ TEST_CASE("a step that recomputes activations has the same bits, of every kind o
         Stepper stepper(run);
         REQUIRE(stepper.plan().recomputes);
         const StepGradients recomputed = stepper.gradients();
-        CHECK(recomputed.loss == kept.loss);
         CHECK(recomputed.gradients.norm() == kept.gradients.norm());
-        for (const auto& [path, parameter] : run.parameters) {
-          CAPTURE(path);
-          CHECK(recomputed.gradients.of(*parameter).values() ==
-                kept.gradients.of(*parameter).values());
-        }
+        check_same_bits(run, recomputed, kept);
       }
 }
 
@@ -181,7 +167,7 @@ TEST_CASE("a batch has as many shards as pay") {
 TEST_CASE("each chunk, micro-batch and step has dropout masks of its own") {
   // A text of one window: all examples are the same, so that losses differ by their masks alone.
   const TempDir dir;
-  Config config = tiny_config(1, 1);
+  Config config = translator(1, 1);
   std::string text;
   for (int i = 0; i < 600; ++i) text += static_cast<char>('a' + i * i % 11);
   config.task.kind = TaskKind::language_model;
@@ -210,7 +196,7 @@ TEST_CASE("each chunk, micro-batch and step has dropout masks of its own") {
 }
 
 TEST_CASE("an error in either shard reaches the caller, and the next step is computed") {
-  Run run = start_run(tiny_config(6, 1));
+  Run run = start_run(translator(6, 1));
   Parameter& weight = *run.parameters.back().parameter;
   const Tensor finite = weight.value().detach();
   weight.assign(Tensor::full(weight.shape(), std::numeric_limits<double>::infinity()));
@@ -224,7 +210,7 @@ TEST_CASE("an error in either shard reaches the caller, and the next step is com
 }
 
 TEST_CASE("a step tells how many tokens it read, the decoder's first among them") {
-  const Run run = start_run(tiny_config(1, 3));
+  const Run run = start_run(translator(1, 3));
   CHECK(run.task->tokens(0) == 9 + 1 + 9);  // the first line of datasets/idiom/valid.tsv
   Index tokens = 0;
   BatchSampler sampler(run.task->size(Split::train), 1, run.config.seed);

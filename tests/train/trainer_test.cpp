@@ -23,14 +23,8 @@ using Json = nlohmann::json;
 
 /// A classifier that sees all examples in each step and is evaluated after each.
 Config config_of(const TempDir& dir) {
-  Config config;
-  config.name = "tiny";
-  config.task.kind = TaskKind::classify;
-  config.task.train = dir.write("train.tsv", labelled("yes", "no")).string();
-  config.model.width = 8;
-  config.model.heads = 2;
+  Config config = tiny_config(TaskKind::classify, dir.write("train.tsv", labelled("yes", "no")), 4);
   config.model.feed_forward = 8;
-  config.model.max_length = 4;
   config.optimizer.kind = OptimizerKind::sgd;
   config.train.steps = 6;
   config.train.batch = 8;

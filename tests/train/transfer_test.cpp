@@ -6,6 +6,7 @@
 
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
+#include "tests/support/tiny_config.h"
 #include "train/loop/session.h"
 
 using namespace qkv;
@@ -16,11 +17,9 @@ constexpr std::string_view text = "the bank of the river\nmoney in the bank\n";
 constexpr std::string_view senses = "money\t1\tthe bank pays\nriver\t1\tthe bank floods\n";
 
 Config config_of(TaskKind kind, const std::filesystem::path& train) {
-  Config config;
-  config.name = "tiny";
-  config.task.kind = kind;
-  config.task.train = train.string();
-  config.model = {.width = 8, .layers = 2, .heads = 2, .feed_forward = 8, .max_length = 8};
+  Config config = tiny_config(kind, train, 8);
+  config.model.layers = 2;
+  config.model.feed_forward = 8;
   config.optimizer.weight_decay = 0.1;
   config.train.steps = 4;
   config.train.batch = 2;

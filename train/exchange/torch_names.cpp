@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "core/ops.h"
+#include "layers/positions.h"
 
 namespace qkv {
 namespace {
@@ -59,9 +60,8 @@ void require_representable(const ModelOptions& model) {
         !wrong, "PyTorch's transformers have no model of {}; leave --names torch out", option);
   };
   refuse(model.attention != AttentionKind::learned, "model.attention other than \"learned\"");
-  refuse(model.position == PositionKind::rotary, "model.position = \"rotary\"");
-  refuse(model.position == PositionKind::relative, "model.position = \"relative\"");
-  refuse(model.position == PositionKind::windows, "model.position = \"windows\"");
+  const PositionRow& position = row_of(position_kinds(), model.position);
+  refuse(position.attention, fmt::format("model.position = \"{}\"", position.name));
   refuse(model.kv_heads != 0 && model.kv_heads != model.heads, "model.kv_heads");
   refuse(!model.scale, "model.scale = false");
   refuse(model.norm == NormKind::none, "model.norm = \"none\"");

@@ -11,7 +11,8 @@ namespace qkv {
 /// has other configs (apart from where files are).
 void require_equal_configs(std::span<const Config> configs, const Communicator& ranks);
 
-/// The same of the config of a run, its data and its parameters.
+/// Throws UserError, the same on every rank, when one of them has another config, other data or
+/// other parameters than rank 0.
 void require_equal_ranks(const Run& run, const Communicator& ranks);
 
 /// Throws Error, the same on every rank, when parameters or optimizer state are not those of rank

@@ -26,7 +26,7 @@ void rewind_metrics(const RunFolder& folder, const Run& run) {
   write_durably(folder.metrics(), kept);
 }
 
-/// Of all sessions, each of which starts at 0.
+/// Seconds of all sessions, each of which starts at 0.
 double seconds_of(const std::vector<MetricsEvent>& events) {
   double before = 0, last = 0;
   for (const MetricsEvent& event : events) {

@@ -13,7 +13,7 @@ namespace qkv {
 struct Outcome {
   int signal = 0;  ///< the signal that stopped it early, or 0
   double seconds = 0;
-  /// Of the best checkpoint; nothing when there is no test split or the run was stopped.
+  /// Metrics of the best checkpoint; nothing when there is no test split or the run was stopped.
   std::optional<Evaluation> test = {};
 };
 

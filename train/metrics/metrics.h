@@ -19,7 +19,7 @@ struct MetricsEvent {
   std::string json;               ///< the line; its other members are numbers or null, too
 };
 
-/// What an evaluation measured, by name.
+/// Values that an evaluation measured, by name.
 using MetricValues = std::vector<std::pair<std::string, double>>;
 
 /// A line of metrics.jsonl, without its end: step, split and values, null where not finite.

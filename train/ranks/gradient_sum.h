@@ -63,7 +63,7 @@ class GradientSum {
   std::span<const NamedParameter> parameters_;
   const Communicator& ranks_;
 
-  // Of the current step.
+  // State of the current step.
   Index shards_ = 0;
   std::vector<Subtree> subtrees_;  ///< of the partial sums of all ranks
   std::vector<Index> counts_;      ///< of the partial sums of each rank

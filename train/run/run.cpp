@@ -104,7 +104,7 @@ Run assembled(const Config& config, Vectors vectors, const Task::Vocabularies& k
   return run;
 }
 
-/// Those of an imported model, and of a run with train.init, in whose vocabulary they come first.
+/// The tokens of an imported model, or of train.init, which come first in the vocabulary of a run.
 Task::Vocabularies known_tokens(const Config& config, const Task::Vocabularies& vocabulary) {
   const bool learns = config.train.init.empty() && !is_imported(cutting_of(config).kind);
   return learns ? Task::Vocabularies() : vocabulary;

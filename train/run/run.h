@@ -67,7 +67,7 @@ Checkpoint checkpoint_of(const Run& run, const std::filesystem::path& folder = {
 /// The config that a checkpoint was written with. Relative paths in it lead from the checkpoint's
 /// folder or one above it.
 Config config_of(const Checkpoint& checkpoint, const std::filesystem::path& file);
-/// The same of the folder's config.toml, for a run that has no checkpoint.
+/// The config of the folder's config.toml, for a run that has no checkpoint.
 Config config_of(const RunFolder& folder);
 
 /// The task of a model with its data, whose vocabulary begins with that of train.init: as in the
@@ -76,14 +76,14 @@ std::unique_ptr<Task> task_with_data(const LoadedModel& model, ReadCallback& cal
 /// Loads a model for inference; no data is read. `model` is a checkpoint file or a run folder.
 /// Throws UserError, and CheckpointError when the file is damaged.
 LoadedModel load_model(const std::filesystem::path& model);
-/// The same of a checkpoint that was read from `file`.
+/// The model of a checkpoint that was read from `file`.
 LoadedModel model_of(const Checkpoint& checkpoint, const std::filesystem::path& file);
 /// Replaces the parameters of `run` by those of the folder's best checkpoint and returns its step.
-/// What only training needs, the state of the optimizer and the averages, is freed first.
+/// Frees first the optimizer state and the averages, which training alone needs.
 std::int64_t load_best(Run& run, const RunFolder& folder);
 /// The model before its first step.
 LoadedModel untrained(const LoadedModel& model);
-/// The same weights in a model of other options; additional parameters are initialized.
+/// A model of other options with the weights of `model`; additional parameters are initialized.
 LoadedModel with_options(const LoadedModel& model, const ModelOptions& options);
 /// Overwrites the network's parameters with a checkpoint's; errors as in `restore_run`, also for
 /// another number of heads than that of the checkpoint's config.

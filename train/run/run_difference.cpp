@@ -55,7 +55,7 @@ std::optional<Difference> first_difference(const std::string& place,
   return std::nullopt;
 }
 
-/// What a checkpoint holds besides its step, tensors and metrics.
+/// Texts of a checkpoint besides its metrics.
 std::map<std::string, std::string> texts_of(const Checkpoint& checkpoint) {
   std::map<std::string, std::string> texts = {{"config", checkpoint.config},
                                               {"progress/data_hash", checkpoint.data_hash},

@@ -20,7 +20,7 @@ namespace {
 
 using Tokens = Task::Tokens;
 
-/// What the rows of a table belong to, in the trained model and in this one.
+/// The tokens that rows of a table belong to, in the trained model and in this one.
 struct RowNames {
   const Tokens *there, *here;
 };

@@ -216,7 +216,7 @@ std::string non_finite_tensor(const Checkpoint& checkpoint) {
 
 std::optional<std::int64_t> best_step_of(const Checkpoint& checkpoint) {
   const auto found = checkpoint.progress.find("best_step");
-  // What is out of range cannot be converted.
+  // A value out of range cannot be converted.
   if (found == checkpoint.progress.end() || !(found->second >= 0) ||
       found->second > static_cast<double>(checkpoint.step))
     return std::nullopt;

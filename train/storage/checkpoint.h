@@ -51,8 +51,8 @@ struct CheckpointError : FileError {
 /// group of them, or a text contains a zero byte; FileError when writing fails.
 void write_checkpoint(const std::filesystem::path& path, const Checkpoint& checkpoint);
 
-/// What of a checkpoint is read; using its model needs no state of the optimizer, which is mostly
-/// twice as large as the model.
+/// The part of a checkpoint to read; using its model needs no state of the optimizer, which is
+/// mostly twice as large as the model.
 enum class CheckpointPart { all, without_optimizer };
 
 /// Bit for bit what was written. The file's checksum is verified before anything else is read.

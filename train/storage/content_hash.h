@@ -14,7 +14,7 @@ class ContentHash {
  public:
   ContentHash();
   void add(std::span<const std::byte> bytes);
-  /// Of all so far, as `xxh128sum` prints it.
+  /// The hash of all bytes so far, as `xxh128sum` prints it.
   std::string text() const;
 
  private:

@@ -64,7 +64,7 @@ bool is_there(const fs::path& file) {
   return found;
 }
 
-/// What a folder holds; nothing when there is none.
+/// The entries of a folder; nothing when there is none.
 std::vector<fs::path> entries_of(const fs::path& folder) {
   std::vector<fs::path> entries;
   if (!is_there(folder)) return entries;

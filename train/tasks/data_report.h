@@ -10,7 +10,7 @@
 
 namespace qkv {
 
-/// What is done to the sentences of a split that do not fit: cut, left out or refused.
+/// Counts the sentences of a split that do not fit: cut, left out or refused.
 class DataReport {
  public:
   /// Both must outlive it.

@@ -40,7 +40,7 @@ struct Evaluation {
   Index count = 0;
   double loss = 0;         ///< mean over all targets, as in training
   TokenCount tokens = {};  ///< that the model read, where counted
-  /// What the task measures, such as {"accuracy", 0.98}; the first is the headline metric.
+  /// Metrics of the task, such as {"accuracy", 0.98}; the first is the headline metric.
   std::vector<std::pair<std::string, double>> metrics;
   std::vector<LabelScores> labels;  ///< in alphabetical order; `predicted` is the confusion matrix
   double score = 0;  ///< the higher, the better the checkpoint; ties are broken by the loss
@@ -61,8 +61,8 @@ struct Evaluation {
 
 /// The tokens of some lists, and how many of them are unknown.
 TokenCount count_tokens(const IdLists& lists, const Vocabulary& vocabulary);
-/// What an evaluation draws for a text: a function of these ids alone, so that its loss depends
-/// neither on the batches nor on the order of the lines.
+/// Random numbers of an evaluation for a text: a function of these ids alone, so that its loss
+/// depends neither on the batches nor on the order of the lines.
 Random drawn_for(std::span<const std::int32_t> ids);
 
 }  // namespace qkv

@@ -77,7 +77,7 @@ class MaskedLanguageModel final : public RowTask<EncodedTexts, MaskedTokenMetric
     return line;
   }
 
-  /// Of the choices the ten most probable. Throws UserError for a text without `mask_text`.
+  /// The ten most probable choices. Throws UserError for a text without `mask_text`.
   std::vector<Prediction> predict(const Network& network, std::string_view text) const override {
     const Sentence sentence = read(text);
     require<UserError>(!sentence.targets.empty(),

@@ -17,7 +17,7 @@
 
 namespace qkv {
 
-/// What a model predicts for a text.
+/// The prediction of a model for a text.
 struct Prediction {
   std::string text;
   std::optional<Index> index;  ///< the word it is about, counted from 0; none: the whole text
@@ -54,7 +54,7 @@ struct LabelledText {
   Index antecedent = -1;  ///< the word that is the answer, where answers are words
 };
 
-/// What a user writes for a token that is to be predicted.
+/// Stands in texts for a token that is to be predicted.
 inline constexpr std::string_view mask_text = "[MASK]";
 
 /// The logits of the answers that a model can give.
@@ -64,8 +64,7 @@ struct Scores {
   std::string formula;               ///< of the logits, from the contextual vectors y
 };
 
-/// What a task needs to read texts and to answer with a trained model: tokens, labels, lines,
-/// scores and predictions.
+/// Reads texts and answers with a trained model: tokens, labels, lines, scores and predictions.
 class Reader {
  public:
   using Tokens = std::vector<std::string>;
@@ -128,8 +127,8 @@ class Reader {
   void set_list(std::string_view name, Tokens list);
   /// Ids as a text, about no word.
   LabelledText text_of_ids(std::vector<std::int32_t> ids) const;
-  /// Of a text of too many tokens: how many to leave out behind those that begin a sentence, so
-  /// that token `index` stays (-1: none).
+  /// The number of tokens to leave out of a text that has too many, behind those that begin a
+  /// sentence, so that token `index` stays (-1: none).
   Index crop_begin(Index length, Index index) const;
   /// Leaves `max_length` tokens: those that begin and end a sentence, and of the others the ones
   /// behind the first `begin`.
@@ -163,7 +162,7 @@ Prediction prediction_of(std::string_view text, std::optional<Index> index, cons
 /// or one of its texts is.
 const std::vector<std::string>& token_list(const Reader::Vocabularies& vocabularies,
                                            std::string_view name);
-/// The same for a list of which no text may occur twice.
+/// As `token_list`, for a list in which no text may occur twice.
 const std::vector<std::string>& distinct_list(const Reader::Vocabularies& vocabularies,
                                               std::string_view name);
 

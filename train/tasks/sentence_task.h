@@ -34,7 +34,7 @@ class SentenceTask final : public RowTask<EncodedSentences, ChoiceMetrics> {
     Indices indices;  ///< [B], of the words that are asked about
     Indices answers;  ///< [B]
   };
-  /// What is asked, the lines that ask it, and how a model answers.
+  /// A question, the lines that ask it, and how a model answers.
   struct Question {
     std::string_view columns;  ///< "label<TAB>index<TAB>sentence"
     SentenceExample (*parse)(const TsvRow&, const Cutting&);
@@ -58,7 +58,7 @@ class SentenceTask final : public RowTask<EncodedSentences, ChoiceMetrics> {
 
  private:
   using Examples = EncodedSentences;
-  /// What regularizes training.
+  /// Regularization of training.
   struct Noise {
     std::vector<double> unlisted;  ///< probability that a token is read as if the vocabulary did
                                    ///< not list it, by id; empty: 0
@@ -98,16 +98,5 @@ class SentenceTask final : public RowTask<EncodedSentences, ChoiceMetrics> {
   Noise noise_;
   std::string word_;  ///< that is asked about in files without its index
 };
-
-/// Which sense does a word have in its sentence? The word's contextual vector goes through the
-/// output layer.
-extern const SentenceTask::Question word_sense_question;
-/// Which class does a text belong to? The text's vector (`Model::sentence`) goes through the output
-/// layer.
-extern const SentenceTask::Question class_question;
-/// Which word does a pronoun refer to? The logit of word t is the product of its contextual vector
-/// with the pronoun's after the output layer, x_t (W x_pronoun + b) / sqrt(D), as in a pointer
-/// network (Vinyals et al. 2015), with a dot product instead of additive attention.
-extern const SentenceTask::Question antecedent_question;
 
 }  // namespace qkv

@@ -16,7 +16,7 @@
 namespace qkv {
 namespace {
 
-/// What a sentence of a file is to `Tagging::read_line`; a word with white space inside has its
+/// A sentence of a file as `Tagging::read_line` takes it; a word with white space inside has its
 /// label for each of its parts.
 TsvRow row_of_words(const LabelledWords& sentence, const Cutting& cutting) {
   std::vector<std::string> labels;

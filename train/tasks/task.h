@@ -54,7 +54,7 @@ class Task : public Reader {
     ReadCallback silent;
     return evaluate(network, file, silent, {});
   }
-  /// What an evaluation measures besides the loss.
+  /// Metrics of an evaluation besides the loss.
   virtual std::vector<std::string> metric_names() const = 0;
   /// The most frequent labels of the training examples, in a line; empty for a task without labels.
   virtual std::string label_summary() const { return ""; }

@@ -227,7 +227,7 @@ class Translation final : public RowTask<EncodedPairs, TranslationMetrics> {
     return outputs;
   }
 
-  /// What the decoder reads and writes for these tokens.
+  /// The tokens that the decoder reads and writes for these.
   WrittenText written(const Ids& ids) const {
     WrittenText text{{}, {}, ids, ids};
     text.input_ids.insert(text.input_ids.begin(), vocabulary().id(begin_token));

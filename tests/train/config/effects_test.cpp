@@ -6,6 +6,7 @@
 #include "layers/model.h"
 #include "optim/schedule.h"
 #include "tests/support/temp_dir.h"
+#include "tests/support/tiny_config.h"
 #include "train/config/option_list.h"
 #include "train/config/task_kinds.h"
 #include "train/loop/step.h"
@@ -107,18 +108,13 @@ const std::string sentences =
 
 /// A training of each task, on files in `dir`.
 Config config_of(TaskKind task, const TempDir& dir) {
-  Config config;
-  config.name = "tiny";
-  config.task.kind = task;
   const bool two_columns = task == TaskKind::translate || task == TaskKind::classify;
   std::string text = sentences;
   for (auto at = text.find("\t2\t"); at != text.npos; at = text.find("\t2\t"))
     text.replace(at, 3, two_columns ? "\t" : "\t2 ");
-  config.task.train = dir.write("data", task == TaskKind::word_sense ? sentences : text).string();
-  config.model = {.width = 8, .heads = 2, .feed_forward = 8, .max_length = 16};
-  if (task == TaskKind::static_embedding) config.model.kind = ModelKind::static_embedding;
-  if (task == TaskKind::translate) config.model.kind = ModelKind::encoder_decoder;
-  if (task == TaskKind::language_model) config.model.kind = ModelKind::decoder;
+  Config config =
+      tiny_config(task, dir.write("data", task == TaskKind::word_sense ? sentences : text), 16);
+  config.model.feed_forward = 8;
   config.optimizer.kind = OptimizerKind::sgd;
   config.optimizer.lr = 1;
   config.optimizer.require_gradients = true;

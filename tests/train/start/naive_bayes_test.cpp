@@ -6,30 +6,17 @@
 
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
+#include "tests/support/word_senses.h"
 #include "train/run/run.h"
 
 using namespace qkv;
 
 namespace {
 
-// Labels a (2 of 3 examples) and b; "x" is asked about.
-constexpr std::string_view sentences =
-    "a\t2\tp q x q rivers s\n"
-    "a\t1\tp x riverbank t u v\n"
-    "b\t3\tw s t x t q\n";
-
 Config config_of(const std::filesystem::path& file) {
-  Config config;
-  config.name = "tiny";
-  config.task.train = config.task.test = file.string();
-  config.model = {.width = 8,
-                  .heads = 2,
-                  .attention = AttentionKind::uniform,
-                  .position = PositionKind::none,
-                  .feed_forward = 0,
-                  .norm = NormKind::none,
-                  .embedding_std = 0.1,
-                  .init = InitKind::naive_bayes};
+  Config config = uniform_attention(file);
+  config.model.embedding_std = 0.1;
+  config.model.init = InitKind::naive_bayes;
   return config;
 }
 
@@ -63,7 +50,7 @@ double word_odds(double a, double b) {
 TEST_CASE(
     "before its first step, a model of uniform attention is naive Bayes over words and stems") {
   const TempDir dir;
-  const Run run = start_run(config_of(dir.write("f.tsv", sentences)));
+  const Run run = start_run(config_of(dir.write("f.tsv", word_senses)));
   // The only stem is "rive", in both examples of a.
   const double expected = std::log(2.0) + word_odds(2, 0) + word_odds(1, 0) +
                           log_odds(2, 0, 1, 2, 0) + 2 * word_odds(0, 1);
@@ -76,7 +63,7 @@ TEST_CASE(
 
 TEST_CASE("each head counts the words of its window") {
   const TempDir dir;
-  const Run run = start_run(with_windows(config_of(dir.write("f.tsv", sentences)), 3));
+  const Run run = start_run(with_windows(config_of(dir.write("f.tsv", word_senses)), 3));
   const auto vectors = run.network->model->embedding.weight.value().values();
   const auto first_of = [&](std::string_view word, std::size_t head) {
     return vectors[static_cast<std::size_t>(run.task->vocabulary().id(word)) * 6 + head * 2];
@@ -104,7 +91,7 @@ TEST_CASE("the classes of texts start as naive Bayes, with attention and without
 
 TEST_CASE("a naive Bayes start needs heads at least as wide as there are labels") {
   const TempDir dir;
-  Config config = with_windows(config_of(dir.write("f.tsv", sentences)), 3);
+  Config config = with_windows(config_of(dir.write("f.tsv", word_senses)), 3);
   config.model.width = 3;
   CHECK(error_of<UserError>([&] { start_run(config); }) ==
         "model.init \"naive-bayes\" needs heads at least as wide as there are labels, 2; got "

@@ -1,37 +1,14 @@
 #include <doctest/doctest.h>
 
 #include "tests/support/temp_dir.h"
+#include "tests/support/word_senses.h"
 #include "train/run/run.h"
 
 using namespace qkv;
 
-namespace {
-
-// Labels a (2 of 3 examples) and b; "x" is asked about.
-constexpr std::string_view sentences =
-    "a\t2\tp q x q rivers s\n"
-    "a\t1\tp x riverbank t u v\n"
-    "b\t3\tw s t x t q\n";
-
-Config config_of(const std::filesystem::path& file) {
-  Config config;
-  config.name = "tiny";
-  config.task.train = config.task.test = file.string();
-  config.model = {.width = 8,
-                  .heads = 2,
-                  .attention = AttentionKind::uniform,
-                  .position = PositionKind::none,
-                  .feed_forward = 0,
-                  .norm = NormKind::none,
-                  .embedding_std = 1};
-  return config;
-}
-
-}  // namespace
-
 TEST_CASE("word dropout hides words in training alone, never the one that is asked about") {
   const TempDir dir;
-  Config config = config_of(dir.write("f.tsv", sentences));
+  Config config = uniform_attention(dir.write("f.tsv", word_senses));
   const auto losses = [&](double word_dropout, const std::string& file) {
     Config changed = config;
     changed.task.word_dropout = word_dropout;
@@ -51,7 +28,7 @@ TEST_CASE("word dropout hides words in training alone, never the one that is ask
 
 TEST_CASE("word dropout spares what begins and ends a sentence of wordpiece") {
   const TempDir dir;
-  Config config = config_of(dir.write("f.tsv", "a\tbank flows\nb\tflows bank flows\n"));
+  Config config = uniform_attention(dir.write("f.tsv", "a\tbank flows\nb\tflows bank flows\n"));
   config.task.kind = TaskKind::classify;
   config.task.tokenizer = TokenizerKind::word_piece;
   config.task.word_dropout = 1e12;
@@ -71,7 +48,7 @@ TEST_CASE("word dropout spares what begins and ends a sentence of wordpiece") {
 
 TEST_CASE("class weights and label smoothing change the training loss alone") {
   const TempDir dir;
-  Config config = config_of(dir.write("f.tsv", sentences));
+  Config config = uniform_attention(dir.write("f.tsv", word_senses));
   const auto losses = [&] {
     const Run run = start_run(config);
     const std::vector<Index> all = {0, 1, 2};
