@@ -119,6 +119,5 @@ function showWhy() {
   showSection("why", ["arithmetic", "arithmetic-note", "ablation", "break"].some(id => !$(id).hidden));
 }
 function startWhy() {
-  redrawArithmetic = figure($("arithmetic-figure"), drawArithmetic);
   redrawAblation = figure($("ablation-figure"), drawAblation);
 }

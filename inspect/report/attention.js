@@ -16,17 +16,24 @@ function drawCells(svg, weights, map, x0, y0, cell, ink) {
     .attr("fill", w => inkOn(ink.shade(w))).text(cellText);
 }
 
-// One pixel a cell, as an image inside the figure. Small weights would vanish among hundreds of
-// words, so the scale is relative to the largest.
-function drawPixels(svg, weights, map, x0, y0, cell, most, ink) {
-  const width = map.columns.length, height = map.rows.length;
-  const canvas = make("canvas", { width, height }), context = canvas.getContext("2d"), image = context.createImageData(width, height);
+// The weight of the deepest colour. Small weights would vanish among hundreds of words, so there the scale is relative to the
+// largest.
+const isLarge = map => Math.max(map.rows.length, map.columns.length) > mostCells;
+const largestOf = (map, weights) => isLarge(map) ? d3.max(weights) || 1 : 1;
+
+// One pixel a cell.
+function paintPixels(canvas, weights, most, ink) {
+  const context = canvas.getContext("2d"), image = context.createImageData(canvas.width, canvas.height);
   const table = d3.range(256).map(v => d3.rgb(ink.shade(v / 255)));
   for (let i = 0; i < weights.length; ++i) {
     const colour = table[Math.round(weights[i] / most * 255)];
     image.data.set([colour.r, colour.g, colour.b, 255], 4 * i);
   }
   context.putImageData(image, 0, 0);
+}
+function drawPixels(svg, weights, map, x0, y0, cell, most, ink) {
+  const width = map.columns.length, height = map.rows.length, canvas = make("canvas", { width, height });
+  paintPixels(canvas, weights, most, ink);
   svg.append("image").attr("x", x0).attr("y", y0).attr("width", width * cell).attr("height", height * cell).attr("preserveAspectRatio", "none")
     .attr("style", "image-rendering:pixelated").attr("href", canvas.toDataURL());
 }
@@ -47,13 +54,13 @@ function drawLegend(svg, x, y, width, most, ink) {
 // Of the run that `runOf` gives.
 const drawAttention = runOf => (svg, width) => {
   const ink = colours(), r = runOf(), map = mapOf(r), { rows, columns } = map, weights = headWeights(map), word = chosenRow(map);
-  const most = Math.max(rows.length, columns.length), pixels = most > mostCells, every = i => i % Math.ceil(most / 32) === 0;
+  const most = Math.max(rows.length, columns.length), pixels = isLarge(map), every = i => i % Math.ceil(most / 32) === 0;
   const longest = tokens => 14 + Math.min(d3.max(tokens, token => token.length), 14) * 8.2;
   const label = longest(rows), top = longest(columns), room = width - label - 24;
   const cell = pixels ? Math.min(room, 720) / most : Math.max(Math.min(room / columns.length, 56), 15);
   const size = { x: cell * columns.length, y: cell * rows.length }, left = label + Math.max(0, (room - size.x) / 2 - label / 3);
   const short = token => shownToken(token.length > 14 ? token.slice(0, 13) + "…" : token);
-  const largest = pixels ? d3.max(weights) || 1 : 1;
+  const largest = largestOf(map, weights);
   if (pixels) drawPixels(svg, weights, map, left, top, cell, largest, ink);
   else drawCells(svg, weights, map, left, top, cell, ink);
   const names = svg.append("g").attr("font-size", Math.max(Math.min(14, cell * 0.8), pixels ? 11 : 10));

@@ -82,17 +82,8 @@ class Reading {
     return this.modules.filter(chosen).map(({ heads }) => ({ heads: heads.map(({ weights }) => weights.map(whole)) }));
   }
 
-  // { tokens, attention: [{ path, scale, mask, heads: [{ q, k, v, scores, scaled, weights, mixed }] }] }; rows of `scaled` and
-  // `weights` end where the mask begins.
-  explain() {
-    return { tokens: this.tokens, attention: this.modules.map(({ stack, layer, cross, scale, heads }) => ({
-      path: `${stack}.layers.${layer}.${cross ? "cross_attention" : "attention"}`, scale,
-      get mask() { return heads[0].weights.map(row => Uint8Array.from(heads[0].k, (_, j) => j < row.length)); },
-      heads: heads.map(({ q, k, v, scaled, weights }) => ({ q, k, v, scaled, weights,
-        get scores() { return q.map(row => Float32Array.from(k, key => dot(row, key))); },
-        get mixed() { return weights.map(row => v[0].map((_, i) => d3.sum(row, (weight, j) => weight * v[j][i]))); } })),
-    })) };
-  }
+  // See explain.js.
+  explain(index, isOfOutput) { return memo(this.documents, `explain ${index} ${isOfOutput}`, () => explanation(this, index, isOfOutput)); }
 
   // { sentences: [{ tokens, index, static, contextual }] }: the vectors of a token, without `index` the means of all.
   embed(index) {

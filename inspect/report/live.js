@@ -83,14 +83,14 @@ const stopOfMap = (r, map) => data.runs[r].stops[map.stop !== undefined ? map.st
 // The layer and head that are shown of a map, which may have fewer than the chosen ones.
 const layerOf = map => Math.min(state.layer, map.layers - 1);
 const headOf = map => map.heads === 1 ? 0 : state.head === "mean" || state.head >= map.heads ? "mean" : state.head;
-// Of the chosen head, or the mean of all.
-function headWeights(map) {
-  const head = headOf(map), layer = layerOf(map);
+// Of a head, or the mean of all.
+function weightsOf(map, layer, head) {
   if (head !== "mean") return map.weights(layer, head);
   const mean = new Float32Array(map.rows.length * map.columns.length);
   for (let h = 0; h < map.heads; ++h) map.weights(layer, h).forEach((w, i) => { mean[i] += w / map.heads; });
   return mean;
 }
+const headWeights = map => weightsOf(map, layerOf(map), headOf(map));
 const chosenRow = map => Math.min(state.word, map.rows.length - 1);
 const rowOf = (map, weights) => weights.subarray(chosenRow(map) * map.columns.length, (chosenRow(map) + 1) * map.columns.length);
 // The token that the chosen row attends to most.

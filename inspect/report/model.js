@@ -17,6 +17,16 @@ class Model {
     if (changes.shuffled) shuffleQueries(this.parameters);
     this.stacks = ["encoder", "decoder"].filter(stack => this.parameter(`${stack}.layers.0.attention.w_v.weight`) || this.isFree(stack));
     this.attentions = [];  // what attention computed since it was emptied, see `attention`
+    this.recorder = null;  // a Map from the paths of core/context.h's Recorder to rows, where they are kept
+  }
+
+  // Returns x. A path that is recorded again takes its later place.
+  record(path, x) {
+    if (this.recorder) {
+      this.recorder.delete(path);
+      this.recorder.set(path, x);
+    }
+    return x;
   }
 
   parameter(path) { return this.parameters.get(path); }
@@ -24,7 +34,8 @@ class Model {
   projected(path, x) { return this.parameter(`${path}.weight`) ? this.linear(path, x) : x; }
   norm(path, x) {
     const weight = this.parameter(`${path}.weight`);
-    return weight ? layerNorm(x, weight, this.parameter(`${path}.bias`), this.options.kind === "bert" ? 1e-12 : 1e-5) : x;
+    if (!weight) return x;
+    return this.record(`${path}.output`, layerNorm(x, weight, this.parameter(`${path}.bias`), this.options.kind === "bert" ? 1e-12 : 1e-5));
   }
   // The decoder of an encoder-decoder is learned where its encoder is parameter-free.
   isFree(stack) { return this.options.attention === "parameter-free" && this.options.kind.startsWith(stack); }
@@ -33,27 +44,28 @@ class Model {
     const { shape: [, width], values } = this.parameter(table);
     return values.subarray(i * width, (i + 1) * width);
   }
-  embedded(ids) { return ids.map(id => this.row("embedding.weight", id)); }
+  embedded(ids) { return this.record("static", ids.map(id => this.row("embedding.weight", id))); }
   activated(x) { return this.options.activation === "gelu" ? exactGelu(x) : gelu(x); }
   // The input of the first layer: token types, positions and norm.
   positioned(x, first = 0) {
     const types = this.parameter("token_types.weight");
-    return this.norm("input_norm", this.withPositions(types ? plus(x, x.map(() => this.row("token_types.weight", 0))) : x, first));
+    const typed = types ? this.record("typed", plus(x, x.map(() => this.row("token_types.weight", 0)))) : x, positions = this.positions(x, first);
+    return this.norm("input_norm", positions ? this.record("input", plus(typed, this.record("position", positions))) : typed);
   }
-  // Positional encodings are added from position `first` on (Vaswani et al. 2017, 3.5).
-  withPositions(x, first) {
+  // Positional encodings like x from position `first` on (Vaswani et al. 2017, 3.5), null where none are added.
+  positions(x, first) {
     const { position, kind } = this.options;
-    if (this.changes.withoutPositions || !kind.endsWith("coder") && kind !== "bert") return x;
-    if (position === "learned") return plus(x, x.map((_, t) => this.row("positions.weight", first + t)));
-    if (position !== "sinusoidal") return x;
-    return x.map((row, t) => row.map((v, i) => {
-      const angle = (first + t) / 10000 ** ((i - i % 2) / row.length);
-      return v + (i % 2 ? Math.cos(angle) : Math.sin(angle));
-    }));
+    if (this.changes.withoutPositions || !kind.endsWith("coder") && kind !== "bert") return null;
+    if (position === "learned") return x.map((_, t) => this.row("positions.weight", first + t));
+    if (position !== "sinusoidal") return null;
+    return eachRow(x, (y, row, t) => {
+      for (let i = 0; i < y.length; ++i) y[i] = (i % 2 ? Math.cos : Math.sin)((first + t) / 10000 ** ((i - i % 2) / row.length));
+    });
   }
 
   // One vector for each token; of an encoder-decoder, the encoder's. `cache`: of a decoder that has read the tokens before.
-  contextual(ids, cache) {
+  contextual(ids, cache) { return this.record("contextual", this.vectors(ids, cache)); }
+  vectors(ids, cache) {
     let x = this.embedded(ids);
     const { kind } = this.options;
     if (kind === "encoder" || kind === "bert" || kind === "encoder-decoder") return this.transformer("encoder", this.positioned(x), {});
@@ -68,7 +80,7 @@ class Model {
     const first = cache ? cache.length : 0;
     const y = this.transformer("decoder", this.positioned(this.embedded(ids), first), { causal: true, encoded, cache });
     if (cache) cache.length += ids.length;
-    return y;
+    return encoded ? this.record("decoded", y) : y;
   }
   // One vector for a sequence from those of its tokens.
   sentence(x) {
@@ -87,16 +99,18 @@ class Model {
   }
 
   transformer(stack, x, inputs) {
-    for (let layer = 0; layer < this.options.layers; ++layer) x = this.block(stack, layer, x, inputs);
-    return this.norm(`${stack}.norm`, x);
+    this.record(`${stack}.input`, x);
+    for (let layer = 0; layer < this.options.layers; ++layer) x = this.record(`${stack}.layers.${layer}.output`, this.block(stack, layer, x, inputs));
+    return this.record(`${stack}.output`, this.norm(`${stack}.norm`, x));
   }
   block(stack, layer, x, inputs) {
     const path = `${stack}.layers.${layer}`, attend = (h, source, cross) => this.attention({ stack, layer, cross }, h, source, inputs);
     if (this.isFree(stack)) return attend(x, x, false);
     x = this.withResidual(x, `${path}.norm_1`, h => attend(h, h, false));
-    if (inputs.encoded) x = this.withResidual(x, `${path}.norm_cross`, h => attend(h, inputs.encoded, true));
-    return this.parameter(`${path}.feed_forward.w_1.weight`) && this.changes.off !== this.componentId(stack, layer, "ff")
-      ? this.withResidual(x, `${path}.norm_2`, h => this.feedForward(`${path}.feed_forward`, h)) : x;
+    if (inputs.encoded) x = this.withResidual(this.record(`${path}.attended`, x), `${path}.norm_cross`, h => attend(h, inputs.encoded, true));
+    if (!this.parameter(`${path}.feed_forward.w_1.weight`) || this.changes.off === this.componentId(stack, layer, "ff")) return x;
+    this.record(`${path}.${inputs.encoded ? "cross_attended" : "attended"}`, x);
+    return this.withResidual(x, `${path}.norm_2`, h => this.record(`${path}.feed_forward.output`, this.feedForward(`${path}.feed_forward`, h)));
   }
   withResidual(x, norm, sublayer) {
     return this.options.norm === "post" ? this.norm(norm, plus(x, sublayer(x))) : plus(x, sublayer(this.norm(norm, x)));
@@ -136,7 +150,7 @@ class Model {
         return found;
       });
       const weights = scaled.map(softmax);
-      steps.push({ q: q[head], k: keys, v: vectors, scaled, weights });
+      steps.push({ q: q[head], k: keys, v: vectors, scaled, weights, bias: (t, j) => biasOf(head, j - first - t) });
       if (changes.off === this.componentId(stack, layer, `${cross ? "cross." : ""}${head}`)) continue;
       weights.forEach((row, t) => {
         const to = partOf(mixed[t], head, heads);
@@ -144,7 +158,8 @@ class Model {
       });
     }
     this.attentions.push({ stack, layer, cross, scale, heads: steps });
-    return this.projected(`${path}.w_o`, mixed);
+    if (this.recorder) for (const name of ["q", "k", "v"]) this.record(`${path}.${name}`, steps[0][name].map((_, t) => Float32Array.from(steps.flatMap(step => [...step[name][t]]))));
+    return this.record(`${path}.output`, this.projected(`${path}.w_o`, this.record(`${path}.mixed`, mixed)));
   }
   // "0.1", "0.ff"; where there are two stacks, "decoder.0.cross.1": as in `qkv ablate`.
   componentId(stack, layer, part) { return `${this.stacks.length > 1 ? `${stack}.` : ""}${layer}.${part}`; }

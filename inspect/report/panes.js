@@ -40,7 +40,7 @@ function makePane(suffix, runOf) {
   return { pane, show };
 }
 
-// The menus of maps, layers and heads; each is made anew only when its choices are others, so that it keeps the focus.
+// Menus and thumbnails; each is created anew only when its choices are others, so that it keeps the focus.
 const made = {};
 function remake(name, choices, create) {
   const now = JSON.stringify(choices);
@@ -52,13 +52,8 @@ function showMapControls() {
   const maps = mapsOf(state.run), map = mapOf(state.run);
   remake("maps", [maps.map(m => m.key), language], () => $("map-controls").replaceChildren(
     ...(maps.length > 1 ? [segments("map", rich("attention.map"), maps.map(m => [m.key, mapTitle(m)]), map.key, key => choose({ map: key }))] : [])));
-  const mean = map && map.heads > 1 ? [["mean", t("attention.mean")]] : [];
-  remake("heads", [map && [map.layers, map.heads], language], () => $("attention-controls").replaceChildren(...(map ? [
-    segments("layer", rich("attention.layer"), d3.range(map.layers).map(l => [l, String(l)]), state.layer, layer => choose({ layer })),
-    segments("head", rich("attention.head"), [...mean, ...d3.range(map.heads).map(h => [h, String(h)])], state.head, head => choose({ head })),
-  ] : [])));
-  for (const key of ["map", "layer", "head"])
-    document.querySelectorAll(`input[name=${key}]`).forEach(input => { input.checked = input.value === String(key === "map" ? map.key : state[key]); });
+  document.querySelectorAll("input[name=map]").forEach(input => { input.checked = input.value === map.key; });
+  showHeads();
 }
 
 let panes = [];

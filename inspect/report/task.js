@@ -37,10 +37,7 @@ class Translation {
   get outputs() { return [...this.words(this.kept), "<eos>"].slice(0, this.steps.length); }
   get text() { return this.task.tokenizer.joined(this.words(this.ids)).replace(/^ /, ""); }
   get attentions() {
-    return this.steps[0].map((module, m) => ({ ...module, heads: module.heads.map(({ k, v }, h) => {
-      const rows = name => this.steps.map(step => step[m].heads[h][name][0]);
-      return { q: rows("q"), k, v, scaled: rows("scaled"), weights: rows("weights") };
-    }) }));
+    return this.steps[0].map((module, m) => ({ ...module, heads: module.heads.map((_, h) => ({ weights: this.steps.map(step => step[m].heads[h].weights[0]) })) }));
   }
   words(ids) { return ids.map(id => this.task.tokenizer.tokens[id]); }
 }

@@ -238,7 +238,7 @@ class Broken(Visit):
             self.browser.run("{const s = document.querySelector('%s'); s.selectedIndex = [...s.options].findIndex(o => o.text === '%s');"
                              "s.dispatchEvent(new Event('change'))}" % (selector, name))
         self.assertIn("short", names)
-        self.click("[name=layer][value='1']")
+        self.click("[name=head][value='1 mean']")
         self.stop_at(10)
         first, second = self.text("#attention-map figcaption span"), self.text("#attention-map-beside figcaption span")
         self.assertTrue(first.startswith("two layers") and second.startswith("short"), (first, second))

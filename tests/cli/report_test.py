@@ -119,14 +119,14 @@ class Page(PageTest):
         self.open("runs/tiny")
         self.assertLess(self.page.stat().st_size, 3e6)
         self.wait_for_ablation()
-        self.assertEqual(self.browser.run("document.querySelectorAll('figure svg').length"), 7)
+        self.assertEqual(self.browser.run("document.querySelectorAll('figure svg').length"), 6)
         self.assertEqual(self.browser.run("document.querySelector('#name').textContent"), "tiny")
 
     def test_sentence_head_and_word_change_the_picture(self):
         self.open("runs/tiny")
-        self.click("[name=head][value=mean]")
+        self.click("[name=head][value='0 mean']")
         seen = {self.browser.run(MAP)}
-        for selector in ("[name=head][value='1']", "[name=head][value='0']", "#tokens button:first-child"):
+        for selector in ("[name=head][value='0 1']", "[name=head][value='0 0']", "#tokens button:first-child"):
             self.click(selector)
             seen.add(self.browser.run(MAP))
         self.browser.run("{const s = document.querySelector('#example'); s.selectedIndex = 1;"
@@ -138,9 +138,9 @@ class Page(PageTest):
     def test_layers_change_the_picture(self):
         self.run_qkv("train", "tiny.toml", "--run", "deep", "--set", "model.layers=2", "--set", "train.steps=10")
         self.open("deep")
-        self.click("[name=layer][value='0']")
+        self.click("[name=head][value='0 mean']")
         before = self.browser.run(MAP)
-        self.click("[name=layer][value='1']")
+        self.click("[name=head][value='1 mean']")
         self.assertNotEqual(self.browser.run(MAP), before)
         self.assertIn("layer 1", self.browser.run("document.querySelector('#attention-map figcaption').textContent"))
 
@@ -261,7 +261,7 @@ class Page(PageTest):
 
     def test_the_map_shows_the_model_s_own_weights(self):
         self.open("runs/tiny", "--sentence", "money bank grows")
-        self.click("[name=head][value='1']")
+        self.click("[name=head][value='0 1']")
         shown = self.browser.run("[...document.querySelectorAll('#attention-map text')].map(t => t.textContent)"
                                  ".filter(t => /^(1?\\.\\d\\d|1\\.00)$/.test(t)).map(Number)")
         expected = [w for row in self.json("attend", "runs/tiny", "money bank grows")["layers"][0]["heads"][1] for w in row]
@@ -288,13 +288,13 @@ class Page(PageTest):
         self.assertLess(self.page.stat().st_size, 3e6)
         self.assertEqual(self.browser.run("document.querySelectorAll('#attention-map image').length"), 1)
         before = self.browser.busy()
-        self.click("[name=head][value='2']")
+        self.click("[name=head][value='0 2']")
         print(f"another head was drawn in {self.browser.busy() - before:.2f} s")
 
     def test_every_picture_is_saved_as_an_svg_that_stands_alone_and_as_a_png(self):
         self.open("runs/tiny")
         self.browser.save_downloads_to(self.folder / "saved")
-        for button, count in ((1, 7), (2, 14)):
+        for button, count in ((1, 6), (2, 12)):
             self.browser.open(self.page)  # Chromium saves ten files at most from one
             self.wait_for_ablation()
             self.browser.run(f"document.querySelectorAll('figure:has(svg) .save button:nth-child({button})').forEach(button => button.click())")
@@ -304,7 +304,7 @@ class Page(PageTest):
                     break
                 time.sleep(0.1)
         self.assertEqual(sorted({f.suffix for f in files}), [".png", ".svg"])
-        self.assertEqual(len(files), 14)
+        self.assertEqual(len(files), 12)
         for file in files:
             if file.suffix == ".png":
                 self.assertEqual(file.read_bytes()[:8], b"\x89PNG\r\n\x1a\n")
