@@ -20,7 +20,7 @@ EXAMPLES = """\
 Train on the installed data, look at the attention, and make a page of it:
 
     qkv train {data}/configs/bank.toml
-    qkv attend runs/bank "money bank grows"
+    qkv attend runs/bank "He swam to the bank."
     qkv report runs/bank
 """
 EXIT_CODES = (("0", "done"), ("1", "it failed: a damaged file, an I/O error, a failed probe where asked"),

@@ -4,9 +4,9 @@
     run = qkv.run("runs/bank")
     run.config["model"]["width"], run.metrics["valid"]["loss"], run.vocabulary["labels"]
     run.parameters["encoder.layers.0.attention.w_q.weight"]
-    run.attend("money bank grows")["layers"][0]      # weights [head, query, key], by the program
+    run.attend("He swam to the bank.")["layers"][0]      # weights [head, query, key], by the program
     model = run.torch()                              # parameters named as above
-    model(run.ids("money bank grows"), words=[1])    # logits [1, label]
+    model(run.ids("He swam to the bank."), words=[4])    # logits [1, label]
 
 Needs h5py and NumPy; `torch()` needs PyTorch. The program is $QKV, else `qkv` on the PATH, else the one that was built in
 this checkout. docs/python.md shows more.

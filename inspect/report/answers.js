@@ -151,12 +151,13 @@ function insertWord(word) {
 const knownLists = new Map();
 function showKnownWords() {
   const words = isInPage(state.run) ? memo(knownLists, state.run, () => knownWords(run().model).sort(new Intl.Collator(language).compare)) : [];
+  const search = $("known-search").value.trim().toLocaleLowerCase(language);
   $("known").hidden = !words.length;
-  const search = $("known-search").value.trim().toLocaleLowerCase(language), found = words.filter(word => word.toLocaleLowerCase(language).includes(search));
   remake("known", [state.run, search, language], () => {
+    const found = words.filter(word => word.toLocaleLowerCase(language).includes(search));
     $("known-search").placeholder = t("words.search");
     $("known-title").replaceChildren(t("words.known", { n: words.length }));
-    $("known-count").textContent = found.length > mostWords ? t("words.found_first", { n: found.length, shown: mostWords }) : t("words.found", { n: found.length });
+    $("known-count").textContent = t(found.length > mostWords ? "words.found_first" : "words.found", { n: found.length, shown: mostWords });
     $("known-words").replaceChildren(...found.slice(0, mostWords).map(word => {
       const button = make("button", { type: "button" }, word);
       button.addEventListener("click", () => insertWord(word));

@@ -94,7 +94,7 @@ function showArithmetic() {
   const layer = map ? layerOf(map) : 0, head = !map || headOf(map) === "mean" ? 0 : headOf(map);
   showChainControls(map, layer, head);
   chain = new Chain(explained(map), { layer, head, key: state.key }, data.runs[state.run].model.options);
-  d3.select("#chain").datum(chain.document);
+  $("chain").explanation = chain.document;
   keepFocus(() => {
     const card = ({ title, steps }) => make("div", { class: "card" }, make("h4", {}, title), make("ol", { class: "steps" }, ...steps.map(stepElement)));
     $("chain").replaceChildren(...chain.groups.map(card));

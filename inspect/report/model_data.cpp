@@ -99,8 +99,9 @@ void ModelWeights::write(Json& runs, std::size_t main, std::size_t room) const {
   std::ranges::stable_sort(order, {}, [main](const Weights* weights) {
     return std::tuple(weights->rank > 0, weights->run != main, weights->rank, weights->size);
   });
+  const bool all_exact = exact_size <= room;
   for (const Weights* weights : order) {
-    const bool is_exact = weights->rank == 0 && (weights->run == main || exact_size <= room);
+    const bool is_exact = weights->rank == 0 && all_exact;
     const std::size_t size = is_exact ? weights->exact.size() : weights->size;
     if (size > room) continue;
     room -= size;

@@ -16,8 +16,8 @@ Json model_view(const LoadedModel& model);
 /// The models of a page as far as it has room: "model" of each of `runs` gets "weights": {number of
 /// a checkpoint: base64}. First come the best checkpoints, the main run's before the others', then
 /// further ones of the main run, evenly over its training, then those of the others. The best ones
-/// are float32 if there is room for all, the main run's always. The rest has 16 bits a value, from
-/// -largest to largest of its parameter: {"largest": [...], "values": base64}.
+/// are float32 if there is room for all. The rest has 16 bits a value, from -largest to largest of
+/// its parameter: {"largest": [...], "values": base64}.
 class ModelWeights {
  public:
   /// Adds the checkpoints of run `index` that are not too large.

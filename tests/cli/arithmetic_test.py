@@ -11,7 +11,7 @@ from report_page import PageTest
 
 TOLERANCE = 1e-4  # of values that are 1 at most; of larger ones in proportion
 TYPE = "{const t = document.querySelector('#text'); t.value = %s; t.dispatchEvent(new Event('input', { bubbles: true }))}"
-DOCUMENT = "JSON.parse(JSON.stringify(d3.select('#chain').datum(), (_, value) => ArrayBuffer.isView(value) ? Array.from(value) : value))"
+DOCUMENT = "JSON.parse(JSON.stringify(document.querySelector('#chain').explanation, (_, value) => ArrayBuffer.isView(value) ? Array.from(value) : value))"
 SENTENCE = "the money bank grows again"
 MODELS = {"pre-norm": {},
           "post-norm, sinusoidal": {"model.norm": "post", "model.position": "sinusoidal", "model.layers": 2},

@@ -201,7 +201,7 @@ class LivePage(PageTest):
         self.assertEqual(self.browser.run("[...document.querySelectorAll('#tokens > *')].map(e => e.textContent)"), ["river", "bank", "flows"])
         self.assertEqual(self.browser.run("document.activeElement.id"), "text")
         reached = set()
-        for _ in range(60):
+        for _ in range(90):
             self.browser.press("Tab")
             reached.add(self.browser.run("document.activeElement.id || document.activeElement.name || document.activeElement.parentElement.id"))
         self.assertLessEqual({"sentence", "known-title", "example", "head", "chain-head", "break-uniform", "off", "play", "stop", "tokens"}, reached)

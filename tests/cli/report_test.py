@@ -304,7 +304,7 @@ class Page(PageTest):
                     break
                 time.sleep(0.1)
         self.assertEqual(sorted({f.suffix for f in files}), [".png", ".svg"])
-        self.assertEqual(len(files), 14)
+        self.assertEqual(len(files), 12)
         for file in files:
             if file.suffix == ".png":
                 self.assertEqual(file.read_bytes()[:8], b"\x89PNG\r\n\x1a\n")
