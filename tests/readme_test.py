@@ -10,7 +10,6 @@ import os
 import pathlib
 import re
 import shlex
-import shutil
 import sys
 import tomllib
 import unittest

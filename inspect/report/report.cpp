@@ -17,10 +17,10 @@ using report::Json;
 using report::LoadedRun;
 using report::RunGroup;
 
-constexpr std::size_t most_characters = 2'950'000;  // of a page with weights
+constexpr std::size_t most_characters = 2'980'000;  // of a page with weights
 constexpr std::size_t attention_budget = 600'000;   // characters for all runs
 constexpr std::size_t most_checkpoints = 100;       // of all runs, each with three at least
-constexpr std::size_t most_points = 100;
+constexpr std::size_t most_points = 80;
 constexpr std::size_t many_runs = 10;  // from which weights are shown more coarsely
 
 /// The first of a group's runs, and the outcomes of the others, which have other seeds or folds.

@@ -96,9 +96,9 @@ def both_of(*lists):
     return find
 
 
-def check_apple():
-    parts = splits("apple")
-    check_sentences("apple", parts, 2)
+def check_apple_twins():
+    parts = splits("apple-twins")
+    check_sentences("apple-twins", parts, 2)
     assert all(words_at(row, 1) == ["apple"] for lines in parts.values() for row in lines)
     labels = collections.Counter(row[0] for row in parts["train"])
     assert labels["fruit"] == 4 * labels["company"], labels
@@ -282,7 +282,7 @@ def check_random():
     assert len(text) == 1 << 16 and len(set(text)) == 63  # as many characters as Shakespeare's plays have, for the speed
 
 
-for check in (check_random, check_apple, check_pronoun, check_word_order, check_heads, check_variable_length, check_sentiment,
+for check in (check_random, check_apple_twins, check_pronoun, check_word_order, check_heads, check_variable_length, check_sentiment,
               check_idiom, check_sequences, check_long_range, check_summary, check_tagging):
     check_files(check.__name__.removeprefix("check_").replace("_", "-"))
     check()
