@@ -105,13 +105,13 @@ class Course(PageTest):
     def test_figures_in_the_text_are_printed_on_the_page(self):
         experiments = (PROJECT / "docs/experiments.md").read_text()
         for page in LESSONS:
-            prose = [line for line in page.read_text().splitlines() if not line.startswith("    ")]
+            prose = " ".join(line for line in page.read_text().splitlines() if not line.startswith("    "))
             shown = [float(value) for block in indented_blocks(page.read_text()) for line in parts(block)[1]
                      for value in DECIMAL.findall(line)]
-            for value in re.findall(r"(?<![\w.])-?\d*\.\d+(?![\w.])", "\n".join(prose)):
+            for value, spread in re.findall(r"(?<![\w.])(-?\d*\.\d+)( ± \d*\.\d+)?(?![\w.])", prose):
                 digits = len(value.split(".")[1])
-                rounded = any(round(abs(n), digits) == abs(float(value)) for n in shown)
-                self.assertTrue(rounded or value in experiments, f"{page.name}: {value}")
+                rounded = not spread and any(round(abs(n), digits) == abs(float(value)) for n in shown)
+                self.assertTrue(rounded or value + spread in experiments, f"{page.name}: {value}{spread}")
 
 
 def lesson_test(page):

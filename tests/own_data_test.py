@@ -72,7 +72,7 @@ class OwnData(PageTest):
             self.assertRegex(table, rf"{variant} .*±")
 
     def test_probes_about_other_words_are_left_out_with_a_note(self):
-        (tuned,) = [done.stderr for command, done in self.outputs.items() if command.startswith("qkv train configs/finetune.toml")]
+        (tuned,) = [done.stderr for command, done in self.outputs.items() if command.startswith("qkv train configs/bank-twins.toml")]
         self.assertIn('the probe "who did what decides" of the config is left out', tuned)
         self.assertIn("starts from pretrain", tuned)
 

@@ -27,7 +27,7 @@ function curveLines() {
 }
 
 function drawCurves(svg, width) {
-  const ink = colours(), height = width < 500 ? 260 : 360, margin = { top: 16, right: 16, bottom: 44, left: 56 };
+  const ink = colours(), height = width < 500 ? 260 : 360, margin = { top: 16, right: 24, bottom: 44, left: 56 };
   const lines = curveLines(), points = lines.flatMap(line => line.points);
   const x = d3.scaleLinear([0, d3.max(points, p => p[0]) || 1], [margin.left, width - margin.right]);
   const shares = metric === "accuracy" || metric === "macro_f1";

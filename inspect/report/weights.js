@@ -40,7 +40,7 @@ function drawWeights(svg, width) {
     svg.append("line").attr("class", "boundary").attr("x1", down ? x : left).attr("x2", down ? x : left + columns * cell).attr("y1", down ? above : y)
       .attr("y2", down ? above + rows * cell : y).attr("stroke", ink.ink).attr("stroke-width", 1.5);
   }
-  const top = above + rows * cell + 16, bar = Math.min(220, width - 90), start = (width - bar) / 2;
+  const top = above + rows * cell + 16, bar = Math.min(220, width - 100), start = (width - bar) / 2;
   svg.append("g").selectAll("rect").data(d3.range(48)).join("rect").attr("x", i => start + i * bar / 48).attr("y", top)
     .attr("width", bar / 48 + 0.5).attr("height", 8).attr("fill", i => ink.signed(i / 23.5 - 1));
   for (const [x, value, anchor] of [[start - 8, -most, "end"], [start + bar + 8, most, "start"]])
