@@ -47,7 +47,8 @@ with tempfile.TemporaryDirectory() as folder:
     package, = prefix.glob("**/pkgconfig")
     for program, name in ("xor", "qkv"), ("resume", "qkv-storage"):
         flags = run("pkg-config", "--cflags", "--libs", name, env={**os.environ, "PKG_CONFIG_PATH": str(package)}).split()
-        run(compiler, source / f"{program}.cpp", "-o", folder / f"{program}-by-pkg-config", *flags)
+        own = os.environ.get("CXXFLAGS", "").split()  # such as -stdlib=libc++, which the library was built with
+        run(compiler, *own, source / f"{program}.cpp", "-o", folder / f"{program}-by-pkg-config", *flags)
         assert run(folder / f"{program}-by-pkg-config", cwd=folder).startswith(("loss 0.0", "resumed exactly"))
 
     # The library needs none of what only the program needs. Configuring shows it, and one source that its headers serve;
