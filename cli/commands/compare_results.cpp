@@ -40,8 +40,8 @@ void add_statistics(Json& variant, const VariantResult& result, Split split) {
   }
 }
 
-/// What a table shows of the means: the headline metric, the loss, the other metrics. The log loss
-/// of an evaluation is its loss.
+/// Metrics that a table shows: the headline metric, the loss, then the others. The log loss of an
+/// evaluation is its loss.
 std::vector<std::string> shown_metrics(const Json& mean) {
   std::vector<std::string> names;
   for (const auto& [name, value] : mean.items())

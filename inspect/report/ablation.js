@@ -3,7 +3,7 @@
 
 const settled = 150;  // ms without another change until it is computed
 
-// What an ablation is about: { key, name, index }, the answer about the chosen word or the first; null where nothing is
+// The subject of an ablation: { key, name, index }, the answer about the chosen word or the first; null where nothing is
 // answered, yet or at all, or can be ablated.
 function askedOf(r) {
   const reading = readingOf(r), chosen = chosenOf(predictionsOf(reading));

@@ -29,7 +29,7 @@ function largeAnswer(reading, prediction) {
     make("p", { class: "sure" }, undecided ? t("answer.rather", { label: shownToken(label), percent: shown }) : shown)];
 }
 
-// What an answer is about: a token, the class of the text, the next token.
+// The subject of an answer: a token, the class of the text, the next token.
 function subject(reading, { index }) {
   if (reading.kind === "language-model") return t("answer.next");
   return index === undefined ? t("answer.class") : t("answer.word", { word: shownToken(reading.tokens[index]) });
@@ -82,7 +82,7 @@ function writeOn(box, reading) {
   setTimeout(write, 0);
 }
 
-// What must be said about a run's answer.
+// Notes about a run's answer.
 function notesOf(r) {
   const reading = readingOf(r), { stops, model } = data.runs[r], checkpoint = checkpointOf(r);
   if (!reading) return [t(model.reads_texts ? "note.too_large" : "note.imported")];

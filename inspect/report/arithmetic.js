@@ -3,7 +3,7 @@
 const unfolded = new Set();  // ids of steps
 let chain = null;
 
-// What a map explains: the token of an output where its rows are outputs, else that of the text.
+// The token that a map explains: the token of an output where its rows are outputs, else that of the text.
 function explained(map) {
   const reading = readingOf(state.run), isOfOutput = Boolean(map && ["decoder", "cross"].includes(map.key));
   return reading.explain(isOfOutput ? chosenRow(map) : wordOf(reading), isOfOutput);
@@ -85,7 +85,7 @@ function showChainControls(map, layer, head) {
   if (choices.length > 1) $("chain-head").selectedIndex = layer * map.heads + head;
 }
 
-// Of the mean of heads the first one is shown.
+// For the mean of heads, the first head is shown.
 function showArithmetic() {
   const map = mapOf(state.run), reading = readingOf(state.run), isComputed = isRead(reading) && !isWriting(reading) && !(map && map.stop !== undefined);
   $("arithmetic").hidden = !isComputed;

@@ -1,4 +1,4 @@
-// What the models of the page make of the text: readings, and maps of their attention.
+// The models' answers to the text: readings, and maps of their attention.
 
 const engines = new Map(), readings = new Map(), slice = 12;  // ms of work between which the page answers
 
@@ -83,7 +83,7 @@ const stopOfMap = (r, map) => data.runs[r].stops[map.stop !== undefined ? map.st
 // The layer and head that are shown of a map, which may have fewer than the chosen ones.
 const layerOf = map => Math.min(state.layer, map.layers - 1);
 const headOf = map => map.heads === 1 ? 0 : state.head === "mean" || state.head >= map.heads ? "mean" : state.head;
-// Of a head, or the mean of all.
+// The weights of a head, or the mean of all heads.
 function weightsOf(map, layer, head) {
   if (head !== "mean") return map.weights(layer, head);
   const mean = new Float32Array(map.rows.length * map.columns.length);

@@ -16,7 +16,7 @@ function showConfig() {
   $("config-text").textContent = run().config;
 }
 
-// What depends on the text, the models and the checkpoint; translations that are not whole are written on after the frame that
+// The parts that depend on the text, the models and the checkpoint; translations that are not whole are written on after the frame that
 // shows them so far.
 let frame = null;
 function showLive() {

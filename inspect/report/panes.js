@@ -1,4 +1,4 @@
-// What it learned: a pane with the attention map of each of the two models.
+// The section "What it learned": a pane with the attention map of each of the two models.
 
 // The tokens of a map as buttons and, where others are attended to, these; `suffix` tells the ids of a second pane.
 function makePane(suffix, runOf) {

@@ -67,7 +67,7 @@ function showProbes() {
   const rows = all.map(({ run, i, seeds }) => {
     const [{ error, name, expect, sentences, findings }] = seeds, model = runHeader(run, i);
     if (error) return make("tr", {}, model, make("td", { colspan: 3, class: "text" }, error));
-    // What each seed found; measured values of one only.
+    // The finding of each seed; measured values where there is one seed alone.
     const found = (j, good, yes, no) => [...(seeds.length === 1 ? [shortened(findings[j].measured), " "] : []),
       verdict(seeds, seed => good(seed.findings[j].holds), yes, no)];
     const cell = (key, ...children) => make("td", { class: "text", "data-name": t(key) }, make("span", {}, ...children));

@@ -7,7 +7,7 @@ const valueText = value => typeof value === "number" ? count(value) : value;
 const withValues = (template, values) => template.replace(/\{(\w+)\}/g, (_, name) => valueText(values[name]));
 // The text of a key with its placeholders, as {n}, filled in.
 const t = (key, values = {}) => withValues(texts[language][key].replace(/\[([^\]]+)\]\(\w+\)/g, "$1"), values);
-// The same as nodes: "[heads](head)" in a text becomes the term "head" with its explanation. Values may be nodes, too.
+// A text as nodes: "[heads](head)" in a text becomes the term "head" with its explanation. Values may be nodes, too.
 const rich = (key, values = {}) => texts[language][key].split(/(\[[^\]]+\]\(\w+\)|\{\w+\})/).map(part => {
   const found = part.match(/^\[([^\]]+)\]\((\w+)\)$/), [, name] = part.match(/^\{(\w+)\}$/) || [];
   return found ? term(found[2], withValues(found[1], values)) : name ? valueText(values[name]) : part;

@@ -3,9 +3,9 @@
 #include "layers/options.h"
 #include "tests/ops/case.h"
 
-/// What the draws of all families share. Where an expression of xtensor would compute an element
-/// more than once, as behind a broadcast, it is stored in an array first: the tape records each
-/// computation.
+/// Helpers that the draws of all families share. Where an expression of xtensor would compute an
+/// element more than once, as behind a broadcast, it is stored in an array first: the tape records
+/// each computation.
 namespace qkv::fuzz {
 
 /// f of each element, or of elements of arrays that broadcast together.
@@ -28,7 +28,7 @@ Array concatenated(const Arrays& parts, std::size_t axis);
 /// x with `axes` behind the others and joined to one.
 Array with_joined(const Array& x, const std::vector<std::size_t>& axes);
 
-/// What lies at position `i` of all other axes along the last one.
+/// The elements along the last axis at position `i` of all other axes.
 inline Scalars row_of(const Array& x, std::size_t i) {
   return Scalars(x.data(), x.size()).subspan(i * x.shape().back(), x.shape().back());
 }

@@ -11,7 +11,7 @@ namespace qkv::fuzz {
 
 using Real = long double;
 
-/// What a floating-point type can hold. `unit` is the largest relative error of one rounding.
+/// Limits of a floating-point type. `unit` is the largest relative error of one rounding.
 struct Format {
   Real unit, largest, smallest_normal;
 };

@@ -53,7 +53,7 @@ class Tape {
 /// An array of scalars, row-major: the formulas of ops are expressions of xtensor.
 using Array = xt::xarray<Scalar>;
 using Arrays = std::vector<Array>;
-/// What xtensor calls an array's shape.
+/// An array's shape in xtensor.
 using Sizes = Array::shape_type;
 /// The scalars along an axis, or those that a reduction joins.
 using Scalars = std::span<const Scalar>;

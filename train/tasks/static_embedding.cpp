@@ -206,8 +206,8 @@ class StaticEmbedding final : public RowTask<WordContexts, EmbeddingMetrics> {
     };
     std::size_t first = 0, last = cumulative_.size() - 1;
     const double drawn = random.uniform(index) * without_target(last);
-    while (first <
-           last) {  // the first word whose probability with those before it is above `drawn`
+    // The first word whose probability with those before it is above `drawn`.
+    while (first < last) {
       const std::size_t middle = (first + last) / 2;
       if (without_target(middle) > drawn)
         last = middle;
