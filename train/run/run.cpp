@@ -229,7 +229,7 @@ Checkpoint checkpoint_of(const Run& run, const std::filesystem::path& folder) {
   checkpoint.config = to_toml(folder.empty() ? run.config : portable(run.config, folder));
   checkpoint.model = state_of(*run.network);
   checkpoint.optimizer = run.optimizer->state();
-  if (run.average) {
+  if (run.average && !run.average->values().empty()) {  // empty before the first update
     for (const auto& [path, value] : checkpoint.model)
       checkpoint.optimizer[std::string(live) + path] = value;
     checkpoint.model = run.average->values();
