@@ -137,8 +137,9 @@ Json Looking::load(const Request& request) {
       fresh_model(parse_config(request.text("config"), "page"), request.lists("vocabulary"));
   model.step = request.integer("step");
   assign_parameters(*model.network, taken(files_, "parameters"));
+  Json shapes = shapes_of(*model.network);
   models_.insert_or_assign(request.text("model"), Changed{std::move(model)});
-  return Json::object();
+  return object({{"parameters", std::move(shapes)}});
 }
 
 Json Looking::read(const Request& request) {

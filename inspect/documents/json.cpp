@@ -24,6 +24,16 @@ Json to_json(const Tensor& tensor) {
   return nested(nested, 0);
 }
 
+Json shapes_of(Network& network) {
+  Json list = Json::array();
+  for (const auto& [path, parameter] : parameters(network)) {
+    const Shape& shape = parameter->shape();
+    list.push_back(
+        object({{"path", path}, {"shape", std::vector<Index>(shape.begin(), shape.end())}}));
+  }
+  return list;
+}
+
 Json to_json(const Component& component) {
   static constexpr std::string_view kinds[] = {"head", "cross-head", "feed-forward"};
   Json json = object({{"id", component.id},

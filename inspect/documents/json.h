@@ -27,6 +27,8 @@ std::string text_of(const Json& json, int indent = -1);
 
 /// Nested arrays, one for each axis.
 Json to_json(const Tensor& tensor);
+/// [{"path", "shape"}] of a network's parameters in their order.
+Json shapes_of(Network& network);
 /// Which component it is.
 Json to_json(const Component& component);
 

@@ -6,6 +6,7 @@
 #include <span>
 #include <tuple>
 
+#include "inspect/documents/json.h"
 #include "inspect/report/encode.h"
 #include "train/config/option_list.h"
 #include "train/config/task_kinds.h"
@@ -46,16 +47,10 @@ int rank_of(std::size_t i, const LoadedRun& run) {
 }  // namespace
 
 Json model_view(const LoadedModel& model) {
-  Json json = {{"options", options_json(model.config)},
-               {"tokenizer", row_of(tokenizer_kinds, cutting_of(model.config).kind).name},
-               {"vocabulary", model.task->vocabularies()},
-               {"parameters", Json::array()}};
-  for (const auto& [path, parameter] : parameters(*model.network)) {
-    const Shape& shape = parameter->shape();
-    json["parameters"].push_back(
-        {{"path", path}, {"shape", std::vector<Index>(shape.begin(), shape.end())}});
-  }
-  return json;
+  return {{"options", options_json(model.config)},
+          {"tokenizer", row_of(tokenizer_kinds, cutting_of(model.config).kind).name},
+          {"vocabulary", model.task->vocabularies()},
+          {"parameters", shapes_of(*model.network)}};
 }
 
 void ModelWeights::add(std::size_t index, const LoadedRun& run) {

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "inspect/documents/json.h"
 #include "inspect/report/encode.h"
 #include "inspect/report/examples.h"
 #include "inspect/report/model_data.h"
@@ -17,7 +18,6 @@ namespace qkv {
 namespace {
 
 namespace fs = std::filesystem;
-using report::Json;
 using report::LoadedRun;
 using report::RunGroup;
 
@@ -96,10 +96,6 @@ std::size_t main_run(const Json& runs) {
   for (std::size_t i = 1; i < runs.size(); ++i)
     if (rank(runs[i]) >= rank(runs[best])) best = i;
   return best;
-}
-
-std::string text_of(const Json& data) {
-  return data.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 /// The weights that fit beside `data`. Recorded attention, which has its place in "attention" of a
