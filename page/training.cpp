@@ -31,8 +31,8 @@ std::string score_name(const Run& run) {
 Split split_of(const std::string& name) {
   for (const Split split : {Split::train, Split::valid, Split::test})
     if (to_string(split) == name) return split;
-  throw UserError(fmt::format("\"split\" of the request is \"{}\"; it must be train, valid or test",
-                              name));
+  throw UserError(
+      fmt::format("\"split\" of the request is \"{}\"; it must be train, valid or test", name));
 }
 
 /// The parameters of a checkpoint one after the other, in the order of the network.
@@ -128,8 +128,7 @@ Json Training::parameters(const Request&) {
 
 Json Training::export_model(const Request&) {
   const Run& run = session().run;
-  files_["model.safetensors"] =
-      safetensors_bytes(exported(checkpoint_of(run), source, run.config));
+  files_["model.safetensors"] = safetensors_bytes(exported(checkpoint_of(run), source, run.config));
   return Json::object();
 }
 
