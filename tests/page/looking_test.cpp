@@ -18,7 +18,7 @@ using page::Engine;
 namespace {
 
 /// A model with a text that it reads.
-struct Kind {
+struct Case {
   TaskKind task;
   std::string train;
   ModelOptions model;
@@ -26,7 +26,7 @@ struct Kind {
 };
 
 const std::string money = "money bank grows";
-const std::vector<Kind> kinds = {
+const std::vector<Case> kinds = {
     {TaskKind::word_sense, "bank-twins/valid.tsv", {.width = 8, .layers = 2, .heads = 2}, money},
     {TaskKind::word_sense,
      "bank-twins/valid.tsv",
@@ -38,7 +38,7 @@ const std::vector<Kind> kinds = {
      money},
     {TaskKind::classify, "sentiment/valid.tsv", {.kind = ModelKind::recurrent, .width = 8}, "a bad plot"},
     {TaskKind::classify, "sentiment/valid.tsv", {.kind = ModelKind::convolution, .width = 9}, "a plot"},
-    {TaskKind::word_sense, "bank-twins/valid.tsv", {.kind = ModelKind::feed_forward, .width = 8}, money},
+    {TaskKind::word_sense, "bank-twins/valid.tsv", {.kind = ModelKind::fixed_length, .width = 8}, money},
     {TaskKind::coreference, "pronoun/valid.tsv", {.width = 8, .heads = 2}, "the bag couldn't hold it"},
     {TaskKind::translate,
      "sequences/reverse/valid.tsv",
@@ -55,7 +55,7 @@ const std::vector<Kind> kinds = {
      "money [MASK] grows"},
 };
 
-Run run_of(const Kind& kind) {
+Run run_of(const Case& kind) {
   Config config;
   config.name = "small";
   config.task.kind = kind.task;
@@ -163,7 +163,7 @@ double loss_of(const Json& prediction, const std::string& choice) {
 }  // namespace
 
 TEST_CASE("the page's engine gives the documents of the commands, for every kind of model") {
-  for (const Kind& kind : kinds) {
+  for (const Case& kind : kinds) {
     CAPTURE(kind.text);
     const Run run = run_of(kind);
     Page page(run);
@@ -173,7 +173,7 @@ TEST_CASE("the page's engine gives the documents of the commands, for every kind
 
 TEST_CASE("a model that the page loads from bytes is that of the run's checkpoint") {
   const TempDir folder;
-  for (const Kind& kind : kinds) {
+  for (const Case& kind : kinds) {
     const Run run = run_of(kind);
     const auto file = folder.path() / fmt::format("{}.h5", &kind - kinds.data());
     write_checkpoint(file, checkpoint_of(run));
@@ -184,7 +184,7 @@ TEST_CASE("a model that the page loads from bytes is that of the run's checkpoin
 }
 
 TEST_CASE("changes of the page are the interventions of probes, one after the other") {
-  for (const Kind& kind : kinds) {
+  for (const Case& kind : kinds) {
     CAPTURE(kind.text);
     const Run run = run_of(kind);
     const bool has_queries = std::ranges::any_of(
@@ -319,7 +319,7 @@ TEST_CASE("the page is told how a text is read, and why there is no answer") {
 }
 
 TEST_CASE("static vectors in the page have neighbours and no answer") {
-  Kind kind = kinds[0];
+  Case kind = kinds[0];
   kind.task = TaskKind::static_embedding;
   kind.model = {.kind = ModelKind::static_embedding, .width = 8};
   const Run run = run_of(kind);
