@@ -1,0 +1,92 @@
+// The progress of a training: a row of numbers and two curves of each model; and the figures of the page, which follow it.
+
+const frameBudget = 10, restAfter = 3;  // ms of a frame; times what a figure took to draw, in which it is not drawn again
+let redrawLiveCurves = [], progressRows = [];
+
+const scoreOf = ({ facts: [facts] }) => facts ? facts.score_name : "accuracy";
+
+// The row of a model: [a key of texts, its value while it learns][], and buttons once it rests.
+function progressRow(i) {
+  const { trainer, models, live } = training, cells = {}, row = make("tr", {}, make("th", { scope: "row" }, make("i", { class: "dot", style: `background:${colourOf(live[i])}` }), models[i].name));
+  for (const key of ["train.step_number", "train.loss", "train.valid_loss", "train.score", "train.milliseconds", "train.checksum"])
+    row.append(cells[key] = make("td", { "data-name": t(key, { score: metricName(scoreOf(trainer)) }) }));
+  const button = (id, key, act) => {
+    const element = make("button", { type: "button", class: "quiet", id: `${id}-${i}` }, t(key));
+    element.addEventListener("click", act);
+    return element;
+  };
+  const buttons = [button("save-model", "train.save_model", () => trainer.export(i)),
+    button("save-config", "train.save_config", () => download(new Blob([models[i].config], { type: "text/plain" }), `${fileName(models[i].name)}.toml`)),
+    button("copy-link", "link.copy", () => showLink(i))];
+  row.append(make("td", { "data-name": t("train.save") }, make("span", { class: "buttons" }, ...buttons)));
+  return { row, cells, buttons };
+}
+function startProgress() {
+  const { trainer, live } = training;
+  for (const id of ["train-progress", "train-curves"]) $(id).hidden = !live.length;
+  progressRows = live.map((_, i) => progressRow(i));
+  if (!live.length) return;
+  const score = metricName(scoreOf(trainer)), keys = ["results.model", "train.step_number", "train.loss", "train.valid_loss", "train.score", "train.milliseconds", "train.checksum", "train.save"];
+  $("train-table").replaceChildren(make("caption", { class: "skip" }, t("train.progress")),
+    make("thead", {}, make("tr", {}, ...keys.map(key => make("th", { scope: "col" }, ...rich(key, { score }))))), make("tbody", {}, ...progressRows.map(({ row }) => row)));
+  const metrics = ["loss", ...(scoreOf(trainer) === "loss" ? [] : [scoreOf(trainer)])], hosts = metrics.map(() => make("div"));
+  $("train-curves").replaceChildren(...hosts);
+  redrawLiveCurves = hosts.map((host, i) => figure(host, (svg, width) => drawCurves(svg, width, metrics[i], training.live)));
+}
+
+function showProgress() {
+  const { trainer, live } = training, isRunning = phaseOf(training) === "running";
+  progressRows.forEach(({ cells, buttons }, i) => {
+    const state = trainer.states[i], run = data.runs[live[i]], valid = run.evaluations.at(-1), number = (value, digits) => Number.isFinite(value) ? fixed(value, digits) : "–";
+    if (!state) return;
+    const values = { "train.step_number": count(state.step), "train.loss": number(run.latest && run.latest[1], 4), "train.valid_loss": number(valid && valid.loss, 4),
+                     "train.score": number(valid && valid[scoreOf(trainer)], 4), "train.milliseconds": number(state.time, 1), "train.checksum": isRunning ? "…" : state.checksum };
+    for (const [key, value] of Object.entries(values)) if (cells[key].textContent !== value) cells[key].textContent = value;
+    for (const button of buttons) button.disabled = isRunning;
+  });
+}
+
+// The link to a model, as text and, where it is allowed, in the clipboard.
+function showLink(i) {
+  const { trainer, models, changed } = training, { step, checksum } = trainer.states[i], isShort = JSON.stringify(changed).length <= mostLinkedData;
+  $("train-link").hidden = !isShort;
+  $("train-link-state").textContent = isShort ? "" : t("link.data_too_long");
+  if (!isShort) return;
+  $("train-link").value = linkTo({ config: models[i].config, steps: step, checksum, files: changed });
+  $("train-link").select();
+  if (navigator.clipboard) navigator.clipboard.writeText($("train-link").value).then(() => { $("train-link-state").textContent = t("link.copied"); }, () => {});
+}
+
+// Figures that follow a training: a section, and what draws it. The ones in view are redrawn once a frame as long as time allows,
+// those first that were drawn longest ago; what is slow rests, and states that come meanwhile are left out.
+const followers = [["train-curves", () => redrawLiveCurves.forEach(redraw => redraw())], ["answers", () => { showSummary(); showAnswers(); }], ["attention", showAttention],
+                   ["why", showWhy], ["embeddings", () => showEmbedding()], ["training", () => redrawCurves()], ["weights", () => showWeights()]]
+  .map(([id, draw]) => ({ id, draw, at: 0, cost: 0, state: null, isInView: false }));
+let asked = null;
+
+function askForFrame() {
+  if (asked === null) asked = requestAnimationFrame(followTraining);
+}
+function followTraining() {
+  asked = null;
+  const { trainer, live } = training, begin = performance.now(), isRunning = phaseOf(training) === "running";
+  if (!trainer) return;
+  const shown = follower => follower.id.startsWith("train") || shownRuns().some(r => live.includes(r));
+  const behind = followers.filter(follower => follower.isInView && follower.state !== trainer.states && shown(follower));
+  for (const follower of behind.sort((a, b) => a.at - b.at)) {
+    const now = performance.now();
+    if (now - begin > frameBudget) break;
+    if (isRunning && now - follower.at < restAfter * follower.cost) continue;
+    follower.draw();
+    Object.assign(follower, { at: performance.now(), cost: performance.now() - now, state: trainer.states });
+  }
+  trainer.drawn();
+  if (behind.some(({ state: drawn }) => drawn !== trainer.states)) askForFrame();
+}
+function watchFollowers() {
+  const observer = new IntersectionObserver(entries => {
+    for (const { target, isIntersecting } of entries) followers.find(({ id }) => id === target.id).isInView = isIntersecting;
+    askForFrame();
+  });
+  for (const { id } of followers) observer.observe($(id));
+}
