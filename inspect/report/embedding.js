@@ -6,8 +6,7 @@ const labelsOf = points => [...new Set(points.map(point => point.label))].sort()
 // Where a vector lies in the view: its first two principal components.
 function projected(view, vector) {
   const floats = text => new Float32Array(bytesOf(text).buffer), mean = floats(view.mean), directions = floats(view.directions);
-  const centred = vector.map((v, i) => v - mean[i]);
-  return [0, 1].map(axis => (axis + 1) * centred.length <= directions.length ? dot(centred, partOf(directions, axis, directions.length / centred.length)) : 0);
+  return [0, 1].map(axis => d3.sum(vector, (v, i) => (v - mean[i]) * (directions[axis * vector.length + i] || 0)));
 }
 
 function drawTyped(svg, at, [x, y], name, width, ink) {

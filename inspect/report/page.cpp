@@ -8,11 +8,11 @@
 
 namespace qkv::report {
 
-std::string page(std::string_view title, std::string_view json) {
-  const std::string name = html_text(title), data = json_for_script(json);
+std::string page(std::string_view title, std::string_view data) {
+  const std::string name = html_text(title), encoded = encoded_gzip(data);
   std::vector<PageFile> parts(page_files.begin(), page_files.end());
   parts.emplace_back("title", name);
-  parts.emplace_back("data", data);
+  parts.emplace_back("data", encoded);
   const std::string_view frame = std::ranges::find(parts, "page.html", &PageFile::first)->second;
   std::string result;
   std::size_t from = 0;

@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <limits>
 #include <tuple>
+#include <utility>
 
+#include "inspect/report/encode.h"
 #include "inspect/report/examples.h"
 #include "inspect/report/model_data.h"
 #include "inspect/report/page.h"
+#include "inspect/report/training_data.h"
 #include "inspect/report/views.h"
 
 namespace qkv {
@@ -17,7 +20,7 @@ using report::Json;
 using report::LoadedRun;
 using report::RunGroup;
 
-constexpr std::size_t most_characters = 2'980'000;  // of a page with weights
+constexpr std::size_t most_characters = 2'960'000;  // of a page with weights
 constexpr std::size_t attention_budget = 600'000;   // characters for all runs
 constexpr std::size_t most_checkpoints = 100;       // of all runs, each with three at least
 constexpr std::size_t most_points = 80;
@@ -95,6 +98,41 @@ std::size_t main_run(const Json& runs) {
   return best;
 }
 
+std::string text_of(const Json& data) {
+  return data.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+/// The weights that fit beside `data`. Recorded attention, which has its place in "attention" of a
+/// run, stays where a checkpoint is left out, since the page computes that of the others.
+std::vector<report::CodedWeights> choose_weights(Json& data, const report::ModelWeights& weights) {
+  Json& runs = data["runs"];
+  std::vector<Json> recorded;
+  for (Json& run : runs) recorded.push_back(std::exchange(run["attention"], nullptr));
+  for (;;) {
+    const std::size_t size = report::characters_around_data() + report::encoded_size(text_of(data));
+    auto chosen = weights.choose(data["main"], size < most_characters ? most_characters - size : 0);
+    bool is_complete = true;
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      const auto count = std::ranges::count(chosen, i, &report::CodedWeights::run);
+      if (recorded[i].is_null() || count == std::ssize(runs[i]["stops"])) continue;
+      runs[i]["attention"] = std::exchange(recorded[i], nullptr);
+      is_complete = false;
+    }
+    if (is_complete) return chosen;
+  }
+}
+
+/// The page's data as its scripts read them: JSON, 0, and the bytes of the weights.
+std::string bytes_of(Json& data, std::span<const report::CodedWeights> chosen) {
+  std::string bytes;
+  for (const report::CodedWeights& weights : chosen) {
+    Json& views = data["runs"][weights.run]["model"]["weights"];
+    views[std::to_string(weights.checkpoint)] = {{"at", bytes.size()}, {"bits", weights.bits}};
+    bytes += weights.bytes;
+  }
+  return text_of(data) + '\0' + bytes;
+}
+
 }  // namespace
 
 bool begins_as_report_page(std::string_view beginning) {
@@ -111,19 +149,19 @@ std::string report_page(const fs::path& folder, std::span<const std::string> sen
                {"same_data", share_data(groups)}};
   Json& runs = data["runs"];
   report::ModelWeights weights;
+  report::TrainingData training;
   for (RunGroup& group : groups) {
     runs.push_back(group_view(group, sentences, groups.size()));
-    if (runs.back()["model"]["reads_texts"]) weights.add(runs.size() - 1, group.front());
+    runs.back()["training"] = training.add(group.front());
+    weights.add(runs.size() - 1, group.front());
     runs.back()["folder"] = group.front().folder.lexically_relative(folder).generic_string();
     group.clear();
   }
   for (const char* part : {"/points", "/model/vocabulary"}) share(runs, Json::json_pointer(part));
-  const std::size_t main = main_run(runs);
-  data["main"] = main;
-  const auto text = [&] { return data.dump(-1, ' ', false, Json::error_handler_t::replace); };
-  const std::size_t size = report::characters_around_data() + text().size();
-  weights.write(runs, main, size < most_characters ? most_characters - size : 0);
-  return report::page(data["name"].get<std::string>(), text());
+  data["main"] = main_run(runs);
+  data["files"] = training.files();
+  const auto chosen = choose_weights(data, weights);
+  return report::page(data["name"].get<std::string>(), bytes_of(data, chosen));
 }
 
 }  // namespace qkv

@@ -8,13 +8,11 @@
 #include "inspect/block_average.h"
 #include "inspect/probe_check.h"
 #include "inspect/report/encode.h"
+#include "inspect/report/training_data.h"
 #include "inspect/word_vectors.h"
-#include "train/config/option_list.h"
 
 namespace qkv::report {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr std::size_t long_sentence = 64;  // words, from which 8 bits a weight do
 
@@ -117,16 +115,11 @@ void add_block_average(Json& view, const std::string& name, const Tensor& matrix
 }  // namespace
 
 Json summary_view(const LoadedRun& run) {
-  // The page is for others: of a file that shares no folder with the run, it has the name alone.
-  Config config = portable(run.config(), run.folder);
-  for (const Option& option : options_of(config))
-    if (option.path && fs::path(*option.path).is_absolute())
-      *option.path = fs::path(*option.path).filename();
   Json stops = Json::array();
   for (const auto& [note, model] : run.checkpoints)
     stops.push_back({{"step", model.step}, {"note", note}});
   return {{"name", variant_name(run.config().name)},
-          {"config", to_toml(config)},
+          {"config", to_toml(shown_config(run))},
           {"parameters", parameter_count(*run.model().network)},
           {"data", sizes_of(run.model())},
           {"stops", stops}};

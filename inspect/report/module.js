@@ -1,0 +1,2 @@
+class Module {}
+class EngineError extends Error {}
