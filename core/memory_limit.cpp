@@ -2,39 +2,18 @@
 
 #include <fast_float/fast_float.h>
 #include <fmt/format.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 #include "core/control_group.h"
+#include "core/platform.h"
 
 namespace qkv {
-namespace {
-
-constexpr std::uint64_t unlimited = std::numeric_limits<std::uint64_t>::max();
-
-std::uint64_t physical_memory() {
-  const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
-  return pages > 0 && size > 0
-             ? static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(size)
-             : unlimited;
-}
-
-std::uint64_t address_space_limit() {
-  rlimit limit{};
-  return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur
-                                                                              : unlimited;
-}
-
-}  // namespace
-
 std::uint64_t memory_limit() {
-  return std::min({physical_memory(), address_space_limit(), group_limits().memory});
+  return std::min(platform::memory(), group_limits().memory);
 }
 
 std::string memory_size(double bytes) {

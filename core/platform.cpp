@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 #include <thread>
 #ifdef __GLIBC__
 #include <malloc.h>
@@ -53,6 +54,17 @@ Cores cores() {
   const std::size_t count =
       std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, Cores().size());
   return ~Cores() >> (Cores().size() - count);
+}
+
+std::uint64_t memory() {
+  std::uint64_t bytes = std::numeric_limits<std::uint64_t>::max();
+  const long pages = ::sysconf(_SC_PHYS_PAGES), size = ::sysconf(_SC_PAGESIZE);
+  if (pages > 0 && size > 0)
+    bytes = static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(size);
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+    bytes = std::min<std::uint64_t>(bytes, limit.rlim_cur);
+  return bytes;
 }
 
 std::uint64_t peak_memory() {

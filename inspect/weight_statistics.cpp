@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "core/ops.h"
-#include "inspect/decomposition.h"
+#include "inspect/linear_algebra.h"
 #include "layers/attention.h"
 
 namespace qkv {

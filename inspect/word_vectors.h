@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "inspect/decomposition.h"
 #include "inspect/explain.h"
+#include "inspect/principal_components.h"
 
 namespace qkv {
 

@@ -1,4 +1,4 @@
-"""Includes point one way: cli -> inspect -> train -> datasets, layers, optim -> core, and so do the folders of train."""
+"""Includes point one way: cli, page -> inspect -> train -> datasets, layers, optim -> core, and so do the folders of train."""
 import pathlib
 import re
 
@@ -9,6 +9,7 @@ ALLOWED = {
     "datasets": {"datasets", "core"},
     "train": {"train", "datasets", "layers", "optim", "core"},
     "inspect": {"inspect", "train", "datasets", "layers", "optim", "core"},
+    "page": {"page", "inspect", "train", "datasets", "layers", "optim", "core"},
     "cli": {"cli", "inspect", "train", "datasets", "layers", "optim", "core"},
 }
 # loop -> run -> tasks, memory, metrics; nothing stands in train itself.

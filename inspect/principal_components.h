@@ -6,11 +6,6 @@
 
 namespace qkv {
 
-/// Singular values of A^T B for A [R, M] and B [R, N], the R largest (of at most min(M, N)) in
-/// descending order: those of R_a R_b^T, where A^T = Q_a R_a and B^T = Q_b R_b, which is as small
-/// as R.
-std::vector<double> product_singular_values(const Tensor& a, const Tensor& b);
-
 /// Directions of largest variance.
 struct PrincipalComponents {
   Tensor mean;        ///< [1, D]

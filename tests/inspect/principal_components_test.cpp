@@ -1,4 +1,4 @@
-#include "inspect/decomposition.h"
+#include "inspect/principal_components.h"
 
 #include <doctest/doctest.h>
 
@@ -8,25 +8,6 @@
 #include "tests/support/randn.h"
 
 using namespace qkv;
-
-TEST_CASE("singular values of a product of a rotation and a scaling are the scales") {
-  const double c = std::cos(0.7), s = std::sin(0.7);
-  const Tensor rotation = Tensor::from({c, -s, s, c}, {2, 2}, DType::float64);
-  const Tensor scaling = Tensor::from({2, 0, 0, 0, 5, 0}, {2, 3}, DType::float64);
-  const auto values = product_singular_values(rotation, scaling);
-  REQUIRE(values.size() == 2);
-  CHECK(values[0] == doctest::Approx(5));
-  CHECK(values[1] == doctest::Approx(2));
-}
-
-TEST_CASE("the squares of a product's singular values add up to the square of its norm") {
-  const Tensor a = tests::randn({2, 5}), b = tests::randn({2, 3});
-  const auto values = product_singular_values(a, b);
-  REQUIRE(values.size() == 2);
-  const Tensor product = matmul(a, b, Transpose::first);
-  CHECK(values[0] * values[0] + values[1] * values[1] ==
-        doctest::Approx(sum(product * product).item()).epsilon(1e-5));
-}
 
 TEST_CASE("the first principal component lies along the longest direction") {
   // Points 3 t (0.6, 0.8) around (10, -4), with a small step across.

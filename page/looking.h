@@ -1,0 +1,68 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "inspect/intervention.h"
+#include "page/request.h"
+
+namespace qkv::page {
+
+/// The calls that look at models. Each document has the form of the JSON of the command of the same
+/// name. All calls but `load` name a "model", and may have "changes": {"uniform", "shuffled",
+/// "without_positions": bool, "off": the id of a component}, interventions on the model, of which
+/// those have no effect that concern what it does not have. They throw UserError for a model, a
+/// token or a text that the engine cannot take.
+class Looking {
+ public:
+  explicit Looking(Files& files) : files_(files) {}
+
+  /// {"model", "config": TOML, "vocabulary": {"tokens", ...}, "step"} and the file "parameters":
+  /// float32, little-endian, of all parameters in their order.
+  Json load(const Request& request);
+  /// {"text"} -> {"tokens", "ids", "targets": positions that the task asks about, "unknown": bool
+  /// of a token, "refusal": why there is no answer or null, "words": number, "unknown_words",
+  /// "components": ids}
+  Json read(const Request& request);
+  /// {"text", "index"}: of the task's words and, where it answers about words, of token "index".
+  Json predict(const Request& request);
+  /// {"text"}; without attention no "rollout" and no layers.
+  Json attend(const Request& request);
+  /// {"text", "index", "output": whether it is an output of an encoder-decoder, "parameters":
+  /// whether they are in the document}
+  Json explain(const Request& request);
+  /// {"text", "index"}; without "index" the means of all tokens.
+  Json embed(const Request& request);
+  /// {"text", "index", "count"} -> {"nearest": [{"word", "cosine"}]}
+  Json nearest(const Request& request);
+  /// {"text", "index"} -> {"whole": {"loss"}, "components": [{"id", "zero": {"loss",
+  /// "loss_change"}}]}: of the answer that the model gives about a token, or of its output.
+  Json ablate(const Request& request);
+  /// {"text", "tokens"} -> {"prompt", "text", "tokens"}, greedily.
+  Json generate(const Request& request);
+  /// {"points": [{"text", "index"}]} -> {"before": {"share", "points": [[x, y]]}, "after": ...}: the
+  /// static and contextual vectors in their two principal components; index -1: the mean of all
+  /// tokens.
+  Json map(const Request& request);
+
+ private:
+  /// A model, and the same after the changes that were asked for last.
+  struct Model {
+    LoadedModel loaded;
+    std::optional<Request> changes = {};
+    std::optional<LoadedModel> intervened = {};
+    std::vector<Replacement> off = {};  ///< the component that is zero
+
+    const LoadedModel& current() const { return intervened ? *intervened : loaded; }
+  };
+
+  /// The model that a request names, after its changes.
+  const Model& model_of(const Request& request);
+
+  Files& files_;
+  std::map<std::string, Model, std::less<>> models_;
+};
+
+}  // namespace qkv::page
