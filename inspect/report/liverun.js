@@ -44,3 +44,30 @@ function takeState(run, state) {
   if (state.vocabulary) Object.assign(run.model, { options: optionTables(state.config), vocabulary: state.vocabulary });
   run.model.weights = { 0: state.parameters };
 }
+
+// The points of a live run and the typed text's among them, in their principal components at its present step; null where the
+// engine cannot read them.
+const liveViews = new Map();
+function liveEmbedding(r) {
+  const { points, stops: [{ step }] } = data.runs[r], reading = readingOf(r);
+  if (!points.length || !isRead(reading)) return null;
+  const key = `${step} ${reading.key} ${state.word}`, before = liveViews.get(r);
+  if (before && before.key === key) return before.view;
+  const whole = points.every(point => point.index < 0), typed = { text: state.text, index: whole ? -1 : wordOf(reading) };
+  try {
+    const view = reading.engine.ask("map", { points: [...points.map(({ text, index }) => ({ text, index })), typed] });
+    for (const which of ["before", "after"]) view[which] = viewOf(view[which], before && before.view && before.view[which]);
+    liveViews.set(r, { key, view });
+  } catch (error) {
+    if (!(error instanceof EngineError)) throw error;
+    liveViews.set(r, { key, view: null });
+  }
+  return liveViews.get(r).view;
+}
+// A component has no sign of its own: it keeps that of the last view, so that points move instead of jumping.
+function viewOf({ share, points }, before) {
+  const old = before && before.all.length === points.length ? before.all : points;
+  const signs = [0, 1].map(axis => d3.sum(points, (point, i) => point[axis] * old[i][axis]) < 0 ? -1 : 1);
+  const all = points.map(point => point.map((v, axis) => v * signs[axis]));
+  return { share, all, points: [all.slice(0, -1)], typed: all.at(-1) };
+}

@@ -3,13 +3,13 @@
 const frameBudget = 10, restAfter = 3;  // ms of a frame; times what a figure took to draw, in which it is not drawn again
 let redrawLiveCurves = [], progressRows = [];
 
+const progressKeys = ["train.step_number", "train.loss", "train.valid_loss", "train.score", "train.answer", "train.milliseconds", "train.checksum"];
 const scoreOf = ({ facts: [facts] }) => facts ? facts.score_name : "accuracy";
 
 // The row of a model: [a key of texts, its value while it learns][], and buttons once it rests.
 function progressRow(i) {
   const { trainer, models, live } = training, cells = {}, row = make("tr", {}, make("th", { scope: "row" }, make("i", { class: "dot", style: `background:${colourOf(live[i])}` }), models[i].name));
-  for (const key of ["train.step_number", "train.loss", "train.valid_loss", "train.score", "train.milliseconds", "train.checksum"])
-    row.append(cells[key] = make("td", { "data-name": t(key, { score: metricName(scoreOf(trainer)) }) }));
+  for (const key of progressKeys) row.append(cells[key] = make("td", { "data-name": t(key, { score: metricName(scoreOf(trainer)) }) }));
   const button = (id, key, act) => {
     const element = make("button", { type: "button", class: "quiet", id: `${id}-${i}` }, t(key));
     element.addEventListener("click", act);
@@ -21,26 +21,37 @@ function progressRow(i) {
   row.append(make("td", { "data-name": t("train.save") }, make("span", { class: "buttons" }, ...buttons)));
   return { row, cells, buttons };
 }
+// Edited data, which a config needs beside it.
+function fileButtons() {
+  return Object.entries(training.changed).map(([path, text]) => {
+    const button = make("button", { type: "button", class: "quiet" }, t("train.save_file", { path }));
+    button.addEventListener("click", () => download(new Blob([text], { type: "text/plain" }), path.replace(/.*\//, "")));
+    return button;
+  });
+}
 function startProgress() {
   const { trainer, live } = training;
   for (const id of ["train-progress", "train-curves"]) $(id).hidden = !live.length;
+  $("train-files").replaceChildren(...fileButtons());
   progressRows = live.map((_, i) => progressRow(i));
   if (!live.length) return;
-  const score = metricName(scoreOf(trainer)), keys = ["results.model", "train.step_number", "train.loss", "train.valid_loss", "train.score", "train.milliseconds", "train.checksum", "train.save"];
+  const score = metricName(scoreOf(trainer)), keys = ["results.model", ...progressKeys, "train.save"];
   $("train-table").replaceChildren(make("caption", { class: "skip" }, t("train.progress")),
     make("thead", {}, make("tr", {}, ...keys.map(key => make("th", { scope: "col" }, ...rich(key, { score }))))), make("tbody", {}, ...progressRows.map(({ row }) => row)));
   const metrics = ["loss", ...(scoreOf(trainer) === "loss" ? [] : [scoreOf(trainer)])], hosts = metrics.map(() => make("div"));
   $("train-curves").replaceChildren(...hosts);
-  redrawLiveCurves = hosts.map((host, i) => figure(host, (svg, width) => drawCurves(svg, width, metrics[i], training.live)));
+  redrawLiveCurves = hosts.map((host, i) => figure(host, (svg, width) => drawCurves(svg, width, training.live, metrics[i])));
 }
 
+// Whole texts, so that nothing is drawn that stays the same.
 function showProgress() {
   const { trainer, live } = training, isRunning = phaseOf(training) === "running";
+  if (!live.length) return;
   progressRows.forEach(({ cells, buttons }, i) => {
     const state = trainer.states[i], run = data.runs[live[i]], valid = run.evaluations.at(-1), number = (value, digits) => Number.isFinite(value) ? fixed(value, digits) : "–";
-    if (!state) return;
     const values = { "train.step_number": count(state.step), "train.loss": number(run.latest && run.latest[1], 4), "train.valid_loss": number(valid && valid.loss, 4),
-                     "train.score": number(valid && valid[scoreOf(trainer)], 4), "train.milliseconds": number(state.time, 1), "train.checksum": isRunning ? "…" : state.checksum };
+                     "train.score": number(valid && valid[scoreOf(trainer)], 4), "train.answer": shortAnswer(readingOf(live[i])),
+                     "train.milliseconds": number(state.time, 1), "train.checksum": isRunning ? "…" : state.checksum };
     for (const [key, value] of Object.entries(values)) if (cells[key].textContent !== value) cells[key].textContent = value;
     for (const button of buttons) button.disabled = isRunning;
   });
@@ -59,7 +70,7 @@ function showLink(i) {
 
 // Figures that follow a training: a section, and what draws it. The ones in view are redrawn once a frame as long as time allows,
 // those first that were drawn longest ago; what is slow rests, and states that come meanwhile are left out.
-const followers = [["train-curves", () => redrawLiveCurves.forEach(redraw => redraw())], ["answers", () => { showSummary(); showAnswers(); }], ["attention", showAttention],
+const followers = [["train-progress", showProgress], ["train-curves", () => redrawLiveCurves.forEach(redraw => redraw())], ["answers", () => { showSummary(); showAnswers(); }], ["attention", showAttention],
                    ["why", showWhy], ["embeddings", () => showEmbedding()], ["training", () => redrawCurves()], ["weights", () => showWeights()]]
   .map(([id, draw]) => ({ id, draw, at: 0, cost: 0, state: null, isInView: false }));
 let asked = null;

@@ -5,7 +5,7 @@
 const training = { base: null, config: "", source: null, rival: "", speed: Infinity, trainer: null, models: [], live: [], changed: {}, isStale: false, next: null, goal: null };
 const speeds = [1, 5, 25, Infinity];  // steps a frame
 
-const isTrainable = r => Boolean(data.runs[r].training);
+const isTrainable = r => Boolean(compiledModule && data.runs[r].training);
 const trainable = () => d3.range(data.runs.length).filter(isTrainable);
 const phaseOf = ({ trainer }) => trainer ? trainer.phase : "none";
 const stepsOf = ({ trainer }) => trainer && trainer.states.length ? trainer.states[0].step : 0;
@@ -26,7 +26,6 @@ function chosenModels() {
 function chooseBase(base) {
   const { config, files } = data.runs[base].training;
   Object.assign(training, { base, config, source: new DataFiles(files), rival: "" });
-  edited();
 }
 function edited() {
   training.isStale = training.trainer !== null;
@@ -34,10 +33,10 @@ function edited() {
 }
 
 // A new trainer of the edited configs and data, untrained; `next` is called when it is ready.
-async function begin(next = () => {}) {
+function begin(next = () => {}) {
   const { source } = training, models = chosenModels(), files = source.texts, changed = Object.fromEntries(source.changed.map(path => [path, files[path]]));
   if (training.trainer) training.trainer.end();
-  const trainer = new Trainer(await compiledModule, models.map(({ config }) => ({ config, files })), message => { if (trainer === training.trainer) heard(message); });
+  const trainer = new Trainer(compiledModule, models.map(({ config }) => ({ config, files })), message => { if (trainer === training.trainer) heard(message); });
   Object.assign(training, { trainer, models, changed, live: [], isStale: false, next });
   showTrainState();
 }
@@ -101,7 +100,7 @@ function showTrainState() {
   if ($("train-state").textContent !== said) $("train-state").textContent = said;
   $("train-error").textContent = phase === "failed" ? trainer.message : "";
   if (goal && ["paused", "finished"].includes(phase) && (phase === "finished" || stepsOf(training) >= goal.steps)) showGoal();
-  showProgress();
+  askForFrame();
 }
 function showGoal() {
   const { goal, trainer } = training, [{ step, checksum }] = trainer.states;
@@ -111,7 +110,7 @@ function showGoal() {
 
 function startModels() {
   const bases = trainable().map(r => [r, data.runs[r].name]), none = ["", t("try.no_other")];
-  $("train-models").replaceChildren(menu("train-base", t("train.base"), bases, training.base, r => { chooseBase(r); startModels(); }, true),
+  $("train-models").replaceChildren(menu("train-base", t("train.base"), bases, training.base, r => { chooseBase(r); startModels(); edited(); }, true),
     menu("train-rival", t("train.rival"), [none, ...rivals()], training.rival, key => { training.rival = key; edited(); }, true));
   showOptions();
   showSentences($("sentences-editor"), training.source, training.source.paths[0], edited);

@@ -15,9 +15,9 @@ class Training {
   }
   learn() {
     const begin = performance.now(), { step, losses, learning_rate, gradient_norm, finished } = this.engine.call({ call: "step", count: 1 });
-    this.time = performance.now() - begin;
+    const time = performance.now() - begin;
     losses.forEach((loss, i) => this.losses.push([step - losses.length + 1 + i, loss]));
-    Object.assign(this, { step, rate: learning_rate, norm: gradient_norm, isFinished: finished, trained: this.trained + this.time });
+    Object.assign(this, { step, rate: learning_rate, norm: gradient_norm, isFinished: finished, trained: this.trained + time, time: this.time === undefined ? time : 0.9 * this.time + 0.1 * time });
   }
   // On the validation data, where there are any, unless this was done at this step.
   evaluate() {
