@@ -3,6 +3,7 @@
 
 const hidden = new Set();
 let metric = "loss";
+const mostDots = 50;  // points of a line up to which each is a dot
 
 const metricName = key => `metric.${key}` in texts[language] ? t(`metric.${key}`) : key.replace(/_/g, " ");
 // The name as a term where it is explained.
@@ -57,7 +58,7 @@ function drawCurves(svg, width, runs, metric) {
       .attr("stroke-width", valid ? 2.5 : 1.25).attr("stroke-opacity", valid ? 1 : 0.6).attr("stroke-linejoin", "round")
       .attr("stroke-dasharray", valid ? null : "4 3");
     svg.append("g").selectAll("circle").data(line.points).join("circle")
-      .attr("cx", p => x(p[0])).attr("cy", p => y(p[1])).attr("r", valid ? 3 : 0).attr("fill", colour)
+      .attr("cx", p => x(p[0])).attr("cy", p => y(p[1])).attr("r", valid && line.points.length < mostDots ? 3 : 0).attr("fill", colour)
       .append("title").text(p => t(`training.point_${line.split}`, { name: line.name, value: fixed(p[1], 4) + (p[2] ? ` ± ${fixed(p[2], 4)}` : ""), step: p[0] }));
   }
   const last = lines.filter(line => line.split === "valid").map(line => `${line.name}: ${fixed(line.points[line.points.length - 1][1], 3)}`);

@@ -6,20 +6,24 @@ let redrawLiveCurves = [], progressRows = [];
 const progressKeys = ["train.step_number", "train.loss", "train.valid_loss", "train.score", "train.answer", "train.milliseconds", "train.checksum"];
 const scoreOf = ({ facts: [facts] }) => facts ? facts.score_name : "accuracy";
 
-// The row of a model: [a key of texts, its value while it learns][], and buttons once it rests.
+// The row of a model, and its cells by the keys of their texts.
 function progressRow(i) {
   const { trainer, models, live } = training, cells = {}, row = make("tr", {}, make("th", { scope: "row" }, make("i", { class: "dot", style: `background:${colourOf(live[i])}` }), models[i].name));
   for (const key of progressKeys) row.append(cells[key] = make("td", { "data-name": t(key, { score: metricName(scoreOf(trainer)) }) }));
+  return { row, cells };
+}
+// What can be saved of a model once it rests.
+function saveButtons(i) {
+  const { trainer, models } = training;
   const button = (id, key, act) => {
     const element = make("button", { type: "button", class: "quiet", id: `${id}-${i}` }, t(key));
     element.addEventListener("click", act);
     return element;
   };
-  const buttons = [button("save-model", "train.save_model", () => trainer.export(i)),
+  return make("fieldset", {}, make("legend", {}, `${t("train.save")}: ${models[i].name}`), make("div", { class: "buttons" },
+    button("save-model", "train.save_model", () => trainer.export(i)),
     button("save-config", "train.save_config", () => download(new Blob([models[i].config], { type: "text/plain" }), `${fileName(models[i].name)}.toml`)),
-    button("copy-link", "link.copy", () => showLink(i))];
-  row.append(make("td", { "data-name": t("train.save") }, make("span", { class: "buttons" }, ...buttons)));
-  return { row, cells, buttons };
+    button("copy-link", "link.copy", () => showLink(i)), ...(i ? [] : fileButtons())));
 }
 // Edited data, which a config needs beside it.
 function fileButtons() {
@@ -31,11 +35,11 @@ function fileButtons() {
 }
 function startProgress() {
   const { trainer, live } = training;
-  for (const id of ["train-progress", "train-curves"]) $(id).hidden = !live.length;
-  $("train-files").replaceChildren(...fileButtons());
+  for (const id of ["train-progress", "train-curves", "train-save"]) $(id).hidden = !live.length;
+  $("train-save").replaceChildren(...live.map((_, i) => saveButtons(i)));
   progressRows = live.map((_, i) => progressRow(i));
   if (!live.length) return;
-  const score = metricName(scoreOf(trainer)), keys = ["results.model", ...progressKeys, "train.save"];
+  const score = metricName(scoreOf(trainer)), keys = ["results.model", ...progressKeys];
   $("train-table").replaceChildren(make("caption", { class: "skip" }, t("train.progress")),
     make("thead", {}, make("tr", {}, ...keys.map(key => make("th", { scope: "col" }, ...rich(key, { score }))))), make("tbody", {}, ...progressRows.map(({ row }) => row)));
   const metrics = ["loss", ...(scoreOf(trainer) === "loss" ? [] : [scoreOf(trainer)])], hosts = metrics.map(() => make("div"));
@@ -46,14 +50,14 @@ function startProgress() {
 // Whole texts, so that nothing is drawn that stays the same.
 function showProgress() {
   const { trainer, live } = training, isRunning = phaseOf(training) === "running";
+  $("train-save").hidden = !live.length || isRunning;
   if (!live.length) return;
-  progressRows.forEach(({ cells, buttons }, i) => {
+  progressRows.forEach(({ cells }, i) => {
     const state = trainer.states[i], run = data.runs[live[i]], valid = run.evaluations.at(-1), number = (value, digits) => Number.isFinite(value) ? fixed(value, digits) : "–";
     const values = { "train.step_number": count(state.step), "train.loss": number(run.latest && run.latest[1], 4), "train.valid_loss": number(valid && valid.loss, 4),
                      "train.score": number(valid && valid[scoreOf(trainer)], 4), "train.answer": shortAnswer(readingOf(live[i])),
                      "train.milliseconds": number(state.time, 1), "train.checksum": isRunning ? "…" : state.checksum };
     for (const [key, value] of Object.entries(values)) if (cells[key].textContent !== value) cells[key].textContent = value;
-    for (const button of buttons) button.disabled = isRunning;
   });
 }
 

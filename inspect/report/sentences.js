@@ -30,17 +30,17 @@ class DataFiles {
   }
 }
 
-// The columns of a line as boxes; `change` is called with the line after an edit.
-function lineFields(columns, name, change) {
-  const inputs = columns.map((column, i) => make("input", { value: column, "aria-label": `${name}, ${t("sentences.column", { n: i + 1 })}`, spellcheck: "false", autocomplete: "off",
-                                                            class: i + 1 === columns.length ? "long" : "short" }));
+// The columns of a line as boxes, as wide as their texts; `change` is called with the line after an edit.
+function lineFields(columns, name, widths, change) {
+  const widthOf = i => Math.min(Math.max(widths[i] || 0, 5), 40), style = i => `flex:${widthOf(i)} 1 min(100%, ${Math.min(widthOf(i) + 3, 26)}ch)`;
+  const inputs = columns.map((column, i) => make("input", { value: column, "aria-label": `${name}, ${t("sentences.column", { n: i + 1 })}`, spellcheck: "false", autocomplete: "off", style: style(i) }));
   const line = () => inputs.map(input => input.value).join("\t");
   for (const input of inputs) input.addEventListener("change", () => change(line()));
   return { inputs, line };
 }
 
-function lineElement(source, path, i, show, changed) {
-  const name = t("sentences.line", { n: i + 1 }), { inputs } = lineFields(source.lines(path)[i].split("\t"), name, line => {
+function lineElement(source, path, i, widths, show, changed) {
+  const name = t("sentences.line", { n: i + 1 }), { inputs } = lineFields(source.lines(path)[i].split("\t"), name, widths, line => {
     source.lines(path)[i] = line;
     changed();
   });
@@ -60,10 +60,12 @@ function lineEditor(source, path, changed) {
   const show = () => {
     const found = source.found(path, search.value);
     count.textContent = t(found.length > mostLines ? "sentences.found_first" : "sentences.found", { n: found.length, shown: mostLines });
-    list.replaceChildren(...found.slice(0, mostLines).map(i => lineElement(source, path, i, show, changed)));
+    list.replaceChildren(...found.slice(0, mostLines).map(i => lineElement(source, path, i, widths, show, changed)));
   };
-  const [first] = source.lines(path), { inputs, line } = lineFields(first.split("\t").map(() => ""), t("sentences.new"), () => {});
-  first.split("\t").forEach((column, i) => { inputs[i].placeholder = column; });
+  const columns = source.lines(path).slice(0, mostLines).map(row => row.split("\t")), [first] = columns;
+  const widths = first.map((_, i) => d3.max(columns, row => (row[i] || "").length));
+  const { inputs, line } = lineFields(first.map(() => ""), t("sentences.new"), widths, () => {});
+  first.forEach((column, i) => { inputs[i].placeholder = column; });
   const add = make("button", { type: "submit", class: "quiet" }, t("sentences.add")), form = make("form", { class: "line", id: "sentences-new" }, ...inputs, add);
   form.addEventListener("submit", event => {
     event.preventDefault();

@@ -33,11 +33,11 @@ function edited() {
 }
 
 // A new trainer of the edited configs and data, untrained; `next` is called when it is ready.
-function begin(next = () => {}) {
+function begin(next = () => {}, goal = null) {
   const { source } = training, models = chosenModels(), files = source.texts, changed = Object.fromEntries(source.changed.map(path => [path, files[path]]));
   if (training.trainer) training.trainer.end();
   const trainer = new Trainer(compiledModule, models.map(({ config }) => ({ config, files })), message => { if (trainer === training.trainer) heard(message); });
-  Object.assign(training, { trainer, models, changed, live: [], isStale: false, next });
+  Object.assign(training, { trainer, models, changed, live: [], isStale: false, next, goal });
   showTrainState();
 }
 function heard(message) {
@@ -159,7 +159,7 @@ function openLink() {
   $("train-link-state").textContent = t(linked.error || "link.training", linked.error ? {} : { step: linked.steps });
   if (linked.error) return;
   chooseBase(training.base);
-  Object.assign(training, { config: linked.config, source: new DataFiles({ ...training.source.files, ...linked.files }), goal: linked });
+  Object.assign(training, { config: linked.config, source: new DataFiles({ ...training.source.files, ...linked.files }) });
   startModels();
-  begin(() => training.trainer.run(linked.steps, Infinity));
+  begin(() => training.trainer.run(linked.steps, Infinity), linked);
 }
