@@ -65,16 +65,11 @@ std::string escaped(std::string_view text, std::span<const Escape> escapes) {
 
 }  // namespace
 
-std::string encoded_weights(std::span<const double> weights, int bits) {
+std::string encoded_weights(std::span<const double> weights) {
   std::vector<std::uint8_t> bytes;
-  const double most = bits == 16 ? 65535 : 255;
-  for (const double weight : weights) {
-    const double clamped = std::clamp(weight, 0.0, 1.0);
-    const auto code =
-        static_cast<std::uint32_t>(std::lround((bits == 16 ? clamped : std::sqrt(clamped)) * most));
-    bytes.push_back(static_cast<std::uint8_t>(code & 0xFF));
-    if (bits == 16) bytes.push_back(static_cast<std::uint8_t>(code >> 8));
-  }
+  for (const double weight : weights)
+    bytes.push_back(
+        static_cast<std::uint8_t>(std::lround(std::sqrt(std::clamp(weight, 0.0, 1.0)) * 255)));
   return base64(bytes);
 }
 

@@ -7,9 +7,9 @@
 
 namespace qkv::report {
 
-/// Base64 (RFC 4648) of attention weights in [0, 1] as unsigned integers: of 16 bits,
-/// little-endian, or the square roots of 8 bits, which resolve small weights.
-std::string encoded_weights(std::span<const double> weights, int bits);
+/// Base64 (RFC 4648) of attention weights in [0, 1], a byte each: the square root, which resolves
+/// small weights.
+std::string encoded_weights(std::span<const double> weights);
 
 /// Base64 of values as signed bytes from -127 for -`largest` to 127 for `largest`.
 std::string encoded_signed(std::span<const double> values, double largest);

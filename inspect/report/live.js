@@ -57,10 +57,10 @@ const decoded = new Map();
 function storedMap(r) {
   const { attention: view, sentences } = data.runs[r], i = sentences.findIndex(s => s.text === state.text);
   if (!view || i < 0) return null;
-  const { layers, heads, weights, bits } = view.sentences[i], { tokens } = sentences[i], size = tokens.length ** 2;
+  const { layers, heads, weights } = view.sentences[i], { tokens } = sentences[i], size = tokens.length ** 2;
   let at = 0;
   view.stops.forEach((stop, j) => { if (stop <= stopOf(r)) at = j; });
-  const all = memo(decoded, `${r} ${i} ${at}`, () => sharesOf(weights[at], bits));
+  const all = memo(decoded, `${r} ${i} ${at}`, () => sharesOf(weights[at]));
   return { key: data.runs[r].model.options.model.kind === "encoder-decoder" ? "encoder" : "self", rows: tokens, columns: tokens, layers, heads, stop: view.stops[at],
            weights: (layer, head) => all.subarray((layer * heads + head) * size, (layer * heads + head + 1) * size) };
 }

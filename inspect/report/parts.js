@@ -6,12 +6,9 @@ function bytesOf(base64) {
   for (let i = 0; i < text.length; ++i) bytes[i] = text.charCodeAt(i);
   return bytes;
 }
-// The bytes of an element that holds them as gzip and base64.
-const inflated = async id =>
-  new Uint8Array(await new Response(new Blob([bytesOf($(id).textContent)]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer());
 
 // A JSON document, 0, and the weights of the models.
-const dataBytes = await inflated("data"), weightBytes = dataBytes.subarray(dataBytes.indexOf(0) + 1);
+const dataBytes = await unpacked($("data").textContent), weightBytes = dataBytes.subarray(dataBytes.indexOf(0) + 1);
 const data = JSON.parse(new TextDecoder().decode(dataBytes.subarray(0, dataBytes.indexOf(0))));
 // Runs with the same points, vocabulary and data share them.
 for (const run of data.runs) {
@@ -92,11 +89,8 @@ const inkOn = background => d3.lab(background).l > 52 ? "#1d1d1f" : "#ffffff";
 // A token with its white space visible, as the program shows it.
 const shownToken = token => token.replace(/\n/g, "↵").replace(/\t/g, "⇥").replace(/ /g, "·");
 
-function sharesOf(base64, bits) {
-  const bytes = bytesOf(base64);
-  return bits === 16 ? Float32Array.from(new Uint16Array(bytes.buffer), v => v / 65535)
-                     : Float32Array.from(bytes, v => (v / 255) ** 2);  // square roots
-}
+// Recorded weights, of their square roots.
+const sharesOf = base64 => Float32Array.from(bytesOf(base64), v => (v / 255) ** 2);
 
 // A group of radio buttons under a rich text. choices: [value, text][]; `chosen` is called with a value.
 function segments(group, title, choices, value, chosen) {

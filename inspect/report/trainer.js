@@ -1,11 +1,12 @@
 // A training in a worker, of one model or of two that take their steps in turn.
 
+const workerText = () => ["module-text", "worker-text"].map(id => $(id).textContent).join("\n");
 let workerAddress = null;
 
 class Trainer {
   // `models`: [{ config, files }]; `heard` is called with each message of the worker after this took it.
   constructor(compiled, models, heard) {
-    workerAddress = workerAddress || URL.createObjectURL(new Blob([$("worker-text").textContent], { type: "text/javascript" }));
+    workerAddress = workerAddress || URL.createObjectURL(new Blob([workerText()], { type: "text/javascript" }));
     Object.assign(this, { phase: "starting", facts: [], states: [], mine: new Worker(workerAddress) });
     this.mine.onmessage = ({ data: message }) => {
       this.take(message);

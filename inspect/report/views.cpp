@@ -14,8 +14,6 @@
 namespace qkv::report {
 namespace {
 
-constexpr std::size_t long_sentence = 64;  // words, from which 8 bits a weight do
-
 /// Sizes of the data as the config names it; only the vocabulary's where the data no longer exists.
 Json sizes_of(const LoadedModel& model) {
   Json sizes = {{"vocabulary", model.task->vocabulary().size()}};
@@ -152,12 +150,10 @@ Json attention_view(std::span<const RunCheckpoint> checkpoints,
   std::size_t cost = 0;  // characters of all sentences at one checkpoint
   for (const LabelledText& text : sentences) {
     const LayerWeights layers = weights_of(checkpoints.back(), text);
-    const int bits = text.sentence.words.size() > long_sentence ? 8 : 16;
-    const std::string last = encoded_weights(flat(layers), bits);
+    const std::string last = encoded_weights(flat(layers));
     cost += last.size();
     view["sentences"].push_back({{"layers", layers.size()},
                                  {"heads", layers.empty() ? 0 : layers[0].dim(0)},
-                                 {"bits", bits},
                                  {"weights", Json::array({last})}});
   }
   if (cost == 0) return nullptr;
@@ -170,8 +166,7 @@ Json attention_view(std::span<const RunCheckpoint> checkpoints,
       weights.push_back(
           stop + 1 == checkpoints.size()
               ? sentence["weights"][0]
-              : Json(encoded_weights(flat(weights_of(checkpoints[stop], sentences[i])),
-                                     sentence["bits"])));
+              : Json(encoded_weights(flat(weights_of(checkpoints[stop], sentences[i])))));
     sentence["weights"] = std::move(weights);
   }
   return view;
