@@ -20,12 +20,6 @@ std::string cell_of(const Json& value, const Column& column) {
 
 }  // namespace
 
-Json object(std::initializer_list<Member> members) {
-  Json json = Json::object();
-  for (const auto& [key, value] : members) json[key] = value;
-  return json;
-}
-
 Cells table_of(const Json& records, const std::vector<Column>& columns) {
   Cells rows(1);
   for (const Column& column : columns) rows[0].push_back(column.head);

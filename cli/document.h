@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <initializer_list>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <variant>
@@ -11,18 +9,9 @@
 
 #include "cli/picture.h"
 #include "cli/table.h"
+#include "inspect/documents/json.h"
 
 namespace qkv {
-
-using Json = nlohmann::ordered_json;
-
-/// An object with members in this order. It compiles faster than a list of nlohmann, which
-/// instantiates templates for each length of a key.
-struct Member {
-  const char* key;
-  Json value;
-};
-Json object(std::initializer_list<Member> members);
 
 /// A column of a table whose rows are JSON objects.
 struct Column {

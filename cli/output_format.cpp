@@ -56,7 +56,7 @@ void print_notes(const Document& document) {
 void print_json(const Document& document) {
   print_notes(document);
   if (!document.data.is_null())
-    print_result(document.data.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+    print_result(text_of(document.data, 2) + "\n");
 }
 
 const Cells* table_in(const Document::Block& block) {

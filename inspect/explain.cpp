@@ -41,16 +41,20 @@ std::vector<HeadSteps> heads_of(const Recorder& recorder, const Recorder::Record
 
 }  // namespace
 
-Recorder recorded(const LoadedModel& trained, const Sentence& sentence) {
-  return explain(trained, sentence, 0).recorder;
+Recorder recorded(const LoadedModel& trained, const Sentence& sentence,
+                  const std::vector<Replacement>& replaced) {
+  return explain(trained, sentence, 0, replaced).recorder;
 }
 
-Explanation explain(const LoadedModel& trained, const Sentence& sentence, Index index) {
+Explanation explain(const LoadedModel& trained, const Sentence& sentence, Index index,
+                    const std::vector<Replacement>& replaced) {
   const NoGrad no_grad;
-  Explanation result{trained.config.model, sentence, index, Recorder(*trained.network), {}, {}};
+  Explanation result{trained.config.model, sentence, index, Recorder(*trained.network), {}, {},
+                     replaced};
   if (sentence.written && result.model.attention == AttentionKind::parameter_free)
     result.model.attention = AttentionKind::learned;  // of the decoder (layers/transformer.h)
-  Context context({.recorder = &result.recorder});
+  const Hook hook = hook_of(replaced);
+  Context context({.recorder = &result.recorder, .hook = &hook});
   result.scores = trained.task->scores(*trained.network, sentence, index, context);
   if (result.scores.logits) result.probabilities = softmax(result.scores.logits);
   return result;

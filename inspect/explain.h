@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "train/run/run.h"
+#include "inspect/intervention.h"
 
 namespace qkv {
 
@@ -35,13 +35,16 @@ struct Explanation {
   Recorder recorder;     ///< every intermediate result, in the order of computing
   Scores scores;         ///< of the answers
   Tensor probabilities;  ///< softmax of the logits; empty without choices
+  std::vector<Replacement> replaced = {};  ///< activations of the pass
 };
 
-/// The intermediate results of a sentence's forward pass.
-Recorder recorded(const LoadedModel& trained, const Sentence& sentence);
+/// The intermediate results of a sentence's forward pass, in which some activations are replaced.
+Recorder recorded(const LoadedModel& trained, const Sentence& sentence,
+                  const std::vector<Replacement>& replaced = {});
 
 /// The values are the model's own: a recorder keeps them during the forward pass.
-Explanation explain(const LoadedModel& trained, const Sentence& sentence, Index index);
+Explanation explain(const LoadedModel& trained, const Sentence& sentence, Index index,
+                    const std::vector<Replacement>& replaced = {});
 
 /// The path of what the module of a record records as `name`.
 std::string beside(const Recorder::Record& record, std::string_view name);

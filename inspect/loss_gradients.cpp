@@ -6,12 +6,11 @@
 namespace qkv {
 namespace {
 
-/// Adds a zero parameter to the static vectors of each forward pass, whose gradient is theirs: a
-/// word that occurs twice has two gradients.
+/// Adds a zero parameter to the static vectors of each text that a forward pass reads, whose
+/// gradient is theirs: a word that occurs twice has two gradients.
 class StaticVectors {
  public:
-  /// A pass reads `texts` texts one after the other.
-  StaticVectors(const Model& model, std::size_t texts) : model_(&model), texts_(texts) {}
+  explicit StaticVectors(const Model& model) : model_(&model) {}
 
   /// This object must outlive it.
   Hook hook() {
@@ -20,17 +19,16 @@ class StaticVectors {
       return value + added_.emplace_back(Tensor::zeros(value.shape(), value.dtype())).value();
     };
   }
-  /// The norm of the gradient by each vector of the text of that number, over all passes.
+  /// The norm of the gradient by each vector of the text of that number.
   std::vector<double> norms(const Gradients& gradients, std::size_t text) const {
-    Tensor total = added_[text].value().to(DType::float64).detach();
-    for (std::size_t i = text; i < added_.size(); i += texts_)
-      if (gradients.has(added_[i])) total = total + gradients.of(added_[i]).to(DType::float64);
-    return sqrt(sum(total * total, -1)).values();
+    const Parameter& added = added_[text];
+    const Tensor gradient =
+        (gradients.has(added) ? gradients.of(added) : added.value().detach()).to(DType::float64);
+    return sqrt(sum(gradient * gradient, -1)).values();
   }
 
  private:
   const Model* model_;
-  std::size_t texts_;
   std::vector<Parameter> added_;
 };
 
@@ -42,45 +40,42 @@ Index answer(const Scores& scores, const LabelledText& text) {
   return std::ranges::max_element(logits) - logits.begin();
 }
 
-/// The loss of one answer.
-Tensor answer_loss(const Scores& scores, Index answer) {
-  return cross_entropy(reshape(scores.logits, {1, -1}),
-                       Indices({static_cast<std::int32_t>(answer)}, {1}));
-}
-
-/// The loss of the text's answer, or the mean of the losses of the tokens that are written.
-Tensor loss_of(const LoadedModel& trained, const LabelledText& text, const Hook& hook) {
-  const Sentence& sentence = text.sentence;
-  Context context({.hook = &hook});
-  const auto scores_of = [&](Index index) {
-    Scores scores = trained.task->scores(*trained.network, sentence, index, context);
-    require<UserError>(static_cast<bool>(scores.logits),
-                       "the model has no answers to choose from, and so no loss of a sentence; "
-                       "take one of another task than \"static-embedding\"");
-    return scores;
+/// The mean of the losses of the tokens that are written, from one pass.
+Tensor output_loss(const LoadedModel& trained, const Sentence& sentence, const Hook& hook) {
+  Tensor decoded;
+  const Hook keeping = [&](const Module& module, std::string_view name, Tensor value) {
+    value = hook(module, name, std::move(value));
+    if (&module == trained.network->model.get() && name == "decoded") decoded = value;
+    return value;
   };
-  if (!sentence.written) {
-    const Scores scores = scores_of(std::max<Index>(text.index, 0));
-    return answer_loss(scores, answer(scores, text));
-  }
+  Context context({.hook = &keeping});
+  trained.task->scores(*trained.network, sentence, 0, context);
   const auto& outputs = sentence.written->output_ids;
-  Tensor sum;
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    const Tensor loss = answer_loss(scores_of(static_cast<Index>(i)), outputs[i]);
-    sum = sum ? sum + loss : loss;
-  }
-  return sum / static_cast<double>(outputs.size());
+  const Index count = std::ssize(outputs);
+  const Tensor logits = reshape(trained.network->logits(decoded), {count, -1});
+  return cross_entropy(logits, Indices(outputs, {count}));
 }
 
 }  // namespace
 
+Tensor answer_loss(const LoadedModel& trained, const LabelledText& text, const Hook& hook) {
+  if (text.sentence.written) return output_loss(trained, text.sentence, hook);
+  Context context({.hook = &hook});
+  const Scores scores = trained.task->scores(*trained.network, text.sentence,
+                                             std::max<Index>(text.index, 0), context);
+  require<UserError>(static_cast<bool>(scores.logits),
+                     "the model has no answers to choose from, and so no loss of a sentence; "
+                     "take one of another task than \"static-embedding\"");
+  const auto id = static_cast<std::int32_t>(answer(scores, text));
+  return cross_entropy(reshape(scores.logits, {1, -1}), Indices({id}, {1}));
+}
+
 LossGradients loss_gradients(const LoadedModel& trained, const LabelledText& text) {
-  const bool has_inputs = text.sentence.written.has_value();
-  StaticVectors vectors(*trained.network->model, has_inputs ? 2 : 1);
-  const Tensor loss = loss_of(trained, text, vectors.hook());
+  StaticVectors vectors(*trained.network->model);
+  const Tensor loss = answer_loss(trained, text, vectors.hook());
   const Gradients gradients = gradients_of(loss);
   LossGradients result{loss.item(), vectors.norms(gradients, 0), {}, {}};
-  if (has_inputs) result.inputs = vectors.norms(gradients, 1);
+  if (text.sentence.written) result.inputs = vectors.norms(gradients, 1);
   for (const auto& [path, parameter] : parameters(*trained.network))
     if (gradients.has(*parameter)) result.parameters.emplace_back(path, gradients.of(*parameter));
   return result;

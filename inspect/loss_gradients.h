@@ -16,10 +16,13 @@ struct LossGradients {
   std::vector<std::pair<std::string, Tensor>> parameters;  ///< gradients by path
 };
 
-/// The answer is the text's label or answer or, where it has none, what the model itself prefers;
-/// of a sentence with a written text the tokens of that.
-/// Throws UserError when the model has no answers to choose from, and for a label that it does not
-/// know.
+/// The loss of a text's answer, a scalar, in a pass with a hook. The answer is the text's label or
+/// answer or, where it has none, what the model itself prefers; of a sentence with a written text
+/// the tokens of that. Throws UserError when the model has no answers to choose from, and for a
+/// label that it does not know.
+Tensor answer_loss(const LoadedModel& trained, const LabelledText& text, const Hook& hook);
+
+/// The gradients of `answer_loss`. Throws as it does.
 LossGradients loss_gradients(const LoadedModel& trained, const LabelledText& text);
 
 /// The mean over texts of the words' norms, by how many words they stand before the word that is

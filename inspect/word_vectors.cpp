@@ -32,8 +32,8 @@ std::string layer_path(const Recorder& recorder, Index layer) {
 }  // namespace
 
 std::vector<WordVector> word_vectors(const LoadedModel& trained, const Sentence& sentence,
-                                     Index layer) {
-  const Recorder recorder = recorded(trained, sentence);
+                                     Index layer, const std::vector<Replacement>& replaced) {
+  const Recorder recorder = recorded(trained, sentence, replaced);
   const Tensor before = recorder.at("static"), after = recorder.at(layer_path(recorder, layer));
   const auto shared = std::make_shared<const Sentence>(sentence);
   std::vector<WordVector> words;
@@ -41,6 +41,17 @@ std::vector<WordVector> word_vectors(const LoadedModel& trained, const Sentence&
     words.push_back({"", fmt::format("{}", fmt::join(sentence.words, " ")), shared, i,
                      row(before, i), row(after, i)});
   return words;
+}
+
+WordVector word_vector(const LoadedModel& trained, const Sentence& sentence, Index index,
+                       const std::vector<Replacement>& replaced) {
+  const auto words = word_vectors(trained, sentence, -1, replaced);
+  if (index >= 0) return words[static_cast<std::size_t>(index)];
+  WordVector result = words[0];
+  result.index = -1;
+  for (const auto vector : {&WordVector::static_vector, &WordVector::contextual})
+    result.*vector = mean(stacked(words, vector), 0).values();
+  return result;
 }
 
 double cosine(const std::vector<double>& a, const std::vector<double>& b) {
@@ -96,6 +107,20 @@ std::vector<Neighbour> neighbours(const WordVector& word, const std::vector<Word
     if (seen.insert(name(other)).second)
       found.push_back({cosine(word.*vector, other.*vector), &other});
   std::ranges::stable_sort(found, std::greater(), &Neighbour::cosine);
+  found.resize(std::min(count, found.size()));
+  return found;
+}
+
+std::vector<NearWord> nearest_words(const LoadedModel& trained, std::int32_t id,
+                                    std::size_t count) {
+  const Tensor table = trained.network->model->embedding_table().value().detach();
+  const auto vector_of = [&](Index token) { return slice(table, 0, token, token + 1).values(); };
+  const Vocabulary& vocabulary = trained.task->vocabulary();
+  const std::vector<double> vector = vector_of(id);
+  std::vector<NearWord> found;
+  for (std::int32_t other = vocabulary.reserved(); other < vocabulary.size(); ++other)
+    if (other != id) found.push_back({vocabulary.token(other), cosine(vector, vector_of(other))});
+  std::ranges::stable_sort(found, std::greater(), &NearWord::cosine);
   found.resize(std::min(count, found.size()));
   return found;
 }

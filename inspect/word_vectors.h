@@ -17,16 +17,20 @@ struct WordVector {
   std::string label;                         ///< of the sentence; may be empty
   std::string text;                          ///< the sentence
   std::shared_ptr<const Sentence> sentence;  ///< of all its words
-  Index index;                               ///< the word's position
+  Index index;                               ///< the word's position; -1: the mean of all words
   std::vector<double> static_vector, contextual;
 
   const std::string& word() const { return sentence->words[static_cast<std::size_t>(index)]; }
 };
 
 /// The vectors of all words of a sentence; the contextual ones after layer `layer`, counted from 0,
-/// or with -1 after the last. Throws UserError when there is no such layer.
+/// or with -1 after the last, in a pass in which some activations are replaced. Throws UserError
+/// when there is no such layer.
 std::vector<WordVector> word_vectors(const LoadedModel& trained, const Sentence& sentence,
-                                     Index layer);
+                                     Index layer, const std::vector<Replacement>& replaced = {});
+/// Those of one word after the last layer; of word -1 the means over all words.
+WordVector word_vector(const LoadedModel& trained, const Sentence& sentence, Index index,
+                       const std::vector<Replacement>& replaced = {});
 
 /// a . b / (|a| |b|); exactly 1 for equal vectors.
 double cosine(const std::vector<double>& a, const std::vector<double>& b);
@@ -47,6 +51,15 @@ struct Neighbour {
 /// out.
 std::vector<Neighbour> neighbours(const WordVector& word, const std::vector<WordVector>& words,
                                   std::vector<double> WordVector::*vector, std::size_t count);
+
+/// A word of the vocabulary and the cosine of its static vector with another's.
+struct NearWord {
+  std::string word;
+  double cosine;
+};
+/// The `count` words of the vocabulary whose static vectors are nearest to that of token `id`, which
+/// is left out.
+std::vector<NearWord> nearest_words(const LoadedModel& trained, std::int32_t id, std::size_t count);
 
 /// The vectors of words as rows, [N, D], float64.
 Tensor stacked(const std::vector<WordVector>& words, std::vector<double> WordVector::*vector);

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "inspect/intervention.h"
+#include "inspect/documents/json.h"
 #include "page/request.h"
 
 namespace qkv::page {
@@ -28,17 +28,18 @@ class Looking {
   Json read(const Request& request);
   /// {"text", "index"}: of the task's words and, where it answers about words, of token "index".
   Json predict(const Request& request);
-  /// {"text"}; without attention no "rollout" and no layers.
+  /// {"text"}. A model without attention has no "rollout" and no layers.
   Json attend(const Request& request);
-  /// {"text", "index", "output": whether it is an output of an encoder-decoder, "parameters":
-  /// whether they are in the document}
+  /// {"text", "index", "output": whether it is that of an output of an encoder-decoder,
+  /// "parameters", "causes": whether the document has parameters, logit lens and attribution}
   Json explain(const Request& request);
   /// {"text", "index"}; without "index" the means of all tokens.
   Json embed(const Request& request);
   /// {"text", "index", "count"} -> {"nearest": [{"word", "cosine"}]}
   Json nearest(const Request& request);
   /// {"text", "index"} -> {"whole": {"loss"}, "components": [{"id", "zero": {"loss",
-  /// "loss_change"}}]}: of the answer that the model gives about a token, or of its output.
+  /// "loss_change"}}]}: of the answer that the model gives about a token, of the text where "index"
+  /// is missing, or of its output.
   Json ablate(const Request& request);
   /// {"text", "tokens"} -> {"prompt", "text", "tokens"}, greedily.
   Json generate(const Request& request);
@@ -49,20 +50,20 @@ class Looking {
 
  private:
   /// A model, and the same after the changes that were asked for last.
-  struct Model {
+  struct Changed {
     LoadedModel loaded;
     std::optional<Request> changes = {};
     std::optional<LoadedModel> intervened = {};
-    std::vector<Replacement> off = {};  ///< the component that is zero
+    std::vector<Replacement> off = {};  ///< zero in place of a component
 
-    const LoadedModel& current() const { return intervened ? *intervened : loaded; }
+    const LoadedModel& model() const { return intervened ? *intervened : loaded; }
   };
 
   /// The model that a request names, after its changes.
-  const Model& model_of(const Request& request);
+  const Changed& model_of(const Request& request);
 
   Files& files_;
-  std::map<std::string, Model, std::less<>> models_;
+  std::map<std::string, Changed> models_;
 };
 
 }  // namespace qkv::page

@@ -1,14 +1,18 @@
 #include "page/request.h"
 
 #include "core/error.h"
+#include "train/storage/strict_json.h"
 
 namespace qkv::page {
 namespace {
 
-Json parsed(std::string_view text) {
-  Json fields = Json::parse(text, nullptr, false);
-  require<UserError>(fields.is_object(), "the request is no JSON object");
-  return fields;
+nlohmann::json parsed(std::string_view text) try {
+  constexpr int deepest = 8;
+  return strict_json(text, deepest);
+} catch (const FileError& error) {
+  throw UserError(fmt::format("the request {}", error.what()));
+} catch (const nlohmann::json::exception& error) {
+  throw UserError(fmt::format("the request is no JSON: {}", error.what()));
 }
 
 }  // namespace
@@ -20,27 +24,27 @@ std::string taken(Files& files, const std::string& name) {
 }
 
 Request::Request(std::string_view text) : Request(parsed(text)) {}
-Request::Request(Json fields) : fields_(std::move(fields)) {}
+Request::Request(Fields fields) : fields_(std::move(fields)) {}
 
 bool Request::has(const char* field) const {
   const auto found = fields_.find(field);
   return found != fields_.end() && !found->is_null();
 }
 
-const Json& Request::at(const char* field, bool (Json::*is_type)() const noexcept,
-                        std::string_view type) const {
+const Request::Fields& Request::at(const char* field, bool (Fields::*is_type)() const noexcept,
+                                   std::string_view type) const {
   require<UserError>(has(field), "the request has no \"{}\"", field);
-  const Json& value = fields_[field];
+  const Fields& value = fields_[field];
   require<UserError>((value.*is_type)(), "\"{}\" of the request must be {}", field, type);
   return value;
 }
 
 std::string Request::text(const char* field) const {
-  return at(field, &Json::is_string, "a text").get<std::string>();
+  return at(field, &Fields::is_string, "a text").get<std::string>();
 }
 
 Index Request::integer(const char* field) const {
-  return at(field, &Json::is_number_integer, "an integer").get<Index>();
+  return at(field, &Fields::is_number_integer, "an integer").get<Index>();
 }
 
 Index Request::index(const char* field, Index count) const {
@@ -51,14 +55,14 @@ Index Request::index(const char* field, Index count) const {
 }
 
 bool Request::flag(const char* field) const {
-  return has(field) && at(field, &Json::is_boolean, "true or false").get<bool>();
+  return has(field) && at(field, &Fields::is_boolean, "true or false").get<bool>();
 }
 
 std::map<std::string, std::vector<std::string>> Request::lists(const char* field) const {
   std::map<std::string, std::vector<std::string>> lists;
-  for (const auto& [name, list] : at(field, &Json::is_object, "an object").items()) {
+  for (const auto& [name, list] : at(field, &Fields::is_object, "an object").items()) {
     require<UserError>(list.is_array(), "\"{}\" of \"{}\" must be a list of texts", name, field);
-    for (const Json& text : list) {
+    for (const Fields& text : list) {
       require<UserError>(text.is_string(), "\"{}\" of \"{}\" must be a list of texts", name, field);
       lists[name].push_back(text.get<std::string>());
     }
@@ -67,12 +71,12 @@ std::map<std::string, std::vector<std::string>> Request::lists(const char* field
 }
 
 Request Request::request(const char* field) const {
-  return Request(has(field) ? at(field, &Json::is_object, "an object") : Json::object());
+  return Request(has(field) ? at(field, &Fields::is_object, "an object") : Fields::object());
 }
 
 std::vector<Request> Request::requests(const char* field) const {
   std::vector<Request> all;
-  for (const Json& fields : at(field, &Json::is_array, "a list of objects")) {
+  for (const Fields& fields : at(field, &Fields::is_array, "a list of objects")) {
     require<UserError>(fields.is_object(), "\"{}\" of the request must be a list of objects", field);
     all.push_back(Request(fields));
   }

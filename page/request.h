@@ -1,12 +1,12 @@
 #pragma once
 
 #include <map>
-#include <optional>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "inspect/documents/json.h"
+#include "core/shape.h"
 
 namespace qkv::page {
 
@@ -20,7 +20,7 @@ std::string taken(Files& files, const std::string& name);
 /// it is missing, or of another type.
 class Request {
  public:
-  /// Throws UserError where the text is no JSON object.
+  /// Throws UserError where the text is no JSON object, or is nested deep.
   explicit Request(std::string_view text);
 
   bool has(const char* field) const;
@@ -39,11 +39,12 @@ class Request {
   bool operator==(const Request&) const = default;
 
  private:
-  explicit Request(Json fields);
-  const Json& at(const char* field, bool (Json::*is_type)() const noexcept,
-                 std::string_view type) const;
+  using Fields = nlohmann::json;
+  explicit Request(Fields fields);
+  const Fields& at(const char* field, bool (Fields::*is_type)() const noexcept,
+                   std::string_view type) const;
 
-  Json fields_;
+  Fields fields_;
 };
 
 }  // namespace qkv::page

@@ -2,7 +2,7 @@
 #include <sstream>
 
 #include "cli/commands/shared.h"
-#include "inspect/ablation.h"
+#include "inspect/documents/ablate.h"
 
 namespace qkv::commands {
 namespace {
@@ -13,6 +13,8 @@ struct AblateOptions {
   std::vector<std::string> together;
 };
 
+constexpr AblationKind both_kinds[] = {AblationKind::mean, AblationKind::zero};
+
 std::vector<Component> components_of(const Ablation& ablation, const std::string& ids) {
   std::vector<Component> found;
   std::istringstream list(ids);
@@ -20,30 +22,6 @@ std::vector<Component> components_of(const Ablation& ablation, const std::string
     found.push_back(component_of(ablation.components(), id));
   require<UserError>(!found.empty(), "--together names no component");
   return found;
-}
-
-/// The effect of ablating components at once, in both ways, on the loss and the headline metric.
-Json changes(const Ablation& ablation, const std::vector<Component>& off, const Evaluation& whole) {
-  const std::string& metric = whole.metrics.front().first;
-  const auto change = [&](AblationKind kind) {
-    const Evaluation ablated = ablation.without(off, kind);
-    Json json = object({{"loss", ablated.loss}, {"loss_change", ablated.loss - whole.loss}});
-    json[metric] = ablated.metric(metric);
-    json[metric + "_change"] = ablated.metric(metric) - whole.metric(metric);
-    return json;
-  };
-  return object({{"mean", change(AblationKind::mean)}, {"zero", change(AblationKind::zero)}});
-}
-
-std::vector<Json> each_ablated(const Ablation& ablation, const Evaluation& whole,
-                               ReadCallback& callback) {
-  std::vector<Json> records;
-  for (const Component& component : ablation.components()) {
-    callback.on_item("ablating", records.size(), ablation.components().size());
-    records.push_back(commands::to_json(component));
-    records.back().update(changes(ablation, {component}, whole));
-  }
-  return records;
 }
 
 /// The components that are off at once, one by one and as a text.
@@ -113,14 +91,14 @@ Document ablate(const AblateOptions& options) {
   for (const std::string& ids : options.together) {
     const auto components = components_of(ablation, ids);
     together.push_back(names_of(components));
-    together.back().update(changes(ablation, components, whole));
+    together.back().update(documents::ablated(ablation, components, whole, both_kinds));
   }
-  const auto in_order = each_ablated(ablation, whole, notes);
+  const auto in_order = documents::each_ablated(ablation, whole, both_kinds, notes);
   auto alone = in_order;
   std::ranges::stable_sort(alone, std::greater(),
                            [](const Json& record) { return record["mean"]["loss"].get<double>(); });
   document.data =
-      object({{"data", data.name}, {"whole", commands::to_json(whole)}, {"components", alone}});
+      object({{"data", data.name}, {"whole", to_json(whole)}, {"components", alone}});
   add_evaluation(document, data.name, whole);
   document.add_text("\nchange when a component's output is its mean over all tokens, or zero\n");
   document.add_table(change_table(alone, whole.metrics.front().first));

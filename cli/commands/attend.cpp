@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "cli/commands/shared.h"
-#include "inspect/attention_flow.h"
+#include "inspect/documents/attend.h"
 #include "inspect/head_scores.h"
 #include "inspect/labelled_text.h"
 
@@ -33,17 +33,6 @@ void require_heads(const AttendOptions& options, std::size_t layers, std::size_t
   require_in_range(options.head, heads, "--head");
 }
 
-Json to_json(const LayerWeights& layers) {
-  Json list = Json::array();
-  for (const Tensor& layer : layers) {
-    Json entropies = Json::array();
-    for (Index h = 0; h < layer.dim(0); ++h)
-      entropies.push_back(entropy(weights_of_head(layer, h)));
-    list.push_back(object({{"heads", commands::to_json(layer)}, {"entropy", entropies}}));
-  }
-  return list;
-}
-
 /// The heads that the user asked for. `kind`: "decoder, "; empty where there is one kind.
 void add_heads(Document& document, const AttendOptions& options, const std::string& kind,
                const LayerWeights& layers, const Words& rows, const Words& columns) {
@@ -70,42 +59,19 @@ void add_summary(Document& document, const AttendOptions& options, const std::st
         {.title = title, .content = HeatMap{rows_of(weights), rows, columns}, .begins_row = true});
 }
 
-/// The attention of a sentence's words to one another. `kind` as of `add_heads`.
-void add_self_attention(Document& document, const AttendOptions& options, const std::string& kind,
-                        const LayerWeights& layers, const Sentence& sentence) {
-  require<UserError>(!layers.empty(), "{}", nothing_to_show);
-  const Words words = marked(sentence, sentence.targets);
-  const Tensor flow = rollout(layers);
-  document.data["tokens"] = sentence.words;
-  document.data["layers"] = to_json(layers);
-  document.data["rollout"] = commands::to_json(flow);
-  add_heads(document, options, kind, layers, words, words);
-  add_summary(document, options,
-              kind + "attention rollout: fraction of a column's input in a row after all layers",
-              flow, words, words);
-}
-
-void add_written(Document& document, const AttendOptions& options, const Transformer& decoder,
-                 const Recorder& recorder, const Sentence& source) {
+void add_written(Document& document, const AttendOptions& options,
+                 const documents::SentenceAttention& attention, const Sentence& source) {
   const auto shown = [](Words tokens) {
     for (std::string& token : tokens) token = visible(token);
     return tokens;
   };
-  const WrittenText& text = *source.written;
-  const Words inputs = shown(text.inputs), outputs = shown(text.outputs),
+  const Words inputs = shown(source.written->inputs), outputs = shown(source.written->outputs),
               sources = shown(source.words);
-  const LayerWeights own = attention_of(recorder, decoder),
-                     cross = attention_of(recorder, decoder, true);
-  const Tensor alignment = mean(cross.back(), 0);
-  document.data["inputs"] = text.inputs;
-  document.data["outputs"] = text.outputs;
-  document.data["decoder"] = to_json(own);
-  document.data["cross"] = to_json(cross);
-  document.data["alignment"] = commands::to_json(alignment);
-  add_heads(document, options, "decoder, ", own, inputs, inputs);
-  add_heads(document, options, "cross-attention of each output, ", cross, outputs, sources);
+  add_heads(document, options, "decoder, ", attention.decoder, inputs, inputs);
+  add_heads(document, options, "cross-attention of each output, ", attention.cross, outputs,
+            sources);
   add_summary(document, options, "alignment: cross-attention of the last layer, mean over heads",
-              alignment, outputs, sources);
+              attention.alignment, outputs, sources);
 }
 
 Document attend_in_sentence(const LoadedModel& trained, const AttendOptions& options) {
@@ -113,15 +79,17 @@ Document attend_in_sentence(const LoadedModel& trained, const AttendOptions& opt
   Document document;
   note_unknown_words(document, *trained.task, {&sentence, 1});
   write_target(trained, sentence, options.target);
-  const Recorder recorder = recorded(trained, sentence);
-  if (!sentence.written) {
-    add_self_attention(document, options, "", self_attention(recorder), sentence);
-    return document;
-  }
-  const auto stacks = stacks_of(*trained.network);
-  add_self_attention(document, options, "encoder, ", attention_of(recorder, *stacks.front().second),
-                     sentence);
-  add_written(document, options, *stacks.back().second, recorder, sentence);
+  const auto attention =
+      documents::attention_in(trained, sentence, recorded(trained, sentence));
+  require<UserError>(!attention.layers.empty(), "{}", nothing_to_show);
+  document.data = documents::attend(sentence, attention);
+  const std::string kind = sentence.written ? "encoder, " : "";
+  const Words words = marked(sentence, sentence.targets);
+  add_heads(document, options, kind, attention.layers, words, words);
+  add_summary(document, options,
+              kind + "attention rollout: fraction of a column's input in a row after all layers",
+              attention.rollout, words, words);
+  if (sentence.written) add_written(document, options, attention, sentence);
   return document;
 }
 

@@ -56,7 +56,7 @@ std::string_view runs_are(const VariantResult& result) {
 
 void add_run(Json& json, const VariantRun& run, Split split) {
   if (const auto& found = measured(run, split))
-    json[std::string(to_string(split))] = commands::to_json(*found);
+    json[std::string(to_string(split))] = qkv::to_json(*found);
   json["probes"] = commands::to_json(run.probes);
 }
 

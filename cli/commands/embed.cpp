@@ -2,8 +2,8 @@
 
 #include "cli/commands/shared.h"
 #include "datasets/text.h"
+#include "inspect/documents/embed.h"
 #include "inspect/labelled_text.h"
-#include "inspect/word_vectors.h"
 #include "layers/pretrained.h"
 #include "train/storage/durable_file.h"
 
@@ -111,10 +111,7 @@ void add_asked(Document& document, const Embeddings& all, const EmbedOptions& op
   document.data["sentences"] = Json::array();
   std::vector<Cells> tables;
   for (const WordVector& word : all.asked) {
-    Json& json = document.data["sentences"].emplace_back(object({{"tokens", word.sentence->words},
-                                                                 {"index", word.index},
-                                                                 {"static", word.static_vector},
-                                                                 {"contextual", word.contextual}}));
+    Json& json = document.data["sentences"].emplace_back(documents::vectors(word));
     if (options.data.empty()) continue;
     const auto by_word = neighbours(word, all.all_words, of_words.vector, options.nearest),
                by_sense = neighbours(word, all.all_words, in_context.vector, options.nearest);

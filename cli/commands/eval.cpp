@@ -70,7 +70,7 @@ Document evaluate(const EvalOptions& options) {
   Document document;
   Notes notes(document);
   const auto [name, evaluation] = measured(options, notes);
-  document.data = commands::to_json(evaluation);
+  document.data = to_json(evaluation);
   add_evaluation(document, name, evaluation);
   if (evaluation.labels.size() > most_compared_labels) {
     document.add_text("{} labels, of which --json gives the scores\n", evaluation.labels.size());

@@ -1,7 +1,6 @@
-#include "inspect/explain.h"
+#include "inspect/documents/explain.h"
 #include "cli/commands/shared.h"
 #include "cli/commands/steps.h"
-#include "inspect/logit_attribution.h"
 
 namespace qkv::commands {
 namespace {
@@ -16,82 +15,14 @@ struct ExplainOptions {
   Index head = -1;
 };
 
-Json to_json(const AttentionSteps& module) {
-  Json heads = Json::array();
-  for (const HeadSteps& head : module.heads)
-    heads.push_back(object({{"q", commands::to_json(head.q)},
-                            {"k", commands::to_json(head.k)},
-                            {"v", commands::to_json(head.v)},
-                            {"scores", commands::to_json(head.scores)},
-                            {"scaled", commands::to_json(head.scaled)},
-                            {"weights", commands::to_json(head.weights)},
-                            {"mixed", commands::to_json(head.mixed)}}));
-  return object({{"path", module.path},
-                 {"scale", module.scale},
-                 {"mask", commands::to_json(module.mask)},
-                 {"heads", heads}});
-}
-
-/// Every parameter but the embedding table, whose rows in use are the static vectors; that too
-/// where it serves as the output layer.
-Json used_parameters(Network& network) {
-  Json result = Json::object();
-  for (const auto& [path, parameter] : parameters(network))
-    if (parameter->role() != Role::embedding || !network.head)
-      result[path] = commands::to_json(parameter->value());
-  return result;
-}
-
-Json to_json(const LogitAttribution& attribution, const std::vector<std::string>& choices) {
-  Json parts = Json::array();
-  for (const auto& [label, component, logit, difference] : attribution.parts) {
-    parts.push_back(object({{"label", label}, {"logit", logit}, {"difference", difference}}));
-    if (component) parts.back()["component"] = commands::to_json(*component);
-  }
-  return object({{"answer", choices[static_cast<std::size_t>(attribution.answer)]},
-                 {"runner_up", choices[static_cast<std::size_t>(attribution.runner_up)]},
-                 {"parts", parts}});
-}
-
-Json to_json(const Explanation& explanation, const LoadedModel& trained) {
-  Json steps = Json::array(), attention = Json::array();
-  for (const Recorder::Record& record : explanation.recorder.all())
-    if (record.value.rank() == 3 && record.name != "mask")
-      steps.push_back(object({{"path", record.path},
-                              {"symbol", record.formula.symbol},
-                              {"formula", record.formula.formula},
-                              {"values", commands::to_json(record.value)[0]}}));
-  for (const AttentionSteps& module : attention_steps(explanation.recorder))
-    attention.push_back(to_json(module));
-  Json json = object({{"tokens", explanation.sentence.words},
-                      {"ids", explanation.sentence.ids},
-                      {"index", explanation.index},
-                      {"steps", steps},
-                      {"attention", attention},
-                      {"labels", explanation.scores.choices},
-                      {"logits", commands::to_json(explanation.scores.logits)},
-                      {"probabilities", commands::to_json(explanation.probabilities)},
-                      {"parameters", used_parameters(*trained.network)}});
-  if (const auto& written = explanation.sentence.written) {
-    json["inputs"] = written->inputs;
-    json["outputs"] = written->outputs;
-  }
-  return json;
-}
-
 void add_lens(Document& document, const std::vector<LensState>& lens) {
   const std::vector<std::string>& choices = lens.back().scores.choices;
   const auto shown = likeliest(lens.back().scores.logits.values());
   Cells rows = {{"      after", "answer", "softmax", "softmax of " + visible(choices[shown[0]])}};
   HeatMap map;
   for (const std::size_t i : shown) map.columns.push_back(visible(choices[i]));
-  Json& list = document.data["logit_lens"] = Json::array();
   for (const auto& [label, scores] : lens) {
-    const Tensor distribution = softmax(scores.logits);
-    const auto probabilities = distribution.values();
-    list.push_back(object({{"after", label},
-                           {"logits", commands::to_json(scores.logits)},
-                           {"probabilities", commands::to_json(distribution)}}));
+    const auto probabilities = softmax(scores.logits).values();
     const std::size_t best = likeliest(probabilities)[0];
     rows.push_back({"      " + label, visible(choices[best]),
                     fmt::format("{:.4f}", probabilities[best]),
@@ -106,9 +37,7 @@ void add_lens(Document& document, const std::vector<LensState>& lens) {
       {.title = "logit lens: probability of each answer after each layer", .content = map});
 }
 
-void add_attribution(Document& document, const LogitAttribution& attribution,
-                     const std::vector<std::string>& choices) {
-  const Json json = document.data["attribution"] = to_json(attribution, choices);
+void add_attribution(Document& document, const Json& json) {
   const std::string answer = visible(json["answer"].get<std::string>());
   const std::vector<Column> columns = {
       {"      part", "/label"},
@@ -118,9 +47,9 @@ void add_attribution(Document& document, const LogitAttribution& attribution,
   map.largest = largest_absolute(map.cells);
   map.has_two_signs = true;
   double logit = 0, difference = 0;
-  for (const auto& part : attribution.parts) {
-    logit += part.logit;
-    difference += part.difference;
+  for (const Json& part : json["parts"]) {
+    logit += part["logit"].get<double>();
+    difference += part["difference"].get<double>();
   }
   Json parts = json["parts"];
   parts.push_back(object({{"label", "sum"}, {"logit", logit}, {"difference", difference}}));
@@ -157,15 +86,14 @@ Document explain_word(const ExplainOptions& options) {
   require_shown(explanation, options);
   Document document;
   note_unknown_words(document, *trained.task, {&sentence, 1});
-  document.data = to_json(explanation, trained);
+  const auto lens = logit_lens(trained, explanation);
+  document.data =
+      documents::explain(trained, explanation, lens, logit_attribution(trained, explanation),
+                         documents::Parameters::shown);
   add_steps(document, explanation, options.layer, options.head);
-  Document causes;
-  if (const auto lens = logit_lens(trained, explanation); !lens.empty()) add_lens(causes, lens);
-  if (const auto attribution = logit_attribution(trained, explanation))
-    add_attribution(causes, *attribution, explanation.scores.choices);
-  if (!causes.data.is_null()) document.data.update(causes.data);
   if (options.layer >= 0 || options.head >= 0) return document;
-  document.blocks.insert(document.blocks.end(), causes.blocks.begin(), causes.blocks.end());
+  if (!lens.empty()) add_lens(document, lens);
+  if (document.data.contains("attribution")) add_attribution(document, document.data["attribution"]);
   return document;
 }
 

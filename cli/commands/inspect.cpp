@@ -124,7 +124,7 @@ Document values_of(const std::vector<NamedParameter>& chosen) {
   document.add_table(to_table(list));
   for (std::size_t i = 0; i < chosen.size(); ++i) {
     const auto& [path, parameter] = chosen[i];
-    list[i]["values"] = commands::to_json(parameter->value());
+    list[i]["values"] = qkv::to_json(parameter->value());
     document.add_text("\n{}", chosen.size() > 1 ? path + "\n" : "");
     document.add_text("{}", values_text(parameter->value(), output_width()));
     document.add_picture({.title = path + ": blue below 0, red above",

@@ -1,10 +1,10 @@
 #include <algorithm>
-#include <iterator>
 
 #include "cli/commands/shared.h"
 #include "cli/terminal.h"
 #include "datasets/text.h"
 #include "datasets/text_file.h"
+#include "inspect/documents/predict.h"
 #include "train/config/task_kinds.h"
 #include "train/tasks/ensemble.h"
 
@@ -23,52 +23,6 @@ struct Question {
   std::string place;  ///< "texts:3", "text 3"
   std::optional<std::size_t> line = {};
 };
-
-/// Names for choices, of which several may be the same word of a sentence: "the (4)".
-std::vector<std::string> names_of(const std::vector<std::string>& choices) {
-  std::vector<std::string> names;
-  for (std::size_t i = 0; i < choices.size(); ++i)
-    names.push_back(std::ranges::count(choices, choices[i]) > 1
-                        ? fmt::format("{} ({})", choices[i], i)
-                        : choices[i]);
-  return names;
-}
-
-/// The words of a text, without punctuation marks and masks.
-struct TextWords {
-  Index count = 0;
-  std::vector<std::string> unknown = {};  ///< those that are not in the vocabulary, in their order
-};
-
-TextWords words_of(const std::string& text, const Tokenizer& tokenizer) {
-  const Cutting cutting{TokenizerKind::word, tokenizer.cutting().lower_case};
-  std::vector<std::string> pieces = pieces_of(text, cutting);
-  const std::vector<std::string> mask = pieces_of(mask_text, cutting);
-  for (Index at = 0; (at = find_phrase(pieces, mask, at)) < std::ssize(pieces);)
-    pieces.erase(pieces.begin() + at, pieces.begin() + at + std::ssize(mask));
-  std::erase_if(pieces, is_one_mark);
-  TextWords words{std::ssize(pieces)};
-  const Vocabulary& vocabulary = tokenizer.vocabulary();
-  std::ranges::copy_if(pieces, std::back_inserter(words.unknown), [&](const std::string& word) {
-    std::vector<std::int32_t> ids;
-    tokenizer.encode(word, ids);
-    return std::ranges::any_of(ids, [&](std::int32_t id) { return vocabulary.is_unknown(id); });
-  });
-  return words;
-}
-
-Json to_json(const Prediction& p, const Question& asked) {
-  Json json = object({{"text", p.text},
-                      {p.is_output ? "output" : "label", p.label},
-                      {"probability", p.probability}});
-  if (p.index) json["index"] = *p.index;
-  if (asked.line) json["line"] = *asked.line;
-  const auto names = names_of(p.choices);
-  for (std::size_t i = 0; i < names.size(); ++i)
-    json["probabilities"][names[i]] = p.probabilities[i];
-  if (!names.empty()) json["logits"] = p.logits;
-  return json;
-}
 
 /// The lines of a file that are not blank; the blank ones are noted.
 std::vector<Question> lines_of(const std::string& file, Document& document) {
@@ -147,13 +101,10 @@ struct Answers {
 
   void add(std::span<const LoadedModel> models, const Question& asked) {
     const Sentence sentence = read_sentence(*models.front().task, asked.text);
-    const TextWords words = words_of(asked.text, models.front().task->tokenizer());
+    const auto words = documents::words_of(asked.text, models.front().task->tokenizer());
     has_unknown_words = has_unknown_words || !words.unknown.empty();
     for (const Prediction& p : predictions_of(models, asked.text)) {
-      json.push_back(to_json(p, asked));
-      json.back()["ids"] = sentence.ids;
-      json.back()["words"] = words.count;
-      json.back()["unknown_words"] = words.unknown;
+      json.push_back(documents::prediction(p, sentence, words, asked.line));
       rows.push_back(
           {p.text, p.index ? visible(sentence.words[static_cast<std::size_t>(*p.index)]) : "",
            p.is_output ? p.label : visible(p.label), fmt::format("{:.4f}", p.probability),

@@ -117,36 +117,6 @@ Split measured_split(const Task& task, const std::string& model) {
   return split;
 }
 
-std::optional<Baseline> majority_baseline(const Evaluation& evaluation) {
-  if (evaluation.labels.empty()) return std::nullopt;
-  const LabelScores& most = std::ranges::max(evaluation.labels, {}, &LabelScores::count);
-  Index all = 0;
-  for (const LabelScores& scores : evaluation.labels) all += scores.count;
-  return Baseline{most.label,
-                  static_cast<double>(most.count) / std::max(static_cast<double>(all), 1.0)};
-}
-
-Json to_json(const Evaluation& evaluation) {
-  Json json = object({{"count", evaluation.count}, {"loss", evaluation.loss}});
-  for (const auto& [name, value] : evaluation.metrics) json[name] = value;
-  for (const LabelScores& scores : evaluation.labels) {
-    json["labels"].push_back(scores.label);
-    json["recall"][scores.label] = scores.recall;
-    json["precision"][scores.label] = scores.precision;
-    json["f1"][scores.label] = scores.f1;
-    json["support"][scores.label] = scores.count;
-    if (!scores.predicted.empty()) json["confusion"].push_back(scores.predicted);
-  }
-  if (const auto baseline = majority_baseline(evaluation))
-    json["majority_baseline"] =
-        object({{"label", baseline->label}, {"accuracy", baseline->accuracy}});
-  if (evaluation.tokens.all > 0) {
-    json["tokens"] = evaluation.tokens.all;
-    json["unknown_tokens"] = evaluation.tokens.unknown;
-  }
-  return json;
-}
-
 void add_evaluation(Document& document, const std::string& data, const Evaluation& evaluation) {
   std::string text =
       fmt::format("{}: {} examples  loss {:.4f}", data, evaluation.count, evaluation.loss);
@@ -162,29 +132,6 @@ void add_evaluation(Document& document, const std::string& data, const Evaluatio
     rows[1].push_back(fmt::format("{:.4f}", value));
   }
   document.add_line(text + "\n", rows);
-}
-
-Json to_json(const Tensor& tensor) {
-  const auto values = tensor.values();
-  auto next = values.begin();
-  const auto nested = [&](const auto& self, int axis) -> Json {
-    if (axis == tensor.rank()) return *next++;
-    Json array = Json::array();
-    for (Index i = 0; i < tensor.dim(axis); ++i) array.push_back(self(self, axis + 1));
-    return array;
-  };
-  return nested(nested, 0);
-}
-
-Json to_json(const Component& component) {
-  static constexpr std::string_view kinds[] = {"head", "cross-head", "feed-forward"};
-  Json json = object({{"id", component.id},
-                      {"label", component.label},
-                      {"stack", component.stack},
-                      {"layer", component.layer},
-                      {"kind", kinds[static_cast<std::size_t>(component.kind)]}});
-  if (component.head >= 0) json["head"] = component.head;
-  return json;
 }
 
 Cells to_table(const std::vector<VariantProbe>& probes) {

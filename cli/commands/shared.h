@@ -11,7 +11,7 @@
 #include "cli/document.h"
 #include "cli/progress.h"
 #include "datasets/read_callback.h"
-#include "inspect/components.h"
+#include "inspect/documents/evaluation.h"
 #include "inspect/probe_check.h"
 #include "train/run/run.h"
 #include "train/storage/run_folder.h"
@@ -77,21 +77,8 @@ std::shared_ptr<const Task> drawn_task(const LoadedModel& trained, const std::st
 /// The test split or, where there is none, the valid split. Throws UserError when both are empty.
 Split measured_split(const Task& task, const std::string& model);
 
-/// Always giving the most frequent label of the data.
-struct Baseline {
-  std::string label;
-  double accuracy;
-};
-/// None without labels.
-std::optional<Baseline> majority_baseline(const Evaluation& evaluation);
-
-Json to_json(const Evaluation& evaluation);
 /// "test split: 400 examples  loss 0.0373  accuracy 0.9925", without the scores of each label.
 void add_evaluation(Document& document, const std::string& data, const Evaluation& evaluation);
-/// Nested arrays, one for each axis.
-Json to_json(const Tensor& tensor);
-/// Which component it is.
-Json to_json(const Component& component);
 
 /// The results of probes, each with its variant; a table for people, and JSON.
 struct VariantProbe {

@@ -68,21 +68,11 @@ std::vector<double> flat(const LayerWeights& layers) {
   return result;
 }
 
-/// A sentence as the mean of its words.
-WordVector mean_of(const std::vector<WordVector>& words) {
-  WordVector result = words[0];
-  for (const auto vector : {&WordVector::static_vector, &WordVector::contextual})
-    result.*vector = mean(stacked(words, vector), 0).values();
-  return result;
-}
-
 std::vector<WordVector> vectors_of(const RunCheckpoint& checkpoint,
                                    std::span<const LabelledText> texts) {
   std::vector<WordVector> words;
-  for (const LabelledText& text : texts) {
-    const auto all = word_vectors(checkpoint.model, text.sentence, -1);
-    words.push_back(text.index < 0 ? mean_of(all) : all[static_cast<std::size_t>(text.index)]);
-  }
+  for (const LabelledText& text : texts)
+    words.push_back(word_vector(checkpoint.model, text.sentence, text.index));
   return words;
 }
 

@@ -21,6 +21,7 @@ struct TaskTraits {
   bool has_source_and_target = false;  ///< needs an encoder-decoder, which no other task takes
   bool has_labels = false;             ///< its answers are labels of the training data
   bool has_one_label = false;          ///< and each example has one
+  bool answers_about_words = false;    ///< any word of a text can be asked about
   Cutting cutting = {};                ///< of its texts, where the config leaves it open
 };
 

@@ -229,7 +229,7 @@ Checkpoint checkpoint_of(const Run& run, const std::filesystem::path& folder) {
   checkpoint.config = to_toml(folder.empty() ? run.config : portable(run.config, folder));
   checkpoint.model = state_of(*run.network);
   checkpoint.optimizer = run.optimizer->state();
-  if (run.average) {
+  if (run.average && !run.average->values().empty()) {  // empty before the first update
     for (const auto& [path, value] : checkpoint.model)
       checkpoint.optimizer[std::string(live) + path] = value;
     checkpoint.model = run.average->values();
@@ -281,11 +281,9 @@ LoadedModel untrained(const LoadedModel& model) {
 }
 
 LoadedModel with_options(const LoadedModel& model, const ModelOptions& options) {
-  LoadedModel changed;
-  changed.config = model.config;
-  changed.config.model = options;
-  changed.task = restore_task(changed.config, model.task->vocabularies());
-  changed.network = fresh_network(changed.config, *changed.task, Vectors::from_checkpoint);
+  Config config = model.config;
+  config.model = options;
+  LoadedModel changed = fresh_model(config, model.task->vocabularies());
   changed.step = model.step;
   std::map<std::string, Parameter*> by_path;
   for (const auto& [path, parameter] : parameters(*changed.network)) by_path[path] = parameter;
@@ -304,11 +302,16 @@ LoadedModel load_model(const std::filesystem::path& model) {
   return model_of(read_checkpoint(file, CheckpointPart::without_optimizer), file);
 }
 
+LoadedModel fresh_model(const Config& config, const Task::Vocabularies& vocabularies) {
+  LoadedModel fresh;
+  fresh.config = config;
+  fresh.task = restore_task(config, vocabularies);
+  fresh.network = fresh_network(config, *fresh.task, Vectors::from_checkpoint);
+  return fresh;
+}
+
 LoadedModel model_of(const Checkpoint& checkpoint, const std::filesystem::path& file) {
-  LoadedModel loaded;
-  loaded.config = config_of(checkpoint, file);
-  loaded.task = restore_task(loaded.config, checkpoint.vocabulary);
-  loaded.network = fresh_network(loaded.config, *loaded.task, Vectors::from_checkpoint);
+  LoadedModel loaded = fresh_model(config_of(checkpoint, file), checkpoint.vocabulary);
   loaded.step = checkpoint.step;
   loaded.init = checkpoint.init;
   load_parameters(*loaded.network, checkpoint, file);

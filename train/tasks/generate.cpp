@@ -43,7 +43,8 @@ std::vector<std::int32_t> end_of_text_tokens(const Vocabulary& vocabulary) {
 }
 
 void generate(const Network& network, std::vector<std::int32_t> prompt, Index count, Index window,
-              const Sampling& sampling, const std::function<void(std::int32_t)>& pass_on) {
+              const Sampling& sampling, const std::function<void(std::int32_t)>& pass_on,
+              const Hook* hook) {
   require<ValueError>(!prompt.empty(), "[generate] the prompt is empty; give at least one token");
   const NoGrad no_grad;
   MemoryPool pool;
@@ -56,7 +57,7 @@ void generate(const Network& network, std::vector<std::int32_t> prompt, Index co
     const Index known = std::ssize(text);
     const Index unread = cache.length() ? 1 : known <= window ? known : (window + 1) / 2;
     const std::vector<std::int32_t> next(text.end() - unread, text.end());
-    Context context({.cache = &cache});
+    Context context({.cache = &cache, .hook = hook});
     const Tensor x = (*network.model)(Indices(next, {1, unread}), {}, context);
     const Tensor logits = network.logits(slice(x, 1, unread - 1, unread));
     text.push_back(sample(logits.values(), sampling, static_cast<std::uint64_t>(i)));

@@ -30,9 +30,10 @@ std::int32_t sample(std::span<const double> logits, const Sampling& sampling, st
 
 /// Continues `prompt` by `count` tokens, each passed on as soon as it is sampled, or by fewer, up
 /// to one that ends the text and is not passed on. The context is the last `window` tokens at most;
-/// keys and values are cached, so that a token costs one step. Throws ValueError when the prompt is
-/// empty.
+/// keys and values are cached, so that a token costs one step. A hook may replace activations.
+/// Throws ValueError when the prompt is empty.
 void generate(const Network& network, std::vector<std::int32_t> prompt, Index count, Index window,
-              const Sampling& sampling, const std::function<void(std::int32_t)>& pass_on);
+              const Sampling& sampling, const std::function<void(std::int32_t)>& pass_on,
+              const Hook* hook = nullptr);
 
 }  // namespace qkv

@@ -77,15 +77,17 @@ class MaskedLanguageModel final : public RowTask<EncodedTexts, MaskedTokenMetric
     return line;
   }
 
-  /// The ten most probable choices. Throws UserError for a text without `mask_text`.
-  std::vector<Prediction> predict(const Network& network, std::string_view text) const override {
-    const Sentence sentence = read(text);
-    require<UserError>(!sentence.targets.empty(),
-                       "\"{}\" has no {}; write it in place of each word to predict", text,
+  std::string refusal(const Sentence& sentence, std::string_view text) const override {
+    if (!sentence.targets.empty()) return "";
+    return fmt::format("\"{}\" has no {}; write it in place of each word to predict", text,
                        mask_text);
-    std::vector<Prediction> predictions = answers(network, text, sentence);
-    for (Prediction& prediction : predictions) keep_most_probable(prediction);
-    return predictions;
+  }
+  /// The ten most probable choices.
+  Prediction answer(const Network& network, std::string_view text, const Sentence& sentence,
+                    std::optional<Index> index, Context& context) const override {
+    Prediction prediction = RowTask::answer(network, text, sentence, index, context);
+    keep_most_probable(prediction);
+    return prediction;
   }
 
  private:

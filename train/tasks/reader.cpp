@@ -155,23 +155,34 @@ Scores Reader::no_scores(const Network& network, const Sentence& sentence, Conte
   return {};
 }
 
-std::optional<WrittenText> Reader::write(const Network&, const Sentence&, std::string_view) const {
+std::optional<WrittenText> Reader::write(const Network&, const Sentence&, std::string_view,
+                                         Context&) const {
   return std::nullopt;
 }
 
-std::vector<Prediction> Reader::predict(const Network& network, std::string_view text) const {
-  return answers(network, text, read(text));
+bool Reader::has_choices(const Sentence&) const {
+  return true;
 }
 
-std::vector<Prediction> Reader::answers(const Network& network, std::string_view text,
-                                        const Sentence& sentence) const {
+std::string Reader::refusal(const Sentence&, std::string_view) const {
+  return "";
+}
+
+Prediction Reader::answer(const Network& network, std::string_view text, const Sentence& sentence,
+                          std::optional<Index> index, Context& context) const {
   const NoGrad no_grad;
-  Context context;
-  if (sentence.targets.empty())
-    return {prediction_of(text, std::nullopt, scores(network, sentence, 0, context))};
+  return prediction_of(text, index, scores(network, sentence, index.value_or(0), context));
+}
+
+std::vector<Prediction> Reader::predict(const Network& network, std::string_view text,
+                                        Context& context) const {
+  const Sentence sentence = read(text);
+  const std::string refusal = this->refusal(sentence, text);
+  require<UserError>(refusal.empty(), "{}", refusal);
+  if (sentence.targets.empty()) return {answer(network, text, sentence, std::nullopt, context)};
   std::vector<Prediction> predictions;
   for (const Index target : sentence.targets)
-    predictions.push_back(prediction_of(text, target, scores(network, sentence, target, context)));
+    predictions.push_back(answer(network, text, sentence, target, context));
   return predictions;
 }
 

@@ -103,10 +103,28 @@ class Reader {
   /// For tasks whose model writes a text: `target` or, where that is empty, what it writes for a
   /// source. Nothing for other tasks. Throws as `read`.
   virtual std::optional<WrittenText> write(const Network& network, const Sentence& source,
-                                           std::string_view target) const;
+                                           std::string_view target, Context& context) const;
+  std::optional<WrittenText> write(const Network& network, const Sentence& source,
+                                   std::string_view target) const {
+    Context context;
+    return write(network, source, target, context);
+  }
+  /// Whether there is something to choose from, whatever word of a sentence is asked about.
+  virtual bool has_choices(const Sentence& sentence) const;
+  /// Why `predict` has no answer about a sentence that was read from `text`, such as that it has no
+  /// target word; empty: it has one.
+  virtual std::string refusal(const Sentence& sentence, std::string_view text) const;
+  /// The most probable choice for word `index` of a sentence or, with none, for the whole.
+  virtual Prediction answer(const Network& network, std::string_view text, const Sentence& sentence,
+                            std::optional<Index> index, Context& context) const;
   /// One prediction for each target word of a text, or for the text as a whole. Throws UserError
-  /// when the text has no target word and the task needs one.
-  virtual std::vector<Prediction> predict(const Network& network, std::string_view text) const;
+  /// with the refusal.
+  virtual std::vector<Prediction> predict(const Network& network, std::string_view text,
+                                          Context& context) const;
+  std::vector<Prediction> predict(const Network& network, std::string_view text) const {
+    Context context;
+    return predict(network, text, context);
+  }
 
  protected:
   explicit Reader(const Config& config);
@@ -142,10 +160,6 @@ class Reader {
   Sentence fitted(Sentence sentence) const;
   /// Runs a model without an output layer, where there is nothing to choose from.
   static Scores no_scores(const Network& network, const Sentence& sentence, Context& context);
-  /// The most probable choice for each target word of a sentence or, without targets, for the
-  /// whole.
-  std::vector<Prediction> answers(const Network& network, std::string_view text,
-                                  const Sentence& sentence) const;
 
  private:
   TaskOptions options_;

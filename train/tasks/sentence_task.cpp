@@ -261,6 +261,7 @@ LabelledText SentenceTask::read_line(const TsvRow& row) const {
 
 Scores SentenceTask::scores(const Network& network, const Sentence& sentence, Index index,
                             Context& context) const {
+  if (!has_choices(sentence)) return no_scores(network, sentence, context);
   Examples one;
   one.sentences.add(sentence.ids);
   one.questions.push_back({static_cast<std::int32_t>(index), 0});
@@ -269,12 +270,16 @@ Scores SentenceTask::scores(const Network& network, const Sentence& sentence, In
           question_.has_labels ? labels() : sentence.words, std::string(question_.formula)};
 }
 
-std::vector<Prediction> SentenceTask::predict(const Network& network, std::string_view text) const {
-  const Sentence sentence = read(text);
-  require<UserError>(!question_.about_a_word || !sentence.targets.empty(),
-                     "\"{}\" has none of the words that the model was trained on: {}", text,
-                     fmt::format("{}", fmt::join(list("targets"), ", ")));
-  return answers(network, text, sentence);
+/// No word is its own antecedent.
+bool SentenceTask::has_choices(const Sentence& sentence) const {
+  return question_.has_labels || sentence.ids.size() > 1;
+}
+
+std::string SentenceTask::refusal(const Sentence& sentence, std::string_view text) const {
+  if (!has_choices(sentence)) return no_other_word;
+  if (!question_.about_a_word || !sentence.targets.empty()) return "";
+  return fmt::format("\"{}\" has none of the words that the model was trained on: {}", text,
+                     fmt::join(list("targets"), ", "));
 }
 
 }  // namespace qkv

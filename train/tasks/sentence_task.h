@@ -24,6 +24,10 @@ struct EncodedSentences : EncodedTexts {
   std::vector<Question> questions;
 };
 
+/// What is said where a pronoun stands alone.
+inline constexpr auto no_other_word =
+    "the sentence has no other word that the pronoun could refer to";
+
 /// A task that asks one question of each sentence and has one right answer among several choices.
 class SentenceTask final : public RowTask<EncodedSentences, ChoiceMetrics> {
  public:
@@ -54,7 +58,8 @@ class SentenceTask final : public RowTask<EncodedSentences, ChoiceMetrics> {
   Scores scores(const Network& network, const Sentence& sentence, Index index,
                 Context& context) const override;
   std::string label_summary() const override;
-  std::vector<Prediction> predict(const Network& network, std::string_view text) const override;
+  bool has_choices(const Sentence& sentence) const override;
+  std::string refusal(const Sentence& sentence, std::string_view text) const override;
 
  private:
   using Examples = EncodedSentences;

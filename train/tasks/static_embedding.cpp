@@ -86,9 +86,9 @@ class StaticEmbedding final : public RowTask<WordContexts, EmbeddingMetrics> {
                 Context& context) const override {
     return no_scores(network, sentence, context);
   }
-  /// Throws UserError: static vectors predict nothing.
-  std::vector<Prediction> predict(const Network&, std::string_view) const override {
-    throw UserError("a model of static embeddings predicts nothing; qkv embed shows its vectors");
+  bool has_choices(const Sentence&) const override { return false; }
+  std::string refusal(const Sentence&, std::string_view) const override {
+    return "a model of static embeddings predicts nothing; qkv embed shows its vectors";
   }
 
  private:

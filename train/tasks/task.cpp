@@ -37,7 +37,7 @@ Tensor excluded(const Indices& lengths, const Indices& pronouns, Index time, DTy
 Tensor antecedent_logits(const Network& network, const Batch& batch, Context& context) {
   const Tensor x = (*network.model)(batch.ids, batch.lengths, context);
   const Index sentences = x.dim(0), time = x.dim(1), width = x.dim(2);
-  require<UserError>(time > 1, "the sentence has no other word that the pronoun could refer to");
+  require<UserError>(time > 1, no_other_word);
   const Tensor query =
       reshape(network.logits(select_rows(x, batch.indices)), {sentences, width, 1});
   const Tensor scores = reshape(matmul(x, query), {sentences, time});
@@ -85,23 +85,24 @@ constexpr TaskRow row(TaskKind kind, std::string_view name, std::string_view hel
 
 constexpr auto rows = std::to_array<TaskRow>({
     row(TaskKind::word_sense, "word-sense", "sense of a word in its sentence",
-        made<SentenceTask, word_sense_question>, {.has_labels = true, .has_one_label = true}),
+        made<SentenceTask, word_sense_question>,
+        {.has_labels = true, .has_one_label = true, .answers_about_words = true}),
     row(TaskKind::static_embedding, "static-embedding", "word vectors from text",
         make_static_embedding, {}, static_embedding_conflict),
     row(TaskKind::classify, "classify", "class of a text", made<SentenceTask, class_question>,
         {.has_labels = true, .has_one_label = true}),
     row(TaskKind::coreference, "coreference", "word that a pronoun refers to",
-        made<SentenceTask, antecedent_question>),
+        made<SentenceTask, antecedent_question>, {.answers_about_words = true}),
     row(TaskKind::translate, "translate", "translation of a sentence", make_translation,
         {.predicts_words = true, .has_source_and_target = true}, translation_conflict),
     row(TaskKind::language_model, "language-model", "next token", make_language_model,
         {.predicts_words = true, .cutting = {TokenizerKind::character, false}},
         language_model_conflict),
-    row(TaskKind::tagging, "tagging", "label of each word", make_tagging, {.has_labels = true},
-        tagging_conflict),
+    row(TaskKind::tagging, "tagging", "label of each word", make_tagging,
+        {.has_labels = true, .answers_about_words = true}, tagging_conflict),
     row(TaskKind::masked_language_model, "masked-language-model",
         "tokens that are masked, from both sides", make_masked_language_model,
-        {.predicts_words = true}),
+        {.predicts_words = true, .answers_about_words = true}),
 });
 static_assert(lists_every_kind(rows));
 

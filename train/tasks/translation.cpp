@@ -90,16 +90,17 @@ class Translation final : public RowTask<EncodedPairs, TranslationMetrics> {
   }
 
   std::optional<WrittenText> write(const Network& network, const Sentence& source,
-                                   std::string_view target) const override {
+                                   std::string_view target, Context& context) const override {
     const Ids sources[] = {source.ids};
-    Ids ids = target.empty() ? decoded(network, sources, Context())[0].ids : read(target).ids;
+    Ids ids = target.empty() ? decoded(network, sources, context)[0].ids : read(target).ids;
     ids.resize(std::min(ids.size(), static_cast<std::size_t>(max_length() - 1)));  // 1: the end
     return written(ids);
   }
 
-  std::vector<Prediction> predict(const Network& network, std::string_view text) const override {
+  std::vector<Prediction> predict(const Network& network, std::string_view text,
+                                  Context& context) const override {
     const Ids source[] = {read(text).ids};
-    const Output output = decoded(network, source, Context())[0];
+    const Output output = decoded(network, source, context)[0];
     Prediction prediction{std::string(text), std::nullopt, text_of(output.ids), output.probability};
     prediction.is_output = true;
     return {prediction};
