@@ -40,8 +40,8 @@ Json Engine::document_of(const Request& request) {
   const std::string name = request.text("call");
   if (auto document = called(looking_calls, looking_, name, request)) return *std::move(document);
   // Training has a table of its own here.
-  throw UserError(fmt::format("\"call\" of the request is \"{}\", which the engine does not have",
-                              name));
+  throw UserError(
+      fmt::format("\"call\" of the request is \"{}\", which the engine does not have", name));
 }
 
 std::string Engine::call(std::string_view request) {
