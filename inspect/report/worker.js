@@ -22,8 +22,8 @@ class Training {
   // On the validation data, where there are any, unless this was done at this step.
   evaluate() {
     if (!this.facts.examples.valid || (this.evaluation && this.evaluation.step === this.step)) return;
-    const begin = performance.now();
-    this.evaluation = { ...this.engine.call({ call: "evaluate", split: "valid" }), step: this.step, split: "valid" };
+    const begin = performance.now(), { score_name: score } = this.facts, { loss, [score]: value } = this.engine.call({ call: "evaluate", split: "valid" });
+    this.evaluation = { step: this.step, split: "valid", loss, [score]: value };
     this.evaluations.push(this.evaluation);
     Object.assign(this, { cost: performance.now() - begin, trained: 0 });
   }
