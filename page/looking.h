@@ -20,7 +20,8 @@ class Looking {
   explicit Looking(Files& files) : files_(files) {}
 
   /// {"model", "config": TOML, "vocabulary": {"tokens", ...}, "step"} and the file "parameters":
-  /// float32, little-endian, of all parameters in their order.
+  /// float32, little-endian, of all parameters in their order -> {"parameters": [{"path",
+  /// "shape"}]}. Without "config" a loaded model gets other parameters.
   Json load(const Request& request);
   /// {"text"} -> {"tokens", "ids", "targets": positions that the task asks about, "unknown": bool
   /// of a token, "refusal": why there is no answer or null, "words": number, "unknown_words",
@@ -59,6 +60,7 @@ class Looking {
     const LoadedModel& model() const { return intervened ? *intervened : loaded; }
   };
 
+  Changed& named(const std::string& name);
   /// The model that a request names, after its changes.
   const Changed& model_of(const Request& request);
 

@@ -31,8 +31,8 @@ std::string score_name(const Run& run) {
 Split split_of(const std::string& name) {
   for (const Split split : {Split::train, Split::valid, Split::test})
     if (to_string(split) == name) return split;
-  throw UserError(fmt::format("\"split\" of the request is \"{}\"; it must be train, valid or test",
-                              name));
+  throw UserError(
+      fmt::format("\"split\" of the request is \"{}\"; it must be train, valid or test", name));
 }
 
 /// The parameters of a checkpoint one after the other, in the order of the network.
@@ -116,20 +116,20 @@ Json Training::evaluate(const Request& request) {
   return to_json(evaluate_now(run, split));
 }
 
-Json Training::parameters(const Request&) {
+Json Training::parameters(const Request& request) {
   const Run& run = session().run;
   const Checkpoint now = checkpoint_of(run);
   files_["parameters"] = bytes_of(now, run.parameters);
-  return object({{"step", now.step},
-                 {"config", now.config},
-                 {"vocabulary", now.vocabulary},
-                 {"checksum", checksum_of(now.model)}});
+  Json document = object({{"step", now.step}, {"checksum", checksum_of(now.model)}});
+  if (request.flag("brief")) return document;
+  document["config"] = now.config;
+  document["vocabulary"] = now.vocabulary;
+  return document;
 }
 
 Json Training::export_model(const Request&) {
   const Run& run = session().run;
-  files_["model.safetensors"] =
-      safetensors_bytes(exported(checkpoint_of(run), source, run.config));
+  files_["model.safetensors"] = safetensors_bytes(exported(checkpoint_of(run), source, run.config));
   return Json::object();
 }
 

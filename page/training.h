@@ -7,8 +7,8 @@
 
 namespace qkv::page {
 
-/// The calls that train a model. It takes the steps of `qkv train`, bit for bit, and writes nothing.
-/// All calls but `train` throw UserError before the first `train`.
+/// The calls that train a model. It takes the steps of `qkv train`, bit for bit, and writes
+/// nothing. All calls but `train` throw UserError before the first `train`.
 class Training {
  public:
   explicit Training(Files& files);
@@ -22,14 +22,15 @@ class Training {
   /// config names. Throws as the program does; an earlier run then stays.
   Json train(const Request& request);
   /// {"count"} -> {"step", "losses": of each step, "learning_rate", "gradient_norm", "finished"}:
-  /// takes so many steps, or fewer where the run finishes. The loss of an update that was left out is
-  /// that of the one before. Throws Error where the training diverges.
+  /// takes so many steps, or fewer where the run finishes. The loss of an update that was left out
+  /// is that of the one before. Throws Error where the training diverges.
   Json step(const Request& request);
   /// {"split": "train", "valid" or "test"} -> the document of `qkv eval`; with train.ema of the
   /// averages.
   Json evaluate(const Request& request);
-  /// -> {"step", "config": TOML, "vocabulary", "checksum"} and the file "parameters", as
-  /// `Looking::load` takes them; with train.ema the averages.
+  /// {"brief"} -> {"step", "config": TOML, "vocabulary", "checksum"} and the file "parameters", as
+  /// `Looking::load` takes them, with train.ema the averages; "brief": without config and
+  /// vocabulary.
   Json parameters(const Request& request);
   /// -> {} and the file "model.safetensors", as `qkv export` writes it.
   Json export_model(const Request& request);

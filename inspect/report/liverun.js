@@ -27,11 +27,12 @@ function optionTables(toml) {
   return tables;
 }
 
-function liveRun(base, name, facts) {
-  return { name, live: true, folder: "", config: "", parameters: facts.parameters, data: { ...facts.examples, vocabulary: facts.tokens, labels: facts.labels },
+// From the facts of the call `train` and the first state.
+function liveRun(base, name, facts, { config, vocabulary }) {
+  return { name, live: true, folder: "", config, parameters: facts.parameters, data: { ...facts.examples, vocabulary: facts.tokens, labels: facts.labels },
            sentences: base.sentences, points: base.points, texts_from: base.texts_from, stops: [{ step: 0, note: "" }], attention: null, embedding: null,
            weights: [], metrics: [], others: [], probes: [], best_step: null, curve: new Means(), evaluations: [],
-           model: { ...base.model, weights: {} } };
+           model: { ...base.model, options: optionTables(config), vocabulary, weights: {} } };
 }
 
 // Takes a state of the worker; its parameters are loaded when something is asked of the model.
@@ -40,8 +41,7 @@ function takeState(run, state) {
   run.evaluations.push(...state.evaluations);
   if (run.evaluations.length > mostPoints) run.evaluations = run.evaluations.filter((_, i) => i % 2 === 1);
   run.metrics = [...run.curve.points.map(([step, loss]) => ({ step, split: "train", loss })), ...run.evaluations];
-  Object.assign(run, { config: state.config, stops: [{ step: state.step, note: "" }], latest: run.curve.points.at(-1) });
-  if (state.vocabulary) Object.assign(run.model, { options: optionTables(state.config), vocabulary: state.vocabulary });
+  Object.assign(run, { stops: [{ step: state.step, note: "" }], latest: run.curve.points.at(-1) });
   run.model.weights = { 0: state.parameters };
 }
 

@@ -59,21 +59,26 @@ const fileName = name => `${data.name} ${name}`.toLowerCase().replace(/[^\p{L}\p
 function showLiveRuns() {
   const { trainer, models, base } = training, first = data.runs.findIndex(run => run.live), known = first < 0 ? data.runs.length : first;
   data.runs.splice(known);
-  models.forEach(({ name }, i) => data.runs.push(liveRun(data.runs[base], t("train.live", { name }), trainer.facts[i])));
+  models.forEach(({ name }, i) => data.runs.push(liveRun(data.runs[base], t("train.live", { name }), trainer.facts[i], trainer.states[i])));
   training.live = models.map((_, i) => known + i);
   training.live.forEach((r, i) => {
     forgetRun(r);
+    knownLists.delete(r);
+    liveViews.delete(r);
     takeState(data.runs[r], { ...trainer.states[i], losses: [], evaluations: [] });
   });
   if (first < 0 || state.run >= data.runs.length) state.run = known;
   state.beside = models.length > 1 ? known + 1 : state.beside === null || state.beside >= known || state.beside === state.run ? base : state.beside;
   state.stop = stopLike(state.run, run().stops[0]);
+  shownSentence = "";
+  for (const name of Object.keys(made)) delete made[name];
   keepFocus(drawPage);
 }
 
+const lastStep = () => training.goal ? training.goal.steps : Infinity;
 function toggleRun() {
   const { trainer, isStale, speed } = training, phase = phaseOf(training);
-  const go = () => training.trainer.run(Infinity, speed);
+  const go = () => training.trainer.run(lastStep(), speed);
   if (phase === "running" && !isStale) trainer.pause();
   else if (phase === "paused" && !isStale) go();
   else begin(go);
@@ -86,7 +91,7 @@ function takeStep() {
 }
 function chooseSpeed(speed) {
   training.speed = speed;
-  if (phaseOf(training) === "running") training.trainer.run(Infinity, speed);
+  if (phaseOf(training) === "running") training.trainer.run(lastStep(), speed);
 }
 
 // What the page says about a training: its buttons, its state, and what a link promised.

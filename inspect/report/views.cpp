@@ -127,7 +127,10 @@ Json outcome_view(const LoadedRun& run) {
 Json texts_view(std::span<const LabelledText> texts) {
   Json list = Json::array();
   for (const LabelledText& text : texts)
-    list.push_back({{"label", text.label}, {"tokens", text.sentence.words}, {"index", text.index}});
+    list.push_back({{"text", text.text},
+                    {"label", text.label},
+                    {"tokens", text.sentence.words},
+                    {"index", text.index}});
   return list;
 }
 

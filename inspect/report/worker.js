@@ -28,13 +28,11 @@ class Training {
     Object.assign(this, { cost: performance.now() - begin, trained: 0 });
   }
   get isDue() { return this.trained >= evaluated * this.cost; }
-  // The losses and evaluations since the last state, and the parameters; the vocabulary comes with the first alone.
+  // The losses and evaluations since the last state, and the parameters; config and vocabulary come with the first alone.
   state() {
-    const { step, losses, rate, norm, time, isFinished, evaluations } = this, { vocabulary, ...document } = this.engine.call({ call: "parameters" });
-    Object.assign(this, { losses: [], evaluations: [] });
-    const described = this.isDescribed ? {} : { vocabulary };
-    this.isDescribed = true;
-    return { ...document, ...described, step, losses, rate, norm, time, isFinished, evaluations, parameters: this.engine.take("parameters") };
+    const { step, losses, rate, norm, time, isFinished, evaluations } = this, document = this.engine.call({ call: "parameters", brief: this.isDescribed });
+    Object.assign(this, { losses: [], evaluations: [], isDescribed: true });
+    return { ...document, step, losses, rate, norm, time, isFinished, evaluations, parameters: this.engine.take("parameters") };
   }
 }
 
