@@ -147,9 +147,8 @@ void check_variants(const Config& base, const std::vector<Variant>& variants,
 
 TomlDocument parse_without_variants(std::string_view toml, std::string_view source) {
   TomlDocument document = parse_toml(toml, source);
-  require<ConfigError>(document.variants.empty(),
-                       "{}:{}: a single configuration has no variants", source,
-                       document.variants.empty() ? 0 : document.variants.front().line);
+  require<ConfigError>(document.variants.empty(), "{}:{}: a single configuration has no variants",
+                       source, document.variants.empty() ? 0 : document.variants.front().line);
   return document;
 }
 
