@@ -53,7 +53,6 @@ class Engine {
   read(text) { return new Reading(this, text); }
 }
 
-const answersAboutWords = kind => !["classify", "translate", "static-embedding", "language-model"].includes(kind);
 const writtenAtOnce = 8;  // tokens that a language model writes between two drawings
 
 // What a model makes of a text: { tokens [T], ids [T], targets: positions that the task asks about, unknown [T], words,
@@ -70,12 +69,7 @@ class Reading {
   get kind() { return this.engine.run.model.options.task.kind; }
 
   // About the task's words and, where it answers about words, token `word`.
-  predict(word) {
-    const { kind, targets } = this, aboutWords = answersAboutWords(kind);
-    if (kind === "static-embedding" || kind === "coreference" && this.tokens.length < 2) return { predictions: [] };
-    const found = targets.length || !aboutWords ? this.ask("predict").predictions : [];
-    return { predictions: aboutWords && !targets.includes(word) ? [...found, ...this.ask("predict", { index: word }).predictions] : found };
-  }
+  predict(word) { return this.ask("predict", { index: word }); }
   attend() { return this.ask("attend"); }
   // Of token `index`, or of that of the output. Its parameters are large, and asked for when they are needed.
   explain(index, output) {

@@ -89,8 +89,7 @@ CodedWeights ModelWeights::coded(const Weights& weights, int bits) {
                                           std::lround((value / largest + 1.0) / 2 * most)));
   }
   for (int shift = 0; shift < bits; shift += 8)
-    for (const std::uint32_t code : codes)
-      result.bytes += static_cast<char>(code >> shift & 0xFF);
+    for (const std::uint32_t code : codes) result.bytes += static_cast<char>(code >> shift & 0xFF);
   return result;
 }
 

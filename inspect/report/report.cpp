@@ -1,6 +1,7 @@
 #include "inspect/report/report.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <tuple>
 #include <utility>
@@ -27,9 +28,8 @@ constexpr std::size_t most_points = 80;
 constexpr std::size_t many_runs = 10;  // from which weights are shown more coarsely
 
 /// The first of a group's runs, and the outcomes of the others, which have other seeds or folds.
-Json group_view(RunGroup& group, std::span<const std::string> sentences, std::size_t groups) {
-  LoadedRun& run = group.front();
-  report::load_checkpoints(run, std::max<std::size_t>(most_checkpoints / groups, 3));
+Json group_view(const RunGroup& group, std::span<const std::string> sentences, std::size_t groups) {
+  const LoadedRun& run = group.front();
   const report::Examples examples = report::examples_of(run.model(), sentences);
   const auto points = std::span(examples.texts).first(std::min(most_points, examples.texts.size()));
   Json view = report::summary_view(run);
@@ -131,6 +131,34 @@ std::string bytes_of(Json& data, std::span<const report::CodedWeights> chosen) {
   return text_of(data) + '\0' + bytes;
 }
 
+/// The page of runs, each of which `complete` loads when its turn comes.
+std::string page_of(const std::string& title, std::vector<RunGroup>& groups, const fs::path& folder,
+                    std::span<const std::string> sentences,
+                    const std::function<void(LoadedRun&)>& complete) {
+  Json data = {{"name", title},
+               {"version", QKV_VERSION},
+               {"runs", Json::array()},
+               {"main", 0},
+               {"same_data", share_data(groups)}};
+  Json& runs = data["runs"];
+  report::ModelWeights weights;
+  report::TrainingData training;
+  for (RunGroup& group : groups) {
+    LoadedRun& run = group.front();
+    complete(run);
+    runs.push_back(group_view(group, sentences, groups.size()));
+    runs.back()["training"] = training.add(run);
+    runs.back()["folder"] = run.folder.lexically_relative(folder).generic_string();
+    weights.add(runs.size() - 1, run);
+    group.clear();
+  }
+  for (const char* part : {"/points", "/model/vocabulary"}) share(runs, Json::json_pointer(part));
+  data["main"] = main_run(runs);
+  data["files"] = training.files();
+  const auto chosen = choose_weights(data, weights);
+  return report::page(title, bytes_of(data, chosen));
+}
+
 }  // namespace
 
 bool begins_as_report_page(std::string_view beginning) {
@@ -140,26 +168,27 @@ bool begins_as_report_page(std::string_view beginning) {
 
 std::string report_page(const fs::path& folder, std::span<const std::string> sentences) {
   std::vector<RunGroup> groups = report::load_groups(folder);
-  Json data = {{"name", title_of(groups, folder)},
-               {"version", QKV_VERSION},
-               {"runs", Json::array()},
-               {"main", 0},
-               {"same_data", share_data(groups)}};
-  Json& runs = data["runs"];
-  report::ModelWeights weights;
+  const std::size_t checkpoints = std::max<std::size_t>(most_checkpoints / groups.size(), 3);
+  return page_of(title_of(groups, folder), groups, folder, sentences,
+                 [&](LoadedRun& run) { report::load_checkpoints(run, checkpoints); });
+}
+
+std::string untrained_page(const ConfigFile& file, const fs::path& folder) {
+  std::vector<RunGroup> groups;
+  const auto add = [&](const Config& config) {
+    LoadedRun run{folder, {}, {}};
+    run.checkpoints.push_back({"untrained", start_run(config)});
+    groups.emplace_back().push_back(std::move(run));
+  };
+  for (const Variant& variant : file.variants) add(variant.config);
+  if (file.variants.empty()) add(file.base);
   report::TrainingData training;
-  for (RunGroup& group : groups) {
-    runs.push_back(group_view(group, sentences, groups.size()));
-    runs.back()["training"] = training.add(group.front());
-    weights.add(runs.size() - 1, group.front());
-    runs.back()["folder"] = group.front().folder.lexically_relative(folder).generic_string();
-    group.clear();
-  }
-  for (const char* part : {"/points", "/model/vocabulary"}) share(runs, Json::json_pointer(part));
-  data["main"] = main_run(runs);
-  data["files"] = training.files();
-  const auto chosen = choose_weights(data, weights);
-  return report::page(data["name"].get<std::string>(), bytes_of(data, chosen));
+  for (const RunGroup& group : groups)
+    require<UserError>(!training.add(group.front()).is_null(),
+                       "a page cannot train {}: it holds UTF-8 files of at most 4 MB, 0.6 MB in "
+                       "all when compressed, and no other model (train.init)",
+                       group.front().config().name);
+  return page_of(file.base.name, groups, folder, {}, [](const LoadedRun&) {});
 }
 
 }  // namespace qkv
