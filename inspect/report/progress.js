@@ -1,6 +1,6 @@
 // The progress of a training: a row of numbers and two curves of each model; and the figures of the page, which follow it.
 
-const frameBudget = 10, restAfter = 3;  // ms of a frame; times what a figure took to draw, in which it is not drawn again
+const frameBudget = 10;  // ms of a frame
 let redrawLiveCurves = [], progressRows = [];
 
 const progressKeys = ["train.step_number", "train.loss", "train.valid_loss", "train.score", "train.answer", "train.milliseconds", "train.checksum"];
@@ -79,6 +79,9 @@ const followers = [["train-progress", showProgress], ["train-curves", () => redr
   .map(([id, draw]) => ({ id, draw, at: 0, cost: 0, state: null, isInView: false }));
 let asked = null;
 
+// For how long a figure rests after it was drawn: much longer where it costs more than the frame has.
+const restOf = ({ cost }) => cost > frameBudget ? 20 * cost : 3 * cost;
+
 function askForFrame() {
   if (asked === null) asked = requestAnimationFrame(followTraining);
 }
@@ -91,7 +94,7 @@ function followTraining() {
   for (const follower of behind.sort((a, b) => a.at - b.at)) {
     const now = performance.now();
     if (now - begin > frameBudget) break;
-    if (isRunning && now - follower.at < restAfter * follower.cost) continue;
+    if (isRunning && now - follower.at < restOf(follower)) continue;
     follower.draw();
     Object.assign(follower, { at: performance.now(), cost: performance.now() - now, state: trainer.states });
   }
