@@ -9,6 +9,7 @@
 #include "inspect/documents/explain.h"
 #include "inspect/documents/generate.h"
 #include "inspect/documents/predict.h"
+#include "inspect/documents/probes.h"
 #include "inspect/loss_gradients.h"
 #include "train/config/task_kinds.h"
 
@@ -293,6 +294,10 @@ Json Looking::map(const Request& request) {
   require<UserError>(!words.empty(), "\"points\" of the request is empty");
   return object({{"before", in_two_dimensions(words, &WordVector::static_vector)},
                  {"after", in_two_dimensions(words, &WordVector::contextual)}});
+}
+
+Json Looking::probe(const Request& request) {
+  return object({{"probes", documents::probes(model_of(request).model())}});
 }
 
 }  // namespace qkv::page

@@ -48,6 +48,8 @@ class Looking {
   /// the static and contextual vectors in their two principal components; index -1: the mean of all
   /// tokens.
   Json map(const Request& request);
+  /// -> {"probes": see documents::probes}, of the model without its "off".
+  Json probe(const Request& request);
 
  private:
   /// A model, and the same after the changes that were asked for last.

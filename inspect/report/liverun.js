@@ -45,6 +45,14 @@ function takeState(run, state) {
   run.model.weights = { 0: state.parameters };
 }
 
+// Checks the claims of a live run's config at its present step.
+function checkProbes(r) {
+  const run = data.runs[r], key = `${run.stops[0].step} ${JSON.stringify(state.changes)}`;
+  if (run.checked === key || !/^\s*\[\[probe\]\]/m.test(run.config)) return;
+  run.checked = key;
+  run.probes = new Engine(run, 0, state.changes).ask("probe").probes;
+}
+
 // The points of a live run and the typed text's among them, in their principal components at its present step; null where the
 // engine cannot read them.
 const liveViews = new Map();

@@ -35,7 +35,7 @@ function fileButtons() {
 }
 function startProgress() {
   const { trainer, live } = training;
-  for (const id of ["train-progress", "train-curves", "train-save"]) $(id).hidden = !live.length;
+  for (const id of ["train-progress", "train-curves", "train-save", "train-claims"]) $(id).hidden = !live.length;
   $("train-save").replaceChildren(...live.map((_, i) => saveButtons(i)));
   progressRows = live.map((_, i) => progressRow(i));
   if (!live.length) return;
@@ -61,6 +61,16 @@ function showProgress() {
   });
 }
 
+// The claims of the configs, red until they hold.
+function showLiveProbes() {
+  training.live.forEach(checkProbes);
+  const all = training.live.flatMap((r, i) => data.runs[r].probes.map(probe => ({ ...probe, model: training.models[i].name })));
+  $("train-probes").hidden = !all.length;
+  $("train-probes").replaceChildren(...all.map(({ error, name, model, passes, findings, expect }) => make("li", {},
+    verdict([{}], () => passes, "probes.pass", "probes.fail"), " ", error || make("b", {}, name), " ",
+    make("span", { class: "soft" }, error ? model : `${expect}: ${findings[0].measured} (${model})`))));
+}
+
 // The link to a model, as text and, where it is allowed, in the clipboard.
 function showLink(i) {
   const { trainer, models, changed } = training, { step, checksum } = trainer.states[i], isShort = JSON.stringify(changed).length <= mostLinkedData;
@@ -75,7 +85,7 @@ function showLink(i) {
 // Figures that follow a training: a section, and what draws it. The ones in view are redrawn once a frame as long as time allows,
 // those first that were drawn longest ago; what is slow rests, and states that come meanwhile are left out.
 const followers = [["train-progress", showProgress], ["train-curves", () => redrawLiveCurves.forEach(redraw => redraw())], ["answers", () => { showSummary(); showAnswers(); }], ["attention", showAttention],
-                   ["why", showWhy], ["embeddings", () => showEmbedding()], ["training", () => redrawCurves()], ["weights", () => showWeights()]]
+                   ["why", showWhy], ["embeddings", () => showEmbedding()], ["training", () => redrawCurves()], ["train-claims", showLiveProbes], ["probes", () => { training.live.forEach(checkProbes); showProbes(); }], ["weights", () => showWeights()]]
   .map(([id, draw]) => ({ id, draw, at: 0, cost: 0, state: null, isInView: false }));
 let asked = null;
 
