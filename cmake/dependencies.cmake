@@ -16,6 +16,9 @@ if(QKV_STATIC)
   set(qkv_fmt fmt::fmt-header-only)  # Debian has no archive of it
 endif()
 find_package(nlohmann_json REQUIRED)
+if(QKV_PROGRAM)
+  find_package(ZLIB REQUIRED)
+endif()
 find_path(RANDOM123_INCLUDE_DIR Random123/philox.h REQUIRED)  # has no CMake package
 find_path(FAST_FLOAT_INCLUDE_DIR fast_float/fast_float.h REQUIRED)
 find_path(UTF8PROC_INCLUDE_DIR utf8proc.h REQUIRED)

@@ -23,7 +23,8 @@ constexpr auto looking_calls = std::to_array<Call<Looking>>({{"load", &Looking::
                                                              {"nearest", &Looking::nearest},
                                                              {"ablate", &Looking::ablate},
                                                              {"generate", &Looking::generate},
-                                                             {"map", &Looking::map}});
+                                                             {"map", &Looking::map},
+                                                             {"probe", &Looking::probe}});
 constexpr auto training_calls =
     std::to_array<Call<Training>>({{"train", &Training::train},
                                    {"step", &Training::step},

@@ -9,6 +9,7 @@
 #include "inspect/documents/explain.h"
 #include "inspect/documents/generate.h"
 #include "inspect/documents/predict.h"
+#include "inspect/documents/probes.h"
 #include "inspect/loss_gradients.h"
 #include "train/config/task_kinds.h"
 
@@ -117,12 +118,15 @@ Json in_two_dimensions(const std::vector<WordVector>& words,
 
 }  // namespace
 
-const Looking::Changed& Looking::model_of(const Request& request) {
-  const std::string name = request.text("model");
+Looking::Changed& Looking::named(const std::string& name) {
   const auto found = models_.find(name);
   require<UserError>(found != models_.end(), "there is no model \"{}\"; load it before the call",
                      name);
-  Changed& changed = found->second;
+  return found->second;
+}
+
+const Looking::Changed& Looking::model_of(const Request& request) {
+  Changed& changed = named(request.text("model"));
   const Request changes = request.request("changes");
   if (changed.changes != changes) {
     changed.changes.reset();  // until all of them are made
@@ -134,12 +138,24 @@ const Looking::Changed& Looking::model_of(const Request& request) {
 }
 
 Json Looking::load(const Request& request) {
-  LoadedModel model =
-      fresh_model(parse_config(request.text("config"), "page"), request.lists("vocabulary"));
-  model.step = request.integer("step");
+  const std::string name = request.text("model");
+  std::optional<LoadedModel> fresh;
+  if (request.has("config"))
+    fresh = fresh_model(parse_config(request.text("config"), "page"), request.lists("vocabulary"));
+  LoadedModel& model = fresh ? *fresh : named(name).loaded;
   assign_parameters(*model.network, taken(files_, "parameters"));
-  models_.insert_or_assign(request.text("model"), Changed{std::move(model)});
-  return Json::object();
+  model.step = request.integer("step");
+  Json list = Json::array();
+  for (const auto& [path, parameter] : parameters(*model.network)) {
+    const Shape& shape = parameter->shape();
+    list.push_back(
+        object({{"path", path}, {"shape", std::vector<Index>(shape.begin(), shape.end())}}));
+  }
+  if (fresh)
+    models_.insert_or_assign(name, Changed{*std::move(fresh)});
+  else
+    named(name).changes.reset();
+  return object({{"parameters", std::move(list)}});
 }
 
 Json Looking::read(const Request& request) {
@@ -278,6 +294,10 @@ Json Looking::map(const Request& request) {
   require<UserError>(!words.empty(), "\"points\" of the request is empty");
   return object({{"before", in_two_dimensions(words, &WordVector::static_vector)},
                  {"after", in_two_dimensions(words, &WordVector::contextual)}});
+}
+
+Json Looking::probe(const Request& request) {
+  return object({{"probes", documents::probes(model_of(request).model())}});
 }
 
 }  // namespace qkv::page

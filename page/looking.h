@@ -20,7 +20,8 @@ class Looking {
   explicit Looking(Files& files) : files_(files) {}
 
   /// {"model", "config": TOML, "vocabulary": {"tokens", ...}, "step"} and the file "parameters":
-  /// float32, little-endian, of all parameters in their order.
+  /// float32, little-endian, of all parameters in their order -> {"parameters": [{"path",
+  /// "shape"}]}. Without "config" a loaded model gets other parameters.
   Json load(const Request& request);
   /// {"text"} -> {"tokens", "ids", "targets": positions that the task asks about, "unknown": bool
   /// of a token, "refusal": why there is no answer or null, "words": number, "unknown_words",
@@ -47,6 +48,8 @@ class Looking {
   /// the static and contextual vectors in their two principal components; index -1: the mean of all
   /// tokens.
   Json map(const Request& request);
+  /// -> {"probes": see documents::probes}, of the model without its "off".
+  Json probe(const Request& request);
 
  private:
   /// A model, and the same after the changes that were asked for last.
@@ -59,6 +62,7 @@ class Looking {
     const LoadedModel& model() const { return intervened ? *intervened : loaded; }
   };
 
+  Changed& named(const std::string& name);
   /// The model that a request names, after its changes.
   const Changed& model_of(const Request& request);
 

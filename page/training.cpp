@@ -116,14 +116,15 @@ Json Training::evaluate(const Request& request) {
   return to_json(evaluate_now(run, split));
 }
 
-Json Training::parameters(const Request&) {
+Json Training::parameters(const Request& request) {
   const Run& run = session().run;
   const Checkpoint now = checkpoint_of(run);
   files_["parameters"] = bytes_of(now, run.parameters);
-  return object({{"step", now.step},
-                 {"config", now.config},
-                 {"vocabulary", now.vocabulary},
-                 {"checksum", checksum_of(now.model)}});
+  Json document = object({{"step", now.step}, {"checksum", checksum_of(now.model)}});
+  if (request.flag("brief")) return document;
+  document["config"] = now.config;
+  document["vocabulary"] = now.vocabulary;
+  return document;
 }
 
 Json Training::export_model(const Request&) {

@@ -28,8 +28,9 @@ class Training {
   /// {"split": "train", "valid" or "test"} -> the document of `qkv eval`; with train.ema of the
   /// averages.
   Json evaluate(const Request& request);
-  /// -> {"step", "config": TOML, "vocabulary", "checksum"} and the file "parameters", as
-  /// `Looking::load` takes them; with train.ema the averages.
+  /// {"brief"} -> {"step", "config": TOML, "vocabulary", "checksum"} and the file "parameters", as
+  /// `Looking::load` takes them, with train.ema the averages; "brief": without config and
+  /// vocabulary.
   Json parameters(const Request& request);
   /// -> {} and the file "model.safetensors", as `qkv export` writes it.
   Json export_model(const Request& request);

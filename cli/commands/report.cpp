@@ -1,6 +1,6 @@
-#include "inspect/report/report.h"
+#include "cli/commands/report.h"
 
-#include "cli/commands/shared.h"
+#include "inspect/report/report.h"
 #include "train/storage/durable_file.h"
 
 namespace qkv::commands {
@@ -22,18 +22,20 @@ Document report(const ReportOptions& options) {
   const fs::path file =
       options.output.empty() ? RunFolder(options.run).report() : fs::path(options.output);
   // A run's own files lead nowhere else: a link in its folder is replaced.
-  if (options.output.empty() && fs::is_symlink(file))
-    write_durably(file, page);
-  else
-    write_result(file, page, {"a page of qkv report", begins_as_report_page});
+  if (options.output.empty() && fs::is_symlink(file)) fs::remove(file);
+  return written_page(file, page);
+}
+
+}  // namespace
+
+Document written_page(const fs::path& file, const std::string& page) {
+  write_result(file, page, {"a page of qkv report", begins_as_report_page});
   Document document;
   document.data = object({{"file", file.string()}, {"bytes", page.size()}});
   document.add_text("{}: {:.1f} MB, opens in any browser\n", file.string(),
                     static_cast<double>(page.size()) / 1e6);
   return document;
 }
-
-}  // namespace
 
 Command report_command() {
   const auto o = std::make_shared<ReportOptions>();

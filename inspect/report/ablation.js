@@ -4,23 +4,14 @@
 const settled = 150;  // ms without another change until it is computed
 
 // The subject of an ablation: { key, name, index }, the answer about the chosen word or the first; null where nothing is
-// answered, yet or at all, or can be ablated.
+// answered or can be ablated.
 function askedOf(r) {
   const reading = readingOf(r), chosen = chosenOf(predictionsOf(reading));
-  if (!chosen || isWriting(reading) || !reading.components.length) return null;
+  if (!chosen || !reading.components.length) return null;
   return { key: `${reading.key} ${chosen.index}`, index: chosen.index, name: shownToken(chosen.output === undefined ? chosen.label : chosen.output) };
 }
-// Yields after each component; returns { key, name, components }, these of `qkv ablate`.
-function* ablation(r, { key, index, name }) {
-  const { components } = yield* readingOf(r).ablate(index);
-  return { key, name, components };
-}
-function finished(steps) {
-  for (;;) {
-    const { done, value } = steps.next();
-    if (done) return value;
-  }
-}
+// { key, name, components }, these of `qkv ablate`.
+const ablation = (r, { key, index, name }) => ({ key, name, components: readingOf(r).ablate(index).components });
 
 function drawAblation(svg, width) {
   const ink = colours(), { name } = ablated, components = ablated.components.map(c => ({ ...c, ...componentOf(c.id), change: c.zero.loss_change }));
@@ -49,7 +40,7 @@ function drawAblation(svg, width) {
 
 let redrawAblation, waiting = null, ablated = null;
 
-// Computed when the reader pauses and in slices, since it takes a forward pass for each component.
+// Computed when the reader pauses, since it takes a forward pass for each component.
 function showAblation() {
   clearTimeout(waiting);
   const asked = askedOf(state.run), r = state.run;
@@ -59,19 +50,11 @@ function showAblation() {
     redrawAblation();
     return;
   }
-  const steps = ablation(r, asked);
-  const work = () => {
-    for (const end = performance.now() + slice; performance.now() < end;) {
-      const { done, value } = steps.next();
-      if (!done) continue;
-      ablated = { run: r, ...value };
-      $("ablation").hidden = false;
-      redrawAblation();
-      return;
-    }
-    waiting = setTimeout(work, 0);
-  };
-  waiting = setTimeout(work, settled);
+  waiting = setTimeout(() => {
+    ablated = { run: r, ...ablation(r, asked) };
+    $("ablation").hidden = false;
+    redrawAblation();
+  }, settled);
 }
 
 // The switches of the interventions, those that change something in one of the models.
@@ -88,22 +71,23 @@ function breakControls() {
   };
   const reading = readingOf(state.run), components = isRead(reading) ? reading.components : [];
   const checks = [check("uniform", attends), check("shuffled", some((_, paths) => paths.some(path => path.endsWith(".w_q.weight")))),
-                  check("withoutPositions", attends && some(model => model.position !== "none"))].filter(Boolean);
+                  check("without_positions", attends && some(model => model.position !== "none"))].filter(Boolean);
   $("break").hidden = !checks.length;
   const parts = [["", t("break.none")], ...components.map(id => [id, componentName(componentOf(id))])];
   $("break-controls").replaceChildren(make("fieldset", {}, make("legend", {}, t("break.switches")), make("div", { class: "checks switches" }, ...checks)),
     ...(components.length ? [menu("off", t("break.off"), parts, state.changes.off, off => change("off", off))] : []));
 }
 
+// "river 99.7%"
+function shortAnswer(reading) {
+  const prediction = chosenOf(predictionsOf(reading));
+  if (!prediction) return "–";
+  if (prediction.output !== undefined) return prediction.output || t("answer.nothing");
+  return `${shownToken(prediction.label)} ${sure(prediction.probability, prediction.probabilities)}`;
+}
 // "learned, 4 heads: river 99.7% → money 60%"
 function brokenAnswer(r) {
-  const shown = reading => {
-    const prediction = chosenOf(predictionsOf(reading));
-    if (!prediction) return "–";
-    if (prediction.output !== undefined) return prediction.output || t("answer.nothing");
-    return `${shownToken(prediction.label)} ${sure(prediction.probability, prediction.probabilities)}`;
-  };
-  const change = make("span", {}, shown(readingOf(r, unchanged)), " → ", make("b", {}, shown(readingOf(r))));
+  const change = make("span", {}, shortAnswer(readingOf(r, unchanged)), " → ", make("b", {}, shortAnswer(readingOf(r))));
   return make("li", {}, make("span", { class: "soft" }, data.runs[r].name), change);
 }
 function showBreak() {

@@ -22,7 +22,7 @@ const sure = (probability, probabilities) => percent(Object.keys(probabilities).
 // The large answer of a prediction, and how probable it is.
 function largeAnswer(reading, prediction) {
   if (prediction.output !== undefined)
-    return [make("p", { class: "large written" }, `${prediction.output || t("answer.nothing")}${isWriting(reading) ? " …" : ""}`)];
+    return [make("p", { class: "large written" }, prediction.output || t("answer.nothing"))];
   const { label, probability, probabilities } = prediction, undecided = isUndecided(reading.kind, prediction);
   const shown = sure(probability, probabilities);
   return [make("p", { class: undecided ? "large undecided" : "large" }, answerName(reading.kind, prediction)),
@@ -64,20 +64,17 @@ function answerElements(reading) {
   return parts;
 }
 
-// A language model writes on, a few tokens at a time, until the text changes.
+// A language model writes on, a few tokens between two drawings, until the text changes.
 function writeOn(box, reading) {
   const written = make("span", { class: "continued" });
-  box.append(make("p", { class: "written" }, make("span", { class: "soft" }, reading.joined), written));
-  const steps = reading.generate();
-  let tokens = 0;
+  box.append(make("p", { class: "written" }, make("span", { class: "soft" }, reading.text), written));
+  const steps = reading.generate(writtenTokens);
   const write = () => {
     if (!box.isConnected || !box.contains(written)) return;
-    for (const end = performance.now() + 8; performance.now() < end && tokens < writtenTokens; ++tokens) {
-      const { value, done } = steps.next();
-      if (done) return;
-      written.textContent = value;
-    }
-    if (tokens < writtenTokens) setTimeout(write, 0);
+    const { value, done } = steps.next();
+    if (done) return;
+    written.textContent = value;
+    setTimeout(write, 0);
   };
   setTimeout(write, 0);
 }
@@ -85,10 +82,10 @@ function writeOn(box, reading) {
 // Notes about a run's answer.
 function notesOf(r) {
   const reading = readingOf(r), { stops, model } = data.runs[r], checkpoint = checkpointOf(r);
-  if (!reading) return [t(model.reads_texts ? "note.too_large" : "note.imported")];
-  if (reading.error) return [t(reading.error.key, reading.error.values)];
+  if (!reading) return [t(model.weights ? "note.no_engine" : "note.too_large")];
+  if (reading.error) return [reading.error];
   const notes = [];
-  if (reading.refusal) notes.push(t(reading.refusal.key, reading.refusal.values));
+  if (reading.refusal) notes.push(reading.refusal);
   if (r !== state.run && unknownText(reading) !== unknownText(readingOf(state.run))) notes.push(unknownText(reading));
   if (checkpoint !== stopOf(r)) notes.push(t("note.checkpoint", { missing: stops[stopOf(r)].step, step: stops[checkpoint].step }));
   if (isBroken() && reading.components.length) notes.push(t("note.broken"));
@@ -97,8 +94,8 @@ function notesOf(r) {
 
 // "4 of 8 words unknown"; empty where all are known.
 function unknownText(reading) {
-  if (!isRead(reading) || !reading.words.unknown.length) return "";
-  return t("words.unknown", { unknown: reading.words.unknown.length, all: reading.words.words.length });
+  if (!isRead(reading) || !reading.unknown_words.length) return "";
+  return t("words.unknown", { unknown: reading.unknown_words.length, all: reading.words });
 }
 
 // A card with a run's answer; `suffix` tells the ids of the second from those of the first.
@@ -114,7 +111,6 @@ function makeCard(suffix, runOf) {
     const reading = readingOf(r), isSame = shown === reading && reading && reading.kind === "language-model";
     name.replaceChildren(make("i", { class: "dot", style: `background:${colourOf(r)}` }), data.runs[r].name);
     note.replaceChildren(...notesOf(r).map(line => make("span", {}, line)));
-    answer.setAttribute("aria-busy", isWriting(reading));
     if (isSame) return;  // it may be writing on
     shown = reading;
     answer.replaceChildren(...(isRead(reading) ? answerElements(reading) : []));
@@ -148,6 +144,8 @@ function insertWord(word) {
   box.setRangeText(before + word + after, begin, end, "end");
   box.dispatchEvent(new Event("input"));
 }
+// The words that a model of whole words knows.
+const knownWords = ({ tokenizer, vocabulary }) => tokenizer === "word" ? vocabulary.tokens.filter(token => !/^<.*>$/.test(token)) : [];
 const knownLists = new Map();
 function showKnownWords() {
   const words = isInPage(state.run) ? memo(knownLists, state.run, () => knownWords(run().model).sort(new Intl.Collator(language).compare)) : [];

@@ -87,13 +87,13 @@ function showChainControls(map, layer, head) {
 
 // For the mean of heads, the first head is shown.
 function showArithmetic() {
-  const map = mapOf(state.run), reading = readingOf(state.run), isComputed = isRead(reading) && !isWriting(reading) && !(map && map.stop !== undefined);
+  const map = mapOf(state.run), reading = readingOf(state.run), isComputed = isRead(reading) && !(map && map.stop !== undefined);
   $("arithmetic").hidden = !isComputed;
   $("arithmetic-note").hidden = isComputed || !map;
   if (!isComputed) return;
   const layer = map ? layerOf(map) : 0, head = !map || headOf(map) === "mean" ? 0 : headOf(map);
   showChainControls(map, layer, head);
-  chain = new Chain(explained(map), { layer, head, key: state.key }, data.runs[state.run].model.options);
+  chain = new Chain(explained(map), { layer, head, key: state.key }, data.runs[state.run].model);
   $("chain").explanation = chain.document;
   keepFocus(() => {
     const card = ({ title, steps }) => make("div", { class: "card" }, make("h4", {}, title), make("ol", { class: "steps" }, ...steps.map(stepElement)));

@@ -7,16 +7,18 @@ const isSame = (a, b) => a.length === b.length && a.every((v, i) => v === b[i]);
 const picked = new Map();
 
 class Chain {
-  // `chosen`: { layer, head, key }; `options` of a run's "model" in the page.
-  constructor(document, chosen, options) {
+  // `chosen`: { layer, head, key }; `options` and `parameters` of a run's "model" in the page.
+  constructor(document, chosen, { options, parameters }) {
     const { index, inputs, tokens } = document, sources = tokens.map(shownToken), words = inputs ? inputs.map(shownToken) : sources;
-    Object.assign(this, { document, ...chosen, index, words, sources, model: options.model, kind: options.task.kind, groups: [], known: new Map(), before: null, part: "input" });
+    Object.assign(this, { document, ...chosen, index, words, sources, model: options.model, kind: options.task.kind, groups: [], known: new Map(), before: null, part: "input", paths: new Set(parameters.map(({ path }) => path)) });
     const first = inputs ? document.steps.findIndex(({ path }) => path === "contextual") + 1 : 0;
     for (const record of document.steps.slice(first)) this.add(record);
     this.addAnswer();
   }
 
   get word() { return this.words[this.index]; }
+  // Whether the model has a parameter, which takes no asking for its values.
+  has(path) { return this.paths.has(path); }
   parameter(path) { return this.document.parameters[path]; }
   // A model without biases has formulas without them.
   formula(text) { return this.model.bias ? text : text.replace(/ \+ b(_\w+)?/g, ""); }
@@ -74,24 +76,23 @@ class Chain {
   // The query of the word, or keys or values of all of them, whose numbers are those of the chosen key.
   addProjection(letter, { path, h, heads, isCross, head, sources, key, title }) {
     const { index, before } = this, isQuery = letter === "q", of = isQuery ? [index] : d3.range(sources.length), at = isQuery ? index : key;
-    const words = isQuery ? this.words : sources, values = head[letter], product = this.rowsOf(`${path}.w_${letter}`, h, heads.length, values[0].length);
+    const words = isQuery ? this.words : sources, values = head[letter], matrix = `${path}.w_${letter}`, isProduct = this.has(`${matrix}.weight`);
     const source = isCross && !isQuery ? this.document.steps.find(step => step.path === "contextual").values : before.values;
-    const { text, x, meaning } = projectionOf(this.model, letter, isCross, product), id = `${path}.${letter}`;
+    const { text, x, meaning } = projectionOf(this.model, letter, isCross, isProduct), id = `${path}.${letter}`;
     const input = { symbol: `${x}_${at}`, word: words[at], values: source[at] };
     const vectors = of.slice(0, mostCells).map(n => ({ symbol: `${letter}_${n}`, word: words[n], values: values[n] }));
     this.push(title, { id, text: this.formula(text), meaning, vectors, more: of.length - mostCells, numbers: () => [
-      ...(isQuery ? [] : [chosenKey({ key, sources })]), ...(product ? productNumbers(this, { id, matrix: `W_${letter}`, input, ...product, outputs: values[at] }) : []),
+      ...(isQuery ? [] : [chosenKey({ key, sources })]), ...(isProduct ? productNumbers(this, { id, matrix: `W_${letter}`, input, ...this.rowsOf(matrix, h, heads.length, values[0].length), outputs: values[at] }) : []),
       ...vectors.map(vector => valuesLine(this, vector.symbol, vector.values))] });
   }
   // Rows of a head's part of a projection and their biases; heads of queries share those of keys and values where these are fewer.
   rowsOf(path, head, heads, width) {
     const matrix = this.parameter(`${path}.weight`), bias = this.parameter(`${path}.bias`);
-    if (!matrix) return null;
     const first = Math.floor(head * matrix.length / width / heads) * width;
     return { rows: matrix.slice(first, first + width), bias: bias && bias.slice(first, first + width) };
   }
   addWeights({ path, scale, mask }, { head, sources, key, title }) {
-    const { index } = this, width = head.q[0].length, isUsual = Math.abs(scale - width ** -0.5) < 1e-6, isBiased = Boolean(this.parameter(`${path}.positions.weight`));
+    const { index } = this, width = head.q[0].length, isUsual = Math.abs(scale - width ** -0.5) < 1e-6, isBiased = this.has(`${path}.positions.weight`);
     const isHidden = j => !mask[index][j], row = { key, sources, isHidden, scale, scores: head.scores[index], scaled: head.scaled[index], weights: head.weights[index] };
     const add = (name, text, meaning, numbers) => this.push(title, { id: `${path}.${name}`, text, meaning, more: sources.length - mostCells, numbers,
       chips: Array.from(row[name]).slice(0, mostCells).map((value, j) => ({ name: sources[j], isChosen: j === key, pick: () => choose({ key: j }),

@@ -1,5 +1,7 @@
 #include "inspect/report/encode.h"
 
+#include <zlib.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -7,6 +9,8 @@
 #include <cstdint>
 #include <utility>
 #include <vector>
+
+#include "core/error.h"
 
 namespace qkv::report {
 namespace {
@@ -26,6 +30,25 @@ std::string base64(std::span<const std::uint8_t> bytes) {
   return text;
 }
 
+std::vector<std::uint8_t> gzip(std::string_view bytes) {
+  constexpr int with_gzip_header = MAX_WBITS + 16, most_memory = 9;
+  z_stream stream{};
+  require<Error>(deflateInit2(&stream, Z_BEST_COMPRESSION, Z_DEFLATED, with_gzip_header,
+                              most_memory, Z_DEFAULT_STRATEGY) == Z_OK,
+                 "[report] zlib cannot begin: out of memory");
+  std::vector<std::uint8_t> result(deflateBound(&stream, bytes.size()));
+  std::vector<std::uint8_t> input(bytes.begin(), bytes.end());
+  stream.next_in = input.data();
+  stream.avail_in = static_cast<uInt>(input.size());
+  stream.next_out = result.data();
+  stream.avail_out = static_cast<uInt>(result.size());
+  const int status = deflate(&stream, Z_FINISH);
+  result.resize(stream.total_out);
+  deflateEnd(&stream);
+  require<Error>(status == Z_STREAM_END, "[report] zlib cannot compress {} bytes", bytes.size());
+  return result;
+}
+
 using Escape = std::pair<char, std::string_view>;
 
 std::string escaped(std::string_view text, std::span<const Escape> escapes) {
@@ -42,16 +65,11 @@ std::string escaped(std::string_view text, std::span<const Escape> escapes) {
 
 }  // namespace
 
-std::string encoded_weights(std::span<const double> weights, int bits) {
+std::string encoded_weights(std::span<const double> weights) {
   std::vector<std::uint8_t> bytes;
-  const double most = bits == 16 ? 65535 : 255;
-  for (const double weight : weights) {
-    const double clamped = std::clamp(weight, 0.0, 1.0);
-    const auto code =
-        static_cast<std::uint32_t>(std::lround((bits == 16 ? clamped : std::sqrt(clamped)) * most));
-    bytes.push_back(static_cast<std::uint8_t>(code & 0xFF));
-    if (bits == 16) bytes.push_back(static_cast<std::uint8_t>(code >> 8));
-  }
+  for (const double weight : weights)
+    bytes.push_back(
+        static_cast<std::uint8_t>(std::lround(std::sqrt(std::clamp(weight, 0.0, 1.0)) * 255)));
   return base64(bytes);
 }
 
@@ -75,9 +93,12 @@ std::string encoded_floats(std::span<const float> values) {
   return base64(bytes);
 }
 
-std::string json_for_script(std::string_view json) {
-  static constexpr std::array<Escape, 1> escapes = {{{'<', "\\u003c"}}};
-  return escaped(json, escapes);
+std::string encoded_gzip(std::string_view bytes) {
+  return base64(gzip(bytes));
+}
+
+std::size_t encoded_size(std::string_view bytes) {
+  return (gzip(bytes).size() + 2) / 3 * 4;
 }
 
 std::string html_text(std::string_view text) {

@@ -1,124 +1,96 @@
-// The engine: all that the views ask of a model. Its documents have the form of the JSON of `qkv predict`, `attend`, `explain`,
-// `embed`, `ablate` and `generate`, so that another engine can take its place.
+// The engine: the program itself, compiled to WebAssembly. Its documents have the form of the JSON of `qkv predict`, `attend`,
+// `explain`, `embed`, `ablate` and `generate`.
 
-const memo = (cache, key, compute) => {
-  if (!cache.has(key)) cache.set(key, compute());
-  return cache.get(key);
-};
-
-const tasks = new Map();
-const taskOf = view => memo(tasks, view, () => new Task(view));
-// The words that a model of whole words knows, of a run's "model" in the page.
-const knownWords = view => view.cutting.kind === "word" ? view.vocabulary.tokens.filter(token => !/^<.*>$/.test(token)) : [];
-
-class Engine {
-  // Of a run's "model" in the page and the weights of a checkpoint; `changes` as of `Model`.
-  constructor(view, weights, changes) {
-    this.task = taskOf(view);
-    this.model = new Model(view, weights, changes);
+// Both are null in a browser that cannot run it.
+const compiledModule = await compiled(), engine = compiledModule && await Module.start(compiledModule);
+async function compiled() {
+  if (!window.WebAssembly) return null;
+  try {
+    return await Module.compile($("module").textContent);
+  } catch (error) {
+    if (error instanceof WebAssembly.CompileError) return null;
+    throw error;
   }
-  // A text as the model reads it; throws Refusal.
-  read(text) { return new Reading(this.task, this.model, text); }
 }
 
+// float32 of a checkpoint in the page, whose codes lie in planes of bytes, the low ones first; a code of fewer than 32 bits lies
+// between -largest and largest of its parameter, and these before the planes.
+function floatsOf({ at, bits }, parameters) {
+  const sizes = parameters.map(({ shape }) => shape.reduce((a, b) => a * b, 1)), count = d3.sum(sizes), codes = new Uint32Array(count);
+  const first = bits === 32 ? at : at + 4 * sizes.length, largest = new Float32Array(weightBytes.slice(at, first).buffer);
+  for (let plane = 0; 8 * plane < bits; ++plane)
+    for (let i = 0, from = first + plane * count; i < count; ++i) codes[i] |= weightBytes[from + i] << 8 * plane;
+  if (bits === 32) return new Float32Array(codes.buffer);
+  const most = 2 ** bits - 1, floats = new Float32Array(count);
+  let i = 0;
+  sizes.forEach((size, p) => {
+    for (const end = i + size; i < end; ++i) floats[i] = (2 * codes[i] / most - 1) * largest[p];
+  });
+  return floats;
+}
+
+const loaded = new Map();  // by name in the engine: { model of a run, its weights }
+
+// A checkpoint of a run after `changes`: { uniform, shuffled, without_positions: bool, off: id of a component }.
+class Engine {
+  constructor(run, checkpoint, changes) {
+    Object.assign(this, { run, changes, weights: run.model.weights[checkpoint], step: run.stops[checkpoint].step });
+  }
+  // Weights are those of a checkpoint in the page, or float32 bytes. The engine has one checkpoint of a run at a time.
+  load() {
+    const { run: { name, config, model }, weights, step } = this, before = loaded.get(name);
+    if (before && before.weights === weights) return;
+    const described = before && before.model === model ? {} : { config, vocabulary: model.vocabulary };
+    engine.put("parameters", weights instanceof Uint8Array ? weights : new Uint8Array(floatsOf(weights, model.parameters).buffer));
+    Object.assign(model, engine.call({ call: "load", model: name, step, ...described }));
+    loaded.set(name, { model, weights });
+  }
+  ask(call, request) {
+    this.load();
+    return engine.call({ call, model: this.run.name, changes: this.changes, ...request });
+  }
+  // A text as the model reads it; throws EngineError.
+  read(text) { return new Reading(this, text); }
+}
+
+const writtenAtOnce = 8;  // tokens that a language model writes between two drawings
+
+// What a model makes of a text: { tokens [T], ids [T], targets: positions that the task asks about, unknown [T], words,
+// unknown_words, refusal: why there is no answer, or null, components: ids of heads and feed-forward blocks in the order of
+// computing, "0.1", "0.ff", of two stacks "decoder.0.cross.1" }.
 class Reading {
-  // `tokens` [T], `ids` [T], `targets`: positions that the task asks about; `unknown` [T]: whether a token is in no vocabulary;
-  // `words`: { words, unknown }, without punctuation marks.
-  constructor(task, model, text) {
-    const sentence = task.read(text);
-    Object.assign(this, { task, model, text, sentence, tokens: sentence.words, ids: sentence.ids, targets: sentence.targets });
-    this.unknown = this.tokens.map((_, i) => task.isUnknown(sentence, i));
-    model.attentions = [];
-    this.x = model.contextual(this.ids);
-    this.attentions = model.attentions;
-    this.translation = this.kind === "translate" ? new Translation(task, model, this.x) : null;
-    this.words = task.wordsOf(text);
-    this.documents = new Map();
+  constructor(engine, text) {
+    Object.assign(this, { engine, text, documents: new Map(), ...engine.ask("read", { text }) });
+  }
+  ask(call, request = {}) {
+    return memo(this.documents, JSON.stringify([call, request]), () => this.engine.ask(call, { text: this.text, ...request }));
   }
 
-  get kind() { return this.task.kind; }
-  get joined() { return this.task.tokenizer.joined(this.tokens); }
-  // Why there is no answer, as { key, values } of a text; null where there is one.
-  get refusal() { return this.task.refusal(this.sentence); }
-  // Ids of heads and feed-forward blocks in the order of computing: "0.1", "0.ff"; of two stacks "decoder.0.cross.1".
-  get components() { return this.model.components; }
-  // An output is written a few tokens at a time, until a time of performance.now().
-  get isWhole() { return !this.translation || this.translation.isWhole; }
-  writeUntil(time) { this.translation.writeUntil(time); }
+  get kind() { return this.engine.run.model.options.task.kind; }
 
-  // { predictions: [{ text, words, unknown_words, index, label | output, probability, probabilities: {name: p}, logits }] } about
-  // the task's words and, where it answers about words, token `word`.
-  predict(word) {
-    const { text, translation, words: { words, unknown } } = this, common = { text, words: words.length, unknown_words: unknown };
-    if (translation) return { predictions: [{ ...common, output: translation.text, probability: translation.probability }] };
-    return memo(this.documents, `predict ${word}`, () => ({ predictions: this.asked(word).map(index => ({ ...common, ...this.prediction(index) })) }));
+  // About the task's words and, where it answers about words, token `word`.
+  predict(word) { return this.ask("predict", { index: word }); }
+  attend() { return this.ask("attend"); }
+  // Of token `index`, or of that of the output. Its parameters are large, and asked for when they are needed.
+  explain(index, output) {
+    const reading = this;
+    return memo(this.documents, `explained ${index} ${output}`, () => ({
+      ...this.ask("explain", { index, output }),
+      get parameters() { return memo(reading.documents, "parameters", () => reading.engine.ask("explain", { text: reading.text, index, output, parameters: true }).parameters); },
+    }));
   }
-  asked(word) {
-    if (!this.task.hasAnswer(this.sentence)) return [];
-    if (this.kind === "classify") return [undefined];
-    return this.task.isAboutWords && !this.targets.includes(word) ? [...this.targets, word] : this.targets;
-  }
-  prediction(index) {
-    const { choices, logits, probabilities } = this.task.answer(this.model, this.sentence, this.x, index), best = argmax(probabilities);
-    const seen = new Set(), repeated = new Set(choices.filter(choice => seen.size === seen.add(choice).size));
-    const names = choices.map((choice, i) => repeated.has(choice) ? `${choice} (${i})` : choice);  // of words of a sentence
-    return { index, label: choices[best], probability: probabilities[best],
-             probabilities: Object.fromEntries(names.map((name, i) => [name, probabilities[i]])), logits };
-  }
-
-  // { tokens, layers: [{ heads: [weights [query][key]] }] }, of an encoder-decoder also { inputs, outputs, decoder, cross }.
-  attend() {
-    const { translation } = this;
-    return memo(this.documents, `attend ${translation ? translation.steps.length : ""}`, () => {
-      const document = { tokens: this.tokens, layers: this.heads(a => !a.cross && (!translation || a.stack === "encoder"), this.tokens.length) };
-      if (!translation) return document;
-      const { inputs, outputs } = translation;
-      return { ...document, inputs, outputs, decoder: this.heads(a => a.stack === "decoder" && !a.cross, inputs.length), cross: this.heads(a => a.cross, this.tokens.length) };
-    });
-  }
-  get modules() { return this.attentions.concat(this.translation ? this.translation.attentions : []); }
-  heads(chosen, keys) {
-    const whole = row => row.length === keys ? row : Float32Array.from({ length: keys }, (_, j) => row[j] || 0);
-    return this.modules.filter(chosen).map(({ heads }) => ({ heads: heads.map(({ weights }) => weights.map(whole)) }));
-  }
-
-  // See explain.js.
-  explain(index, isOfOutput) { return memo(this.documents, `explain ${index} ${isOfOutput}`, () => explanation(this, index, isOfOutput)); }
-
-  // { sentences: [{ tokens, index, static, contextual }] }: the vectors of a token, without `index` the means of all.
-  embed(index) {
-    const of = rows => index === undefined ? rows[0].map((_, i) => d3.mean(rows, row => row[i])) : rows[index];
-    return { sentences: [{ tokens: this.tokens, index, static: of(this.model.embedded(this.ids)), contextual: of(this.x) }] };
-  }
-  // { nearest: [{ word, cosine }] }: the vocabulary's words nearest to a token's static vector.
-  nearest(index, count) { return { nearest: this.task.neighbours(this.model, this.ids[index], count) }; }
-
-  // Yields after each component; { whole: { loss }, components: [{ id, zero: { loss, loss_change } }] } of the answer about
-  // `index`, or of the output.
-  *ablate(index) {
-    const { changes } = this.model, choice = this.translation ? 0 : argmax(this.task.answer(this.model, this.sentence, this.x, index).probabilities);
-    const whole = this.loss(index, choice), components = [];
-    for (const id of this.components) {
-      this.model.changes = { ...changes, off: id };
-      const loss = this.loss(index, choice);
-      this.model.changes = changes;
-      components.push({ id, zero: { loss, loss_change: loss - whole } });
-      yield;
-    }
-    return { whole: { loss: whole }, components };
-  }
-  // The loss of an answer that was given before.
-  loss(index, choice) {
-    const { task, model, translation } = this, x = model.contextual(this.ids);
-    return translation ? task.outputLoss(model, x, translation.kept) : -Math.log(task.answer(model, this.sentence, x, index).probabilities[choice]);
-  }
-
-  // Yields how a language model continues the text, longer each time; as `qkv generate --temperature 0`.
-  *generate() {
-    const tokens = [], { tokenizer } = this.task;
-    for (const token of this.task.continuation(this.model, this.ids)) {
-      tokens.push(token);
-      yield (tokenizer.kind === "word" ? " " : "") + tokenizer.joined(tokens);
+  // The vectors of a token, without `index` the means of all.
+  embed(index) { return this.ask("embed", { index }); }
+  // The vocabulary's words nearest to a token's static vector.
+  nearest(index, count) { return this.ask("nearest", { index, count }); }
+  // Of the answer about `index`, or of the output.
+  ablate(index) { return this.ask("ablate", { index }); }
+  // Yields how a language model continues the text, longer each time, up to `count` tokens.
+  *generate(count) {
+    for (let tokens = writtenAtOnce, before = ""; tokens <= count; tokens += writtenAtOnce) {
+      const { text } = this.engine.ask("generate", { text: this.text, tokens });
+      if (text === before) return;
+      yield before = text;
     }
   }
 }

@@ -1,42 +1,40 @@
 // The models' answers to the text: readings, and maps of their attention.
 
-const engines = new Map(), readings = new Map(), slice = 12;  // ms of work between which the page answers
+const readings = new Map();
 
 // The checkpoint of a run that is chosen.
 const stopOf = r => r === state.run ? state.stop : stopLike(r, run().stops[state.stop]);
-// The one whose weights compute: the nearest in the page; undefined where the model is not in it.
+// The one whose weights compute: the nearest in the page; undefined where the model is not in it or cannot run.
 function checkpointOf(r) {
   const { stops, model } = data.runs[r], chosen = stops[stopOf(r)].step, distance = i => Math.abs(stops[i].step - chosen);
-  return Object.keys(model.weights || {}).map(Number).sort((a, b) => distance(a) - distance(b))[0];
+  return Object.keys(engine && model.weights || {}).map(Number).sort((a, b) => distance(a) - distance(b))[0];
 }
 // Whether the model of a run is in the page; of no other run beside it, no.
 const isInPage = r => r !== null && checkpointOf(r) !== undefined;
 const shownRuns = () => [state.beside, state.run].filter(r => r !== null);
-const unchanged = { uniform: false, shuffled: false, withoutPositions: false, off: "" };
+const unchanged = { uniform: false, shuffled: false, without_positions: false, off: "" };
 const isBroken = () => Object.values(state.changes).some(Boolean);
 
-// A run's Reading of the text, or { error: { key, values } }; null where the model is not in the page.
+// A run's Reading of the text, or { error: message }; null where the model is not in the page.
 function readingOf(r, changes = state.changes) {
   const checkpoint = checkpointOf(r);
   if (checkpoint === undefined) return null;
-  const key = JSON.stringify([checkpoint, state.text, changes]), slot = `${r} ${changes === unchanged}`;
+  const key = JSON.stringify([checkpoint, data.runs[r].stops[checkpoint].step, state.text, changes]), slot = `${r} ${changes === unchanged}`;
   if (!readings.has(slot) || readings.get(slot).key !== key) readings.set(slot, Object.assign(read(r, checkpoint, changes), { key }));
   return readings.get(slot);
 }
 function read(r, checkpoint, changes) {
-  const { model } = data.runs[r];
   try {
-    const reading = memo(engines, `${r} ${checkpoint} ${JSON.stringify(changes)}`, () => new Engine(model, model.weights[checkpoint], changes)).read(state.text);
-    if (!reading.isWhole) reading.writeUntil(performance.now() + slice);
-    return reading;
+    return new Engine(data.runs[r], checkpoint, changes).read(state.text);
   } catch (error) {
-    if (error instanceof Refusal) return { error };
+    if (error instanceof EngineError) return { error: error.message };
     throw error;
   }
 }
-// A reading that is none of a refusal.
+// Forgets what was read by a run that another one replaces.
+const forgetRun = r => [true, false].forEach(isUnchanged => readings.delete(`${r} ${isUnchanged}`));
+// A reading that is no error.
 const isRead = reading => Boolean(reading && !reading.error);
-const isWriting = reading => isRead(reading) && !reading.isWhole;
 const wordOf = reading => Math.min(state.word, reading.tokens.length - 1);
 const predictionsOf = reading => isRead(reading) ? reading.predict(wordOf(reading)).predictions : [];
 // The prediction about the chosen word, or the first.
@@ -59,10 +57,10 @@ const decoded = new Map();
 function storedMap(r) {
   const { attention: view, sentences } = data.runs[r], i = sentences.findIndex(s => s.text === state.text);
   if (!view || i < 0) return null;
-  const { layers, heads, weights, bits } = view.sentences[i], { tokens } = sentences[i], size = tokens.length ** 2;
+  const { layers, heads, weights } = view.sentences[i], { tokens } = sentences[i], size = tokens.length ** 2;
   let at = 0;
   view.stops.forEach((stop, j) => { if (stop <= stopOf(r)) at = j; });
-  const all = memo(decoded, `${r} ${i} ${at}`, () => sharesOf(weights[at], bits));
+  const all = memo(decoded, `${r} ${i} ${at}`, () => sharesOf(weights[at]));
   return { key: data.runs[r].model.options.model.kind === "encoder-decoder" ? "encoder" : "self", rows: tokens, columns: tokens, layers, heads, stop: view.stops[at],
            weights: (layer, head) => all.subarray((layer * heads + head) * size, (layer * heads + head + 1) * size) };
 }
@@ -115,7 +113,7 @@ function busiestHead(r) {
   const reading = readingOf(r), map = mapOf(r);
   if (!map || map.heads === 1 && map.layers === 1) return { layer: 0, head: 0 };
   if (!isRead(reading) || map.key !== "self" || !predictionsOf(reading).length) return { layer: map.layers - 1, head: map.heads > 1 ? "mean" : 0 };
-  const heads = finished(ablation(r, askedOf(r))).components.filter(({ id }) => componentOf(id).kind === "head");
+  const heads = ablation(r, askedOf(r)).components.filter(({ id }) => componentOf(id).kind === "head");
   const { layer, head } = componentOf(heads[argmax(heads, ({ zero }) => Math.abs(zero.loss_change))].id);
   return { layer, head };
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <span>
 #include <tuple>
 
 #include "inspect/report/encode.h"
@@ -12,8 +13,9 @@
 namespace qkv::report {
 namespace {
 
-/// The most characters of one checkpoint: the page leaves larger models out.
-constexpr std::size_t most_characters = 2'000'000;
+constexpr Index most_parameters = 1'000'000;  // of a checkpoint: the page leaves larger models out
+constexpr int exact = 32, fewest = 12;        // bits of a code
+constexpr double least_entropy = 0.6;         // of a code, relative to its bits: for estimates
 
 /// The options of [model] and [task] but for paths; finite values of TOML are JSON, too.
 Json options_json(const Config& config) {
@@ -29,28 +31,9 @@ Json options_json(const Config& config) {
   return json;
 }
 
-std::size_t characters(Index parameters) {
-  return (static_cast<std::size_t>(parameters) * 4 + 2) / 3 * 4;
-}
-
-std::vector<float> values_of(Network& network) {
-  std::vector<float> result;
-  for (const auto& [path, parameter] : parameters(network))
-    for (const double value : parameter->value().values())
-      result.push_back(static_cast<float>(value));
-  return result;
-}
-
-/// The parameters with 16 bits a value.
-Json rounded_parameters(Network& network) {
-  std::vector<double> fractions, largest;
-  for (const auto& [path, parameter] : parameters(network)) {
-    const auto values = parameter->value().values();
-    largest.push_back(1e-30);
-    for (const double value : values) largest.back() = std::max(largest.back(), std::abs(value));
-    for (const double value : values) fractions.push_back((value / largest.back() + 1) / 2);
-  }
-  return {{"largest", largest}, {"values", encoded_weights(fractions, 16)}};
+void append_float(std::string& bytes, float value) {
+  const auto code = std::bit_cast<std::uint32_t>(value);
+  for (int shift = 0; shift < 32; shift += 8) bytes += static_cast<char>(code >> shift & 0xFF);
 }
 
 /// The order in which a run's checkpoints find room: the best one, the first and the last, then
@@ -63,14 +46,10 @@ int rank_of(std::size_t i, const LoadedRun& run) {
 }  // namespace
 
 Json model_view(const LoadedModel& model) {
-  const Cutting cutting = cutting_of(model.config);
-  Json json = {
-      {"options", options_json(model.config)},
-      {"cutting",
-       {{"kind", row_of(tokenizer_kinds, cutting.kind).name}, {"lower_case", cutting.lower_case}}},
-      {"reads_texts", !is_imported(cutting.kind)},
-      {"vocabulary", model.task->vocabularies()},
-      {"parameters", Json::array()}};
+  Json json = {{"options", options_json(model.config)},
+               {"tokenizer", row_of(tokenizer_kinds, cutting_of(model.config).kind).name},
+               {"vocabulary", model.task->vocabularies()},
+               {"parameters", Json::array()}};
   for (const auto& [path, parameter] : parameters(*model.network)) {
     const Shape& shape = parameter->shape();
     json["parameters"].push_back(
@@ -82,32 +61,71 @@ Json model_view(const LoadedModel& model) {
 void ModelWeights::add(std::size_t index, const LoadedRun& run) {
   for (std::size_t i = 0; i < run.checkpoints.size(); ++i) {
     Network& network = *run.checkpoints[i].model.network;
-    if (characters(parameter_count(network)) > most_characters) continue;
-    const std::string exact = i == run.chosen ? encoded_floats(values_of(network)) : "";
-    const Json rounded = rounded_parameters(network);
-    all_.push_back({index, i, rank_of(i, run), exact, rounded, rounded.dump().size()});
+    if (parameter_count(network) > most_parameters) continue;
+    Weights& weights = all_.emplace_back(Weights{index, i, rank_of(i, run), {}, {}});
+    for (const auto& [path, parameter] : parameters(network)) {
+      const auto values = parameter->value().values();
+      weights.sizes.push_back(std::ssize(values));
+      for (const double value : values) weights.values.push_back(static_cast<float>(value));
+    }
   }
 }
 
-void ModelWeights::write(Json& runs, std::size_t main, std::size_t room) const {
-  std::vector<const Weights*> order;
-  std::size_t exact_size = 0;
-  for (const Weights& weights : all_) {
-    order.push_back(&weights);
-    exact_size += weights.exact.size();
+CodedWeights ModelWeights::coded(const Weights& weights, int bits) {
+  CodedWeights result{weights.run, weights.checkpoint, bits, {}};
+  std::vector<std::uint32_t> codes;
+  codes.reserve(weights.values.size());
+  auto rest = std::span(weights.values);
+  for (const Index size : weights.sizes) {
+    const auto values = rest.first(static_cast<std::size_t>(size));
+    rest = rest.subspan(values.size());
+    float largest = 1e-30F;
+    for (const float value : values) largest = std::max(largest, std::abs(value));
+    if (bits < exact) append_float(result.bytes, largest);
+    const double most = std::ldexp(1, bits) - 1;
+    for (const float value : values)
+      codes.push_back(bits == exact ? std::bit_cast<std::uint32_t>(value)
+                                    : static_cast<std::uint32_t>(
+                                          std::lround((value / largest + 1.0) / 2 * most)));
   }
+  for (int shift = 0; shift < bits; shift += 8)
+    for (const std::uint32_t code : codes) result.bytes += static_cast<char>(code >> shift & 0xFF);
+  return result;
+}
+
+/// The most bits with which all fit into `room`, else the fewest.
+int ModelWeights::most_bits(const Order& all, std::size_t room) {
+  for (const int bits : {exact, 16}) {
+    std::size_t size = 0;
+    for (const Weights* weights : all)
+      if (size <= room) size += encoded_size(coded(*weights, bits).bytes);
+    if (size <= room) return bits;
+  }
+  return fewest;
+}
+
+std::vector<CodedWeights> ModelWeights::choose(std::size_t main, std::size_t room) const {
+  Order order;
+  for (const Weights& weights : all_) order.push_back(&weights);
   std::ranges::stable_sort(order, {}, [main](const Weights* weights) {
-    return std::tuple(weights->rank > 0, weights->run != main, weights->rank, weights->size);
+    return std::tuple(weights->rank > 0, weights->run != main, weights->rank,
+                      weights->values.size());
   });
-  const bool all_exact = exact_size <= room;
+  const auto others = std::ranges::find_if(order, [](const Weights* w) { return w->rank > 0; });
+  const int bits_of_best = most_bits(Order(order.begin(), others), room);
+  const int bits_of_others = most_bits(order, room);
+  std::vector<CodedWeights> chosen;
   for (const Weights* weights : order) {
-    const bool is_exact = weights->rank == 0 && all_exact;
-    const std::size_t size = is_exact ? weights->exact.size() : weights->size;
+    const int bits = weights->rank == 0 ? bits_of_best : bits_of_others;
+    const auto least = least_entropy * bits / 8 * static_cast<double>(weights->values.size());
+    if (least > static_cast<double>(room)) continue;
+    CodedWeights found = coded(*weights, bits);
+    const std::size_t size = encoded_size(found.bytes);
     if (size > room) continue;
     room -= size;
-    runs[weights->run]["model"]["weights"][std::to_string(weights->checkpoint)] =
-        is_exact ? Json(weights->exact) : weights->rounded;
+    chosen.push_back(std::move(found));
   }
+  return chosen;
 }
 
 }  // namespace qkv::report

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -7,32 +8,44 @@
 
 namespace qkv::report {
 
-/// The data of model.js besides the weights: {"options": {"model": {"width", ...}, "task":
-/// {...}}, "cutting": {"kind", "lower_case"}, "reads_texts", "vocabulary": {"tokens", "labels",
-/// "targets"}, "parameters": [{"path", "shape"}]}. The options are those of the config but for
-/// paths. Where "reads_texts" is false, the page cannot cut texts as the model does.
+/// What the page knows of a model besides its weights: {"options": {"model": {"width", ...},
+/// "task": {...}}, "tokenizer": kind, "vocabulary": {"tokens", "labels", ...}, "parameters":
+/// [{"path", "shape"}]}. The options are those of the config but for paths.
 Json model_view(const LoadedModel& model);
 
-/// The models of a page as far as it has room: "model" of each of `runs` gets "weights": {number of
-/// a checkpoint: base64}. First come the best checkpoints, the main run's before the others', then
-/// further ones of the main run, evenly over its training, then those of the others. The best ones
-/// are float32 if there is room for all. The rest has 16 bits a value, from -largest to largest of
-/// its parameter: {"largest": [...], "values": base64}.
+/// A checkpoint in the page: its bytes are the codes of all parameters one after the other, in
+/// planes of bytes of which the low ones come first. A code of 32 bits is a float32, one of fewer
+/// lies evenly between -largest (0) and largest of its parameter, which stand before the planes as
+/// float32.
+struct CodedWeights {
+  std::size_t run, checkpoint;
+  int bits;
+  std::string bytes;
+};
+
+/// The models of a page as far as it has room: the best checkpoints, the main run's before the
+/// others', then further ones of the main run, evenly over its training, then those of the others.
+/// The best ones are float32 if there is room for all, else they have 16 bits, else 12; so have the
+/// others.
 class ModelWeights {
  public:
   /// Adds the checkpoints of run `index` that are not too large.
   void add(std::size_t index, const LoadedRun& run);
-  /// Writes those that fit into `room` characters into the runs.
-  void write(Json& runs, std::size_t main, std::size_t room) const;
+  /// Those that fit into `room` characters, compressed.
+  std::vector<CodedWeights> choose(std::size_t main, std::size_t room) const;
 
  private:
   struct Weights {
     std::size_t run, checkpoint;
-    int rank;           ///< among the checkpoints of a run; 0 for the best
-    std::string exact;  ///< of a best checkpoint
-    Json rounded;
-    std::size_t size;  ///< characters of `rounded`
+    int rank;  ///< among the checkpoints of a run; 0 for the best
+    std::vector<Index> sizes;
+    std::vector<float> values;
   };
+  using Order = std::vector<const Weights*>;
+
+  static CodedWeights coded(const Weights& weights, int bits);
+  static int most_bits(const Order& all, std::size_t room);
+
   std::vector<Weights> all_;
 };
 

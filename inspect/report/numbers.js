@@ -51,8 +51,9 @@ function recordNumbers(chain, { path, symbol, formula, values }) {
   const lines = () => [...operands, result].map(vector => valuesLine(chain, vector.symbol, vector.values));
   // The document has the ids of the text, not of an output.
   if (path === "static") return () => [...(document.inputs ? [] : [line("numbers.embedding", { word, id: String(document.ids[index]) })]), ...lines()];
-  const [rows, bias] = ["weight", "bias"].map(part => document.parameters[`${owner}.w_o.${part}`]), [input] = operands;
-  if (rows) return () => [...productNumbers(chain, { id: path, matrix: "W_o", input, rows, bias, outputs: result.values }), ...lines()];
+  const [input] = operands, parameter = part => chain.parameter(`${owner}.w_o.${part}`);
+  if (chain.has(`${owner}.w_o.weight`))
+    return () => [...productNumbers(chain, { id: path, matrix: "W_o", input, rows: parameter("weight"), bias: parameter("bias"), outputs: result.values }), ...lines()];
   const isNorm = /norm|mean/.test(formula);
   return () => [...(operands.length ? [stripsOf(chain, [...operands, result])] : []), ...(isNorm ? normNumbers(chain, owner, operands) : []), ...lines()];
 }

@@ -11,8 +11,8 @@ namespace qkv::report {
 using PageFile = std::pair<std::string_view, std::string_view>;
 extern const std::span<const PageFile> page_files;
 
-/// The report page around its data, a JSON document. Everything is inside: styles, D3, scripts.
-std::string page(std::string_view title, std::string_view json);
+/// The report page around its data. Everything is inside: styles, D3, scripts, the engine.
+std::string page(std::string_view title, std::string_view data);
 
 /// Characters of such a page without title and data.
 std::size_t characters_around_data();

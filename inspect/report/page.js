@@ -4,7 +4,7 @@ let redrawCurves, showEmbedding, showWeights;
 
 function showSummary() {
   const isStatic = r => data.runs[r].model.options.model.kind === "static", { beside } = state;
-  const pair = beside !== null && isStatic(beside) && run().attention;
+  const pair = beside !== null && isStatic(beside) && mapOf(state.run);
   const lead = !shownRuns().some(isInPage) ? "try.recorded" : pair ? "try.lead_pair" : beside !== null ? "try.lead_two" : "try.lead";
   $("summary").replaceChildren(...rich(lead));
   const models = data.runs.length === 1 ? "try.model_one" : data.same_data ? "try.models" : "try.models_of_data";
@@ -16,17 +16,8 @@ function showConfig() {
   $("config-text").textContent = run().config;
 }
 
-// The parts that depend on the text, the models and the checkpoint; translations that are not whole are written on after the frame that
-// shows them so far.
-let frame = null;
+// The parts that depend on the text, the models and the checkpoint.
 function showLive() {
-  cancelAnimationFrame(frame);
-  const unfinished = shownRuns().map(r => readingOf(r)).filter(isWriting);
-  const more = () => {
-    unfinished.forEach(reading => reading.writeUntil(performance.now() + slice));
-    showLive();
-  };
-  if (unfinished.length) frame = requestAnimationFrame(() => { frame = requestAnimationFrame(more); });
   showSummary();
   showAnswers();
   showAttention();
@@ -104,6 +95,7 @@ function drawPage() {
   redrawCurves = startCurves();
   showEmbedding = startEmbedding();
   showWeights = startWeights();
+  startTrain();
   timeControl();
   showLive();
   showEmbedding();
@@ -118,6 +110,7 @@ function start() {
     showLive();
     showEmbedding();
     showWeights();
+    redrawLiveCurves.forEach(redraw => redraw());
   };
   $("theme").addEventListener("click", () => turn(!isDark()));
   prefers.addEventListener("change", event => turn(event.matches));
@@ -130,6 +123,10 @@ function start() {
   setTheme(prefers.matches);
   chooseFirst();
   drawPage();
+  watchFollowers();
+  $("main").removeAttribute("aria-busy");
+  openLink();
+  window.addEventListener("hashchange", openLink);
 }
 
 start();

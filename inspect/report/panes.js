@@ -19,7 +19,7 @@ function makePane(suffix, runOf) {
     for (const element of [title, tokens, sentence, host]) element.hidden = !map;
     keys.hidden = !map || map.rows === map.columns;
     empty.hidden = Boolean(map);
-    const isStatic = data.runs[r].model.options.model.kind === "static", isKnown = reading || !data.runs[r].attention;
+    const isStatic = data.runs[r].model.options.model.kind === "static", isKnown = reading || !data.runs[r].attention && !data.runs[r].model.weights;
     empty.textContent = t(isStatic ? "attention.static" : isKnown ? "attention.none" : "attention.not_recorded");
     if (!map) return;
     const isUnknown = i => isRead(reading) && map.columns === reading.tokens && reading.unknown[i], now = JSON.stringify([r, map.key, map.rows, map.columns]);

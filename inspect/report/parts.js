@@ -1,15 +1,24 @@
 // What every figure is made of: the data, colours, controls, and figures that can be saved.
 
-const data = JSON.parse(document.getElementById("data").textContent);
-// Runs with the same points and vocabulary share them.
+const $ = id => document.getElementById(id);
+function bytesOf(base64) {
+  const text = atob(base64), bytes = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; ++i) bytes[i] = text.charCodeAt(i);
+  return bytes;
+}
+
+// A JSON document, 0, and the weights of the models.
+const dataBytes = await unpacked($("data").textContent), weightBytes = dataBytes.subarray(dataBytes.indexOf(0) + 1);
+const data = JSON.parse(new TextDecoder().decode(dataBytes.subarray(0, dataBytes.indexOf(0))));
+// Runs with the same points, vocabulary and data share them.
 for (const run of data.runs) {
   if (!Array.isArray(run.points)) run.points = data.runs[run.points].points;
   if (typeof run.model.vocabulary === "number") run.model.vocabulary = data.runs[run.model.vocabulary].model.vocabulary;
+  if (run.training) run.training.files = Object.fromEntries(run.training.files.map(path => [path, data.files[path]]));
 }
 // Runs of one name, such as those of different data, are told apart by their folders.
 const sameNames = data.runs.filter((run, i) => data.runs.some((other, j) => j !== i && other.name === run.name));
 for (const run of sameNames) run.name += ` (${run.folder})`;
-const $ = id => document.getElementById(id);
 
 // A section and the link to it.
 function showSection(id, shown) {
@@ -19,7 +28,7 @@ function showSection(id, shown) {
 // What is chosen; `choose` changes it and redraws what depends on it. `word` and `key`: tokens that attend and are attended to;
 // `beside`: a second run; `changes`: interventions, as of `Engine`.
 const state = { run: 0, beside: null, text: "", map: "self", layer: 0, head: "mean", stop: 0, word: 0, key: 0,
-                changes: { uniform: false, shuffled: false, withoutPositions: false, off: "" } };
+                changes: { uniform: false, shuffled: false, without_positions: false, off: "" } };
 const run = () => data.runs[state.run];
 // The outcomes of a run and of those that differ from it in their seeds.
 const seedsOf = run => [run, ...run.others];
@@ -28,6 +37,12 @@ function stopLike(r, { step, note }) {
   const { stops } = data.runs[r], best = stops.findIndex(stop => stop.note === "best");
   return note === "best" && best >= 0 ? best : Math.max(d3.bisector(stop => stop.step).right(stops, step) - 1, 0);
 }
+
+// What a Map has under a key, computed where it has nothing.
+const memo = (cache, key, compute) => {
+  if (!cache.has(key)) cache.set(key, compute());
+  return cache.get(key);
+};
 
 // The index of the item with the largest value, the first of equals.
 const argmax = (items, value = x => x) => items.reduce((best, item, i) => value(item) > value(items[best]) ? i : best, 0);
@@ -74,16 +89,8 @@ const inkOn = background => d3.lab(background).l > 52 ? "#1d1d1f" : "#ffffff";
 // A token with its white space visible, as the program shows it.
 const shownToken = token => token.replace(/\n/g, "↵").replace(/\t/g, "⇥").replace(/ /g, "·");
 
-function bytesOf(base64) {
-  const text = atob(base64), bytes = new Uint8Array(text.length);
-  for (let i = 0; i < text.length; ++i) bytes[i] = text.charCodeAt(i);
-  return bytes;
-}
-function sharesOf(base64, bits) {
-  const bytes = bytesOf(base64);
-  return bits === 16 ? Float32Array.from(new Uint16Array(bytes.buffer), v => v / 65535)
-                     : Float32Array.from(bytes, v => (v / 255) ** 2);  // square roots
-}
+// Recorded weights, of their square roots.
+const sharesOf = base64 => Float32Array.from(bytesOf(base64), v => (v / 255) ** 2);
 
 // A group of radio buttons under a rich text. choices: [value, text][]; `chosen` is called with a value.
 function segments(group, title, choices, value, chosen) {

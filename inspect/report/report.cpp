@@ -1,12 +1,16 @@
 #include "inspect/report/report.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <tuple>
+#include <utility>
 
+#include "inspect/report/encode.h"
 #include "inspect/report/examples.h"
 #include "inspect/report/model_data.h"
 #include "inspect/report/page.h"
+#include "inspect/report/training_data.h"
 #include "inspect/report/views.h"
 
 namespace qkv {
@@ -17,22 +21,19 @@ using report::Json;
 using report::LoadedRun;
 using report::RunGroup;
 
-constexpr std::size_t most_characters = 2'980'000;  // of a page with weights
+constexpr std::size_t most_characters = 2'960'000;  // of a page with weights
 constexpr std::size_t attention_budget = 600'000;   // characters for all runs
 constexpr std::size_t most_checkpoints = 100;       // of all runs, each with three at least
 constexpr std::size_t most_points = 80;
 constexpr std::size_t many_runs = 10;  // from which weights are shown more coarsely
 
 /// The first of a group's runs, and the outcomes of the others, which have other seeds or folds.
-Json group_view(RunGroup& group, std::span<const std::string> sentences, std::size_t groups) {
-  LoadedRun& run = group.front();
-  report::load_checkpoints(run, std::max<std::size_t>(most_checkpoints / groups, 3));
+Json group_view(const RunGroup& group, std::span<const std::string> sentences, std::size_t groups) {
+  const LoadedRun& run = group.front();
   const report::Examples examples = report::examples_of(run.model(), sentences);
   const auto points = std::span(examples.texts).first(std::min(most_points, examples.texts.size()));
   Json view = report::summary_view(run);
   view["sentences"] = report::texts_view(examples.shown);
-  for (std::size_t i = 0; i < examples.shown.size(); ++i)
-    view["sentences"][i]["text"] = examples.shown[i].text;
   view["attention"] =
       report::attention_view(run.checkpoints, examples.shown, attention_budget / groups);
   view["texts_from"] = examples.from;
@@ -95,6 +96,69 @@ std::size_t main_run(const Json& runs) {
   return best;
 }
 
+std::string text_of(const Json& data) {
+  return data.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+/// The weights that fit beside `data`. Recorded attention, which has its place in "attention" of a
+/// run, stays where a checkpoint is left out, since the page computes that of the others.
+std::vector<report::CodedWeights> choose_weights(Json& data, const report::ModelWeights& weights) {
+  Json& runs = data["runs"];
+  std::vector<Json> recorded;
+  for (Json& run : runs) recorded.push_back(std::exchange(run["attention"], nullptr));
+  for (;;) {
+    const std::size_t size = report::characters_around_data() + report::encoded_size(text_of(data));
+    auto chosen = weights.choose(data["main"], size < most_characters ? most_characters - size : 0);
+    bool is_complete = true;
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      const auto count = std::ranges::count(chosen, i, &report::CodedWeights::run);
+      if (recorded[i].is_null() || count == std::ssize(runs[i]["stops"])) continue;
+      runs[i]["attention"] = std::exchange(recorded[i], nullptr);
+      is_complete = false;
+    }
+    if (is_complete) return chosen;
+  }
+}
+
+/// The page's data as its scripts read them: JSON, 0, and the bytes of the weights.
+std::string bytes_of(Json& data, std::span<const report::CodedWeights> chosen) {
+  std::string bytes;
+  for (const report::CodedWeights& weights : chosen) {
+    Json& views = data["runs"][weights.run]["model"]["weights"];
+    views[std::to_string(weights.checkpoint)] = {{"at", bytes.size()}, {"bits", weights.bits}};
+    bytes += weights.bytes;
+  }
+  return text_of(data) + '\0' + bytes;
+}
+
+/// The page of runs, each of which `complete` loads when its turn comes.
+std::string page_of(const std::string& title, std::vector<RunGroup>& groups, const fs::path& folder,
+                    std::span<const std::string> sentences,
+                    const std::function<void(LoadedRun&)>& complete) {
+  Json data = {{"name", title},
+               {"version", QKV_VERSION},
+               {"runs", Json::array()},
+               {"main", 0},
+               {"same_data", share_data(groups)}};
+  Json& runs = data["runs"];
+  report::ModelWeights weights;
+  report::TrainingData training;
+  for (RunGroup& group : groups) {
+    LoadedRun& run = group.front();
+    complete(run);
+    runs.push_back(group_view(group, sentences, groups.size()));
+    runs.back()["training"] = training.add(run);
+    runs.back()["folder"] = run.folder.lexically_relative(folder).generic_string();
+    weights.add(runs.size() - 1, run);
+    group.clear();
+  }
+  for (const char* part : {"/points", "/model/vocabulary"}) share(runs, Json::json_pointer(part));
+  data["main"] = main_run(runs);
+  data["files"] = training.files();
+  const auto chosen = choose_weights(data, weights);
+  return report::page(title, bytes_of(data, chosen));
+}
+
 }  // namespace
 
 bool begins_as_report_page(std::string_view beginning) {
@@ -104,26 +168,27 @@ bool begins_as_report_page(std::string_view beginning) {
 
 std::string report_page(const fs::path& folder, std::span<const std::string> sentences) {
   std::vector<RunGroup> groups = report::load_groups(folder);
-  Json data = {{"name", title_of(groups, folder)},
-               {"version", QKV_VERSION},
-               {"runs", Json::array()},
-               {"main", 0},
-               {"same_data", share_data(groups)}};
-  Json& runs = data["runs"];
-  report::ModelWeights weights;
-  for (RunGroup& group : groups) {
-    runs.push_back(group_view(group, sentences, groups.size()));
-    if (runs.back()["model"]["reads_texts"]) weights.add(runs.size() - 1, group.front());
-    runs.back()["folder"] = group.front().folder.lexically_relative(folder).generic_string();
-    group.clear();
-  }
-  for (const char* part : {"/points", "/model/vocabulary"}) share(runs, Json::json_pointer(part));
-  const std::size_t main = main_run(runs);
-  data["main"] = main;
-  const auto text = [&] { return data.dump(-1, ' ', false, Json::error_handler_t::replace); };
-  const std::size_t size = report::characters_around_data() + text().size();
-  weights.write(runs, main, size < most_characters ? most_characters - size : 0);
-  return report::page(data["name"].get<std::string>(), text());
+  const std::size_t checkpoints = std::max<std::size_t>(most_checkpoints / groups.size(), 3);
+  return page_of(title_of(groups, folder), groups, folder, sentences,
+                 [&](LoadedRun& run) { report::load_checkpoints(run, checkpoints); });
+}
+
+std::string untrained_page(const ConfigFile& file, const fs::path& folder) {
+  std::vector<RunGroup> groups;
+  const auto add = [&](const Config& config) {
+    LoadedRun run{folder, {}, {}};
+    run.checkpoints.push_back({"untrained", start_run(config)});
+    groups.emplace_back().push_back(std::move(run));
+  };
+  for (const Variant& variant : file.variants) add(variant.config);
+  if (file.variants.empty()) add(file.base);
+  report::TrainingData training;
+  for (const RunGroup& group : groups)
+    require<UserError>(!training.add(group.front()).is_null(),
+                       "a page cannot train {}: it holds UTF-8 files of at most 4 MB, 0.6 MB in "
+                       "all when compressed, and no other model (train.init)",
+                       group.front().config().name);
+  return page_of(file.base.name, groups, folder, {}, [](const LoadedRun&) {});
 }
 
 }  // namespace qkv

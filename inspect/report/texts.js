@@ -1,6 +1,5 @@
 // The texts of the page, a table a language; numbers in a language's format; terms with a word of explanation.
 
-const texts = Object.fromEntries([...document.querySelectorAll(".texts")].map(table => [table.lang, JSON.parse(table.textContent)]));
 let language = navigator.languages.map(tag => tag.split("-")[0]).find(tag => tag in texts) || "en";
 
 const valueText = value => typeof value === "number" ? count(value) : value;

@@ -6,17 +6,13 @@
 #include "core/ops.h"
 #include "inspect/attention_flow.h"
 #include "inspect/block_average.h"
-#include "inspect/probe_check.h"
+#include "inspect/documents/probes.h"
 #include "inspect/report/encode.h"
+#include "inspect/report/training_data.h"
 #include "inspect/word_vectors.h"
-#include "train/config/option_list.h"
 
 namespace qkv::report {
 namespace {
-
-namespace fs = std::filesystem;
-
-constexpr std::size_t long_sentence = 64;  // words, from which 8 bits a weight do
 
 /// Sizes of the data as the config names it; only the vocabulary's where the data no longer exists.
 Json sizes_of(const LoadedModel& model) {
@@ -38,28 +34,6 @@ Json sizes_of(const LoadedModel& model) {
 std::string variant_name(const std::string& name) {
   const auto at = name.find(" - ");
   return at == name.npos ? name : name.substr(at + 3);
-}
-
-/// The findings about the claims of the model's config.
-Json probe_view(const LoadedModel& model) try {
-  Json views = Json::array();
-  const auto finding_of = [](const std::string& after, const Finding& finding) {
-    return Json{{"after", after}, {"measured", finding.measured}, {"holds", finding.holds}};
-  };
-  for (const auto& result : check_probes(model)) {
-    const auto& [probe, trained, broken] = result;
-    Json findings = Json::array({finding_of("", trained)});
-    for (std::size_t i = 0; i < broken.size(); ++i)
-      findings.push_back(finding_of(probe.broken_by[i], broken[i]));
-    views.push_back({{"name", probe.name},
-                     {"expect", probe.expect},
-                     {"sentences", probe.sentences},
-                     {"passes", result.passes()},
-                     {"findings", findings}});
-  }
-  return views;
-} catch (const UserError& error) {
-  return Json::array({{{"error", error.what()}}});
 }
 
 /// [layer, head, query, key] in one row.
@@ -107,16 +81,11 @@ void add_block_average(Json& view, const std::string& name, const Tensor& matrix
 }  // namespace
 
 Json summary_view(const LoadedRun& run) {
-  // The page is for others: of a file that shares no folder with the run, it has the name alone.
-  Config config = portable(run.config(), run.folder);
-  for (const Option& option : options_of(config))
-    if (option.path && fs::path(*option.path).is_absolute())
-      *option.path = fs::path(*option.path).filename();
   Json stops = Json::array();
   for (const auto& [note, model] : run.checkpoints)
     stops.push_back({{"step", model.step}, {"note", note}});
   return {{"name", variant_name(run.config().name)},
-          {"config", to_toml(config)},
+          {"config", to_toml(shown_config(run))},
           {"parameters", parameter_count(*run.model().network)},
           {"data", sizes_of(run.model())},
           {"stops", stops}};
@@ -129,14 +98,17 @@ Json outcome_view(const LoadedRun& run) {
     if (event.contains("seconds")) outcome["seconds"] = event["seconds"];
     if (event["split"] == "test") outcome["test"] = event;
   }
-  outcome["probes"] = probe_view(run.model());
+  outcome["probes"] = documents::probes(run.model());
   return outcome;
 }
 
 Json texts_view(std::span<const LabelledText> texts) {
   Json list = Json::array();
   for (const LabelledText& text : texts)
-    list.push_back({{"label", text.label}, {"tokens", text.sentence.words}, {"index", text.index}});
+    list.push_back({{"text", text.text},
+                    {"label", text.label},
+                    {"tokens", text.sentence.words},
+                    {"index", text.index}});
   return list;
 }
 
@@ -149,12 +121,10 @@ Json attention_view(std::span<const RunCheckpoint> checkpoints,
   std::size_t cost = 0;  // characters of all sentences at one checkpoint
   for (const LabelledText& text : sentences) {
     const LayerWeights layers = weights_of(checkpoints.back(), text);
-    const int bits = text.sentence.words.size() > long_sentence ? 8 : 16;
-    const std::string last = encoded_weights(flat(layers), bits);
+    const std::string last = encoded_weights(flat(layers));
     cost += last.size();
     view["sentences"].push_back({{"layers", layers.size()},
                                  {"heads", layers.empty() ? 0 : layers[0].dim(0)},
-                                 {"bits", bits},
                                  {"weights", Json::array({last})}});
   }
   if (cost == 0) return nullptr;
@@ -167,8 +137,7 @@ Json attention_view(std::span<const RunCheckpoint> checkpoints,
       weights.push_back(
           stop + 1 == checkpoints.size()
               ? sentence["weights"][0]
-              : Json(encoded_weights(flat(weights_of(checkpoints[stop], sentences[i])),
-                                     sentence["bits"])));
+              : Json(encoded_weights(flat(weights_of(checkpoints[stop], sentences[i])))));
     sentence["weights"] = std::move(weights);
   }
   return view;

@@ -15,13 +15,12 @@ Json summary_view(const LoadedRun& run);
 /// finding without an intervention; for probes that cannot be asked of the model {"error"}.
 Json outcome_view(const LoadedRun& run);
 
-/// [{"label", "tokens", "index"}]
+/// [{"text", "label", "tokens", "index"}]
 Json texts_view(std::span<const LabelledText> texts);
 
-/// Attention weights of sentences at every checkpoint, as far as `budget` characters allow: longer
-/// sentences with 8 instead of 16 bits, then fewer checkpoints, never fewer than the last.
-/// {"stops": [index of a checkpoint], "sentences": [{"layers", "heads", "bits", "weights": [base64
-/// of a checkpoint]}]}; null for a model without attention.
+/// Attention weights of sentences at every checkpoint, or as many as `budget` characters allow, the
+/// last one always. {"stops": [index of a checkpoint], "sentences": [{"layers", "heads", "weights":
+/// [base64 of a checkpoint]}]}; null for a model without attention.
 Json attention_view(std::span<const RunCheckpoint> checkpoints,
                     std::span<const LabelledText> sentences, std::size_t budget);
 

@@ -211,7 +211,7 @@ class LivePage(PageTest):
 
     def test_switches_break_the_model_as_the_program_s_interventions_do(self):
         """With two dimensions the map of embeddings has the whole vectors, from which follow the cosines of probes."""
-        names = {"uniform": "uniform-attention", "shuffled": "shuffled-queries", "withoutPositions": "without-positions"}
+        names = {"uniform": "uniform-attention", "shuffled": "shuffled-queries", "without_positions": "without-positions"}
         (self.folder / "flat.toml").write_text(CONFIG.replace("width = 8", "width = 2").replace("heads = 2", "heads = 1").replace("dropout = 0.1", 'norm = "none"') + f"""
 [[probe]]
 name = "apart"

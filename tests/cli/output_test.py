@@ -41,7 +41,7 @@ TABLES = [  # every command that prints tables, in each of its ways
     ["train", "variants.toml", "--run"],
     ["verify-resume", "tiny.toml", "--steps", "10", "--kills", "1"],
 ]
-NO_TABLES = {"activations", "export", "generate", "import", "patch", "report", "verify"}
+NO_TABLES = {"activations", "export", "generate", "import", "page", "patch", "report", "verify"}
 ESCAPE = re.compile(r"\x1b\[([0-9;]*)m")
 
 

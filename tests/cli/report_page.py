@@ -1,4 +1,6 @@
 """What the tests of the page that `qkv report` makes have in common: the file, and a browser that opens it."""
+import base64
+import gzip
 import json
 import pathlib
 import re
@@ -17,7 +19,11 @@ class ReportTest(ProgramTest):
         return self.folder / "page.html"
 
     def data_of(self, page):
-        return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page.read_text(), re.S).group(1))
+        return json.loads(self.unpacked(page, "data").partition(b"\0")[0])
+
+    def unpacked(self, page, name):
+        """The bytes of an element that holds them as gzip and base64."""
+        return gzip.decompress(base64.b64decode(re.search(rf'id="{name}">([^<]*)</script>', page.read_text()).group(1)))
 
 
 @unittest.skipIf(browser.missing(), f"no browser: {browser.missing()}")
@@ -34,9 +40,14 @@ class PageTest(ReportTest):
 
     def open(self, *arguments):
         self.page = self.report(*arguments)
-        seconds = self.browser.open(self.page)
+        return self.load()
+
+    def load(self):
+        """Opens the page and waits until it is drawn; returns the seconds of work that its process did."""
+        self.browser.open(self.page)
+        self.wait_for("document.querySelector('main:not([aria-busy])') !== null")
         self.assert_quiet()
-        return seconds
+        return self.browser.busy()
 
     def assert_quiet(self):
         self.assertEqual(self.browser.complaints, [])

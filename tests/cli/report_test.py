@@ -2,11 +2,14 @@
 
 Usage: report_test.py PROGRAM
 """
+import itertools
 import json
+import math
 import pathlib
 import re
 import shutil
 import statistics
+import struct
 import time
 import unittest
 import xml.etree.ElementTree
@@ -36,6 +39,25 @@ class File(ReportTest):
         self.assertEqual(len(run["points"]), 40)
         self.assertEqual(len(run["embedding"]["after"]["points"]), len(steps))
         self.assertIn("encoder.layers.0.attention.w_q.weight", [view["path"] for view in run["weights"]])
+        self.assertEqual(run["training"], {"config": run["config"], "files": ["test.tsv", "train.tsv", "valid.tsv"]})
+        self.assertEqual(data["files"], {name: (self.folder / name).read_text() for name in run["training"]["files"]})
+
+    def test_weights_in_the_page_are_those_of_the_checkpoint(self):
+        page = self.report("runs/tiny")
+        (run,) = self.data_of(page)["runs"]
+        weights = self.unpacked(page, "data").partition(b"\0")[2]
+        best = next(i for i, stop in enumerate(run["stops"]) if stop["note"] == "best")
+        self.assertEqual(run["model"]["weights"].keys(), {str(i) for i in range(len(run["stops"]))})
+        self.assertIsNone(run["attention"])  # the page computes it
+        found, count = run["model"]["weights"][str(best)], sum(math.prod(p["shape"]) for p in run["model"]["parameters"])
+        self.assertEqual(found["bits"], 32)
+        planes = [weights[found["at"] + plane * count:][:count] for plane in range(4)]
+        self.run_qkv("export", "runs/tiny", "--safetensors", "tiny.safetensors")
+        file = (self.folder / "tiny.safetensors").read_bytes()
+        (length,) = struct.unpack_from("<Q", file)
+        tensors = json.loads(file[8:8 + length])
+        places = [tensors[parameter["path"]]["data_offsets"] for parameter in run["model"]["parameters"]]
+        self.assertEqual(bytes(itertools.chain(*zip(*planes))), b"".join(file[8 + length + begin:8 + length + end] for begin, end in places))
 
     def test_a_comparison_s_page_holds_every_variant_in_the_order_of_training(self):
         variants = '[[variant]]\nname = "z"\nmodel.kind = "static"\n[[variant]]\nname = "a, 1 head"\nmodel.heads = 1\n'
@@ -43,7 +65,7 @@ class File(ReportTest):
         self.run_qkv("compare", "two.toml")
         runs = self.data_of(self.report("runs/tiny-compare"))["runs"]
         self.assertEqual([run["name"] for run in runs], ["z", "a, 1 head"])
-        self.assertIsNone(runs[0]["attention"])
+        self.assertEqual([sum(".attention." in parameter["path"] for parameter in run["model"]["parameters"]) > 0 for run in runs], [False, True])
 
     def test_runs_that_differ_in_their_seeds_are_one_model(self):
         """Also where a variant differs from another one in its seed only; not where more differs."""
@@ -81,7 +103,7 @@ class File(ReportTest):
         for split in ("train", "valid", "test"):
             (self.folder / f"{split}.tsv").unlink()
         run = self.data_of(self.report("runs/tiny"))["runs"][0]
-        self.assertEqual((run["sentences"], run["embedding"]), ([], None))
+        self.assertEqual((run["sentences"], run["embedding"], run["training"]), ([], None, None))
         run = self.data_of(self.report("runs/tiny", "--sentence", "money bank grows"))["runs"][0]
         self.assertEqual(run["sentences"][0]["tokens"], ["money", "bank", "grows"])
 
@@ -295,7 +317,7 @@ class Page(PageTest):
         self.open("runs/tiny")
         self.browser.save_downloads_to(self.folder / "saved")
         for button, count in ((1, 6), (2, 12)):
-            self.browser.open(self.page)  # Chromium saves ten files at most from one
+            self.load()  # Chromium saves ten files at most from one
             self.wait_for_ablation()
             self.browser.run(f"document.querySelectorAll('figure:has(svg) .save button:nth-child({button})').forEach(button => button.click())")
             for _ in range(100):
