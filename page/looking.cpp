@@ -39,6 +39,11 @@ bool has_queries(Network& network) {
   });
 }
 
+/// Whether a request's changes make another model; a component that is zero does not.
+bool intervenes(const Request& changes) {
+  return changes.flag("without_positions") || changes.flag("shuffled") || changes.flag("uniform");
+}
+
 /// The model after the interventions of a request's changes, in the order in which the model
 /// computes; none: the model itself.
 std::optional<LoadedModel> intervened_as(const Request& changes, const LoadedModel& model) {
@@ -118,23 +123,24 @@ Json in_two_dimensions(const std::vector<WordVector>& words,
 
 }  // namespace
 
-Looking::Changed& Looking::named(const std::string& name) {
+Looking::Model& Looking::named(const std::string& name) {
   const auto found = models_.find(name);
   require<UserError>(found != models_.end(), "there is no model \"{}\"; load it before the call",
                      name);
   return found->second;
 }
 
-const Looking::Changed& Looking::model_of(const Request& request) {
-  Changed& changed = named(request.text("model"));
+Looking::View Looking::model_of(const Request& request) {
+  Model& model = named(request.text("model"));
   const Request changes = request.request("changes");
-  if (changed.changes != changes) {
-    changed.changes.reset();  // until all of them are made
-    changed.intervened = intervened_as(changes, changed.loaded);
-    changed.off = replacements_of(changes, changed.model());
-    changed.changes = changes;
+  if (!intervenes(changes)) return {model.loaded, replacements_of(changes, model.loaded)};
+  if (model.changes != changes) {
+    model.changes.reset();  // until all of them are made
+    model.intervened = intervened_as(changes, model.loaded);
+    model.changes = changes;
   }
-  return changed;
+  const LoadedModel& changed = model.intervened ? *model.intervened : model.loaded;
+  return {changed, replacements_of(changes, changed)};
 }
 
 Json Looking::load(const Request& request) {
@@ -152,14 +158,14 @@ Json Looking::load(const Request& request) {
         object({{"path", path}, {"shape", std::vector<Index>(shape.begin(), shape.end())}}));
   }
   if (fresh)
-    models_.insert_or_assign(name, Changed{*std::move(fresh)});
+    models_.insert_or_assign(name, Model{*std::move(fresh)});
   else
     named(name).changes.reset();
   return object({{"parameters", std::move(list)}});
 }
 
 Json Looking::read(const Request& request) {
-  const LoadedModel& model = model_of(request).model();
+  const LoadedModel& model = model_of(request).model;
   const std::string text = request.text("text");
   const Sentence sentence = model.task->read(text);
   const std::string refusal = model.task->refusal(sentence, text);
@@ -180,11 +186,11 @@ Json Looking::read(const Request& request) {
 }
 
 Json Looking::predict(const Request& request) {
-  const Changed& changed = model_of(request);
-  const LoadedModel& model = changed.model();
+  const View view = model_of(request);
+  const LoadedModel& model = view.model;
   const std::string text = request.text("text");
   const Sentence sentence = model.task->read(text);
-  const Hook hook = hook_of(changed.off);
+  const Hook hook = hook_of(view.off);
   Context context({.hook = &hook});
   std::vector<Prediction> predictions;
   if (row_of(task_kinds(), model.config.task.kind).traits.has_source_and_target) {
@@ -203,24 +209,24 @@ Json Looking::predict(const Request& request) {
 }
 
 Json Looking::attend(const Request& request) {
-  const Changed& changed = model_of(request);
-  const LoadedModel& model = changed.model();
-  const Sentence sentence = answered(request, model, hook_of(changed.off));
+  const View view = model_of(request);
+  const LoadedModel& model = view.model;
+  const Sentence sentence = answered(request, model, hook_of(view.off));
   return documents::attend(
-      sentence, documents::attention_in(model, sentence, recorded(model, sentence, changed.off)));
+      sentence, documents::attention_in(model, sentence, recorded(model, sentence, view.off)));
 }
 
 Json Looking::explain(const Request& request) {
-  const Changed& changed = model_of(request);
-  const LoadedModel& model = changed.model();
+  const View view = model_of(request);
+  const LoadedModel& model = view.model;
   const bool is_output = request.flag("output");
   const Sentence sentence =
-      is_output ? answered(request, model, hook_of(changed.off)) : sentence_of(request, model);
+      is_output ? answered(request, model, hook_of(view.off)) : sentence_of(request, model);
   require<UserError>(!is_output || sentence.written,
                      "\"output\" of the request: the model writes no text");
   const auto& tokens = is_output ? sentence.written->inputs : sentence.words;
   const Explanation explanation =
-      qkv::explain(model, sentence, request.index("index", std::ssize(tokens)), changed.off);
+      qkv::explain(model, sentence, request.index("index", std::ssize(tokens)), view.off);
   std::vector<LensState> lens;
   std::optional<LogitAttribution> attribution;
   if (request.flag("causes")) {
@@ -233,16 +239,16 @@ Json Looking::explain(const Request& request) {
 }
 
 Json Looking::embed(const Request& request) {
-  const Changed& changed = model_of(request);
-  const Sentence sentence = sentence_of(request, changed.model());
+  const View view = model_of(request);
+  const Sentence sentence = sentence_of(request, view.model);
   const Index index =
       request.has("index") ? request.index("index", std::ssize(sentence.words)) : -1;
-  const WordVector word = word_vector(changed.model(), sentence, index, changed.off);
+  const WordVector word = word_vector(view.model, sentence, index, view.off);
   return object({{"sentences", Json::array({documents::vectors(word)})}});
 }
 
 Json Looking::nearest(const Request& request) {
-  const LoadedModel& model = model_of(request).model();
+  const LoadedModel& model = model_of(request).model;
   const Sentence sentence = sentence_of(request, model);
   const std::int32_t id = sentence.ids[token_in(request, sentence)];
   const Index most = model.task->vocabulary().size(), count = request.integer("count");
@@ -251,13 +257,13 @@ Json Looking::nearest(const Request& request) {
 }
 
 Json Looking::ablate(const Request& request) {
-  const Changed& changed = model_of(request);
-  const LoadedModel& model = changed.model();
-  const Hook hook = hook_of(changed.off);
+  const View view = model_of(request);
+  const LoadedModel& model = view.model;
+  const Hook hook = hook_of(view.off);
   LabelledText text{.sentence = answered(request, model, hook)};
   if (request.has("index")) text.index = request.index("index", std::ssize(text.sentence.words));
   const Tensor logits =
-      scores_after(model, text.sentence, std::max<Index>(text.index, 0), changed.off).logits;
+      scores_after(model, text.sentence, std::max<Index>(text.index, 0), view.off).logits;
   if (logits) text.answer = topk(logits, 1).indices.data()[0];
   const Evaluation whole = evaluated(model, text, hook, nullptr);
   const Ablation ablation(model, [&](const EvaluationOptions& options) {
@@ -270,26 +276,26 @@ Json Looking::ablate(const Request& request) {
 }
 
 Json Looking::generate(const Request& request) {
-  const Changed& changed = model_of(request);
-  const LoadedModel& model = changed.model();
+  const View view = model_of(request);
+  const LoadedModel& model = view.model;
   require<UserError>(model.config.task.kind == TaskKind::language_model,
                      "the model was not trained to continue a text; generate needs task.kind = "
                      "\"language-model\"");
   const std::string text = request.text("text");
   ReadCallback silent;
   return documents::generate(model, text, documents::read_prompt(model, text, silent),
-                             request.integer("tokens"), {.temperature = 0}, changed.off,
+                             request.integer("tokens"), {.temperature = 0}, view.off,
                              [](std::string_view) {});
 }
 
 Json Looking::map(const Request& request) {
-  const Changed& changed = model_of(request);
+  const View view = model_of(request);
   std::vector<WordVector> words;
   for (const Request& point : request.requests("points")) {
-    const Sentence sentence = sentence_of(point, changed.model());
+    const Sentence sentence = sentence_of(point, view.model);
     const bool is_whole = point.integer("index") == -1;
     const Index index = is_whole ? -1 : point.index("index", std::ssize(sentence.words));
-    words.push_back(word_vector(changed.model(), sentence, index, changed.off));
+    words.push_back(word_vector(view.model, sentence, index, view.off));
   }
   require<UserError>(!words.empty(), "\"points\" of the request is empty");
   return object({{"before", in_two_dimensions(words, &WordVector::static_vector)},
@@ -297,7 +303,7 @@ Json Looking::map(const Request& request) {
 }
 
 Json Looking::probe(const Request& request) {
-  return object({{"probes", documents::probes(model_of(request).model())}});
+  return object({{"probes", documents::probes(model_of(request).model)}});
 }
 
 }  // namespace qkv::page

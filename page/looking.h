@@ -52,22 +52,24 @@ class Looking {
   Json probe(const Request& request);
 
  private:
-  /// A model, and the same after the changes that were asked for last.
-  struct Changed {
+  /// A model, and the same after the interventions that were asked for last.
+  struct Model {
     LoadedModel loaded;
     std::optional<Request> changes = {};
     std::optional<LoadedModel> intervened = {};
-    std::vector<Replacement> off = {};  ///< zero in place of a component
-
-    const LoadedModel& model() const { return intervened ? *intervened : loaded; }
+  };
+  /// A model as a call sees it.
+  struct View {
+    const LoadedModel& model;
+    std::vector<Replacement> off;  ///< zero in place of a component
   };
 
-  Changed& named(const std::string& name);
+  Model& named(const std::string& name);
   /// The model that a request names, after its changes.
-  const Changed& model_of(const Request& request);
+  View model_of(const Request& request);
 
   Files& files_;
-  std::map<std::string, Changed> models_;
+  std::map<std::string, Model> models_;
 };
 
 }  // namespace qkv::page
