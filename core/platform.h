@@ -20,7 +20,8 @@ using Cores = std::bitset<1024>;
 /// The cores that this process may run on.
 Cores cores();
 
-/// The machine's memory in bytes, or the address space that this process may have where that is less.
+/// The machine's memory in bytes, or the address space that this process may have where that is
+/// less.
 std::uint64_t memory();
 /// The memory that the process has taken at its peak, in bytes.
 std::uint64_t peak_memory();

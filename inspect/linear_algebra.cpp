@@ -28,7 +28,8 @@ std::vector<double> product_singular_values(const Tensor& a, const Tensor& b) {
 
 Eigenpairs largest_eigenpairs(const Tensor& symmetric, Index count) {
   const Matrix matrix = xtensor_view<double, 2>(symmetric);
-  const auto [values, vectors] = xt::linalg::eigh(matrix);  // ascending, vectors in columns
+  const auto [values, columns] = xt::linalg::eigh(matrix);  // ascending, vectors in columns
+  const Matrix vectors = columns;  // whose layout is that of `view`, which does not look at it
   Eigenpairs result;
   std::vector<Tensor> rows;
   for (Index i = 0; i < count; ++i) {

@@ -23,7 +23,14 @@ constexpr auto looking_calls = std::to_array<Call<Looking>>({{"load", &Looking::
                                                              {"nearest", &Looking::nearest},
                                                              {"ablate", &Looking::ablate},
                                                              {"generate", &Looking::generate},
-                                                             {"map", &Looking::map}});
+                                                             {"map", &Looking::map},
+                                                             {"probe", &Looking::probe}});
+constexpr auto training_calls =
+    std::to_array<Call<Training>>({{"train", &Training::train},
+                                   {"step", &Training::step},
+                                   {"evaluate", &Training::evaluate},
+                                   {"parameters", &Training::parameters},
+                                   {"export", &Training::export_model}});
 
 /// The document of a call, if it is one of this part's.
 template <class Part, std::size_t Count>
@@ -39,9 +46,9 @@ std::optional<Json> called(const std::array<Call<Part>, Count>& calls, Part& par
 Json Engine::document_of(const Request& request) {
   const std::string name = request.text("call");
   if (auto document = called(looking_calls, looking_, name, request)) return *std::move(document);
-  // Training has a table of its own here.
-  throw UserError(fmt::format("\"call\" of the request is \"{}\", which the engine does not have",
-                              name));
+  if (auto document = called(training_calls, training_, name, request)) return *std::move(document);
+  throw UserError(
+      fmt::format("\"call\" of the request is \"{}\", which the engine does not have", name));
 }
 
 std::string Engine::call(std::string_view request) {

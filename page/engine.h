@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "page/looking.h"
+#include "page/training.h"
 
 namespace qkv::page {
 
@@ -25,6 +26,7 @@ class Engine {
 
   Files files_;
   Looking looking_{files_};
+  Training training_{files_};
 };
 
 }  // namespace qkv::page

@@ -9,6 +9,7 @@
 #include "inspect/documents/explain.h"
 #include "inspect/documents/generate.h"
 #include "inspect/documents/predict.h"
+#include "inspect/documents/probes.h"
 #include "inspect/loss_gradients.h"
 #include "train/config/task_kinds.h"
 
@@ -19,7 +20,8 @@ namespace {
 void assign_parameters(Network& network, std::string_view bytes) {
   const auto all = parameters(network);
   std::size_t count = 0;
-  for (const auto& [path, parameter] : all) count += static_cast<std::size_t>(parameter->value().size());
+  for (const auto& [path, parameter] : all)
+    count += static_cast<std::size_t>(parameter->value().size());
   require<UserError>(bytes.size() == count * sizeof(float),
                      "the file \"parameters\" has {} bytes; the {} parameters of the model have {}",
                      bytes.size(), count, count * sizeof(float));
@@ -35,6 +37,11 @@ bool has_queries(Network& network) {
   return std::ranges::any_of(parameters(network), [](const NamedParameter& named) {
     return named.parameter->role() == Role::query;
   });
+}
+
+/// Whether a request's changes make another model; a component that is zero does not.
+bool intervenes(const Request& changes) {
+  return changes.flag("without_positions") || changes.flag("shuffled") || changes.flag("uniform");
 }
 
 /// The model after the interventions of a request's changes, in the order in which the model
@@ -116,34 +123,44 @@ Json in_two_dimensions(const std::vector<WordVector>& words,
 
 }  // namespace
 
-const Looking::Changed& Looking::model_of(const Request& request) {
-  const std::string name = request.text("model");
+Looking::Model& Looking::named(const std::string& name) {
   const auto found = models_.find(name);
   require<UserError>(found != models_.end(), "there is no model \"{}\"; load it before the call",
                      name);
-  Changed& changed = found->second;
+  return found->second;
+}
+
+Looking::View Looking::model_of(const Request& request) {
+  Model& model = named(request.text("model"));
   const Request changes = request.request("changes");
-  if (changed.changes != changes) {
-    changed.changes.reset();  // until all of them are made
-    changed.intervened = intervened_as(changes, changed.loaded);
-    changed.off = replacements_of(changes, changed.model());
-    changed.changes = changes;
+  if (!intervenes(changes)) return {model.loaded, replacements_of(changes, model.loaded)};
+  if (model.changes != changes) {
+    model.changes.reset();  // until all of them are made
+    model.intervened = intervened_as(changes, model.loaded);
+    model.changes = changes;
   }
-  return changed;
+  const LoadedModel& changed = model.intervened ? *model.intervened : model.loaded;
+  return {changed, replacements_of(changes, changed)};
 }
 
 Json Looking::load(const Request& request) {
-  LoadedModel model =
-      fresh_model(parse_config(request.text("config"), "page"), request.lists("vocabulary"));
-  model.step = request.integer("step");
+  const std::string name = request.text("model");
+  std::optional<LoadedModel> fresh;
+  if (request.has("config"))
+    fresh = fresh_model(parse_config(request.text("config"), "page"), request.lists("vocabulary"));
+  LoadedModel& model = fresh ? *fresh : named(name).loaded;
   assign_parameters(*model.network, taken(files_, "parameters"));
+  model.step = request.integer("step");
   Json shapes = shapes_of(*model.network);
-  models_.insert_or_assign(request.text("model"), Changed{std::move(model)});
+  if (fresh)
+    models_.insert_or_assign(name, Model{*std::move(fresh)});
+  else
+    named(name).changes.reset();
   return object({{"parameters", std::move(shapes)}});
 }
 
 Json Looking::read(const Request& request) {
-  const LoadedModel& model = model_of(request).model();
+  const LoadedModel& model = model_of(request).model;
   const std::string text = request.text("text");
   const Sentence sentence = model.task->read(text);
   const std::string refusal = model.task->refusal(sentence, text);
@@ -164,11 +181,11 @@ Json Looking::read(const Request& request) {
 }
 
 Json Looking::predict(const Request& request) {
-  const Changed& changed = model_of(request);
-  const LoadedModel& model = changed.model();
+  const View view = model_of(request);
+  const LoadedModel& model = view.model;
   const std::string text = request.text("text");
   const Sentence sentence = model.task->read(text);
-  const Hook hook = hook_of(changed.off);
+  const Hook hook = hook_of(view.off);
   Context context({.hook = &hook});
   std::vector<Prediction> predictions;
   if (row_of(task_kinds(), model.config.task.kind).traits.has_source_and_target) {
@@ -187,25 +204,24 @@ Json Looking::predict(const Request& request) {
 }
 
 Json Looking::attend(const Request& request) {
-  const Changed& changed = model_of(request);
-  const LoadedModel& model = changed.model();
-  const Sentence sentence = answered(request, model, hook_of(changed.off));
+  const View view = model_of(request);
+  const LoadedModel& model = view.model;
+  const Sentence sentence = answered(request, model, hook_of(view.off));
   return documents::attend(
-      sentence,
-      documents::attention_in(model, sentence, recorded(model, sentence, changed.off)));
+      sentence, documents::attention_in(model, sentence, recorded(model, sentence, view.off)));
 }
 
 Json Looking::explain(const Request& request) {
-  const Changed& changed = model_of(request);
-  const LoadedModel& model = changed.model();
+  const View view = model_of(request);
+  const LoadedModel& model = view.model;
   const bool is_output = request.flag("output");
-  const Sentence sentence = is_output ? answered(request, model, hook_of(changed.off))
-                                      : sentence_of(request, model);
+  const Sentence sentence =
+      is_output ? answered(request, model, hook_of(view.off)) : sentence_of(request, model);
   require<UserError>(!is_output || sentence.written,
                      "\"output\" of the request: the model writes no text");
   const auto& tokens = is_output ? sentence.written->inputs : sentence.words;
-  const Explanation explanation = qkv::explain(
-      model, sentence, request.index("index", std::ssize(tokens)), changed.off);
+  const Explanation explanation =
+      qkv::explain(model, sentence, request.index("index", std::ssize(tokens)), view.off);
   std::vector<LensState> lens;
   std::optional<LogitAttribution> attribution;
   if (request.flag("causes")) {
@@ -218,16 +234,16 @@ Json Looking::explain(const Request& request) {
 }
 
 Json Looking::embed(const Request& request) {
-  const Changed& changed = model_of(request);
-  const Sentence sentence = sentence_of(request, changed.model());
+  const View view = model_of(request);
+  const Sentence sentence = sentence_of(request, view.model);
   const Index index =
       request.has("index") ? request.index("index", std::ssize(sentence.words)) : -1;
-  const WordVector word = word_vector(changed.model(), sentence, index, changed.off);
+  const WordVector word = word_vector(view.model, sentence, index, view.off);
   return object({{"sentences", Json::array({documents::vectors(word)})}});
 }
 
 Json Looking::nearest(const Request& request) {
-  const LoadedModel& model = model_of(request).model();
+  const LoadedModel& model = model_of(request).model;
   const Sentence sentence = sentence_of(request, model);
   const std::int32_t id = sentence.ids[token_in(request, sentence)];
   const Index most = model.task->vocabulary().size(), count = request.integer("count");
@@ -236,13 +252,13 @@ Json Looking::nearest(const Request& request) {
 }
 
 Json Looking::ablate(const Request& request) {
-  const Changed& changed = model_of(request);
-  const LoadedModel& model = changed.model();
-  const Hook hook = hook_of(changed.off);
+  const View view = model_of(request);
+  const LoadedModel& model = view.model;
+  const Hook hook = hook_of(view.off);
   LabelledText text{.sentence = answered(request, model, hook)};
   if (request.has("index")) text.index = request.index("index", std::ssize(text.sentence.words));
   const Tensor logits =
-      scores_after(model, text.sentence, std::max<Index>(text.index, 0), changed.off).logits;
+      scores_after(model, text.sentence, std::max<Index>(text.index, 0), view.off).logits;
   if (logits) text.answer = topk(logits, 1).indices.data()[0];
   const Evaluation whole = evaluated(model, text, hook, nullptr);
   const Ablation ablation(model, [&](const EvaluationOptions& options) {
@@ -255,30 +271,34 @@ Json Looking::ablate(const Request& request) {
 }
 
 Json Looking::generate(const Request& request) {
-  const Changed& changed = model_of(request);
-  const LoadedModel& model = changed.model();
+  const View view = model_of(request);
+  const LoadedModel& model = view.model;
   require<UserError>(model.config.task.kind == TaskKind::language_model,
                      "the model was not trained to continue a text; generate needs task.kind = "
                      "\"language-model\"");
   const std::string text = request.text("text");
   ReadCallback silent;
   return documents::generate(model, text, documents::read_prompt(model, text, silent),
-                             request.integer("tokens"), {.temperature = 0}, changed.off,
+                             request.integer("tokens"), {.temperature = 0}, view.off,
                              [](std::string_view) {});
 }
 
 Json Looking::map(const Request& request) {
-  const Changed& changed = model_of(request);
+  const View view = model_of(request);
   std::vector<WordVector> words;
   for (const Request& point : request.requests("points")) {
-    const Sentence sentence = sentence_of(point, changed.model());
+    const Sentence sentence = sentence_of(point, view.model);
     const bool is_whole = point.integer("index") == -1;
     const Index index = is_whole ? -1 : point.index("index", std::ssize(sentence.words));
-    words.push_back(word_vector(changed.model(), sentence, index, changed.off));
+    words.push_back(word_vector(view.model, sentence, index, view.off));
   }
   require<UserError>(!words.empty(), "\"points\" of the request is empty");
   return object({{"before", in_two_dimensions(words, &WordVector::static_vector)},
                  {"after", in_two_dimensions(words, &WordVector::contextual)}});
+}
+
+Json Looking::probe(const Request& request) {
+  return object({{"probes", documents::probes(model_of(request).model)}});
 }
 
 }  // namespace qkv::page

@@ -21,7 +21,7 @@ class Looking {
 
   /// {"model", "config": TOML, "vocabulary": {"tokens", ...}, "step"} and the file "parameters":
   /// float32, little-endian, of all parameters in their order -> {"parameters": [{"path",
-  /// "shape"}]}
+  /// "shape"}]}. Without "config" a loaded model gets other parameters.
   Json load(const Request& request);
   /// {"text"} -> {"tokens", "ids", "targets": positions that the task asks about, "unknown": bool
   /// of a token, "refusal": why there is no answer or null, "words": number, "unknown_words",
@@ -44,27 +44,32 @@ class Looking {
   Json ablate(const Request& request);
   /// {"text", "tokens"} -> {"prompt", "text", "tokens"}, greedily.
   Json generate(const Request& request);
-  /// {"points": [{"text", "index"}]} -> {"before": {"share", "points": [[x, y]]}, "after": ...}: the
-  /// static and contextual vectors in their two principal components; index -1: the mean of all
+  /// {"points": [{"text", "index"}]} -> {"before": {"share", "points": [[x, y]]}, "after": ...}:
+  /// the static and contextual vectors in their two principal components; index -1: the mean of all
   /// tokens.
   Json map(const Request& request);
+  /// -> {"probes": see documents::probes}, of the model without its "off".
+  Json probe(const Request& request);
 
  private:
-  /// A model, and the same after the changes that were asked for last.
-  struct Changed {
+  /// A model, and the same after the interventions that were asked for last.
+  struct Model {
     LoadedModel loaded;
     std::optional<Request> changes = {};
     std::optional<LoadedModel> intervened = {};
-    std::vector<Replacement> off = {};  ///< zero in place of a component
-
-    const LoadedModel& model() const { return intervened ? *intervened : loaded; }
+  };
+  /// A model as a call sees it.
+  struct View {
+    const LoadedModel& model;
+    std::vector<Replacement> off;  ///< zero in place of a component
   };
 
+  Model& named(const std::string& name);
   /// The model that a request names, after its changes.
-  const Changed& model_of(const Request& request);
+  View model_of(const Request& request);
 
   Files& files_;
-  std::map<std::string, Changed> models_;
+  std::map<std::string, Model> models_;
 };
 
 }  // namespace qkv::page

@@ -1,4 +1,5 @@
 #include "cli/commands/shared.h"
+#include "train/storage/content_hash.h"
 
 namespace qkv::commands {
 namespace {
@@ -24,16 +25,21 @@ std::vector<fs::path> files_of(const fs::path& model) {
   return files;
 }
 
-/// Adds what reading a checkpoint as `resume` does finds: its checksum, then its structure and
+/// Adds what reading a checkpoint as `resume` does finds: its seal, then its structure and
 /// values, then the model that its config describes.
 void add_verdict(Document& document, const fs::path& file) {
   Json& files = document.data["files"];
   try {
-    const LoadedModel trained = model_of(read_valid_checkpoint(file), file);
-    const Index count = parameter_count(*trained.network);
-    files.push_back(object(
-        {{"file", file.string()}, {"ok", true}, {"step", trained.step}, {"numbers", count}}));
-    document.add_text("{}: valid, step {}, {} parameters\n", file.string(), trained.step, count);
+    const Checkpoint checkpoint = read_valid_checkpoint(file);
+    const Index count = parameter_count(*model_of(checkpoint, file).network);
+    const std::string checksum = checksum_of(checkpoint.model);
+    files.push_back(object({{"file", file.string()},
+                            {"ok", true},
+                            {"step", checkpoint.step},
+                            {"numbers", count},
+                            {"parameters_checksum", checksum}}));
+    document.add_text("{}: valid, step {}, {} parameters with checksum {}\n", file.string(),
+                      checkpoint.step, count, checksum);
   } catch (const Error& error) {
     files.push_back(object({{"file", file.string()}, {"ok", false}, {"error", error.what()}}));
     document.add_note("{}", error.what());

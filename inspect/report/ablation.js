@@ -78,15 +78,16 @@ function breakControls() {
     ...(components.length ? [menu("off", t("break.off"), parts, state.changes.off, off => change("off", off))] : []));
 }
 
+// "river 99.7%"
+function shortAnswer(reading) {
+  const prediction = chosenOf(predictionsOf(reading));
+  if (!prediction) return "–";
+  if (prediction.output !== undefined) return prediction.output || t("answer.nothing");
+  return `${shownToken(prediction.label)} ${sure(prediction.probability, prediction.probabilities)}`;
+}
 // "learned, 4 heads: river 99.7% → money 60%"
 function brokenAnswer(r) {
-  const shown = reading => {
-    const prediction = chosenOf(predictionsOf(reading));
-    if (!prediction) return "–";
-    if (prediction.output !== undefined) return prediction.output || t("answer.nothing");
-    return `${shownToken(prediction.label)} ${sure(prediction.probability, prediction.probabilities)}`;
-  };
-  const change = make("span", {}, shown(readingOf(r, unchanged)), " → ", make("b", {}, shown(readingOf(r))));
+  const change = make("span", {}, shortAnswer(readingOf(r, unchanged)), " → ", make("b", {}, shortAnswer(readingOf(r))));
   return make("li", {}, make("span", { class: "soft" }, data.runs[r].name), change);
 }
 function showBreak() {

@@ -3,6 +3,7 @@
 
 const hidden = new Set();
 let metric = "loss";
+const mostDots = 50;  // points of a line up to which each is a dot
 
 const metricName = key => `metric.${key}` in texts[language] ? t(`metric.${key}`) : key.replace(/_/g, " ");
 // The name as a term where it is explained.
@@ -16,19 +17,19 @@ function metricsOf(events) {
   return [...keys];
 }
 
-// { i, split, name, points: [step, mean over seeds, standard deviation][] }
-function curveLines() {
-  return data.runs.flatMap((run, i) => hidden.has(i) ? [] : ["train", "valid"].map(split => {
-    const events = seedsOf(run).flatMap(seed => seed.metrics).filter(e => e.split === split && Number.isFinite(e[metric]));
+// { i, split, name, points: [step, mean over seeds, standard deviation][] } of runs by their index.
+function curveLines(runs, metric) {
+  return runs.flatMap(i => ["train", "valid"].map(split => {
+    const run = data.runs[i], events = seedsOf(run).flatMap(seed => seed.metrics).filter(e => e.split === split && Number.isFinite(e[metric]));
     const steps = [...new Set(events.map(event => event.step))], valuesAt = step => events.filter(event => event.step === step).map(event => event[metric]);
     const points = steps.map(step => [step, d3.mean(valuesAt(step)), d3.deviation(valuesAt(step)) || 0]);
     return { i, split, name: run.name, points: points.sort((a, b) => a[0] - b[0]) };
   })).filter(line => line.points.length);
 }
 
-function drawCurves(svg, width) {
+function drawCurves(svg, width, runs, metric) {
   const ink = colours(), height = width < 500 ? 260 : 360, margin = { top: 16, right: 24, bottom: 44, left: 56 };
-  const lines = curveLines(), points = lines.flatMap(line => line.points);
+  const lines = curveLines(runs, metric), points = lines.flatMap(line => line.points);
   const x = d3.scaleLinear([0, d3.max(points, p => p[0]) || 1], [margin.left, width - margin.right]);
   const shares = metric === "accuracy" || metric === "macro_f1";
   const y = d3.scaleLinear(shares ? [Math.min(0.5, d3.min(points, p => p[1]) || 0), 1] : [0, d3.max(points, p => p[1]) || 1],
@@ -57,7 +58,7 @@ function drawCurves(svg, width) {
       .attr("stroke-width", valid ? 2.5 : 1.25).attr("stroke-opacity", valid ? 1 : 0.6).attr("stroke-linejoin", "round")
       .attr("stroke-dasharray", valid ? null : "4 3");
     svg.append("g").selectAll("circle").data(line.points).join("circle")
-      .attr("cx", p => x(p[0])).attr("cy", p => y(p[1])).attr("r", valid ? 3 : 0).attr("fill", colour)
+      .attr("cx", p => x(p[0])).attr("cy", p => y(p[1])).attr("r", valid && line.points.length < mostDots ? 3 : 0).attr("fill", colour)
       .append("title").text(p => t(`training.point_${line.split}`, { name: line.name, value: fixed(p[1], 4) + (p[2] ? ` ± ${fixed(p[2], 4)}` : ""), step: p[0] }));
   }
   const last = lines.filter(line => line.split === "valid").map(line => `${line.name}: ${fixed(line.points[line.points.length - 1][1], 3)}`);
@@ -71,7 +72,7 @@ function startCurves() {
   const validates = data.runs.some(run => run.metrics.some(event => event.split === "valid"));
   const seeds = d3.max(data.runs, run => seedsOf(run).length);
   $("training-lead").replaceChildren(...(validates ? rich("training.solid") : []), ...rich("training.dashed"), ...(seeds > 1 ? rich("training.seeds") : []));
-  const redraw = figure($("curves"), drawCurves);
+  const redraw = figure($("curves"), (svg, width) => drawCurves(svg, width, d3.range(data.runs.length).filter(i => !hidden.has(i)), metric));
   const controls = $("training-controls");
   controls.replaceChildren();
   if (all.length > 1)

@@ -9,6 +9,9 @@ function projected(view, vector) {
   return [0, 1].map(axis => d3.sum(vector, (v, i) => (v - mean[i]) * (directions[axis * vector.length + i] || 0)));
 }
 
+// The view of a run, of a live one as it is now; null where there is none.
+const embeddingOf = r => data.runs[r].live ? liveEmbedding(r) : data.runs[r].embedding;
+
 function drawTyped(svg, at, [x, y], name, width, ink) {
   const right = x < width * 0.7;
   svg.append("path").datum(at).attr("class", "typed").attr("d", d3.symbol().type(d3.symbolDiamond).size(150)()).attr("transform", `translate(${x},${y})`)
@@ -19,9 +22,9 @@ function drawTyped(svg, at, [x, y], name, width, ink) {
 
 function drawPoints(which) {
   return (svg, width) => {
-    const ink = colours(), view = run().embedding[which], { points } = run(), labels = labelsOf(points);
+    const ink = colours(), view = embeddingOf(state.run)[which], { points } = run(), labels = labelsOf(points);
     const height = Math.min(width, 460), pad = 26, now = view.points[state.stop];
-    const typed = typedVectors(state.run), at = typed && projected(view, typed[which]), all = view.points.flat().concat(at ? [at] : []);
+    const typed = typedVectors(state.run), at = typed && (view.typed || projected(view, typed[which])), all = view.points.flat().concat(at ? [at] : []);
     const extent = axis => {
       const most = d3.max(all, point => Math.abs(point[axis])) || 1;
       return [-most, most];
@@ -52,7 +55,7 @@ function drawPoints(which) {
 function startEmbedding() {
   const pictures = ["before", "after"].map(which => figure($(which), drawPoints(which)));
   return () => {
-    const view = run().embedding;
+    const view = embeddingOf(state.run);
     showSection("embeddings", view);
     if (!view) return;
     const { points } = run(), labels = labelsOf(points), words = [...new Set(points.map(p => p.tokens[p.index] || ""))];

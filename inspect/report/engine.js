@@ -29,7 +29,7 @@ function floatsOf({ at, bits }, parameters) {
   return floats;
 }
 
-const loaded = new Map();  // the weights of a model by its name in the engine
+const loaded = new Map();  // by name in the engine: { model of a run, its weights }
 
 // A checkpoint of a run after `changes`: { uniform, shuffled, without_positions: bool, off: id of a component }.
 class Engine {
@@ -38,11 +38,12 @@ class Engine {
   }
   // Weights are those of a checkpoint in the page, or float32 bytes. The engine has one checkpoint of a run at a time.
   load() {
-    const { run: { name, config, model }, weights, step } = this;
-    if (loaded.get(name) === weights) return;
+    const { run: { name, config, model }, weights, step } = this, before = loaded.get(name);
+    if (before && before.weights === weights) return;
+    const described = before && before.model === model ? {} : { config, vocabulary: model.vocabulary };
     engine.put("parameters", weights instanceof Uint8Array ? weights : new Uint8Array(floatsOf(weights, model.parameters).buffer));
-    Object.assign(model, engine.call({ call: "load", model: name, config, vocabulary: model.vocabulary, step }));
-    loaded.set(name, weights);
+    Object.assign(model, engine.call({ call: "load", model: name, step, ...described }));
+    loaded.set(name, { model, weights });
   }
   ask(call, request) {
     this.load();

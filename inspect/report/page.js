@@ -95,6 +95,7 @@ function drawPage() {
   redrawCurves = startCurves();
   showEmbedding = startEmbedding();
   showWeights = startWeights();
+  startTrain();
   timeControl();
   showLive();
   showEmbedding();
@@ -109,6 +110,7 @@ function start() {
     showLive();
     showEmbedding();
     showWeights();
+    redrawLiveCurves.forEach(redraw => redraw());
   };
   $("theme").addEventListener("click", () => turn(!isDark()));
   prefers.addEventListener("change", event => turn(event.matches));
@@ -121,7 +123,10 @@ function start() {
   setTheme(prefers.matches);
   chooseFirst();
   drawPage();
+  watchFollowers();
   $("main").removeAttribute("aria-busy");
+  openLink();
+  window.addEventListener("hashchange", openLink);
 }
 
 start();

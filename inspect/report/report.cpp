@@ -34,8 +34,6 @@ Json group_view(const RunGroup& group, std::span<const std::string> sentences, s
   const auto points = std::span(examples.texts).first(std::min(most_points, examples.texts.size()));
   Json view = report::summary_view(run);
   view["sentences"] = report::texts_view(examples.shown);
-  for (std::size_t i = 0; i < examples.shown.size(); ++i)
-    view["sentences"][i]["text"] = examples.shown[i].text;
   view["attention"] =
       report::attention_view(run.checkpoints, examples.shown, attention_budget / groups);
   view["texts_from"] = examples.from;

@@ -4,9 +4,12 @@ function fact(name, value) {
   return make("div", {}, make("dt", {}, ...name), make("dd", {}, value));
 }
 
+// Models that learn in the page have no results on the test data.
+const recordedRuns = () => data.runs.filter(run => !run.live);
+
 function showFacts() {
-  const sizes = run().data, models = data.runs.length;
-  const steps = d3.max(data.runs.flatMap(seedsOf).flatMap(seed => seed.metrics), event => event.step);
+  const sizes = run().data, models = recordedRuns().length;
+  const steps = d3.max(recordedRuns().flatMap(seedsOf).flatMap(seed => seed.metrics), event => event.step);
   const facts = [];
   if (sizes.train !== undefined) facts.push(["facts.train", count(sizes.train)], ["facts.held_back", `${count(sizes.valid)} + ${count(sizes.test)}`]);
   facts.push(["facts.vocabulary", count(sizes.vocabulary)]);
@@ -33,16 +36,16 @@ const runHeader = (run, i) => make("th", { scope: "row" }, make("i", { class: "d
   run.others.length ? make("span", { class: "spread" }, ` ${t("results.seeds", { n: seedsOf(run).length })}`) : "");
 
 function showResults() {
-  const keys = [...new Set(data.runs.flatMap(seedsOf).flatMap(({ test }) => test ? metricsOf([test]) : []))];
+  const runs = recordedRuns(), keys = [...new Set(runs.flatMap(seedsOf).flatMap(({ test }) => test ? metricsOf([test]) : []))];
   const smaller = key => ["loss", "log_loss", "calibration_error", "perplexity", "bits_per_token"].includes(key), average = (run, key) => d3.mean(testValues(run, key));
-  const best = Object.fromEntries(keys.map(key => [key, (smaller(key) ? d3.min : d3.max)(data.runs, run => average(run, key))]));
+  const best = Object.fromEntries(keys.map(key => [key, (smaller(key) ? d3.min : d3.max)(runs, run => average(run, key))]));
   const testName = key => t("results.test", { metric: metricName(key) });
   const others = [["results.parameters", run => count(run.parameters)], ["results.best_step", bestSteps],
                   ["results.seconds", run => meanOf(seedsOf(run).map(seed => seed.seconds), 1)]];
   const head = make("tr", {}, ...[rich("results.model"), ...keys.map(key => rich("results.test", { metric: metricTerm(key) })),
     ...others.map(([key]) => rich(key))].map(parts => make("th", { scope: "col" }, ...parts)));
-  const rows = data.runs.map((run, i) => make("tr", {}, runHeader(run, i),
-    ...keys.map(key => make("td", { class: data.runs.length > 1 && data.same_data && average(run, key) === best[key] && "best", "data-name": testName(key) },
+  const rows = runs.map((run, i) => make("tr", {}, runHeader(run, i),
+    ...keys.map(key => make("td", { class: runs.length > 1 && data.same_data && average(run, key) === best[key] && "best", "data-name": testName(key) },
       meanOf(testValues(run, key), 4))),
     ...others.map(([key, value]) => make("td", { "data-name": t(key) }, value(run)))));
   $("results-lead").replaceChildren(...rich(keys.length ? "results.lead" : "results.none"));

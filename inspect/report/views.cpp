@@ -6,7 +6,7 @@
 #include "core/ops.h"
 #include "inspect/attention_flow.h"
 #include "inspect/block_average.h"
-#include "inspect/probe_check.h"
+#include "inspect/documents/probes.h"
 #include "inspect/report/encode.h"
 #include "inspect/report/training_data.h"
 #include "inspect/word_vectors.h"
@@ -34,28 +34,6 @@ Json sizes_of(const LoadedModel& model) {
 std::string variant_name(const std::string& name) {
   const auto at = name.find(" - ");
   return at == name.npos ? name : name.substr(at + 3);
-}
-
-/// The findings about the claims of the model's config.
-Json probe_view(const LoadedModel& model) try {
-  Json views = Json::array();
-  const auto finding_of = [](const std::string& after, const Finding& finding) {
-    return Json{{"after", after}, {"measured", finding.measured}, {"holds", finding.holds}};
-  };
-  for (const auto& result : check_probes(model)) {
-    const auto& [probe, trained, broken] = result;
-    Json findings = Json::array({finding_of("", trained)});
-    for (std::size_t i = 0; i < broken.size(); ++i)
-      findings.push_back(finding_of(probe.broken_by[i], broken[i]));
-    views.push_back({{"name", probe.name},
-                     {"expect", probe.expect},
-                     {"sentences", probe.sentences},
-                     {"passes", result.passes()},
-                     {"findings", findings}});
-  }
-  return views;
-} catch (const UserError& error) {
-  return Json::array({{{"error", error.what()}}});
 }
 
 /// [layer, head, query, key] in one row.
@@ -120,14 +98,17 @@ Json outcome_view(const LoadedRun& run) {
     if (event.contains("seconds")) outcome["seconds"] = event["seconds"];
     if (event["split"] == "test") outcome["test"] = event;
   }
-  outcome["probes"] = probe_view(run.model());
+  outcome["probes"] = documents::probes(run.model());
   return outcome;
 }
 
 Json texts_view(std::span<const LabelledText> texts) {
   Json list = Json::array();
   for (const LabelledText& text : texts)
-    list.push_back({{"label", text.label}, {"tokens", text.sentence.words}, {"index", text.index}});
+    list.push_back({{"text", text.text},
+                    {"label", text.label},
+                    {"tokens", text.sentence.words},
+                    {"index", text.index}});
   return list;
 }
 

@@ -15,7 +15,7 @@ Json summary_view(const LoadedRun& run);
 /// finding without an intervention; for probes that cannot be asked of the model {"error"}.
 Json outcome_view(const LoadedRun& run);
 
-/// [{"label", "tokens", "index"}]
+/// [{"text", "label", "tokens", "index"}]
 Json texts_view(std::span<const LabelledText> texts);
 
 /// Attention weights of sentences at every checkpoint, or as many as `budget` characters allow, the

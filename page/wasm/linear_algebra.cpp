@@ -9,7 +9,9 @@
 namespace qkv {
 namespace {
 
-double length(const Tensor& vector) { return std::sqrt(sum(vector * vector).item()); }
+double length(const Tensor& vector) {
+  return std::sqrt(sum(vector * vector).item());
+}
 
 /// The eigenvector of the largest eigenvalue by power iteration: [1, N].
 Tensor main_direction(const Tensor& symmetric) {

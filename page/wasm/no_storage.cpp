@@ -1,4 +1,5 @@
-// Checkpoints on a disk, which a browser does not have, in place of train/storage's sources for HDF5 and run folders.
+// Checkpoints on a disk, which a browser does not have, in place of train/storage's sources for
+// HDF5 and run folders.
 #include "core/error.h"
 #include "train/storage/run_folder.h"
 
@@ -11,7 +12,11 @@ namespace {
 
 }  // namespace
 
-std::filesystem::path find_checkpoint(const std::filesystem::path& model) { refuse(model); }
-Checkpoint read_checkpoint(const std::filesystem::path& path, CheckpointPart) { refuse(path); }
+std::filesystem::path find_checkpoint(const std::filesystem::path& model) {
+  refuse(model);
+}
+Checkpoint read_checkpoint(const std::filesystem::path& path, CheckpointPart) {
+  refuse(path);
+}
 
 }  // namespace qkv

@@ -233,7 +233,13 @@ class Looking(ProgramTest):
         files = self.json("verify", "runs/tiny")["files"]
         self.assertEqual(len(files), 5)
         self.assertTrue(all(file["ok"] for file in files))
-        self.assertIn("best.h5: valid, step", self.run_qkv("verify", "runs/tiny/best.h5").stdout)
+        best = self.json("verify", "runs/tiny/best.h5")["files"][0]
+        self.assertRegex(best["parameters_checksum"], "^[0-9a-f]{16}$")
+        self.assertRegex(self.run_qkv("verify", "runs/tiny/best.h5").stdout,
+                         f'best.h5: valid, step .*, .* parameters with checksum {best["parameters_checksum"]}\n')
+        # best.h5 is another name of a step file; another step has other parameters.
+        same = {file["step"] for file in files if file["parameters_checksum"] == best["parameters_checksum"]}
+        self.assertEqual(same, {best["step"]})
         damaged = self.folder / "runs/tiny/checkpoints/step-00000020.h5"
         content = bytearray(damaged.read_bytes())
         content[1000] ^= 1

@@ -64,7 +64,7 @@ class FirstScreen(Visit):
     def test_its_sections_go_from_trying_to_the_config(self):
         self.open("runs/tiny")
         sections = self.browser.run("[...document.querySelectorAll('main > section')].filter(e => e.offsetParent).map(e => e.id)")
-        self.assertEqual(sections, ["try", "attention", "why", "embeddings", "training", "results", "weights", "config"])
+        self.assertEqual(sections, ["try", "train", "attention", "why", "embeddings", "training", "results", "weights", "config"])
         self.assertEqual(self.browser.run("[...document.querySelectorAll('nav a')].map(a => a.hash.slice(1))"), sections)
 
 

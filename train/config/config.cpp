@@ -145,6 +145,13 @@ void check_variants(const Config& base, const std::vector<Variant>& variants,
                            shown(name));
 }
 
+TomlDocument parse_without_variants(std::string_view toml, std::string_view source) {
+  TomlDocument document = parse_toml(toml, source);
+  require<ConfigError>(document.variants.empty(), "{}:{}: a single configuration has no variants",
+                       source, document.variants.empty() ? 0 : document.variants.front().line);
+  return document;
+}
+
 }  // namespace
 
 ConfigFile read_config(const fs::path& path, std::span<const std::string> overrides) {
@@ -180,15 +187,24 @@ ConfigFile read_config(const fs::path& path, std::span<const std::string> overri
 }
 
 Config parse_config(std::string_view toml, std::string_view source) {
-  TomlDocument document = parse_toml(toml, source);
-  if (!document.variants.empty())
-    throw ConfigError(fmt::format("{}:{}: a single configuration has no variants", source,
-                                  document.variants.front().line));
+  TomlDocument document = parse_without_variants(toml, source);
   drop_former_options(document.root, source);
   Draft draft({}, std::string(source));
   draft.apply(document.root.entries, source);
   draft.take(document.probes, source);
   return draft.checked();
+}
+
+Config parse_new_config(std::string_view toml, std::string_view source,
+                        std::span<const std::string> overrides) {
+  const TomlDocument document = parse_without_variants(toml, source);
+  Draft draft({}, std::string(source));
+  draft.apply(document.root.entries, source);
+  draft.apply(overrides);
+  draft.take(document.probes, source);
+  const Config& config = draft.checked_at_start();
+  draft.check_effects(0, {&config, 1});
+  return without_ineffective_options(config);
 }
 
 Config stored_config(std::string_view toml, const fs::path& file) {

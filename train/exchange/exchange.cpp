@@ -45,11 +45,15 @@ std::string to_json(const Task::Vocabularies& vocabulary, const std::filesystem:
 
 Safetensors exported(const Checkpoint& checkpoint, const std::filesystem::path& file,
                      const std::filesystem::path& folder, ExportNames names) {
-  const Config config = config_of(checkpoint, file);
+  return exported(checkpoint, file, portable(config_of(checkpoint, file), folder), names);
+}
+
+Safetensors exported(const Checkpoint& checkpoint, const std::filesystem::path& file,
+                     const Config& config, ExportNames names) {
   return {.tensors = names == ExportNames::torch ? to_torch_names(checkpoint.model, config.model)
                                                  : checkpoint.model,
           .metadata = {{"format", "pt"},
-                       {config_key, to_toml(portable(config, folder))},
+                       {config_key, to_toml(config)},
                        {names_key, std::string(row_of(export_names, names).name)},
                        {"qkv.step", std::to_string(checkpoint.step)},
                        {"qkv.version", QKV_VERSION},

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "core/kinds.h"
+#include "train/config/config.h"
 #include "train/storage/checkpoint.h"
 #include "train/storage/safetensors.h"
 
@@ -32,6 +33,10 @@ static_assert(lists_every_kind(export_names));
 /// Throws CheckpointError when a text is not UTF-8, UserError as `to_torch_names` does.
 Safetensors exported(const Checkpoint& checkpoint, const std::filesystem::path& file,
                      const std::filesystem::path& folder, ExportNames names = ExportNames::qkv);
+
+/// The same with a config whose paths are as the file is to say them.
+Safetensors exported(const Checkpoint& checkpoint, const std::filesystem::path& file,
+                     const Config& config, ExportNames names = ExportNames::qkv);
 
 /// Whether a file begins as the bytes of what `exported` gave.
 bool begins_as_export(std::string_view beginning);

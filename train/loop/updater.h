@@ -16,8 +16,7 @@ struct StepResult {
   double learning_rate = 0;
   Index tokens = 0;  ///< that the model read, without padding
   double seconds = 0;
-  std::string message =
-      {};  ///< an unusual gradient norm, or why the update was left out; else empty
+  std::string message = {};  ///< an unusual norm, or why the update was left out; else empty
 };
 
 /// Takes the steps of a run: gradients, clipping, learning rate, optimizer, moving average.

@@ -1,4 +1,5 @@
-// What <filesystem> asks of the system: libc++ for wasm has its paths alone. Files lie in a table in memory (inspect/report/module.js).
+// What <filesystem> asks of the system: libc++ for wasm has its paths alone. Files lie in a table
+// in memory (inspect/report/module.js).
 #include <sys/stat.h>
 
 #include <cerrno>
@@ -24,7 +25,8 @@ file_status __status(const path& p, error_code* error) {
   struct stat status = {};
   const int code = ::stat(p.c_str(), &status) == 0 ? 0 : errno;
   tell(error, code);
-  if (code != 0) return file_status(code == ENOENT || code == ENOTDIR ? file_type::not_found : file_type::none);
+  if (code != 0)
+    return file_status(code == ENOENT || code == ENOTDIR ? file_type::not_found : file_type::none);
   return file_status(type_of(status));
 }
 uintmax_t __file_size(const path& p, error_code* error) {

@@ -10,18 +10,24 @@ extern "C" {
 QKV_IMPORT("category") int unicode_category(int code);
 QKV_IMPORT("lower") int unicode_lower(int code);
 QKV_IMPORT("upper") int unicode_upper(int code);
-/// Writes the normal form of a text, decomposed or composed, to memory from malloc at `*result`, zero-terminated, and returns its
-/// length.
+/// Writes the normal form of a text, decomposed or composed, to memory from malloc at `*result`,
+/// zero-terminated, and returns its length.
 QKV_IMPORT("normalized")
-int unicode_normalized(const utf8proc_uint8_t* text, int length, bool composed, utf8proc_uint8_t** result);
+int unicode_normalized(const utf8proc_uint8_t* text, int length, bool composed,
+                       utf8proc_uint8_t** result);
 
 utf8proc_category_t utf8proc_category(utf8proc_int32_t code) {
   return static_cast<utf8proc_category_t>(unicode_category(code));
 }
-utf8proc_int32_t utf8proc_tolower(utf8proc_int32_t code) { return unicode_lower(code); }
-utf8proc_int32_t utf8proc_toupper(utf8proc_int32_t code) { return unicode_upper(code); }
+utf8proc_int32_t utf8proc_tolower(utf8proc_int32_t code) {
+  return unicode_lower(code);
+}
+utf8proc_int32_t utf8proc_toupper(utf8proc_int32_t code) {
+  return unicode_upper(code);
+}
 
-utf8proc_ssize_t utf8proc_iterate(const utf8proc_uint8_t* text, utf8proc_ssize_t length, utf8proc_int32_t* code) {
+utf8proc_ssize_t utf8proc_iterate(const utf8proc_uint8_t* text, utf8proc_ssize_t length,
+                                  utf8proc_int32_t* code) {
   *code = -1;
   if (length <= 0) return 0;
   const int first = text[0];
@@ -44,24 +50,32 @@ utf8proc_ssize_t utf8proc_iterate(const utf8proc_uint8_t* text, utf8proc_ssize_t
 }
 
 utf8proc_ssize_t utf8proc_encode_char(utf8proc_int32_t code, utf8proc_uint8_t* to) {
-  const int size = code < 0 || code > 0x10FFFF ? 0 : code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+  const int size = code < 0 || code > 0x10FFFF ? 0
+                   : code < 0x80               ? 1
+                   : code < 0x800              ? 2
+                   : code < 0x10000            ? 3
+                                               : 4;
   if (size == 1) to[0] = static_cast<utf8proc_uint8_t>(code);
   if (size < 2) return size;
-  for (int i = size - 1; i > 0; --i, code >>= 6) to[i] = static_cast<utf8proc_uint8_t>(0x80 | (code & 0x3F));
+  for (int i = size - 1; i > 0; --i, code >>= 6)
+    to[i] = static_cast<utf8proc_uint8_t>(0x80 | (code & 0x3F));
   to[0] = static_cast<utf8proc_uint8_t>((0xF00 >> size & 0xFF) | code);
   return size;
 }
 
-utf8proc_ssize_t utf8proc_map(const utf8proc_uint8_t* text, utf8proc_ssize_t length, utf8proc_uint8_t** result,
-                              utf8proc_option_t options) {
+utf8proc_ssize_t utf8proc_map(const utf8proc_uint8_t* text, utf8proc_ssize_t length,
+                              utf8proc_uint8_t** result, utf8proc_option_t options) {
   utf8proc_int32_t code = 0;
   for (utf8proc_ssize_t at = 0; at < length;) {
     const utf8proc_ssize_t size = utf8proc_iterate(text + at, length - at, &code);
     if (size <= 0) return UTF8PROC_ERROR_INVALIDUTF8;
     at += size;
   }
-  return unicode_normalized(text, static_cast<int>(length), (options & UTF8PROC_COMPOSE) != 0, result);
+  return unicode_normalized(text, static_cast<int>(length), (options & UTF8PROC_COMPOSE) != 0,
+                            result);
 }
 
-const char* utf8proc_errmsg(utf8proc_ssize_t) { return "Invalid UTF-8 string"; }
+const char* utf8proc_errmsg(utf8proc_ssize_t) {
+  return "Invalid UTF-8 string";
+}
 }

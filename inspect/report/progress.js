@@ -1,0 +1,120 @@
+// The progress of a training: a row of numbers and two curves of each model; and the figures of the page, which follow it.
+
+const frameBudget = 10;  // ms of a frame
+let redrawLiveCurves = [], progressRows = [];
+
+const progressKeys = ["train.step_number", "train.loss", "train.valid_loss", "train.score", "train.answer", "train.milliseconds", "train.checksum"];
+const scoreOf = ({ facts: [facts] }) => facts ? facts.score_name : "accuracy";
+
+// The row of a model, and its cells by the keys of their texts.
+function progressRow(i) {
+  const { trainer, models, live } = training, cells = {}, row = make("tr", {}, make("th", { scope: "row" }, make("i", { class: "dot", style: `background:${colourOf(live[i])}` }), models[i].name));
+  for (const key of progressKeys) row.append(cells[key] = make("td", { "data-name": t(key, { score: metricName(scoreOf(trainer)) }) }));
+  return { row, cells };
+}
+// What can be saved of a model once it rests.
+function saveButtons(i) {
+  const { trainer, models } = training;
+  const button = (id, key, act) => {
+    const element = make("button", { type: "button", class: "quiet", id: `${id}-${i}` }, t(key));
+    element.addEventListener("click", act);
+    return element;
+  };
+  return make("fieldset", {}, make("legend", {}, `${t("train.save")}: ${models[i].name}`), make("div", { class: "buttons" },
+    button("save-model", "train.save_model", () => trainer.export(i)),
+    button("save-config", "train.save_config", () => download(new Blob([models[i].config], { type: "text/plain" }), `${fileName(models[i].name)}.toml`)),
+    button("copy-link", "link.copy", () => showLink(i)), ...(i ? [] : fileButtons())));
+}
+// Edited data, which a config needs beside it.
+function fileButtons() {
+  return Object.entries(training.changed).map(([path, text]) => {
+    const button = make("button", { type: "button", class: "quiet" }, t("train.save_file", { path }));
+    button.addEventListener("click", () => download(new Blob([text], { type: "text/plain" }), path.replace(/.*\//, "")));
+    return button;
+  });
+}
+function startProgress() {
+  const { trainer, live } = training;
+  for (const id of ["train-progress", "train-curves", "train-save", "train-claims"]) $(id).hidden = !live.length;
+  $("train-save").replaceChildren(...live.map((_, i) => saveButtons(i)));
+  progressRows = live.map((_, i) => progressRow(i));
+  if (!live.length) return;
+  const score = metricName(scoreOf(trainer)), keys = ["results.model", ...progressKeys];
+  $("train-table").replaceChildren(make("caption", { class: "skip" }, t("train.progress")),
+    make("thead", {}, make("tr", {}, ...keys.map(key => make("th", { scope: "col" }, ...rich(key, { score }))))), make("tbody", {}, ...progressRows.map(({ row }) => row)));
+  const metrics = ["loss", ...(scoreOf(trainer) === "loss" ? [] : [scoreOf(trainer)])], hosts = metrics.map(() => make("div"));
+  $("train-curves").replaceChildren(...hosts);
+  redrawLiveCurves = hosts.map((host, i) => figure(host, (svg, width) => drawCurves(svg, width, training.live, metrics[i])));
+}
+
+// Whole texts, so that nothing is drawn that stays the same.
+function showProgress() {
+  const { trainer, live } = training, isRunning = phaseOf(training) === "running";
+  $("train-save").hidden = !live.length || isRunning;
+  if (!live.length) return;
+  progressRows.forEach(({ cells }, i) => {
+    const state = trainer.states[i], run = data.runs[live[i]], valid = run.evaluations.at(-1), number = (value, digits) => Number.isFinite(value) ? fixed(value, digits) : "–";
+    const values = { "train.step_number": count(state.step), "train.loss": number(run.latest && run.latest[1], 4), "train.valid_loss": number(valid && valid.loss, 4),
+                     "train.score": number(valid && valid[scoreOf(trainer)], 4), "train.answer": shortAnswer(readingOf(live[i])),
+                     "train.milliseconds": number(state.time, 1), "train.checksum": isRunning ? "…" : state.checksum };
+    for (const [key, value] of Object.entries(values)) if (cells[key].textContent !== value) cells[key].textContent = value;
+  });
+}
+
+// The claims of the configs, red until they hold.
+function showLiveProbes() {
+  training.live.forEach(checkProbes);
+  const all = training.live.flatMap((r, i) => data.runs[r].probes.map(probe => ({ ...probe, model: training.models[i].name })));
+  $("train-probes").hidden = !all.length;
+  $("train-probes").replaceChildren(...all.map(({ error, name, model, passes, findings, expect }) => make("li", {},
+    verdict([{}], () => passes, "probes.pass", "probes.fail"), " ", error || make("b", {}, name), " ",
+    make("span", { class: "soft" }, error ? model : `${expect}: ${findings[0].measured} (${model})`))));
+}
+
+// The link to a model, as text and, where it is allowed, in the clipboard.
+function showLink(i) {
+  const { trainer, models, changed } = training, { step, checksum } = trainer.states[i], isShort = JSON.stringify(changed).length <= mostLinkedData;
+  $("train-link").hidden = !isShort;
+  $("train-link-state").textContent = isShort ? "" : t("link.data_too_long");
+  if (!isShort) return;
+  $("train-link").value = linkTo({ config: models[i].config, steps: step, checksum, files: changed });
+  $("train-link").select();
+  if (navigator.clipboard) navigator.clipboard.writeText($("train-link").value).then(() => { $("train-link-state").textContent = t("link.copied"); }, () => {});
+}
+
+// Figures that follow a training: a section, and what draws it. The ones in view are redrawn once a frame as long as time allows,
+// those first that were drawn longest ago; what is slow rests, and states that come meanwhile are left out.
+const followers = [["train-progress", showProgress], ["train-curves", () => redrawLiveCurves.forEach(redraw => redraw())], ["answers", () => { showSummary(); showAnswers(); }], ["attention", showAttention],
+                   ["why", showWhy], ["embeddings", () => showEmbedding()], ["training", () => redrawCurves()], ["train-claims", showLiveProbes], ["probes", () => { training.live.forEach(checkProbes); showProbes(); }], ["weights", () => showWeights()]]
+  .map(([id, draw]) => ({ id, draw, at: 0, cost: 0, state: null, isInView: false }));
+let asked = null;
+
+// For how long a figure rests after it was drawn: much longer where it costs more than the frame has.
+const restOf = ({ cost }) => cost > frameBudget ? 20 * cost : 3 * cost;
+
+function askForFrame() {
+  if (asked === null) asked = requestAnimationFrame(followTraining);
+}
+function followTraining() {
+  asked = null;
+  const { trainer, live } = training, begin = performance.now(), isRunning = phaseOf(training) === "running";
+  if (!trainer) return;
+  const shown = follower => follower.id.startsWith("train") || shownRuns().some(r => live.includes(r));
+  const behind = followers.filter(follower => follower.isInView && follower.state !== trainer.states && shown(follower));
+  for (const follower of behind.sort((a, b) => a.at - b.at)) {
+    const now = performance.now();
+    if (now - begin > frameBudget) break;
+    if (isRunning && now - follower.at < restOf(follower)) continue;
+    follower.draw();
+    Object.assign(follower, { at: performance.now(), cost: performance.now() - now, state: trainer.states });
+  }
+  trainer.drawn();
+  if (behind.some(({ state: drawn }) => drawn !== trainer.states)) askForFrame();
+}
+function watchFollowers() {
+  const observer = new IntersectionObserver(entries => {
+    for (const { target, isIntersecting } of entries) followers.find(({ id }) => id === target.id).isInView = isIntersecting;
+    askForFrame();
+  });
+  for (const { id } of followers) observer.observe($(id));
+}

@@ -1,0 +1,170 @@
+// Train here: the engine trains a config of the page, as it stands or edited, beside another one if wanted.
+
+// `base`: the run whose config is `config`, edited; `rival`: "" or one of `rivals`; `models`: [{ name, config }] of the trainer;
+// `next`: what follows when the trainer is ready; `goal`: the steps and checksum of a link.
+const training = { base: null, config: "", source: null, rival: "", speed: Infinity, trainer: null, models: [], live: [], changed: {}, isStale: false, next: null, goal: null };
+const speeds = [1, 5, 25, Infinity];  // steps a frame
+
+const isTrainable = r => Boolean(compiledModule && data.runs[r].training);
+const trainable = () => d3.range(data.runs.length).filter(isTrainable);
+const phaseOf = ({ trainer }) => trainer ? trainer.phase : "none";
+const stepsOf = ({ trainer }) => trainer && trainer.states.length ? trainer.states[0].step : 0;
+
+// Configs that can learn beside it on the same data: [key, name, config][].
+function rivals() {
+  const { base, config } = training, files = JSON.stringify(data.runs[base].training.files), position = optionValue(optionsIn(config)["model.position"]);
+  const others = trainable().filter(r => JSON.stringify(data.runs[r].training.files) === files).map(r => [`run ${r}`, data.runs[r].name, data.runs[r].training.config]);
+  if (position === undefined || position === "none") return others;
+  return [["positions", t("train.without_positions", { name: data.runs[base].name }), withOption(config, "model.position", '"none"')], ...others];
+}
+function chosenModels() {
+  const { base, config, rival } = training, found = rivals().find(([key]) => key === rival);
+  return [{ name: data.runs[base].name, config }, ...(found ? [{ name: found[1], config: found[2] }] : [])];
+}
+
+// Takes the config and the data of a run, without edits.
+function chooseBase(base) {
+  const { config, files } = data.runs[base].training;
+  Object.assign(training, { base, config, source: new DataFiles(files), rival: "" });
+}
+function edited() {
+  training.isStale = training.trainer !== null;
+  showTrainState();
+}
+
+// A new trainer of the edited configs and data, untrained; `next` is called when it is ready.
+function begin(next = () => {}, goal = null) {
+  const { source } = training, models = chosenModels(), files = source.texts, changed = Object.fromEntries(source.changed.map(path => [path, files[path]]));
+  if (training.trainer) training.trainer.end();
+  const trainer = new Trainer(compiledModule, models.map(({ config }) => ({ config, files })), message => { if (trainer === training.trainer) heard(message); });
+  Object.assign(training, { trainer, models, changed, live: [], isStale: false, next, goal });
+  showTrainState();
+}
+function heard(message) {
+  const { trainer, models, live } = training;
+  if (message.kind === "exported") download(new Blob([message.bytes]), `${fileName(models[message.model].name)}.safetensors`);
+  if (message.kind === "state") {
+    if (!live.length) showLiveRuns();
+    training.live.forEach((r, i) => takeState(data.runs[r], trainer.states[i]));
+    askForFrame();
+    const { next } = training;
+    training.next = null;
+    if (next) next();
+  }
+  showTrainState();
+}
+const fileName = name => `${data.name} ${name}`.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "-");
+
+// The models become runs of the page, and are shown beside each other, or beside the run that they were started from.
+function showLiveRuns() {
+  const { trainer, models, base } = training, first = data.runs.findIndex(run => run.live), known = first < 0 ? data.runs.length : first;
+  data.runs.splice(known);
+  models.forEach(({ name }, i) => data.runs.push(liveRun(data.runs[base], t("train.live", { name }), trainer.facts[i], trainer.states[i])));
+  training.live = models.map((_, i) => known + i);
+  training.live.forEach((r, i) => {
+    forgetRun(r);
+    knownLists.delete(r);
+    liveViews.delete(r);
+    takeState(data.runs[r], { ...trainer.states[i], losses: [], evaluations: [] });
+  });
+  if (first < 0 || state.run >= data.runs.length) state.run = known;
+  state.beside = models.length > 1 ? known + 1 : state.beside === null || state.beside >= known || state.beside === state.run ? base : state.beside;
+  state.stop = stopLike(state.run, run().stops[0]);
+  shownSentence = "";
+  for (const name of Object.keys(made)) delete made[name];
+  keepFocus(drawPage);
+}
+
+const lastStep = () => training.goal ? training.goal.steps : Infinity;
+function toggleRun() {
+  const { trainer, isStale, speed } = training, phase = phaseOf(training);
+  const go = () => training.trainer.run(lastStep(), speed);
+  if (phase === "running" && !isStale) trainer.pause();
+  else if (phase === "paused" && !isStale) go();
+  else begin(go);
+  showTrainState();
+}
+function takeStep() {
+  const go = () => training.trainer.step();
+  if (phaseOf(training) === "paused" && !training.isStale) go();
+  else begin(go);
+}
+function chooseSpeed(speed) {
+  training.speed = speed;
+  if (phaseOf(training) === "running") training.trainer.run(lastStep(), speed);
+}
+
+// What the page says about a training: its buttons, its state, and what a link promised.
+function showTrainState() {
+  const { trainer, isStale, goal } = training, phase = phaseOf(training), isRunning = phase === "running" && !isStale;
+  $("train-run").textContent = t(isRunning ? "train.pause" : phase === "paused" && !isStale && stepsOf(training) ? "train.continue" : "train.start");
+  $("train-run").disabled = phase === "starting";
+  $("train-step").disabled = ["running", "starting"].includes(phase);
+  $("train-reset").disabled = phase === "none" || phase === "starting";
+  const said = [t(`train.state_${phase}`, { step: stepsOf(training) }), isStale ? t("train.stale") : ""].filter(Boolean).join(" ");
+  if ($("train-state").textContent !== said) $("train-state").textContent = said;
+  $("train-error").textContent = phase === "failed" ? trainer.message : "";
+  if (goal && ["paused", "finished"].includes(phase) && (phase === "finished" || stepsOf(training) >= goal.steps)) showGoal();
+  askForFrame();
+}
+function showGoal() {
+  const { goal, trainer } = training, [{ step, checksum }] = trainer.states;
+  $("train-link-state").textContent = t(checksum === goal.checksum ? "link.agrees" : "link.differs", { step, checksum, promised: goal.checksum });
+  training.goal = null;
+}
+
+function startModels() {
+  const bases = trainable().map(r => [r, data.runs[r].name]), none = ["", t("try.no_other")];
+  $("train-models").replaceChildren(menu("train-base", t("train.base"), bases, training.base, r => { chooseBase(r); startModels(); edited(); }, true),
+    menu("train-rival", t("train.rival"), [none, ...rivals()], training.rival, key => { training.rival = key; edited(); }, true));
+  showOptions();
+  showSentences($("sentences-editor"), training.source, training.source.paths[0], edited);
+}
+function startButtons() {
+  const button = (id, text, act) => {
+    const element = make("button", { type: "button", id, class: "quiet" }, text);
+    element.addEventListener("click", act);
+    return element;
+  };
+  const names = speeds.map(speed => [speed, Number.isFinite(speed) ? count(speed) : t("train.fastest")]);
+  $("train-buttons").replaceChildren(button("train-run", "", toggleRun), button("train-step", t("train.step"), takeStep), button("train-reset", t("train.reset"), () => begin()),
+    segments("train-speed", rich("train.speed"), names, training.speed, chooseSpeed));
+  $("train-run").classList.add("main");
+}
+
+// The config as text, and the form of some of its options.
+function showOptions() {
+  $("option-fields").replaceChildren(...optionFields(training.config, (key, value) => {
+    training.config = withOption(training.config, key, value);
+    $("train-config").value = training.config;
+    edited();
+  }));
+  $("train-config").value = training.config;
+}
+function startTrain() {
+  showSection("train", trainable().length);
+  if (!trainable().length) return;
+  if (training.base === null) chooseBase(isTrainable(data.main) ? data.main : trainable()[0]);
+  startButtons();
+  startModels();
+  $("train-config").oninput = () => {
+    training.config = $("train-config").value;
+    edited();
+  };
+  $("train-config").onchange = showOptions;
+  startProgress();
+  showTrainState();
+}
+
+// A page that is opened with a link trains its model.
+function openLink() {
+  const linked = linkedModel(location.hash);
+  if (!linked || !trainable().length) return;
+  $("train").scrollIntoView();
+  $("train-link-state").textContent = t(linked.error || "link.training", linked.error ? {} : { step: linked.steps });
+  if (linked.error) return;
+  chooseBase(training.base);
+  Object.assign(training, { config: linked.config, source: new DataFiles({ ...training.source.files, ...linked.files }) });
+  startModels();
+  begin(() => training.trainer.run(linked.steps, Infinity), linked);
+}

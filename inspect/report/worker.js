@@ -1,0 +1,125 @@
+// A worker that trains: an engine for each model, which take their steps in turn. Its text follows that of module.js.
+//
+// Messages to it, by `kind`: "start" { compiled, models: [{ config, files: { path: text } }] }, then "run" { until, speed } (steps
+// between two frames of the page at most), "pause", "step", "frame" (the page has drawn what it got) and "export" { model }.
+// Messages from it: "started" { models: [facts of the call `train`] }, "state" { isRunning, models }, see `Training.state`,
+// "exported" { model, bytes } and "error" { message }.
+
+const slice = 60, evaluated = 5;  // ms of steps between two states; ms of steps for each ms of evaluation, at least
+
+class Training {
+  constructor(engine, { config, files }) {
+    for (const [path, text] of Object.entries(files)) engine.put(path, new TextEncoder().encode(text));
+    this.facts = engine.call({ call: "train", config });
+    Object.assign(this, { engine, step: 0, losses: [], isFinished: false, isDescribed: false, trained: 0, evaluation: null, evaluations: [], cost: 0 });
+  }
+  learn() {
+    const begin = performance.now(), { step, losses, learning_rate, gradient_norm, finished } = this.engine.call({ call: "step", count: 1 });
+    const time = performance.now() - begin;
+    losses.forEach((loss, i) => this.losses.push([step - losses.length + 1 + i, loss]));
+    Object.assign(this, { step, rate: learning_rate, norm: gradient_norm, isFinished: finished, trained: this.trained + time, time: this.time === undefined ? time : 0.9 * this.time + 0.1 * time });
+  }
+  // On the validation data, where there are any, unless this was done at this step.
+  evaluate() {
+    if (!this.facts.examples.valid || (this.evaluation && this.evaluation.step === this.step)) return;
+    const begin = performance.now(), { score_name: score } = this.facts, { loss, [score]: value } = this.engine.call({ call: "evaluate", split: "valid" });
+    this.evaluation = { step: this.step, split: "valid", loss, [score]: value };
+    this.evaluations.push(this.evaluation);
+    Object.assign(this, { cost: performance.now() - begin, trained: 0 });
+  }
+  get isDue() { return this.trained >= evaluated * this.cost; }
+  // The losses and evaluations since the last state, and the parameters; config and vocabulary come with the first alone.
+  state() {
+    const { step, losses, rate, norm, time, isFinished, evaluations } = this, document = this.engine.call({ call: "parameters", brief: this.isDescribed });
+    Object.assign(this, { losses: [], evaluations: [], isDescribed: true });
+    return { ...document, step, losses, rate, norm, time, isFinished, evaluations, parameters: this.engine.take("parameters") };
+  }
+}
+
+let trainings = [], isRunning = false, isLooping = false, mayPost = true, until = 0, speed = Infinity, woken = () => {};
+
+const channel = new MessageChannel();
+const breath = () => new Promise(done => {
+  channel.port1.onmessage = done;
+  channel.port2.postMessage(null);
+});
+const frame = () => new Promise(done => { woken = done; });
+
+const isAtEnd = training => training.isFinished || training.step >= until;
+
+function postState() {
+  const models = trainings.map(training => training.state());
+  mayPost = false;
+  postMessage({ kind: "state", isRunning, models }, models.map(({ parameters }) => parameters.buffer));
+}
+
+function learn() {
+  const begin = performance.now();
+  for (let steps = 0; steps < speed && performance.now() - begin < slice && !trainings.every(isAtEnd); ++steps)
+    for (const training of trainings) if (!isAtEnd(training)) training.learn();
+  if (trainings.every(isAtEnd)) isRunning = false;
+  if (!isRunning || trainings.every(training => training.isDue)) trainings.forEach(training => training.evaluate());
+}
+
+// Messages are read between two slices. A slow speed waits for the frame of each; else states are left out while the page draws.
+async function run() {
+  if (isLooping) return;
+  isLooping = true;
+  try {
+    while (isRunning) {
+      learn();
+      if (mayPost || !isRunning) postState();
+      await (isRunning && Number.isFinite(speed) ? frame() : breath());
+    }
+  } finally {
+    isLooping = false;
+  }
+}
+
+// After a pause the last state may have been left out, and the evaluation is old.
+function rest() {
+  isRunning = false;
+  trainings.forEach(training => training.evaluate());
+  postState();
+}
+
+const answers = {
+  async start({ compiled, models }) {
+    for (const model of models) trainings.push(new Training(await Module.start(compiled), model));
+    postMessage({ kind: "started", models: trainings.map(({ facts }) => facts) });
+    rest();
+  },
+  run(message) {
+    ({ until, speed } = message);
+    isRunning = true;
+    return run();
+  },
+  pause() {
+    if (!isRunning) return;
+    rest();
+    woken();
+  },
+  step() {
+    for (const training of trainings) if (!training.isFinished) training.learn();
+    rest();
+  },
+  frame() {
+    mayPost = true;
+    woken();
+  },
+  export({ model }) {
+    const { engine } = trainings[model];
+    engine.call({ call: "export" });
+    const bytes = engine.take("model.safetensors");
+    postMessage({ kind: "exported", model, bytes }, [bytes.buffer]);
+  },
+};
+
+onmessage = async ({ data: { kind, ...message } }) => {
+  try {
+    await answers[kind](message);
+  } catch (error) {
+    isRunning = false;
+    postMessage({ kind: "error", message: error.message });
+  }
+};
