@@ -55,8 +55,7 @@ void print_notes(const Document& document) {
 
 void print_json(const Document& document) {
   print_notes(document);
-  if (!document.data.is_null())
-    print_result(text_of(document.data, 2) + "\n");
+  if (!document.data.is_null()) print_result(text_of(document.data, 2) + "\n");
 }
 
 const Cells* table_in(const Document::Block& block) {

@@ -57,8 +57,8 @@ struct NearWord {
   std::string word;
   double cosine;
 };
-/// The `count` words of the vocabulary whose static vectors are nearest to that of token `id`, which
-/// is left out.
+/// The `count` words of the vocabulary whose static vectors are nearest to that of token `id`,
+/// which is left out.
 std::vector<NearWord> nearest_words(const LoadedModel& trained, std::int32_t id, std::size_t count);
 
 /// The vectors of words as rows, [N, D], float64.

@@ -19,7 +19,8 @@ namespace {
 void assign_parameters(Network& network, std::string_view bytes) {
   const auto all = parameters(network);
   std::size_t count = 0;
-  for (const auto& [path, parameter] : all) count += static_cast<std::size_t>(parameter->value().size());
+  for (const auto& [path, parameter] : all)
+    count += static_cast<std::size_t>(parameter->value().size());
   require<UserError>(bytes.size() == count * sizeof(float),
                      "the file \"parameters\" has {} bytes; the {} parameters of the model have {}",
                      bytes.size(), count, count * sizeof(float));
@@ -190,21 +191,20 @@ Json Looking::attend(const Request& request) {
   const LoadedModel& model = changed.model();
   const Sentence sentence = answered(request, model, hook_of(changed.off));
   return documents::attend(
-      sentence,
-      documents::attention_in(model, sentence, recorded(model, sentence, changed.off)));
+      sentence, documents::attention_in(model, sentence, recorded(model, sentence, changed.off)));
 }
 
 Json Looking::explain(const Request& request) {
   const Changed& changed = model_of(request);
   const LoadedModel& model = changed.model();
   const bool is_output = request.flag("output");
-  const Sentence sentence = is_output ? answered(request, model, hook_of(changed.off))
-                                      : sentence_of(request, model);
+  const Sentence sentence =
+      is_output ? answered(request, model, hook_of(changed.off)) : sentence_of(request, model);
   require<UserError>(!is_output || sentence.written,
                      "\"output\" of the request: the model writes no text");
   const auto& tokens = is_output ? sentence.written->inputs : sentence.words;
-  const Explanation explanation = qkv::explain(
-      model, sentence, request.index("index", std::ssize(tokens)), changed.off);
+  const Explanation explanation =
+      qkv::explain(model, sentence, request.index("index", std::ssize(tokens)), changed.off);
   std::vector<LensState> lens;
   std::optional<LogitAttribution> attribution;
   if (request.flag("causes")) {

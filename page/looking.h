@@ -43,8 +43,8 @@ class Looking {
   Json ablate(const Request& request);
   /// {"text", "tokens"} -> {"prompt", "text", "tokens"}, greedily.
   Json generate(const Request& request);
-  /// {"points": [{"text", "index"}]} -> {"before": {"share", "points": [[x, y]]}, "after": ...}: the
-  /// static and contextual vectors in their two principal components; index -1: the mean of all
+  /// {"points": [{"text", "index"}]} -> {"before": {"share", "points": [[x, y]]}, "after": ...}:
+  /// the static and contextual vectors in their two principal components; index -1: the mean of all
   /// tokens.
   Json map(const Request& request);
 

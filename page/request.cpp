@@ -77,7 +77,8 @@ Request Request::request(const char* field) const {
 std::vector<Request> Request::requests(const char* field) const {
   std::vector<Request> all;
   for (const Fields& fields : at(field, &Fields::is_array, "a list of objects")) {
-    require<UserError>(fields.is_object(), "\"{}\" of the request must be a list of objects", field);
+    require<UserError>(fields.is_object(), "\"{}\" of the request must be a list of objects",
+                       field);
     all.push_back(Request(fields));
   }
   return all;

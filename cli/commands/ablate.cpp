@@ -97,8 +97,7 @@ Document ablate(const AblateOptions& options) {
   auto alone = in_order;
   std::ranges::stable_sort(alone, std::greater(),
                            [](const Json& record) { return record["mean"]["loss"].get<double>(); });
-  document.data =
-      object({{"data", data.name}, {"whole", to_json(whole)}, {"components", alone}});
+  document.data = object({{"data", data.name}, {"whole", to_json(whole)}, {"components", alone}});
   add_evaluation(document, data.name, whole);
   document.add_text("\nchange when a component's output is its mean over all tokens, or zero\n");
   document.add_table(change_table(alone, whole.metrics.front().first));

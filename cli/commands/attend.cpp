@@ -79,8 +79,7 @@ Document attend_in_sentence(const LoadedModel& trained, const AttendOptions& opt
   Document document;
   note_unknown_words(document, *trained.task, {&sentence, 1});
   write_target(trained, sentence, options.target);
-  const auto attention =
-      documents::attention_in(trained, sentence, recorded(trained, sentence));
+  const auto attention = documents::attention_in(trained, sentence, recorded(trained, sentence));
   require<UserError>(!attention.layers.empty(), "{}", nothing_to_show);
   document.data = documents::attend(sentence, attention);
   const std::string kind = sentence.written ? "encoder, " : "";

@@ -93,7 +93,8 @@ Document explain_word(const ExplainOptions& options) {
   add_steps(document, explanation, options.layer, options.head);
   if (options.layer >= 0 || options.head >= 0) return document;
   if (!lens.empty()) add_lens(document, lens);
-  if (document.data.contains("attribution")) add_attribution(document, document.data["attribution"]);
+  if (document.data.contains("attribution"))
+    add_attribution(document, document.data["attribution"]);
   return document;
 }
 

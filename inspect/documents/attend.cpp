@@ -20,8 +20,8 @@ SentenceAttention attention_in(const LoadedModel& trained, const Sentence& sente
                                const Recorder& recorder) {
   SentenceAttention attention;
   const auto stacks = stacks_of(*trained.network);
-  attention.layers = sentence.written ? attention_of(recorder, *stacks.front().second)
-                                      : self_attention(recorder);
+  attention.layers =
+      sentence.written ? attention_of(recorder, *stacks.front().second) : self_attention(recorder);
   if (!attention.layers.empty()) attention.rollout = rollout(attention.layers);
   if (!sentence.written) return attention;
   attention.decoder = attention_of(recorder, *stacks.back().second);

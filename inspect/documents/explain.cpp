@@ -63,8 +63,8 @@ Json steps_of(const Recorder& recorder) {
 }  // namespace
 
 Json explain(const LoadedModel& trained, const Explanation& explanation,
-             const std::vector<LensState>& lens,
-             const std::optional<LogitAttribution>& attribution, Parameters parameters) {
+             const std::vector<LensState>& lens, const std::optional<LogitAttribution>& attribution,
+             Parameters parameters) {
   Json attention = Json::array();
   for (const AttentionSteps& module : attention_steps(explanation.recorder))
     attention.push_back(to_json(module));

@@ -18,7 +18,7 @@ enum class Parameters { left_out, shown };
 /// "runner_up", "parts": [{"label", "logit", "difference", "component"}]}}; the last two where
 /// there are such.
 Json explain(const LoadedModel& trained, const Explanation& explanation,
-             const std::vector<LensState>& lens,
-             const std::optional<LogitAttribution>& attribution, Parameters parameters);
+             const std::vector<LensState>& lens, const std::optional<LogitAttribution>& attribution,
+             Parameters parameters);
 
 }  // namespace qkv::documents

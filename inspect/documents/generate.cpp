@@ -21,9 +21,8 @@ Sentence read_prompt(const LoadedModel& trained, const std::string& text, ReadCa
                      "the prompt has no token that the model reads; begin the text with --prompt");
   const Index longest = trained.config.model.max_length, count = std::ssize(prompt.ids);
   if (count <= longest) return prompt;
-  callback.on_message(
-      fmt::format("the prompt has {} tokens; the model reads the last model.max_length = {}", count,
-                  longest));
+  callback.on_message(fmt::format(
+      "the prompt has {} tokens; the model reads the last model.max_length = {}", count, longest));
   const auto left_out = static_cast<std::ptrdiff_t>(count - longest);
   prompt.ids.erase(prompt.ids.begin(), prompt.ids.begin() + left_out);
   prompt.words.erase(prompt.words.begin(), prompt.words.begin() + left_out);

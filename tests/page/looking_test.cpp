@@ -18,7 +18,7 @@ using page::Engine;
 namespace {
 
 /// A model with a text that it reads.
-struct Kind {
+struct Case {
   TaskKind task;
   std::string train;
   ModelOptions model;
@@ -26,7 +26,7 @@ struct Kind {
 };
 
 const std::string money = "money bank grows";
-const std::vector<Kind> kinds = {
+const std::vector<Case> kinds = {
     {TaskKind::word_sense, "bank-twins/valid.tsv", {.width = 8, .layers = 2, .heads = 2}, money},
     {TaskKind::word_sense,
      "bank-twins/valid.tsv",
@@ -36,10 +36,22 @@ const std::vector<Kind> kinds = {
      "bank-twins/valid.tsv",
      {.width = 8, .attention = AttentionKind::parameter_free},
      money},
-    {TaskKind::classify, "sentiment/valid.tsv", {.kind = ModelKind::recurrent, .width = 8}, "a bad plot"},
-    {TaskKind::classify, "sentiment/valid.tsv", {.kind = ModelKind::convolution, .width = 9}, "a plot"},
-    {TaskKind::word_sense, "bank-twins/valid.tsv", {.kind = ModelKind::feed_forward, .width = 8}, money},
-    {TaskKind::coreference, "pronoun/valid.tsv", {.width = 8, .heads = 2}, "the bag couldn't hold it"},
+    {TaskKind::classify,
+     "sentiment/valid.tsv",
+     {.kind = ModelKind::recurrent, .width = 8},
+     "a bad plot"},
+    {TaskKind::classify,
+     "sentiment/valid.tsv",
+     {.kind = ModelKind::convolution, .width = 9},
+     "a plot"},
+    {TaskKind::word_sense,
+     "bank-twins/valid.tsv",
+     {.kind = ModelKind::fixed_length, .width = 8},
+     money},
+    {TaskKind::coreference,
+     "pronoun/valid.tsv",
+     {.width = 8, .heads = 2},
+     "the bag couldn't hold it"},
     {TaskKind::translate,
      "sequences/reverse/valid.tsv",
      {.kind = ModelKind::encoder_decoder, .width = 8, .heads = 2},
@@ -55,7 +67,7 @@ const std::vector<Kind> kinds = {
      "money [MASK] grows"},
 };
 
-Run run_of(const Kind& kind) {
+Run run_of(const Case& kind) {
   Config config;
   config.name = "small";
   config.task.kind = kind.task;
@@ -125,8 +137,8 @@ Sentence written(const LoadedModel& model, const std::string& text) {
 
 Json attention(const LoadedModel& model, const std::string& text) {
   const Sentence sentence = written(model, text);
-  return documents::attend(
-      sentence, documents::attention_in(model, sentence, recorded(model, sentence)));
+  return documents::attend(sentence,
+                           documents::attention_in(model, sentence, recorded(model, sentence)));
 }
 
 Json explanation(const LoadedModel& model, const Sentence& sentence, Index index) {
@@ -151,7 +163,8 @@ void check_documents(Page& page, const Json& changes, const LoadedModel& model,
   CHECK(call({{"call", "embed"}, {"index", 1}})["sentences"][0] ==
         documents::vectors(word_vectors(model, sentence, -1)[1]));
   const auto words = word_vectors(model, sentence, -1);
-  const auto all = call({{"call", "embed"}})["sentences"][0]["contextual"].get<std::vector<double>>();
+  const auto all =
+      call({{"call", "embed"}})["sentences"][0]["contextual"].get<std::vector<double>>();
   CHECK(all == mean(stacked(words, &WordVector::contextual), 0).values());
 }
 
@@ -163,7 +176,7 @@ double loss_of(const Json& prediction, const std::string& choice) {
 }  // namespace
 
 TEST_CASE("the page's engine gives the documents of the commands, for every kind of model") {
-  for (const Kind& kind : kinds) {
+  for (const Case& kind : kinds) {
     CAPTURE(kind.text);
     const Run run = run_of(kind);
     Page page(run);
@@ -173,7 +186,7 @@ TEST_CASE("the page's engine gives the documents of the commands, for every kind
 
 TEST_CASE("a model that the page loads from bytes is that of the run's checkpoint") {
   const TempDir folder;
-  for (const Kind& kind : kinds) {
+  for (const Case& kind : kinds) {
     const Run run = run_of(kind);
     const auto file = folder.path() / fmt::format("{}.h5", &kind - kinds.data());
     write_checkpoint(file, checkpoint_of(run));
@@ -184,7 +197,7 @@ TEST_CASE("a model that the page loads from bytes is that of the run's checkpoin
 }
 
 TEST_CASE("changes of the page are the interventions of probes, one after the other") {
-  for (const Kind& kind : kinds) {
+  for (const Case& kind : kinds) {
     CAPTURE(kind.text);
     const Run run = run_of(kind);
     const bool has_queries = std::ranges::any_of(
@@ -207,11 +220,8 @@ TEST_CASE("a component that is off in the page is zero, in every document") {
   Run run = run_of(kinds[0]);
   Page page(run);
   const Json changes = {{"off", "1.1"}};
-  const Json shown = page.call({{"call", "explain"},
-                                {"text", money},
-                                {"index", 1},
-                                {"causes", true},
-                                {"changes", changes}});
+  const Json shown = page.call(
+      {{"call", "explain"}, {"text", money}, {"index", 1}, {"causes", true}, {"changes", changes}});
   for (const Json& part : shown["attribution"]["parts"])
     if (part["label"] == "layer 1, head 1") CHECK(part["logit"] == 0);
   CHECK(shown["logit_lens"].back()["logits"] == shown["logits"]);
@@ -235,8 +245,8 @@ TEST_CASE("the page ablates each component of a model in the loss of its own ans
   for (const std::size_t i : {0, 6, 9}) {
     Page page(run_of(kinds[i]));
     const auto predicted = [&](const Json& changes) {
-      return page.call({{"call", "predict"}, {"text", kinds[i].text}, {"changes", changes}})
-          ["predictions"][0];
+      return page.call(
+          {{"call", "predict"}, {"text", kinds[i].text}, {"changes", changes}})["predictions"][0];
     };
     const Json whole = predicted(Json());
     const Json found =
@@ -258,7 +268,9 @@ TEST_CASE("the page ablates each component of a model in the loss of its own ans
   }
 }
 
-TEST_CASE("the answer of an encoder-decoder in the page is its output, each token of which is explained") {
+TEST_CASE(
+    "the answer of an encoder-decoder in the page is its output, each token of which is "
+    "explained") {
   const Run run = run_of(kinds[7]);
   Page page(run);
   const std::string text = kinds[7].text;
@@ -307,7 +319,8 @@ TEST_CASE("the page is told how a text is read, and why there is no answer") {
   };
   CHECK(refusal(senses, "money grows") ==
         "\"money grows\" has none of the words that the model was trained on: bank");
-  CHECK(refusal(pronouns, "it") == "the sentence has no other word that the pronoun could refer to");
+  CHECK(refusal(pronouns, "it") ==
+        "the sentence has no other word that the pronoun could refer to");
   CHECK(pronouns.call({{"call", "predict"}, {"text", "it"}, {"index", 0}})["predictions"].empty());
   CHECK(pronouns.call({{"call", "explain"}, {"text", "it"}, {"index", 0}})["labels"].empty());
   CHECK(pronouns.call({{"call", "attend"}, {"text", "it"}})["layers"].size() == 1);
@@ -319,7 +332,7 @@ TEST_CASE("the page is told how a text is read, and why there is no answer") {
 }
 
 TEST_CASE("static vectors in the page have neighbours and no answer") {
-  Kind kind = kinds[0];
+  Case kind = kinds[0];
   kind.task = TaskKind::static_embedding;
   kind.model = {.kind = ModelKind::static_embedding, .width = 8};
   const Run run = run_of(kind);
@@ -354,8 +367,10 @@ TEST_CASE("a language model in the page continues a text as its most probable to
   while (text.size() < 12) text += run.task->predict(*run.network, text).at(0).label;
   CHECK(found.size() == 15);
   CHECK(found.substr(0, 9) == text.substr(3));
-  CHECK(page.call({{"call", "generate"}, {"text", "UP0"}, {"tokens", 15}, {"changes", {{"off", "0.0"}}}})
-            ["text"] != found);
+  CHECK(page.call({{"call", "generate"},
+                   {"text", "UP0"},
+                   {"tokens", 15},
+                   {"changes", {{"off", "0.0"}}}})["text"] != found);
 }
 
 TEST_CASE("the map of the page has the vectors of words and of whole texts in one plane") {
@@ -397,8 +412,7 @@ TEST_CASE("a call of the page that names what a model does not have is an error 
     return page.error(request);
   };
   CHECK(error("explain", Json::object()) == "the request has no \"index\"");
-  CHECK(error("explain", {{"index", 3}}) ==
-        "\"index\" of the request is 3; it counts from 0 to 2");
+  CHECK(error("explain", {{"index", 3}}) == "\"index\" of the request is 3; it counts from 0 to 2");
   for (const Json& index : {Json(-1), Json(1.5), Json("1"), Json(std::uint64_t{1} << 63)})
     for (const char* call : {"predict", "explain", "embed", "nearest", "ablate"})
       CHECK(error(call, {{"index", index}, {"count", 1}}).starts_with("\"index\" of the request "));
@@ -414,8 +428,7 @@ TEST_CASE("a call of the page that names what a model does not have is an error 
         "the model was not trained to continue a text; generate needs task.kind = "
         "\"language-model\"");
   CHECK(error("map", {{"points", Json::array()}}) == "\"points\" of the request is empty");
-  CHECK(error("map", {{"points", {1}}}) ==
-        "\"points\" of the request must be a list of objects");
+  CHECK(error("map", {{"points", {1}}}) == "\"points\" of the request must be a list of objects");
   CHECK(text_class.error({{"call", "ablate"}, {"text", "a bad plot"}}) ==
         "the model has no attention heads or feed-forward blocks to ablate; take a transformer");
 }
@@ -434,7 +447,8 @@ TEST_CASE("a model that the page cannot load is an error, and the one before sta
   CHECK(error("abc", "step", 1) ==
         fmt::format("the file \"parameters\" has 3 bytes; the {} parameters of the model have {}",
                     size / 4, size));
-  CHECK(error("", "config", "[model]\nwidht = 3").starts_with("page:2: unknown key \"model.widht\""));
+  CHECK(
+      error("", "config", "[model]\nwidht = 3").starts_with("page:2: unknown key \"model.widht\""));
   CHECK(error("", "vocabulary", {{"tokens", 3}}) ==
         "\"tokens\" of \"vocabulary\" must be a list of texts");
   CHECK(error("", "vocabulary", Json::object()) == "the checkpoint has no /vocabulary/tokens");
