@@ -5,7 +5,7 @@ Usage: text_test.py PROGRAM
 import shutil
 import unittest
 
-from program_test import ProgramTest
+from report_page import ReportTest
 
 CONFIG = """
 name = "text"
@@ -28,7 +28,7 @@ checkpoint_every = 7
 SENTENCES = "Ann B-PER\nlives O\nin O\nNew B-LOC\nYork I-LOC\n\nRome B-LOC\nlikes O\nBob B-PER\n"
 
 
-class Text(ProgramTest):
+class Text(ReportTest):
     def train(self, name, kind, task, model="", **files):
         for file, text in files.items():
             (self.folder / file.replace("_", ".")).write_text(text)
@@ -46,8 +46,7 @@ class Text(ProgramTest):
         self.assertIn("B-LOC", self.run_qkv("explain", "runs/tags", "Bob lives in Rome", "--word", "Rome").stdout)
         self.assertEqual(self.json("embed", "runs/tags", "Bob lives", "--word", "bob")["sentences"][0]["index"], 0)
         self.run_qkv("embed", "runs/tags", "--data", "t.conll", "--pca")
-        self.run_qkv("report", "runs/tags", "-o", "tags.html")
-        self.assertIn("likes", (self.folder / "tags.html").read_text())
+        self.assertIn("likes", str(self.data_of(self.report("runs/tags"))))
 
     def test_a_model_is_pretrained_on_sentences_and_fine_tuned(self):
         config = CONFIG.replace("max_length = 16", "max_length = 24")
