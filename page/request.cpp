@@ -11,8 +11,6 @@ nlohmann::json parsed(std::string_view text) try {
   return strict_json(text, deepest);
 } catch (const FileError& error) {
   throw UserError(fmt::format("the request {}", error.what()));
-} catch (const nlohmann::json::exception& error) {
-  throw UserError(fmt::format("the request is no JSON: {}", error.what()));
 }
 
 }  // namespace

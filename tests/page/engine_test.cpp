@@ -15,9 +15,8 @@ std::string error_of(Engine& engine, std::string_view request) {
 
 TEST_CASE("a request to the page's engine that it cannot take is an error that says why") {
   Engine engine;
-  for (const char* text : {"", "{\"call\"", "{\"call\": \"\xff\"}"})
-    CHECK(error_of(engine, text).starts_with("the request is no JSON: "));
-  CHECK(error_of(engine, "[1]") == "the request is not a JSON object");
+  for (const char* text : {"", "[1]", "{\"call\"", "{\"call\": \"\xff\"}"})
+    CHECK(error_of(engine, text) == "the request is not a JSON object");
   CHECK(error_of(engine, std::string(100000, '[')) == "the request is nested deeper than 8 levels");
   CHECK(error_of(engine, "{}") == "the request has no \"call\"");
   CHECK(error_of(engine, R"({"call": 3})") == "\"call\" of the request must be a text");
