@@ -69,8 +69,10 @@ void check_equal(Engine& engine, const Trained& trained) {
         safetensors_bytes(exported(trained.last, trained.folder.last(), "/")));
 }
 
-/// A config with absolute paths, by which the program and the page find the same files.
+/// A config with a name and with absolute paths, by which the program and the page find the same
+/// files.
 std::string with_data(std::string toml) {
+  toml = "name = \"small\"\n" + toml;
   const std::string name = "DATA";
   for (auto at = toml.find(name); at != toml.npos; at = toml.find(name, at))
     toml.replace(at, name.size(), QKV_SOURCE_DIR "/datasets");
@@ -83,6 +85,8 @@ seed = 3
 kind = "classify"
 train = "DATA/sentiment/train.tsv"
 valid = "DATA/sentiment/valid.tsv"
+word_dropout = 1
+label_smoothing = 0.1
 [model]
 kind = "encoder"
 width = 8
@@ -104,7 +108,6 @@ const std::vector<std::string> configs = {classifier, with_data(R"(
 kind = "tagging"
 train = "DATA/tagging/train.conll"
 valid = "DATA/tagging/valid.conll"
-word_dropout = 1
 [model]
 kind = "recurrent"
 cell = "gru"
@@ -146,7 +149,7 @@ kind = "static-embedding"
 data = "DATA/random/text.txt"
 window = 2
 [model]
-kind = "static-embedding"
+kind = "static"
 width = 8
 [optimizer]
 kind = "sgd"
@@ -160,7 +163,6 @@ batch = 16
 kind = "translate"
 train = "DATA/sequences/reverse/train.tsv"
 valid = "DATA/sequences/reverse/valid.tsv"
-label_smoothing = 0.1
 [model]
 kind = "encoder-decoder"
 width = 8
@@ -301,11 +303,12 @@ TEST_CASE("errors of a training in the page are the program's") {
         "page:3: unknown key \"model.widht\" (did you mean \"model.width\"?)");
   CHECK(error_of(engine, train_request(classifier + "[[variant]]\nname = \"a\"\n"))
             .ends_with("a single configuration has no variants"));
-  CHECK(error_of(engine, train_request("[task]\nkind = \"classify\"\ntrain = \"none.tsv\"\n"))
+  CHECK(error_of(engine,
+                 train_request(with_data("[task]\nkind = \"classify\"\ntrain = \"none.tsv\"\n")))
             .starts_with("none.tsv: "));
   CHECK(error_of(engine, train_request(with_data("[task]\nkind = \"classify\"\nwindow = 2\n"
                                                  "train = \"DATA/sentiment/train.tsv\"\n")))
-            .starts_with("page:3: task.window"));
+            .starts_with("page:4: task.window"));
 
   // A config that cannot be trained leaves the training before it as it is.
   REQUIRE(called(engine, train_request(classifier)).value("error", "") == "");
