@@ -15,6 +15,7 @@ struct Call {
 };
 
 constexpr auto looking_calls = std::to_array<Call<Looking>>({{"load", &Looking::load},
+                                                             {"untrained", &Looking::untrained},
                                                              {"read", &Looking::read},
                                                              {"predict", &Looking::predict},
                                                              {"attend", &Looking::attend},

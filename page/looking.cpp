@@ -33,6 +33,20 @@ void assign_parameters(Network& network, std::string_view bytes) {
   }
 }
 
+/// The values of all parameters, as `assign_parameters` takes them.
+std::string values_of(Network& network) {
+  std::string bytes;
+  for (const auto& [path, parameter] : parameters(network)) {
+    const auto values = std::as_bytes(parameter->value().data<float>());
+    bytes.append(reinterpret_cast<const char*>(values.data()), values.size());
+  }
+  return bytes;
+}
+
+LoadedModel described_model(const Request& request) {
+  return fresh_model(parse_config(request.text("config"), "page"), request.lists("vocabulary"));
+}
+
 bool has_queries(Network& network) {
   return std::ranges::any_of(parameters(network), [](const NamedParameter& named) {
     return named.parameter->role() == Role::query;
@@ -146,8 +160,7 @@ Looking::View Looking::model_of(const Request& request) {
 Json Looking::load(const Request& request) {
   const std::string name = request.text("model");
   std::optional<LoadedModel> fresh;
-  if (request.has("config"))
-    fresh = fresh_model(parse_config(request.text("config"), "page"), request.lists("vocabulary"));
+  if (request.has("config")) fresh = described_model(request);
   LoadedModel& model = fresh ? *fresh : named(name).loaded;
   assign_parameters(*model.network, taken(files_, "parameters"));
   model.step = request.integer("step");
@@ -157,6 +170,11 @@ Json Looking::load(const Request& request) {
   else
     named(name).changes.reset();
   return object({{"parameters", std::move(shapes)}});
+}
+
+Json Looking::untrained(const Request& request) {
+  files_["parameters"] = values_of(*described_model(request).network);
+  return Json::object();
 }
 
 Json Looking::read(const Request& request) {

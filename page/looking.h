@@ -23,6 +23,8 @@ class Looking {
   /// float32, little-endian, of all parameters in their order -> {"parameters": [{"path",
   /// "shape"}]}. Without "config" a loaded model gets other parameters.
   Json load(const Request& request);
+  /// {"config", "vocabulary"} -> {} and the file "parameters" of that model before its first step.
+  Json untrained(const Request& request);
   /// {"text"} -> {"tokens", "ids", "targets": positions that the task asks about, "unknown": bool
   /// of a token, "refusal": why there is no answer or null, "words": number, "unknown_words",
   /// "components": ids}

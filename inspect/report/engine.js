@@ -13,18 +13,27 @@ async function compiled() {
   }
 }
 
-// float32 of a checkpoint in the page, whose codes lie in planes of bytes, the low ones first; a code of fewer than 32 bits lies
-// between -largest and largest of its parameter, and these before the planes.
-function floatsOf({ at, bits }, parameters) {
+const initial = new Map();  // weights before the first step, by the model of a run
+function initialOf({ config, model }) {
+  return memo(initial, model, () => {
+    engine.call({ call: "untrained", config, vocabulary: model.vocabulary });
+    return new Float32Array(engine.take("parameters").buffer);
+  });
+}
+
+// float32 of a checkpoint in the page, whose codes lie in planes of bytes, the low ones first. A code of fewer than 32 bits is the
+// change since initialisation: it lies between -largest and largest of its parameter, and these before the planes.
+function floatsOf({ at, bits }, run) {
+  const { parameters } = run.model;
   const sizes = parameters.map(({ shape }) => shape.reduce((a, b) => a * b, 1)), count = d3.sum(sizes), codes = new Uint32Array(count);
   const first = bits === 32 ? at : at + 4 * sizes.length, largest = new Float32Array(weightBytes.slice(at, first).buffer);
   for (let plane = 0; 8 * plane < bits; ++plane)
     for (let i = 0, from = first + plane * count; i < count; ++i) codes[i] |= weightBytes[from + i] << 8 * plane;
   if (bits === 32) return new Float32Array(codes.buffer);
-  const most = 2 ** bits - 1, floats = new Float32Array(count);
+  const most = 2 ** bits - 1, floats = initialOf(run).slice();
   let i = 0;
   sizes.forEach((size, p) => {
-    for (const end = i + size; i < end; ++i) floats[i] = (2 * codes[i] / most - 1) * largest[p];
+    for (const end = i + size; i < end; ++i) floats[i] += (2 * codes[i] / most - 1) * largest[p];
   });
   return floats;
 }
@@ -41,7 +50,7 @@ class Engine {
     const { run: { name, config, model }, weights, step } = this, before = loaded.get(name);
     if (before && before.weights === weights) return;
     const described = before && before.model === model ? {} : { config, vocabulary: model.vocabulary };
-    engine.put("parameters", weights instanceof Uint8Array ? weights : new Uint8Array(floatsOf(weights, model.parameters).buffer));
+    engine.put("parameters", weights instanceof Uint8Array ? weights : new Uint8Array(floatsOf(weights, this.run).buffer));
     Object.assign(model, engine.call({ call: "load", model: name, step, ...described }));
     loaded.set(name, { model, weights });
   }

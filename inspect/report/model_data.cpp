@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <set>
 #include <span>
 #include <tuple>
 
@@ -16,8 +17,6 @@ namespace {
 
 constexpr Index most_parameters = 1'000'000;  // of a checkpoint: the page leaves larger models out
 constexpr int exact = 32, fewest = 12;        // bits of a code
-constexpr double least_entropy = 0.6;         // of a code, relative to its bits: for estimates
-
 /// The options of [model] and [task] but for paths; finite values of TOML are JSON, too.
 Json options_json(const Config& config) {
   Config copy = config;
@@ -37,6 +36,32 @@ void append_float(std::string& bytes, float value) {
   for (int shift = 0; shift < 32; shift += 8) bytes += static_cast<char>(code >> shift & 0xFF);
 }
 
+std::vector<float> values_of(Network& network) {
+  std::vector<float> result;
+  for (const auto& [path, parameter] : parameters(network))
+    for (const double value : parameter->value().values())
+      result.push_back(static_cast<float>(value));
+  return result;
+}
+
+/// Appends the codes of changes, and the largest of each parameter.
+void append_changes(std::span<const float> values, std::span<const float> initial,
+                    std::span<const Index> sizes, int bits, std::string& largest_of_each,
+                    std::vector<std::uint32_t>& codes) {
+  const double most = std::ldexp(1, bits) - 1;
+  for (std::size_t begin = 0, i = 0; i < sizes.size(); ++i) {
+    const std::size_t end = begin + static_cast<std::size_t>(sizes[i]);
+    float largest = 1e-30F;
+    for (std::size_t j = begin; j < end; ++j)
+      largest = std::max(largest, std::abs(values[j] - initial[j]));
+    append_float(largest_of_each, largest);
+    for (; begin < end; ++begin) {
+      const double change = (values[begin] - initial[begin]) / largest;
+      codes.push_back(static_cast<std::uint32_t>(std::lround((change + 1) / 2 * most)));
+    }
+  }
+}
+
 /// The order in which a run's checkpoints find room: the best one, the first and the last, then
 /// those that halve the steps between them, again and again.
 int rank_of(std::size_t i, const LoadedRun& run) {
@@ -54,35 +79,25 @@ Json model_view(const LoadedModel& model) {
 }
 
 void ModelWeights::add(std::size_t index, const LoadedRun& run) {
-  for (std::size_t i = 0; i < run.checkpoints.size(); ++i) {
-    Network& network = *run.checkpoints[i].model.network;
-    if (parameter_count(network) > most_parameters) continue;
-    Weights& weights = all_.emplace_back(Weights{index, i, rank_of(i, run), {}, {}});
-    for (const auto& [path, parameter] : parameters(network)) {
-      const auto values = parameter->value().values();
-      weights.sizes.push_back(std::ssize(values));
-      for (const double value : values) weights.values.push_back(static_cast<float>(value));
-    }
-  }
+  const LoadedModel& model = run.model();
+  if (parameter_count(*model.network) > most_parameters) return;
+  const auto initial = std::make_shared<const std::vector<float>>(
+      values_of(*fresh_model(model.config, model.task->vocabularies()).network));
+  std::vector<Index> sizes;
+  for (const auto& [path, parameter] : parameters(*model.network))
+    sizes.push_back(parameter->value().size());
+  for (std::size_t i = 0; i < run.checkpoints.size(); ++i)
+    all_.push_back(
+        {index, i, rank_of(i, run), sizes, values_of(*run.checkpoints[i].model.network), initial});
 }
 
 CodedWeights ModelWeights::coded(const Weights& weights, int bits) {
   CodedWeights result{weights.run, weights.checkpoint, bits, {}};
   std::vector<std::uint32_t> codes;
-  codes.reserve(weights.values.size());
-  auto rest = std::span(weights.values);
-  for (const Index size : weights.sizes) {
-    const auto values = rest.first(static_cast<std::size_t>(size));
-    rest = rest.subspan(values.size());
-    float largest = 1e-30F;
-    for (const float value : values) largest = std::max(largest, std::abs(value));
-    if (bits < exact) append_float(result.bytes, largest);
-    const double most = std::ldexp(1, bits) - 1;
-    for (const float value : values)
-      codes.push_back(bits == exact ? std::bit_cast<std::uint32_t>(value)
-                                    : static_cast<std::uint32_t>(
-                                          std::lround((value / largest + 1.0) / 2 * most)));
-  }
+  if (bits == exact)
+    for (const float value : weights.values) codes.push_back(std::bit_cast<std::uint32_t>(value));
+  else
+    append_changes(weights.values, *weights.initial, weights.sizes, bits, result.bytes, codes);
   for (int shift = 0; shift < bits; shift += 8)
     for (const std::uint32_t code : codes) result.bytes += static_cast<char>(code >> shift & 0xFF);
   return result;
@@ -110,13 +125,16 @@ std::vector<CodedWeights> ModelWeights::choose(std::size_t main, std::size_t roo
   const int bits_of_best = most_bits(Order(order.begin(), others), room);
   const int bits_of_others = most_bits(order, room);
   std::vector<CodedWeights> chosen;
+  std::set<std::size_t> full;  // runs of which a checkpoint did not fit, as no other would
   for (const Weights* weights : order) {
+    if (full.contains(weights->run)) continue;
     const int bits = weights->rank == 0 ? bits_of_best : bits_of_others;
-    const auto least = least_entropy * bits / 8 * static_cast<double>(weights->values.size());
-    if (least > static_cast<double>(room)) continue;
     CodedWeights found = coded(*weights, bits);
     const std::size_t size = encoded_size(found.bytes);
-    if (size > room) continue;
+    if (size > room) {
+      full.insert(weights->run);
+      continue;
+    }
     room -= size;
     chosen.push_back(std::move(found));
   }

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -14,9 +14,9 @@ namespace qkv::report {
 Json model_view(const LoadedModel& model);
 
 /// A checkpoint in the page: its bytes are the codes of all parameters one after the other, in
-/// planes of bytes of which the low ones come first. A code of 32 bits is a float32, one of fewer
-/// lies evenly between -largest (0) and largest of its parameter, which stand before the planes as
-/// float32.
+/// planes of bytes of which the low ones come first. A code of 32 bits is a float32. One of fewer
+/// is the change since initialisation, which the page computes: it lies evenly between -largest (0)
+/// and largest of its parameter, and these stand before the planes as float32.
 struct CodedWeights {
   std::size_t run, checkpoint;
   int bits;
@@ -40,6 +40,7 @@ class ModelWeights {
     int rank;  ///< among the checkpoints of a run; 0 for the best
     std::vector<Index> sizes;
     std::vector<float> values;
+    std::shared_ptr<const std::vector<float>> initial;
   };
   using Order = std::vector<const Weights*>;
 

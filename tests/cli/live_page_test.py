@@ -331,6 +331,27 @@ broken_by = {json.dumps(list(names.values()))}
         self.browser.run("{const s = document.querySelector('#stop'); s.value = %d; s.dispatchEvent(new Event('input'))}" % missing)
         self.assertIn("not in the page", self.browser.run("document.querySelector('#note').textContent"))
 
+    def test_a_browser_without_webassembly_is_told_so_and_shows_the_figures(self):
+        script = self.browser.call("Page.addScriptToEvaluateOnNewDocument", source="delete globalThis.WebAssembly")["identifier"]
+        self.addCleanup(self.browser.call, "Page.removeScriptToEvaluateOnNewDocument", identifier=script)
+        self.open("runs/tiny")
+        self.assertIn("WebAssembly", self.browser.run("document.querySelector('#note').textContent"))
+        self.assertEqual(self.browser.run("['text', 'train'].map(id => document.getElementById(id).offsetParent)"), [None, None])
+        self.assertGreater(self.browser.run("document.querySelectorAll('#curves path').length"), 0)
+        self.assertGreater(self.browser.run("document.querySelectorAll('#before circle').length"), 0)
+
+    def test_weights_of_few_bits_answer_nearly_as_the_program_does(self):
+        (self.folder / "wide.toml").write_text(CONFIG.replace("width = 8", "width = 128").replace("feed_forward = 16", "feed_forward = 512"))
+        self.run_qkv("train", "wide.toml", "--run", "wide")
+        self.open("wide")
+        run = self.data_of(self.page)["runs"][0]
+        stop, step = next((i, stop["step"]) for i, stop in enumerate(run["stops"]) if stop["step"] == 40 and stop["note"] != "best")
+        self.assertEqual(run["model"]["weights"][str(stop)]["bits"], 12)
+        self.browser.run("{const s = document.querySelector('#stop'); s.value = %d; s.dispatchEvent(new Event('input'))}" % stop)
+        expected = self.json("predict", f"wide/checkpoints/step-{step:08}.h5", "river bank flows")["predictions"][0]["probabilities"]
+        for value, answer in zip(sorted(expected.values(), reverse=True), self.read("river bank flows")["answers"][0]):
+            self.assertAlmostEqual(answer[1], value, delta=2e-3)
+
 
 if __name__ == "__main__":
     unittest.main()

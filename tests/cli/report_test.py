@@ -22,7 +22,7 @@ from stand_ins import GIVEN, write_stand_ins
 BAD = "</script><img src=x onerror=document.title='owned'>"
 # What D3 5, 6 and 7 all have; others are gone in 6 (event, mouse, nest) or new in it (pointer, group, maxIndex).
 IN_EVERY_D3 = set("""area axisBottom axisLeft bisector color create deviation extent interpolateRgbBasis lab line max mean min
-                  range rgb scaleLinear sum symbol symbolDiamond""".split())
+                  pairs range rgb scaleLinear sum symbol symbolDiamond""".split())
 MAP = "document.querySelector('#attention-map svg').outerHTML"
 
 
@@ -117,6 +117,19 @@ class File(ReportTest):
         used = set(re.findall(r"\bd3\.(\w+)", scripts))
         self.assertTrue(used)
         self.assertEqual(used - IN_EVERY_D3, set())
+
+    def test_a_page_of_a_config_holds_its_data_and_untrained_variants(self):
+        (self.folder / "two.toml").write_text(CONFIG + '[[variant]]\nname = "a"\n[[variant]]\nname = "b"\nmodel.heads = 1\n')
+        self.assertIn("two.html", self.run_qkv("page", "two.toml", "--set", "name=two").stdout)
+        data = self.data_of(self.folder / "two.html")
+        self.assertEqual((data["name"], data["files"].keys()), ("two", {"train.tsv", "valid.tsv", "test.tsv"}))
+        self.assertEqual([(run["name"], run["stops"]) for run in data["runs"]], [(name, [{"step": 0, "note": "untrained"}]) for name in "ab"])
+        self.assertIn("heads = 1 ", data["runs"][1]["training"]["config"])
+
+    def test_a_page_of_a_config_that_it_cannot_train_is_refused(self):
+        self.assert_refused(["page", "tiny.toml", "--set", "train.init=runs/tiny"], "a page cannot train tiny: ")
+        self.assert_refused(["page", "tiny.toml", "--set", "train.step=2"], "train.step")
+        self.assert_refused(["page", "tiny.toml", "-o", "train.tsv"], "train.tsv: exists and is not a page of qkv report")
 
     def test_bad_folders_are_refused(self):
         self.assert_refused(["report", "none"], "none is not a folder")
@@ -277,7 +290,7 @@ class Page(PageTest):
         self.run_qkv("import", "tiny.safetensors", "--run", "imported")
         self.open("imported")
         shown = "[...document.querySelectorAll('nav a')].filter(a => a.offsetParent).map(a => a.hash)"
-        self.assertEqual(self.browser.run(shown), ["#try", "#attention", "#why", "#embeddings", "#results", "#weights", "#config"])
+        self.assertEqual(self.browser.run(shown), ["#try", "#train", "#attention", "#why", "#embeddings", "#results", "#weights", "#config"])
         self.assertEqual(self.browser.run("document.querySelector('#training').offsetParent"), None)
         self.assert_quiet()
 

@@ -97,7 +97,7 @@ Json load_request(const Run& run) {
 
 void load(Engine& engine, const Run& run) {
   engine.files()["parameters"] = bytes_of(*run.network);
-  REQUIRE(engine.call(load_request(run).dump()) == "{}");
+  REQUIRE(Json::parse(engine.call(load_request(run).dump())).contains("parameters"));
   REQUIRE(engine.files().empty());
 }
 
