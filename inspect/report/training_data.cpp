@@ -1,6 +1,8 @@
 #include "inspect/report/training_data.h"
 
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "datasets/text.h"
 #include "inspect/report/encode.h"
@@ -24,12 +26,12 @@ std::optional<std::string> text_of(const fs::path& file) try {
   return std::nullopt;
 }
 
-/// The files that a config names, by the paths that they have in `shown`.
-std::map<std::string, std::string> paths_of(Config config, Config shown) {
-  std::map<std::string, std::string> result;
+/// The files that a config names, in its order, after the paths that they have in `shown`.
+std::vector<std::pair<std::string, std::string>> paths_of(Config config, Config shown) {
+  std::vector<std::pair<std::string, std::string>> result;
   const auto files = options_of(config), names = options_of(shown);
   for (std::size_t i = 0; i < files.size(); ++i)
-    if (files[i].path && !files[i].path->empty()) result[*names[i].path] = *files[i].path;
+    if (files[i].path && !files[i].path->empty()) result.emplace_back(*names[i].path, *files[i].path);
   return result;
 }
 
