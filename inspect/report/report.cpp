@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 using report::LoadedRun;
 using report::RunGroup;
 
-constexpr std::size_t most_characters = 2'960'000;  // of a page with weights
+constexpr std::size_t most_characters = 2'480'000;  // of a page with weights
 constexpr std::size_t attention_budget = 600'000;   // characters for all runs
 constexpr std::size_t most_checkpoints = 100;       // of all runs, each with three at least
 constexpr std::size_t most_points = 80;

@@ -3,8 +3,8 @@
 const smallFile = 20000, mostLines = 30;  // characters up to which a file is shown whole; lines that are shown at once
 
 class DataFiles {
-  // `files`: { path: text }. Reads a file as lines when it is edited.
-  constructor(files) { Object.assign(this, { files, edited: new Map() }); }
+  // `files`: { path: text }. Reads a file as lines when it is edited. `shown`: the file in the editor, and the search in it.
+  constructor(files) { Object.assign(this, { files, edited: new Map(), shown: { path: Object.keys(files)[0], search: "" } }); }
   get paths() { return Object.keys(this.files); }
   isEdited(path) { return this.edited.has(path) && this.text(path) !== this.files[path]; }
   text(path) { return this.edited.has(path) ? this.edited.get(path).join("\n") : this.files[path]; }
@@ -55,7 +55,7 @@ function lineElement(source, path, i, widths, show, changed) {
 
 // A search, the lines that it finds, and a new line.
 function lineEditor(source, path, changed) {
-  const search = make("input", { type: "search", id: "sentences-search", autocomplete: "off", placeholder: t("sentences.search"), "aria-label": t("sentences.search") });
+  const search = make("input", { type: "search", id: "sentences-search", value: source.shown.search, autocomplete: "off", placeholder: t("sentences.search"), "aria-label": t("sentences.search") });
   const count = make("p", { class: "soft", role: "status" }), list = make("ul", { class: "lines", id: "sentences-lines" });
   const show = () => {
     const found = source.found(path, search.value);
@@ -74,7 +74,10 @@ function lineEditor(source, path, changed) {
     changed();
     show();
   });
-  search.addEventListener("input", show);
+  search.addEventListener("input", () => {
+    source.shown.search = search.value;
+    show();
+  });
   show();
   return [search, count, list, make("h4", {}, t("sentences.new")), form];
 }
@@ -89,9 +92,13 @@ function textEditor(source, path, changed) {
   return [box];
 }
 
-// Fills `host` with the editor of a file; `changed` is called after each edit.
-function showSentences(host, source, path, changed) {
-  const again = other => showSentences(host, source, other, changed), undo = make("button", { type: "button", class: "quiet", id: "sentences-undo" }, t("sentences.undo"));
+// Fills `host` with the editor of the file that is shown; `changed` is called after each edit.
+function showSentences(host, source, changed) {
+  const { path } = source.shown, again = other => {
+    source.shown = { path: other, search: "" };
+    showSentences(host, source, changed);
+  };
+  const undo = make("button", { type: "button", class: "quiet", id: "sentences-undo" }, t("sentences.undo"));
   const note = () => { undo.disabled = !source.isEdited(path); };
   const noted = () => {
     note();

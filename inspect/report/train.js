@@ -118,7 +118,7 @@ function startModels() {
   $("train-models").replaceChildren(menu("train-base", t("train.base"), bases, training.base, r => { chooseBase(r); startModels(); edited(); }, true),
     menu("train-rival", t("train.rival"), [none, ...rivals()], training.rival, key => { training.rival = key; edited(); }, true));
   showOptions();
-  showSentences($("sentences-editor"), training.source, training.source.paths[0], edited);
+  showSentences($("sentences-editor"), training.source, edited);
 }
 function startButtons() {
   const button = (id, text, act) => {

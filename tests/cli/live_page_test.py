@@ -147,7 +147,7 @@ class LivePage(PageTest):
                          *small.get(config.stem, []), code=None)
             runs = self.folder / "runs" / (config.stem + ("-compare" if only else ""))
             self.open(runs)
-            self.assertLess(self.page.stat().st_size, 3e6)
+            self.assertLess(self.page.stat().st_size, 2.5e6)
             for i, run in enumerate(self.data_of(self.page)["runs"]):
                 folder = runs / re.sub("[^0-9A-Za-z]+", "-", run["name"]) if only else runs
                 task = {**run["model"]["options"]["task"], **self.files_of(folder)}
@@ -201,7 +201,7 @@ class LivePage(PageTest):
         self.assertEqual(self.browser.run("[...document.querySelectorAll('#tokens > *')].map(e => e.textContent)"), ["river", "bank", "flows"])
         self.assertEqual(self.browser.run("document.activeElement.id"), "text")
         reached = set()
-        for _ in range(90):
+        for _ in range(200):
             self.browser.press("Tab")
             reached.add(self.browser.run("document.activeElement.id || document.activeElement.name || document.activeElement.parentElement.id"))
         self.assertLessEqual({"sentence", "known-title", "example", "head", "chain-head", "break-uniform", "off", "play", "stop", "tokens"}, reached)
@@ -314,10 +314,10 @@ broken_by = {json.dumps(list(names.values()))}
         self.assertEqual(text[:89], expected[:89])
 
     def test_a_model_that_is_too_large_is_left_out_and_the_page_says_so(self):
-        (self.folder / "large.toml").write_text(CONFIG.replace("width = 8", "width = 256").replace("feed_forward = 16", "feed_forward = 1024"))
+        (self.folder / "large.toml").write_text(CONFIG.replace("width = 8", "width = 512").replace("feed_forward = 16", "feed_forward = 2048"))
         self.run_qkv("train", "large.toml", "--run", "large", "--set", "train.steps=1")
         self.open("large")
-        self.assertLess(self.page.stat().st_size, 3e6)
+        self.assertLess(self.page.stat().st_size, 2.5e6)
         self.assertIn("too large", self.browser.run("document.querySelector('#note').textContent"))
         self.assertEqual(self.browser.run("document.querySelector('#text').offsetParent"), None)  # not shown
         self.assertGreater(self.browser.run("document.querySelectorAll('#attention-map .cells rect').length"), 0)
