@@ -81,97 +81,77 @@ std::string with_data(std::string toml) {
 
 const std::string classifier = with_data(R"(
 seed = 3
-[task]
-kind = "classify"
-train = "DATA/sentiment/train.tsv"
-valid = "DATA/sentiment/valid.tsv"
-word_dropout = 1
-label_smoothing = 0.1
-[model]
-kind = "encoder"
-width = 8
-heads = 2
-feed_forward = 12
-dropout = 0.2
-[schedule]
-kind = "cosine"
-warmup = 4
-[train]
-steps = 20
-batch = 8
-ema = 0.8
-eval_every = 6
+task.kind = "classify"
+task.train = "DATA/sentiment/train.tsv"
+task.valid = "DATA/sentiment/valid.tsv"
+task.word_dropout = 1
+task.label_smoothing = 0.1
+model.kind = "encoder"
+model.width = 8
+model.heads = 2
+model.feed_forward = 12
+model.dropout = 0.2
+schedule.kind = "cosine"
+schedule.warmup = 4
+train.steps = 20
+train.batch = 8
+train.ema = 0.8
+train.eval_every = 6
 )");
 
 const std::vector<std::string> configs = {classifier, with_data(R"(
-[task]
-kind = "tagging"
-train = "DATA/tagging/train.conll"
-valid = "DATA/tagging/valid.conll"
-[model]
-kind = "recurrent"
-cell = "gru"
-bidirectional = true
-width = 8
-[optimizer]
-kind = "adamw"
-[train]
-steps = 12
-batch = 4
-accumulate = 3
-clip_value = 0.01
+task.kind = "tagging"
+task.train = "DATA/tagging/train.conll"
+task.valid = "DATA/tagging/valid.conll"
+model.kind = "recurrent"
+model.cell = "gru"
+model.bidirectional = true
+model.width = 8
+optimizer.kind = "adamw"
+train.steps = 12
+train.batch = 4
+train.accumulate = 3
+train.clip_value = 0.01
 )"),
                                           with_data(R"(
-[task]
-kind = "language-model"
-data = "DATA/random/text.txt"
-[model]
-kind = "decoder"
-width = 8
-heads = 2
-layers = 2
-max_length = 16
-position = "rotary"
-tied = true
-[optimizer]
-kind = "muon"
-[schedule]
-kind = "linear"
-warmup = 3
-[train]
-steps = 15
-batch = 6
-ema = 0.5
+task.kind = "language-model"
+task.data = "DATA/random/text.txt"
+model.kind = "decoder"
+model.width = 8
+model.heads = 2
+model.layers = 2
+model.max_length = 16
+model.position = "rotary"
+model.tied = true
+optimizer.kind = "muon"
+schedule.kind = "linear"
+schedule.warmup = 3
+train.steps = 15
+train.batch = 6
+train.ema = 0.5
 )"),
                                           with_data(R"(
-[task]
-kind = "static-embedding"
-data = "DATA/random/text.txt"
-window = 2
-[model]
-kind = "static"
-width = 8
-[optimizer]
-kind = "sgd"
-lr = 0.1
-[train]
-steps = 10
-batch = 16
+task.kind = "static-embedding"
+task.data = "DATA/random/text.txt"
+task.window = 2
+model.kind = "static"
+model.width = 8
+optimizer.kind = "sgd"
+optimizer.lr = 0.1
+train.steps = 10
+train.batch = 16
 )"),
                                           with_data(R"(
-[task]
-kind = "translate"
-train = "DATA/sequences/reverse/train.tsv"
-valid = "DATA/sequences/reverse/valid.tsv"
-[model]
-kind = "encoder-decoder"
-width = 8
-heads = 2
-dropout = 0.1
-[train]
-steps = 10
-batch = 8
-eval_every = 4
+task.kind = "translate"
+task.train = "DATA/sequences/reverse/train.tsv"
+task.valid = "DATA/sequences/reverse/valid.tsv"
+model.kind = "encoder-decoder"
+model.width = 8
+model.heads = 2
+model.dropout = 0.1
+train.steps = 10
+train.batch = 8
+train.eval_every = 4
 )")};
 
 }  // namespace
@@ -267,7 +247,8 @@ TEST_CASE("steps in the page end where the program ends") {
 TEST_CASE("early stopping ends a training in the page at the program's step") {
   const TempDir dir;
   std::string config = classifier;
-  config.replace(config.find("steps = 20"), 10, "steps = 400\npatience = 2\nselect = \"log_loss\"");
+  config.replace(config.find("steps = 20"), 10,
+                 "steps = 400\ntrain.patience = 2\ntrain.select = \"log_loss\"");
   const Trained trained(config, dir, "run");
   REQUIRE(trained.last.step < 400);
   Engine engine;
@@ -320,17 +301,13 @@ TEST_CASE("errors of a training in the page are the program's") {
 TEST_CASE("a training in the page that diverges is an error with the program's advice") {
   Engine engine;
   const std::string config = with_data(R"(
-[task]
-kind = "classify"
-train = "DATA/sentiment/train.tsv"
-[model]
-width = 8
-norm = "none"
-[optimizer]
-kind = "sgd"
-lr = 1e6
-[train]
-clip = 0
+task.kind = "classify"
+task.train = "DATA/sentiment/train.tsv"
+model.width = 8
+model.norm = "none"
+optimizer.kind = "sgd"
+optimizer.lr = 1e6
+train.clip = 0
 )");
   REQUIRE(called(engine, train_request(config)).value("error", "") == "");
   const std::string error = error_of(engine, object({{"call", "step"}, {"count", 100}}));
