@@ -1,5 +1,4 @@
 #include "cli/commands/report.h"
-#include "inspect/report/report.h"
 #include "train/config/config.h"
 
 namespace qkv::commands {

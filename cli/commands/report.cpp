@@ -1,6 +1,7 @@
 #include "cli/commands/report.h"
 
-#include "inspect/report/report.h"
+#include <fmt/ranges.h>
+
 #include "train/storage/durable_file.h"
 
 namespace qkv::commands {
@@ -18,7 +19,7 @@ Document report(const ReportOptions& options) {
   require<UserError>(fs::is_directory(options.run),
                      "{} is not a folder; a report is made of a run's or a comparison's folder",
                      options.run);
-  const std::string page = report_page(options.run, options.sentences);
+  const ReportPage page = report_page(options.run, options.sentences);
   const fs::path file =
       options.output.empty() ? RunFolder(options.run).report() : fs::path(options.output);
   // A run's own files lead nowhere else: a link in its folder is replaced.
@@ -28,12 +29,15 @@ Document report(const ReportOptions& options) {
 
 }  // namespace
 
-Document written_page(const fs::path& file, const std::string& page) {
-  write_result(file, page, {"a page of qkv report", begins_as_report_page});
+Document written_page(const fs::path& file, const ReportPage& page) {
+  write_result(file, page.html, {"a page of qkv report", begins_as_report_page});
   Document document;
-  document.data = object({{"file", file.string()}, {"bytes", page.size()}});
-  document.add_text("{}: {:.1f} MB, opens in any browser\n", file.string(),
-                    static_cast<double>(page.size()) / 1e6);
+  document.data = object(
+      {{"file", file.string()}, {"bytes", page.html.size()}, {"data_files", page.data_files}});
+  const std::string holds =
+      page.data_files.empty() ? "" : fmt::format(", holds {}", fmt::join(page.data_files, ", "));
+  document.add_text("{}: {:.1f} MB, opens in any browser{}\n", file.string(),
+                    static_cast<double>(page.html.size()) / 1e6, holds);
   return document;
 }
 

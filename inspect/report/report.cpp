@@ -128,9 +128,9 @@ std::string bytes_of(Json& data, std::span<const report::CodedWeights> chosen) {
 }
 
 /// The page of runs, each of which `complete` loads when its turn comes.
-std::string page_of(const std::string& title, std::vector<RunGroup>& groups, const fs::path& folder,
-                    std::span<const std::string> sentences,
-                    const std::function<void(LoadedRun&)>& complete) {
+ReportPage page_of(const std::string& title, std::vector<RunGroup>& groups, const fs::path& folder,
+                   std::span<const std::string> sentences,
+                   const std::function<void(LoadedRun&)>& complete) {
   Json data = {{"name", title},
                {"version", QKV_VERSION},
                {"runs", Json::array()},
@@ -152,7 +152,9 @@ std::string page_of(const std::string& title, std::vector<RunGroup>& groups, con
   data["main"] = main_run(runs);
   data["files"] = training.files();
   const auto chosen = choose_weights(data, weights);
-  return report::page(title, bytes_of(data, chosen));
+  ReportPage page{report::page(title, bytes_of(data, chosen)), {}};
+  for (const auto& [name, text] : training.files()) page.data_files.push_back(name);
+  return page;
 }
 
 }  // namespace
@@ -162,14 +164,14 @@ bool begins_as_report_page(std::string_view beginning) {
          beginning.find("what it learned</title>") != beginning.npos;
 }
 
-std::string report_page(const fs::path& folder, std::span<const std::string> sentences) {
+ReportPage report_page(const fs::path& folder, std::span<const std::string> sentences) {
   std::vector<RunGroup> groups = report::load_groups(folder);
   const std::size_t checkpoints = std::max<std::size_t>(most_checkpoints / groups.size(), 3);
   return page_of(title_of(groups, folder), groups, folder, sentences,
                  [&](LoadedRun& run) { report::load_checkpoints(run, checkpoints); });
 }
 
-std::string untrained_page(const ConfigFile& file, const fs::path& folder) {
+ReportPage untrained_page(const ConfigFile& file, const fs::path& folder) {
   std::vector<RunGroup> groups;
   const auto add = [&](const Config& config) {
     LoadedRun run{folder, {}, {}};

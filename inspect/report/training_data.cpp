@@ -31,7 +31,8 @@ std::vector<std::pair<std::string, std::string>> paths_of(Config config, Config 
   std::vector<std::pair<std::string, std::string>> result;
   const auto files = options_of(config), names = options_of(shown);
   for (std::size_t i = 0; i < files.size(); ++i)
-    if (files[i].path && !files[i].path->empty()) result.emplace_back(*names[i].path, *files[i].path);
+    if (files[i].path && !files[i].path->empty())
+      result.emplace_back(*names[i].path, *files[i].path);
   return result;
 }
 

@@ -27,6 +27,12 @@ MAP = "document.querySelector('#attention-map svg').outerHTML"
 
 
 class File(ReportTest):
+    def test_it_is_said_whose_data_a_page_holds(self):
+        said = self.run_qkv("report", "runs/tiny", "-o", "page.html").stdout
+        self.assertRegex(said, r"page\.html: \d\.\d MB, opens in any browser, holds test\.tsv, train\.tsv, valid\.tsv\n")
+        (self.folder / "train.tsv").rename(self.folder / "gone.tsv")
+        self.assertRegex(self.run_qkv("report", "runs/tiny", "-o", "page.html").stdout, r"page\.html: \d\.\d MB, opens in any browser\n")
+
     def test_a_run_s_page_holds_its_curves_checkpoints_config_and_results(self):
         data = self.data_of(self.report("runs/tiny"))
         self.assertEqual(data["name"], "tiny")
