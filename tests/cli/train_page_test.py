@@ -52,9 +52,10 @@ class TrainPage(PageTest):
     def row(self, i=0):
         """{name of a column: text} of a model's row, once it shows the present step."""
         self.browser.run("document.querySelector('#train-progress').scrollIntoView()")
-        self.wait_for(f"!/^(…|)$/.test([...document.querySelectorAll('#train-table tbody tr')][{i}].lastElementChild.textContent)")
-        return self.browser.run(f"Object.fromEntries([...document.querySelectorAll('#train-table tbody tr')[{i}].querySelectorAll('td')]"
-                                ".map(e => [e.dataset.name, e.textContent]))")
+        cells = f"[...document.querySelectorAll('#train-table tbody tr')[{i}].querySelectorAll('td')]"
+        step = "document.querySelector('#train-state').textContent.match(/\\d+/)[0]"
+        self.wait_for(f"{cells}.at(-1).textContent !== '…' && {cells}[0].textContent === {step}")
+        return self.browser.run(f"Object.fromEntries({cells}.map(e => [e.dataset.name, e.textContent]))")
 
     def saved(self, button, name):
         self.browser.save_downloads_to(self.folder)
