@@ -52,9 +52,10 @@ class TrainPage(PageTest):
     def row(self, i=0):
         """{name of a column: text} of a model's row, once it shows the present step."""
         self.browser.run("document.querySelector('#train-progress').scrollIntoView()")
-        self.wait_for(f"!/^(…|)$/.test([...document.querySelectorAll('#train-table tbody tr')][{i}].lastElementChild.textContent)")
-        return self.browser.run(f"Object.fromEntries([...document.querySelectorAll('#train-table tbody tr')[{i}].querySelectorAll('td')]"
-                                ".map(e => [e.dataset.name, e.textContent]))")
+        cells = f"[...document.querySelectorAll('#train-table tbody tr')[{i}].querySelectorAll('td')]"
+        step = "document.querySelector('#train-state').textContent.match(/\\d+/)[0]"
+        self.wait_for(f"{cells}.at(-1).textContent !== '…' && {cells}[0].textContent === {step}")
+        return self.browser.run(f"Object.fromEntries({cells}.map(e => [e.dataset.name, e.textContent]))")
 
     def saved(self, button, name):
         self.browser.save_downloads_to(self.folder)
@@ -134,6 +135,22 @@ class Controls(TrainPage):
         self.assertNotEqual(whole, broken)
         self.click("#train-step")
         self.wait_for(PAUSED % 6)
+        self.assert_quiet()
+
+    def test_the_claims_of_the_config_are_checked_at_each_step(self):
+        """The program finds the same in the model that the page saves."""
+        probe = '[[probe]]\nname = "{}"\nsentences = ["money bank grows", "the river bank flows"]\nword = "bank"\nexpect = "contextual_cosine < {}"\n'
+        (self.folder / "claims.toml").write_text(CONFIG + probe.format("always", 2) + probe.format("never", -2))
+        self.run_qkv("train", "claims.toml", "--run", "claims")
+        self.open("claims")
+        self.steps(2)
+        self.browser.run("document.querySelector('#train-claims').scrollIntoView()")
+        self.wait_for("document.querySelectorAll('#train-probes li').length === 2")
+        found = self.browser.run("[...document.querySelectorAll('#train-probes li')].map(e => e.textContent)")
+        self.assertEqual([line.split(" ")[:2] for line in found], [["pass", "always"], ["FAIL", "never"]])
+        self.run_qkv("import", self.saved("#save-model-0", "tiny-tiny.safetensors"), "--run", "imported")
+        for line, probe in zip(found, json.loads(self.run_qkv("probe", "imported", "--json", code=1).stdout)["probes"]):
+            self.assertIn(f"{probe['found']:.4f}", line)
         self.assert_quiet()
 
     def test_errors_are_those_of_the_program(self):
