@@ -214,7 +214,7 @@ class Broken(Visit):
     def test_the_slider_moves_the_main_model_s_answers_and_maps(self):
         """The room for weights goes to the checkpoints of the model that the page opens on first."""
         config = TWO.replace("width = 8", "width = 48").replace("steps = 40", "steps = 60").replace("checkpoint_every = 10", "checkpoint_every = 5\nkeep = 13")
-        self.compare(config + "model.layers = 1\nmodel.feed_forward = 256\n")
+        self.compare(config + "model.layers = 1\nmodel.feed_forward = 160\n")
         self.open("runs/tiny-compare")
         data = self.data_of(self.page)
         main = data["runs"][data["main"]]
