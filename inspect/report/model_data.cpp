@@ -1,6 +1,7 @@
 #include "inspect/report/model_data.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <set>
@@ -16,7 +17,10 @@ namespace qkv::report {
 namespace {
 
 constexpr Index most_parameters = 1'000'000;  // of a checkpoint: the page leaves larger models out
-constexpr int exact = 32, fewest = 12;        // bits of a code
+constexpr int exact = 32;                     // bits of a code
+constexpr std::array bits_of_best = {exact, 16, 12, 10, 8};
+constexpr std::array bits_of_others = {exact, 16, 12};
+
 /// The options of [model] and [task] but for paths; finite values of TOML are JSON, too.
 Json options_json(const Config& config) {
   Config copy = config;
@@ -103,15 +107,15 @@ CodedWeights ModelWeights::coded(const Weights& weights, int bits) {
   return result;
 }
 
-/// The most bits with which all fit into `room`, else the fewest.
-int ModelWeights::most_bits(const Order& all, std::size_t room) {
-  for (const int bits : {exact, 16}) {
+/// The first of `choices` with which all fit into `room`, else the last.
+int ModelWeights::fitting_bits(const Order& all, std::span<const int> choices, std::size_t room) {
+  for (const int bits : choices.first(choices.size() - 1)) {
     std::size_t size = 0;
     for (const Weights* weights : all)
       if (size <= room) size += encoded_size(coded(*weights, bits).bytes);
     if (size <= room) return bits;
   }
-  return fewest;
+  return choices.back();
 }
 
 std::vector<CodedWeights> ModelWeights::choose(std::size_t main, std::size_t room) const {
@@ -122,14 +126,13 @@ std::vector<CodedWeights> ModelWeights::choose(std::size_t main, std::size_t roo
                       weights->values.size());
   });
   const auto others = std::ranges::find_if(order, [](const Weights* w) { return w->rank > 0; });
-  const int bits_of_best = most_bits(Order(order.begin(), others), room);
-  const int bits_of_others = most_bits(order, room);
+  const int best = fitting_bits(Order(order.begin(), others), bits_of_best, room);
+  const int other = fitting_bits(order, bits_of_others, room);
   std::vector<CodedWeights> chosen;
   std::set<std::size_t> full;  // runs of which a checkpoint did not fit, as no other would
   for (const Weights* weights : order) {
     if (full.contains(weights->run)) continue;
-    const int bits = weights->rank == 0 ? bits_of_best : bits_of_others;
-    CodedWeights found = coded(*weights, bits);
+    CodedWeights found = coded(*weights, weights->rank == 0 ? best : other);
     const std::size_t size = encoded_size(found.bytes);
     if (size > room) {
       full.insert(weights->run);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -25,8 +26,8 @@ struct CodedWeights {
 
 /// The models of a page as far as it has room: the best checkpoints, the main run's before the
 /// others', then further ones of the main run, evenly over its training, then those of the others.
-/// The best ones are float32 if there is room for all, else they have 16 bits, else 12; so have the
-/// others.
+/// The others are float32 if all fit, else they have 16 or 12 bits; the best ones have the most
+/// bits with which all of them fit, 8 at least.
 class ModelWeights {
  public:
   /// Adds the checkpoints of run `index` that are not too large.
@@ -45,7 +46,7 @@ class ModelWeights {
   using Order = std::vector<const Weights*>;
 
   static CodedWeights coded(const Weights& weights, int bits);
-  static int most_bits(const Order& all, std::size_t room);
+  static int fitting_bits(const Order& all, std::span<const int> choices, std::size_t room);
 
   std::vector<Weights> all_;
 };

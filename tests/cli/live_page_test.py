@@ -346,7 +346,7 @@ broken_by = {json.dumps(list(names.values()))}
         self.open("wide")
         run = self.data_of(self.page)["runs"][0]
         stop, step = next((i, stop["step"]) for i, stop in enumerate(run["stops"]) if stop["step"] == 40 and stop["note"] != "best")
-        self.assertEqual(run["model"]["weights"][str(stop)]["bits"], 12)
+        self.assertLess(run["model"]["weights"][str(stop)]["bits"], 32)
         self.browser.run("{const s = document.querySelector('#stop'); s.value = %d; s.dispatchEvent(new Event('input'))}" % stop)
         expected = self.json("predict", f"wide/checkpoints/step-{step:08}.h5", "river bank flows")["predictions"][0]["probabilities"]
         for value, answer in zip(sorted(expected.values(), reverse=True), self.read("river bank flows")["answers"][0]):
