@@ -49,8 +49,7 @@ Recorder recorded(const LoadedModel& trained, const Sentence& sentence,
 Explanation explain(const LoadedModel& trained, const Sentence& sentence, Index index,
                     const std::vector<Replacement>& replaced) {
   const NoGrad no_grad;
-  Explanation result{
-      trained.config.model, sentence, index, Recorder(*trained.network), {}, {}, replaced};
+  Explanation result{trained.config.model, sentence, index, Recorder(*trained.network), {}, {}};
   if (sentence.written && result.model.attention == AttentionKind::parameter_free)
     result.model.attention = AttentionKind::learned;  // of the decoder (layers/transformer.h)
   const Hook hook = hook_of(replaced);

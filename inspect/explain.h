@@ -31,11 +31,10 @@ struct AttentionSteps {
 struct Explanation {
   ModelOptions model;  ///< of the stack that gives the scores
   Sentence sentence;
-  Index index;                             ///< the word, or the input of the decoder
-  Recorder recorder;                       ///< every intermediate result, in the order of computing
-  Scores scores;                           ///< of the answers
-  Tensor probabilities;                    ///< softmax of the logits; empty without choices
-  std::vector<Replacement> replaced = {};  ///< activations of the pass
+  Index index;           ///< the word, or the input of the decoder
+  Recorder recorder;     ///< every intermediate result, in the order of computing
+  Scores scores;         ///< of the answers
+  Tensor probabilities;  ///< softmax of the logits; empty without choices
 };
 
 /// The intermediate results of a sentence's forward pass, in which some activations are replaced.

@@ -97,14 +97,6 @@ class ResidualTerms {
   std::vector<Term> terms_;
 };
 
-/// The scores of an explanation's pass in which one more activation is replaced by `value`.
-Scores scores_after(const LoadedModel& trained, const Explanation& explanation,
-                    const Activation& activation, const Tensor& value) {
-  auto replaced = explanation.replaced;
-  replaced.push_back({activation, Tensor::scalar(1), value});
-  return scores_after(trained, explanation.sentence, explanation.index, std::move(replaced));
-}
-
 /// A logit as a linear function of the contextual vectors.
 struct LinearLogit {
   Tensor gradient;  ///< [T, D], float64
@@ -119,7 +111,8 @@ std::optional<LinearLogit> linear_logit(const LoadedModel& trained, const Explan
                            explanation.sentence.written ? "decoded" : "contextual"};
   const Parameter vectors(explanation.recorder.at(*last.module, last.name));
   const auto logit_at = [&](const Tensor& y) {
-    const Scores scores = scores_after(trained, explanation, last, y);
+    const Scores scores = scores_after(trained, explanation.sentence, explanation.index,
+                                       {{last, Tensor::scalar(1), y}});
     return sum(slice(scores.logits, 0, choice, choice + 1));
   };
   const Tensor logit = logit_at(vectors.value());
@@ -161,7 +154,8 @@ std::vector<LensState> logit_lens(const LoadedModel& trained, const Explanation&
   std::vector<LensState> lens;
   for (const auto& [label, activation] : states) {
     const Tensor state = explanation.recorder.at(*activation.module, activation.name);
-    lens.push_back({label, scores_after(trained, explanation, states.back().activation, state)});
+    lens.push_back({label, scores_after(trained, explanation.sentence, explanation.index,
+                                        {{states.back().activation, Tensor::scalar(1), state}})});
   }
   return lens;
 }

@@ -28,7 +28,7 @@ struct WordVector {
 /// when there is no such layer.
 std::vector<WordVector> word_vectors(const LoadedModel& trained, const Sentence& sentence,
                                      Index layer, const std::vector<Replacement>& replaced = {});
-/// Those of one word after the last layer; of word -1 the means over all words.
+/// The vectors of one word after the last layer; of word -1 the means over all words.
 WordVector word_vector(const LoadedModel& trained, const Sentence& sentence, Index index,
                        const std::vector<Replacement>& replaced = {});
 

@@ -8,8 +8,8 @@
 
 namespace qkv::page {
 
-/// What a page asks of the program: calls as JSON, in which models are loaded, looked at and
-/// trained, with no files but those of a table in memory.
+/// The program behind a page: it loads, inspects and trains models by calls as JSON, and has no
+/// files but those of a table in memory.
 class Engine {
  public:
   Engine() = default;
@@ -18,7 +18,7 @@ class Engine {
 
   /// The document of a call {"call": name, ...}; {"error": message} where the call throws.
   std::string call(std::string_view request);
-  /// What calls take and give besides their documents.
+  /// The byte strings that calls take and give besides their documents.
   Files& files() { return files_; }
 
  private:

@@ -241,14 +241,8 @@ Json Looking::explain(const Request& request) {
   const auto& tokens = is_output ? sentence.written->inputs : sentence.words;
   const Explanation explanation =
       qkv::explain(model, sentence, request.index("index", std::ssize(tokens)), view.off);
-  std::vector<LensState> lens;
-  std::optional<LogitAttribution> attribution;
-  if (request.flag("causes")) {
-    lens = logit_lens(model, explanation);
-    attribution = logit_attribution(model, explanation);
-  }
   using documents::Parameters;
-  return documents::explain(model, explanation, lens, attribution,
+  return documents::explain(model, explanation, {}, {},
                             request.flag("parameters") ? Parameters::shown : Parameters::left_out);
 }
 

@@ -10,7 +10,7 @@
 
 namespace qkv::page {
 
-/// The calls that look at models. Each document has the form of the JSON of the command of the same
+/// The calls that inspect models. Each document has the form of the JSON of the command of the same
 /// name. All calls but `load` name a "model", and may have "changes": {"uniform", "shuffled",
 /// "without_positions": bool, "off": the id of a component}, interventions on the model, of which
 /// those have no effect that concern what it does not have. They throw UserError for a model, a
@@ -34,7 +34,7 @@ class Looking {
   /// {"text"}. A model without attention has no "rollout" and no layers.
   Json attend(const Request& request);
   /// {"text", "index", "output": whether it is that of an output of an encoder-decoder,
-  /// "parameters", "causes": whether the document has parameters, logit lens and attribution}
+  /// "parameters": whether the document has them}; without logit lens and attribution.
   Json explain(const Request& request);
   /// {"text", "index"}; without "index" the means of all tokens.
   Json embed(const Request& request);

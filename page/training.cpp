@@ -17,12 +17,6 @@ namespace {
 
 constexpr const char* source = "page";  // what errors call the config
 
-Config config_of(const Request& request) {
-  std::vector<std::string> overrides;
-  if (request.has("seed")) overrides.push_back(fmt::format("seed={}", request.integer("seed")));
-  return parse_new_config(request.text("config"), source, overrides);
-}
-
 std::string score_name(const Run& run) {
   const std::string& select = run.config.train.select;
   return select.empty() ? run.task->metric_names().front() : select;
@@ -81,7 +75,7 @@ Training::Session& Training::session() {
 }
 
 Json Training::train(const Request& request) {
-  session_ = std::make_unique<Session>(config_of(request));
+  session_ = std::make_unique<Session>(parse_new_config(request.text("config"), source));
   const Run& run = session_->run;
   Json examples;
   for (const Split split : {Split::train, Split::valid, Split::test})

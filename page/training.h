@@ -16,7 +16,7 @@ class Training {
   Training(const Training&) = delete;
   Training& operator=(const Training&) = delete;
 
-  /// {"config": TOML, "seed": in place of the config's} -> {"parameters", "steps": numbers,
+  /// {"config": TOML} -> {"parameters", "steps": numbers,
   /// "examples": {"train", "valid", "test": numbers}, "labels", "tokens": size of the vocabulary,
   /// "score_name": the metric that selects the best checkpoint}. Starts a run on the files that the
   /// config names. Throws as the program does; an earlier run then stays.

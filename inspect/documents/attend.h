@@ -13,7 +13,7 @@ struct SentenceAttention {
   LayerWeights decoder, cross;  ///< of the written text, to itself and to the sentence
   Tensor alignment;             ///< the last layer of `cross`, mean over heads
 };
-/// As a pass over the sentence recorded it.
+/// The attention that a pass over the sentence recorded.
 SentenceAttention attention_in(const LoadedModel& trained, const Sentence& sentence,
                                const Recorder& recorder);
 

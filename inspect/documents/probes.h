@@ -5,7 +5,7 @@
 
 namespace qkv::documents {
 
-/// What a model does about the claims of its config: [{"name", "expect", "sentences", "passes",
+/// The claims of a model's config, checked: [{"name", "expect", "sentences", "passes",
 /// "findings": [{"after", "measured", "holds"}]}], the first finding without an intervention; for
 /// probes that cannot be asked of the model [{"error"}].
 Json probes(const LoadedModel& model);

@@ -64,7 +64,7 @@ class Engine {
 
 const writtenAtOnce = 8;  // tokens that a language model writes between two drawings
 
-// What a model makes of a text: { tokens [T], ids [T], targets: positions that the task asks about, unknown [T], words,
+// A text as a model reads it: { tokens [T], ids [T], targets: positions that the task asks about, unknown [T], words,
 // unknown_words, refusal: why there is no answer, or null, components: ids of heads and feed-forward blocks in the order of
 // computing, "0.1", "0.ff", of two stacks "decoder.0.cross.1" }.
 class Reading {
@@ -80,7 +80,7 @@ class Reading {
   // About the task's words and, where it answers about words, token `word`.
   predict(word) { return this.ask("predict", { index: word }); }
   attend() { return this.ask("attend"); }
-  // Of token `index`, or of that of the output. Its parameters are large, and asked for when they are needed.
+  // The explanation of token `index`, or of that of the output. Its parameters are large, and asked for when they are needed.
   explain(index, output) {
     const reading = this;
     return memo(this.documents, `explained ${index} ${output}`, () => ({
@@ -92,7 +92,7 @@ class Reading {
   embed(index) { return this.ask("embed", { index }); }
   // The vocabulary's words nearest to a token's static vector.
   nearest(index, count) { return this.ask("nearest", { index, count }); }
-  // Of the answer about `index`, or of the output.
+  // The ablation of the answer about `index`, or of the output.
   ablate(index) { return this.ask("ablate", { index }); }
   // Yields how a language model continues the text, longer each time, up to `count` tokens.
   *generate(count) {

@@ -15,7 +15,7 @@ function isLinked({ config, seed, steps, checksum, files }) {
   return typeof config === "string" && isCount(seed) && isCount(steps) && /^[0-9a-f]{16}$/.test(checksum) &&
     (files === undefined || isTable(files) && Object.values(files).every(text => typeof text === "string"));
 }
-// What a fragment says: null where it is none of these links, { error: key } where it is malformed.
+// The model of a fragment: null where it is none of these links, { error: key } where it is malformed.
 function linkedModel(fragment) {
   if (!fragment.startsWith("#train=")) return null;
   if (fragment.length > mostLink) return { error: "link.too_long" };

@@ -27,7 +27,7 @@ function optionTables(toml) {
   return tables;
 }
 
-// From the facts of the call `train` and the first state.
+// A run from the facts of the call `train` and the first state.
 function liveRun(base, name, facts, { config, vocabulary }) {
   return { name, live: true, folder: "", config, parameters: facts.parameters, data: { ...facts.examples, vocabulary: facts.tokens, labels: facts.labels },
            sentences: base.sentences, points: base.points, texts_from: base.texts_from, stops: [{ step: 0, note: "" }], attention: null, embedding: null,

@@ -9,7 +9,7 @@
 
 namespace qkv::report {
 
-/// What the page knows of a model besides its weights: {"options": {"model": {"width", ...},
+/// A model in the page, without its weights: {"options": {"model": {"width", ...},
 /// "task": {...}}, "tokenizer": kind, "vocabulary": {"tokens", "labels", ...}, "parameters":
 /// [{"path", "shape"}]}. The options are those of the config but for paths.
 Json model_view(const LoadedModel& model);
@@ -32,7 +32,7 @@ class ModelWeights {
  public:
   /// Adds the checkpoints of run `index` that are not too large.
   void add(std::size_t index, const LoadedRun& run);
-  /// Those that fit into `room` characters, compressed.
+  /// The checkpoints that fit into `room` characters, compressed.
   std::vector<CodedWeights> choose(std::size_t main, std::size_t room) const;
 
  private:

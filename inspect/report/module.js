@@ -64,7 +64,7 @@ class Module {
   get view() { return new DataView(this.exports.memory.buffer); }
 }
 
-// What utf8proc does for the program.
+// The functions of utf8proc that the program calls.
 function unicodeOf(module) {
   const names = ["Cn", "Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Me", "Nd", "Nl", "No", "Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po", "Sm", "Sc", "Sk", "So",
                  "Zs", "Zl", "Zp", "Cc", "Cf", "Cs", "Co"];

@@ -9,7 +9,7 @@
 namespace qkv::report {
 namespace {
 
-/// What stands between them is compressed.
+/// The marks around a part that is compressed.
 constexpr std::string_view packed_begin = "{{gzip}}", packed_end = "{{/gzip}}";
 
 /// A text with each {{name}} replaced by the part of that name.

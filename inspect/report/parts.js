@@ -38,7 +38,7 @@ function stopLike(r, { step, note }) {
   return note === "best" && best >= 0 ? best : Math.max(d3.bisector(stop => stop.step).right(stops, step) - 1, 0);
 }
 
-// What a Map has under a key, computed where it has nothing.
+// The value of a Map under a key, computed where it has none.
 const memo = (cache, key, compute) => {
   if (!cache.has(key)) cache.set(key, compute());
   return cache.get(key);

@@ -12,7 +12,7 @@ function progressRow(i) {
   for (const key of progressKeys) row.append(cells[key] = make("td", { "data-name": t(key, { score: metricName(scoreOf(trainer)) }) }));
   return { row, cells };
 }
-// What can be saved of a model once it rests.
+// The buttons that save a model once it rests.
 function saveButtons(i) {
   const { trainer, models } = training;
   const button = (id, key, act) => {

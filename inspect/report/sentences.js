@@ -23,7 +23,7 @@ class DataFiles {
     });
     return numbers;
   }
-  // Before the line break at the end of the file.
+  // Adds a line before the line break at the end of the file.
   add(path, line) {
     const lines = this.lines(path);
     lines.splice(lines.length && !lines[lines.length - 1] ? lines.length - 1 : lines.length, 0, line);

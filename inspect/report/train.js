@@ -94,7 +94,7 @@ function chooseSpeed(speed) {
   if (phaseOf(training) === "running") training.trainer.run(lastStep(), speed);
 }
 
-// What the page says about a training: its buttons, its state, and what a link promised.
+// The buttons and the state of a training, and the promise of a link.
 function showTrainState() {
   const { trainer, isStale, goal } = training, phase = phaseOf(training), isRunning = phase === "running" && !isStale;
   $("train-run").textContent = t(isRunning ? "train.pause" : phase === "paused" && !isStale && stepsOf(training) ? "train.continue" : "train.start");

@@ -11,8 +11,8 @@ namespace qkv::report {
 /// also holds the run; of a file that shares no folder with it, it is the name alone.
 Config shown_config(const LoadedRun& run);
 
-/// What the page trains its models with: their configs, and the texts of the data files that these
-/// name, once for all runs.
+/// The configs that a page trains, and the texts of the data files that these name, once for all
+/// runs.
 class TrainingData {
  public:
   /// {"config": TOML, "files": [path as the config has it]}; null for a run that starts from

@@ -14,12 +14,12 @@ class Training {
     Object.assign(this, { engine, step: 0, losses: [], isFinished: false, isDescribed: false, trained: 0, evaluation: null, evaluations: [], cost: 0 });
   }
   learn() {
-    const begin = performance.now(), { step, losses, learning_rate, gradient_norm, finished } = this.engine.call({ call: "step", count: 1 });
+    const begin = performance.now(), { step, losses, finished } = this.engine.call({ call: "step", count: 1 });
     const time = performance.now() - begin;
     losses.forEach((loss, i) => this.losses.push([step - losses.length + 1 + i, loss]));
-    Object.assign(this, { step, rate: learning_rate, norm: gradient_norm, isFinished: finished, trained: this.trained + time, time: this.time === undefined ? time : 0.9 * this.time + 0.1 * time });
+    Object.assign(this, { step, isFinished: finished, trained: this.trained + time, time: this.time === undefined ? time : 0.9 * this.time + 0.1 * time });
   }
-  // On the validation data, where there are any, unless this was done at this step.
+  // Evaluates on the validation data, where there are any, unless this was done at this step.
   evaluate() {
     if (!this.facts.examples.valid || (this.evaluation && this.evaluation.step === this.step)) return;
     const begin = performance.now(), { score_name: score } = this.facts, { loss, [score]: value } = this.engine.call({ call: "evaluate", split: "valid" });
@@ -30,9 +30,9 @@ class Training {
   get isDue() { return this.trained >= evaluated * this.cost; }
   // The losses and evaluations since the last state, and the parameters; config and vocabulary come with the first alone.
   state() {
-    const { step, losses, rate, norm, time, isFinished, evaluations } = this, document = this.engine.call({ call: "parameters", brief: this.isDescribed });
+    const { step, losses, time, isFinished, evaluations } = this, document = this.engine.call({ call: "parameters", brief: this.isDescribed });
     Object.assign(this, { losses: [], evaluations: [], isDescribed: true });
-    return { ...document, step, losses, rate, norm, time, isFinished, evaluations, parameters: this.engine.take("parameters") };
+    return { ...document, step, losses, time, isFinished, evaluations, parameters: this.engine.take("parameters") };
   }
 }
 

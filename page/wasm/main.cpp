@@ -1,5 +1,5 @@
-// What a browser calls: the engine and its files, by pointers into the module's memory
-// (inspect/report/module.js).
+// The functions that a browser calls: the engine and its files, by pointers into the module's
+// memory (inspect/report/module.js).
 #include <cstddef>
 #include <exception>
 #include <string>

@@ -148,8 +148,7 @@ Json attention(const LoadedModel& model, const std::string& text) {
 
 Json explanation(const LoadedModel& model, const Sentence& sentence, Index index) {
   const Explanation found = explain(model, sentence, index);
-  return as_read(documents::explain(model, found, logit_lens(model, found),
-                                    logit_attribution(model, found), documents::Parameters::shown));
+  return as_read(documents::explain(model, found, {}, {}, documents::Parameters::shown));
 }
 
 /// Whether the calls give what the documents say of this model.
@@ -163,7 +162,7 @@ void check_documents(Page& page, const Json& changes, const LoadedModel& model,
   CHECK(call({{"call", "predict"}}) == predictions(model, text));
   CHECK(call({{"call", "attend"}}) == attention(model, text));
   const Sentence sentence = model.task->read(text);
-  CHECK(call({{"call", "explain"}, {"index", 1}, {"parameters", true}, {"causes", true}}) ==
+  CHECK(call({{"call", "explain"}, {"index", 1}, {"parameters", true}}) ==
         explanation(model, sentence, 1));
   CHECK(call({{"call", "embed"}, {"index", 1}})["sentences"][0] ==
         documents::vectors(word_vectors(model, sentence, -1)[1]));
@@ -225,11 +224,8 @@ TEST_CASE("a component that is off in the page is zero, in every document") {
   Run run = run_of(kinds[0]);
   Page page(run);
   const Json changes = {{"off", "1.1"}};
-  const Json shown = page.call(
-      {{"call", "explain"}, {"text", money}, {"index", 1}, {"causes", true}, {"changes", changes}});
-  for (const Json& part : shown["attribution"]["parts"])
-    if (part["label"] == "layer 1, head 1") CHECK(part["logit"] == 0);
-  CHECK(shown["logit_lens"].back()["logits"] == shown["logits"]);
+  const Json shown =
+      page.call({{"call", "explain"}, {"text", money}, {"index", 1}, {"changes", changes}});
   const Json answers = page.call({{"call", "predict"}, {"text", money}, {"changes", changes}});
   CHECK(shown["logits"] == answers["predictions"][0]["logits"]);
   const Json vectors =
@@ -256,7 +252,7 @@ TEST_CASE("the page ablates each component of a model in the loss of its own ans
     const Json whole = predicted(Json());
     const Json found =
         page.call({{"call", "ablate"}, {"text", kinds[i].text}, {"index", whole["index"]}});
-    // Of equal words of a sentence the name has the position.
+    // The name of a word that comes twice in a sentence has its position.
     std::string choice;
     for (const auto& [name, probability] : whole["probabilities"].items())
       if (probability == whole["probability"]) choice = name;
@@ -286,8 +282,7 @@ TEST_CASE(
                    {"text", text},
                    {"index", 0},
                    {"output", true},
-                   {"parameters", true},
-                   {"causes", true}}) == explanation(run, output.sentence, 0));
+                   {"parameters", true}}) == explanation(run, output.sentence, 0));
 }
 
 TEST_CASE("any word can be asked about in the page where the task is about words") {

@@ -64,7 +64,7 @@ void check_equal(Engine& engine, const Trained& trained) {
   CHECK(now["vocabulary"] == Json(trained.last.vocabulary));
   CHECK(engine.files().at("parameters") == bytes_of(trained.last, trained.run));
   CHECK(called(engine, object({{"call", "export"}})).empty());
-  // Of a file at the root, from which no path is shorter than an absolute one.
+  // A file at the root, from which no path is shorter than an absolute one.
   CHECK(engine.files().at("model.safetensors") ==
         safetensors_bytes(exported(trained.last, trained.folder.last(), "/")));
 }
@@ -257,23 +257,6 @@ TEST_CASE("early stopping ends a training in the page at the program's step") {
   CHECK(done["finished"] == true);
   CHECK(done["step"] == trained.last.step);
   check_equal(engine, trained);
-}
-
-TEST_CASE("a seed of the request takes the place of the config's") {
-  Engine engine;
-  const auto checksum = [&](const Json& request) {
-    REQUIRE(called(engine, request).value("error", "") == "");
-    return called(engine, object({{"call", "parameters"}}))["checksum"].get<std::string>();
-  };
-  Json request = train_request(classifier);
-  const std::string own = checksum(request);
-  CHECK(own.size() == 16);
-  request["seed"] = 3;
-  CHECK(checksum(request) == own);
-  request["seed"] = 4;
-  CHECK(checksum(request) != own);
-  request["seed"] = -1;
-  CHECK(error_of(engine, request).find("seed") != std::string::npos);
 }
 
 TEST_CASE("errors of a training in the page are the program's") {

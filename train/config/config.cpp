@@ -195,12 +195,10 @@ Config parse_config(std::string_view toml, std::string_view source) {
   return draft.checked();
 }
 
-Config parse_new_config(std::string_view toml, std::string_view source,
-                        std::span<const std::string> overrides) {
+Config parse_new_config(std::string_view toml, std::string_view source) {
   const TomlDocument document = parse_without_variants(toml, source);
   Draft draft({}, std::string(source));
   draft.apply(document.root.entries, source);
-  draft.apply(overrides);
   draft.take(document.probes, source);
   const Config& config = draft.checked_at_start();
   draft.check_effects(0, {&config, 1});

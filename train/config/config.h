@@ -167,10 +167,8 @@ ConfigFile read_config(const std::filesystem::path& path, std::span<const std::s
 /// `source`. Paths stay as they are. Throws ConfigError.
 Config parse_config(std::string_view toml, std::string_view source);
 
-/// The same for a new run, with overrides as `read_config` takes them. Throws ConfigError also for
-/// an option without effect.
-Config parse_new_config(std::string_view toml, std::string_view source,
-                        std::span<const std::string> overrides);
+/// The same for a new run. Throws ConfigError also for an option without effect.
+Config parse_new_config(std::string_view toml, std::string_view source);
 
 /// Makes every relative path of a configuration in `folder` absolute: it leads from `folder`, or
 /// from the nearest folder above it in which there is such a file. The working folder plays no

@@ -24,7 +24,7 @@ struct EncodedSentences : EncodedTexts {
   std::vector<Question> questions;
 };
 
-/// What is said where a pronoun stands alone.
+/// The refusal of a pronoun that stands alone.
 inline constexpr auto no_other_word =
     "the sentence has no other word that the pronoun could refer to";
 

@@ -1,5 +1,5 @@
-// What <filesystem> asks of the system: libc++ for wasm has its paths alone. Files lie in a table
-// in memory (inspect/report/module.js).
+// The calls of the system behind <filesystem>, of which libc++ for wasm has the paths alone. Files
+// lie in a table in memory (inspect/report/module.js).
 #include <sys/stat.h>
 
 #include <cerrno>
