@@ -243,7 +243,7 @@ TEST_CASE("a component that is off in the page is zero, in every document") {
 }
 
 TEST_CASE("the page ablates each component of a model in the loss of its own answer") {
-  for (const std::size_t i : {0, 6, 9}) {
+  for (const std::size_t i : {0U, 6U, 9U}) {
     Page page(run_of(kinds[i]));
     const auto predicted = [&](const Json& changes) {
       return page.call(
