@@ -1,6 +1,6 @@
-// Train here: the engine trains a config of the page, as it stands or edited, beside another one if wanted.
+// Train here: the engine trains a config of the page, as it stands or edited, beside others if wanted.
 
-// `base`: the run whose config is `config`, edited; `rival`: "" or one of `rivals`; `models`: [{ name, config }] of the trainer;
+// `base`: the run whose config is `config`, edited; `rival`: "", "all" or one of `rivals`; `models`: [{ name, config }] of the trainer;
 // `next`: what follows when the trainer is ready; `goal`: the steps and checksum of a link.
 const training = { base: null, config: "", source: null, rival: "", speed: Infinity, trainer: null, models: [], live: [], changed: {}, isStale: false, next: null, goal: null };
 const speeds = [1, 5, 25, Infinity];  // steps a frame
@@ -8,7 +8,7 @@ const speeds = [1, 5, 25, Infinity];  // steps a frame
 const isTrainable = r => Boolean(compiledModule && data.runs[r].training);
 const trainable = () => d3.range(data.runs.length).filter(isTrainable);
 const phaseOf = ({ trainer }) => trainer ? trainer.phase : "none";
-const stepsOf = ({ trainer }) => trainer && trainer.states.length ? trainer.states[0].step : 0;
+const stepsOf = ({ trainer }) => trainer && trainer.isReady ? trainer.states[0].step : 0;
 
 // Configs that can learn beside it on the same data: [key, name, config][].
 function rivals() {
@@ -17,9 +17,10 @@ function rivals() {
   if (position === undefined || position === "none") return others;
   return [["positions", t("train.without_positions", { name: data.runs[base].name }), withOption(config, "model.position", '"none"')], ...others];
 }
+const everyRun = () => rivals().filter(([key]) => key.startsWith("run ") && key !== `run ${training.base}`);
 function chosenModels() {
-  const { base, config, rival } = training, found = rivals().find(([key]) => key === rival);
-  return [{ name: data.runs[base].name, config }, ...(found ? [{ name: found[1], config: found[2] }] : [])];
+  const { base, config, rival } = training, others = rival === "all" ? everyRun() : rivals().filter(([key]) => key === rival);
+  return [{ name: data.runs[base].name, config }, ...others.map(([, name, config]) => ({ name, config }))];
 }
 
 // Takes the config and the data of a run, without edits.
@@ -36,16 +37,16 @@ function edited() {
 function begin(next = () => {}, goal = null) {
   const { source } = training, models = chosenModels(), files = source.texts, changed = Object.fromEntries(source.changed.map(path => [path, files[path]]));
   if (training.trainer) training.trainer.end();
-  const trainer = new Trainer(compiledModule, models.map(({ config }) => ({ config, files })), message => { if (trainer === training.trainer) heard(message); });
+  const trainer = new Trainer(compiledModule, models.map(({ config }) => ({ config, files })), (i, message) => { if (trainer === training.trainer) heard(i, message); });
   Object.assign(training, { trainer, models, changed, live: [], isStale: false, next, goal });
   showTrainState();
 }
-function heard(message) {
+function heard(i, { kind, bytes }) {
   const { trainer, models, live } = training;
-  if (message.kind === "exported") download(new Blob([message.bytes]), `${fileName(models[message.model].name)}.safetensors`);
-  if (message.kind === "state") {
-    if (!live.length) showLiveRuns();
-    training.live.forEach((r, i) => takeState(data.runs[r], trainer.states[i]));
+  if (kind === "exported") download(new Blob([bytes]), `${fileName(models[i].name)}.safetensors`);
+  if (kind === "state" && trainer.isReady) {
+    if (live.length) takeState(data.runs[live[i]], trainer.states[i]);
+    else showLiveRuns();
     askForFrame();
     const { next } = training;
     training.next = null;
@@ -65,7 +66,7 @@ function showLiveRuns() {
     forgetRun(r);
     knownLists.delete(r);
     liveViews.delete(r);
-    takeState(data.runs[r], { ...trainer.states[i], losses: [], evaluations: [] });
+    takeState(data.runs[r], trainer.states[i]);
   });
   if (first < 0 || state.run >= data.runs.length) state.run = known;
   state.beside = models.length > 1 ? known + 1 : state.beside === null || state.beside >= known || state.beside === state.run ? base : state.beside;
@@ -114,9 +115,9 @@ function showGoal() {
 }
 
 function startModels() {
-  const bases = trainable().map(r => [r, data.runs[r].name]), none = ["", t("try.no_other")];
+  const bases = trainable().map(r => [r, data.runs[r].name]), none = ["", t("try.no_other")], all = ["all", t("train.all")];
   $("train-models").replaceChildren(menu("train-base", t("train.base"), bases, training.base, r => { chooseBase(r); startModels(); edited(); }, true),
-    menu("train-rival", t("train.rival"), [none, ...rivals()], training.rival, key => { training.rival = key; edited(); }, true));
+    menu("train-rival", t("train.rival"), [none, ...(everyRun().length > 1 ? [all] : []), ...rivals()], training.rival, key => { training.rival = key; edited(); }, true));
   showOptions();
   showSentences($("sentences-editor"), training.source, edited);
 }

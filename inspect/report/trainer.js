@@ -1,34 +1,51 @@
-// A training in a worker, of one model or of two that take their steps in turn.
+// The trainings of some models, each in a worker of its own, so that they share the machine's cores.
 
 const workerText = () => ["module-text", "worker-text"].map(id => $(id).textContent).join("\n");
 let workerAddress = null;
 
 class Trainer {
-  // `models`: [{ config, files }]; `heard` is called with each message of the worker after this took it.
+  // `models`: [{ config, files }]; `heard` is called with a model's index and each message of its worker after this took it.
   constructor(compiled, models, heard) {
     workerAddress = workerAddress || URL.createObjectURL(new Blob([workerText()], { type: "text/javascript" }));
-    Object.assign(this, { phase: "starting", facts: [], states: [], mine: new Worker(workerAddress) });
-    this.mine.onmessage = ({ data: message }) => {
-      this.take(message);
-      heard(message);
-    };
-    this.mine.postMessage({ kind: "start", compiled, models });
+    Object.assign(this, { facts: [], states: [], running: models.map(() => false), message: null });
+    this.workers = models.map((model, i) => {
+      const worker = new Worker(workerAddress);
+      worker.onmessage = ({ data: message }) => {
+        this.take(i, message);
+        heard(i, message);
+      };
+      worker.postMessage({ kind: "start", compiled, ...model });
+      return worker;
+    });
   }
-  take({ kind, models, isRunning, message }) {
-    if (kind === "started") this.facts = models;
-    if (kind === "error") Object.assign(this, { phase: "failed", message });
-    if (kind !== "state") return;
-    this.states = models;
-    this.phase = isRunning ? "running" : models.every(model => model.isFinished) ? "finished" : "paused";
+  take(i, { kind, facts, isRunning, state, message }) {
+    if (kind === "started") this.facts[i] = facts;
+    if (kind === "state") {
+      this.states = Object.assign([...this.states], { [i]: state });
+      this.running[i] = isRunning;
+    }
+    if (kind === "error") {
+      this.message = message;
+      this.end();
+    }
+  }
+  // Whether every model has a state.
+  get isReady() { return this.workers.every((_, i) => this.states[i]); }
+  get phase() {
+    if (this.message !== null) return "failed";
+    if (!this.isReady) return "starting";
+    if (this.running.some(Boolean)) return "running";
+    return this.states.every(({ isFinished }) => isFinished) ? "finished" : "paused";
   }
   run(until, speed) {
-    this.phase = "running";
-    this.mine.postMessage({ kind: "run", until, speed });
+    this.running.fill(true);
+    this.send({ kind: "run", until, speed });
   }
-  pause() { this.mine.postMessage({ kind: "pause" }); }
-  step() { this.mine.postMessage({ kind: "step" }); }
-  drawn() { this.mine.postMessage({ kind: "frame" }); }
-  export(model) { this.mine.postMessage({ kind: "export", model }); }
-  // Memory of WebAssembly cannot shrink: each training has a worker of its own.
-  end() { this.mine.terminate(); }
+  pause() { this.send({ kind: "pause" }); }
+  step() { this.send({ kind: "step" }); }
+  drawn() { this.send({ kind: "frame" }); }
+  export(i) { this.workers[i].postMessage({ kind: "export" }); }
+  // Memory of WebAssembly cannot shrink: each training has workers of its own.
+  end() { this.workers.forEach(worker => worker.terminate()); }
+  send(message) { this.workers.forEach(worker => worker.postMessage(message)); }
 }

@@ -1,11 +1,11 @@
-// A worker that trains: an engine for each model, which take their steps in turn. Its text follows that of module.js.
+// A worker that trains a model. Its text follows that of module.js.
 //
-// Messages to it, by `kind`: "start" { compiled, models: [{ config, files: { path: text } }] }, then "run" { until, speed } (steps
-// between two frames of the page at most), "pause", "step", "frame" (the page has drawn what it got) and "export" { model }.
-// Messages from it: "started" { models: [facts of the call `train`] }, "state" { isRunning, models }, see `Training.state`,
-// "exported" { model, bytes } and "error" { message }.
+// Messages to it, by `kind`: "start" { compiled, config, files: { path: text } }, then "run" { until, speed } (steps between two
+// frames of the page at most), "pause", "step", "frame" (the page has drawn what it got) and "export".
+// Messages from it: "started" { facts of the call `train` }, "state" { isRunning, state: see `Training.state` },
+// "exported" { bytes } and "error" { message }.
 
-const slice = 60, evaluated = 5;  // ms of steps between two states; ms of steps for each ms of evaluation, at least
+const slice = 60, evaluated = 10;  // ms of steps between two states; ms of steps for each ms of evaluation, at least
 
 class Training {
   constructor(engine, { config, files }) {
@@ -36,7 +36,7 @@ class Training {
   }
 }
 
-let trainings = [], isRunning = false, isLooping = false, mayPost = true, until = 0, speed = Infinity, woken = () => {};
+let training = null, isRunning = false, isLooping = false, mayPost = true, until = 0, speed = Infinity, woken = () => {};
 
 const channel = new MessageChannel();
 const breath = () => new Promise(done => {
@@ -45,20 +45,19 @@ const breath = () => new Promise(done => {
 });
 const frame = () => new Promise(done => { woken = done; });
 
-const isAtEnd = training => training.isFinished || training.step >= until;
+const isAtEnd = () => training.isFinished || training.step >= until;
 
 function postState() {
-  const models = trainings.map(training => training.state());
+  const state = training.state();
   mayPost = false;
-  postMessage({ kind: "state", isRunning, models }, models.map(({ parameters }) => parameters.buffer));
+  postMessage({ kind: "state", isRunning, state }, [state.parameters.buffer]);
 }
 
 function learn() {
   const begin = performance.now();
-  for (let steps = 0; steps < speed && performance.now() - begin < slice && !trainings.every(isAtEnd); ++steps)
-    for (const training of trainings) if (!isAtEnd(training)) training.learn();
-  if (trainings.every(isAtEnd)) isRunning = false;
-  if (!isRunning || trainings.every(training => training.isDue)) trainings.forEach(training => training.evaluate());
+  for (let steps = 0; steps < speed && performance.now() - begin < slice && !isAtEnd(); ++steps) training.learn();
+  if (isAtEnd()) isRunning = false;
+  if (!isRunning || training.isDue) training.evaluate();
 }
 
 // Messages are read between two slices. A slow speed waits for the frame of each; else states are left out while the page draws.
@@ -79,14 +78,14 @@ async function run() {
 // After a pause the last state may have been left out, and the evaluation is old.
 function rest() {
   isRunning = false;
-  trainings.forEach(training => training.evaluate());
+  training.evaluate();
   postState();
 }
 
 const answers = {
-  async start({ compiled, models }) {
-    for (const model of models) trainings.push(new Training(await Module.start(compiled), model));
-    postMessage({ kind: "started", models: trainings.map(({ facts }) => facts) });
+  async start({ compiled, ...model }) {
+    training = new Training(await Module.start(compiled), model);
+    postMessage({ kind: "started", facts: training.facts });
     rest();
   },
   run(message) {
@@ -100,18 +99,17 @@ const answers = {
     woken();
   },
   step() {
-    for (const training of trainings) if (!training.isFinished) training.learn();
+    if (!training.isFinished) training.learn();
     rest();
   },
   frame() {
     mayPost = true;
     woken();
   },
-  export({ model }) {
-    const { engine } = trainings[model];
-    engine.call({ call: "export" });
-    const bytes = engine.take("model.safetensors");
-    postMessage({ kind: "exported", model, bytes }, [bytes.buffer]);
+  export() {
+    training.engine.call({ call: "export" });
+    const bytes = training.engine.take("model.safetensors");
+    postMessage({ kind: "exported", bytes }, [bytes.buffer]);
   },
 };
 

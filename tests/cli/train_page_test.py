@@ -183,6 +183,29 @@ class Controls(TrainPage):
         self.assertGreaterEqual(self.browser.run("document.querySelectorAll('#train-curves svg path[stroke-width]').length"), 4)
         self.assert_quiet()
 
+    def test_a_model_learns_the_same_alone_and_beside_all_others(self):
+        (self.folder / "three.toml").write_text(re.sub(r"(heads|layers|feed_forward) = \d+\n", "", CONFIG) + VARIANTS +
+                                                '[[variant]]\nname = "uniform"\nmodel.attention = "uniform"\n')
+        self.run_qkv("compare", "three.toml")
+        self.open("runs/tiny-compare")
+        finished = "document.querySelector('#train-state').textContent === 'Finished at step 40.'"
+        choose = "{const s = document.querySelector('%s'); s.value = [...s.options].find(o => o.textContent === '%s').value; s.dispatchEvent(new Event('change'))}"
+        self.browser.run(choose % ("#train-rival", "all others"))
+        self.click("#train-run")
+        self.wait_for(finished)
+        names = self.browser.run("[...document.querySelectorAll('#train-table tbody th')].map(e => e.textContent)")
+        self.assertEqual(sorted(names), ["learned", "static", "uniform"])
+        together = {name: self.row(i) for i, name in enumerate(names)}
+        self.assertEqual({row["Step"] for row in together.values()}, {"40"})
+        self.assertEqual(len({row["Checksum"] for row in together.values()}), 3)
+        for name, row in together.items():
+            self.browser.run(choose % ("#train-base", name))
+            self.click("#train-run")
+            self.wait_for("document.querySelectorAll('#train-table tbody tr').length === 1")
+            self.wait_for(finished)
+            self.assertEqual(self.row()["Checksum"], row["Checksum"], name)
+        self.assert_quiet()
+
 
 class Data(TrainPage):
     def test_an_edited_sentence_changes_the_model_and_undoing_it_changes_it_back(self):
