@@ -4,6 +4,8 @@ says what it says, and survives any call.
 Usage: module_test.py PROGRAM
 """
 import base64
+import importlib.machinery
+import importlib.util
 import json
 import pathlib
 import random
@@ -20,7 +22,15 @@ sys.path.insert(0, str(TESTS / "support"))
 import browser
 from stand_ins import write_stand_ins
 
+def script(name):
+    loader = importlib.machinery.SourceFileLoader(name, str(PROJECT / "script" / name))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
+    loader.exec_module(module)
+    return module
+
+
 PROGRAM = str(pathlib.Path(sys.argv.pop(1)).absolute())
+CASES = 200
 BANK = ["configs/bank.toml", "--set", "train.steps=12"]
 # Five trainings, short and different in everything: tasks, layers, positions, optimizers, averages.
 TRAININGS = {
@@ -41,6 +51,28 @@ def program(*arguments, folder=None, code=0):
     if code is not None:
         assert done.returncode == code, (arguments, done.stderr)
     return done
+
+
+def without_variants(config):
+    return config.split("[[variant]]")[0]
+
+
+def damaged(content, draw):
+    """Bytes in which some are changed, left out, doubled or moved."""
+    for _ in range(draw.choice([0, 1, 2, 8])):
+        begin, at = draw.randrange(len(content) + 1), draw.randrange(len(content) + 1)
+        end = begin + draw.choice([1, 8, 4096])
+        piece = content[begin:end]
+        change = draw.choice(["change", "leave out", "double", "move"])
+        if change == "change":
+            content = content[:begin] + bytes([draw.choice(b"\0\t\n\"-.09a\xff")]) + content[begin + 1:]
+        elif change == "leave out":
+            content = content[:begin] + content[end:]
+        elif change == "double":
+            content = content[:begin] + piece + content[begin:]
+        else:
+            content = content[:at] + piece + content[at:]
+    return content
 
 
 class Page(browser.Browser):
@@ -148,6 +180,30 @@ class ModuleTest(unittest.TestCase):
             answer = self.page.ask(call="train", config=config)
             self.assertTrue(answer.get("error") or answer.get("parameters"), data[:20])
             self.assertFalse(self.page.run("engine.failure"), data[:20])
+
+    def test_what_the_fuzzers_begin_with_is_read_or_refused_whole_or_damaged(self):
+        seeds, draw = script("fuzz").seeds(), random.Random(11)
+        for name in {name for config in seeds["config"] for name in re.findall(r'"(datasets/[^"]*)"', config)}:
+            self.page.put(name, b"".join((PROJECT / name).read_bytes().splitlines(keepends=True)[:100]))
+        readers = {"conll": ("tagging", "data.conll"), "csv": ("sentiment", "data.csv"), "text": ("shakespeare", "data.txt"), "tsv": ("bank", "data.tsv")}
+        counts = {reader: [0, 0] for reader in ["config", *readers]}
+        for _ in range(CASES):
+            reader = draw.choice(list(counts))
+            content = damaged(without_variants(draw.choice(seeds[reader])).encode(), draw)
+            if reader in readers:
+                config, name = readers[reader]
+                self.page.put(name, content)
+                given = without_variants((PROJECT / f"configs/{config}.toml").read_text())
+                given = re.sub(r'(?m)^(train|valid|test|data) = "[^"]*"\n', "", given)
+                given = given.replace("[task]\n", f'[task]\ndata = "{name}"\n')
+            else:
+                given = content.decode(errors="replace")
+            answer = self.page.ask(call="train", config=given)
+            self.assertTrue(answer.get("error") or answer.get("parameters"), (given, content))
+            self.assertFalse(self.page.run("engine.failure"), (given, content))
+            counts[reader]["error" in answer] += 1
+        print("read and refused:", counts)
+        self.assertFalse(self.page.complaints)
 
 
 if __name__ == "__main__":
