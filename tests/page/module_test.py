@@ -3,7 +3,6 @@ says what it says, and survives any call.
 
 Usage: module_test.py PROGRAM
 """
-import base64
 import importlib.machinery
 import importlib.util
 import json
@@ -13,13 +12,13 @@ import re
 import subprocess
 import sys
 import tempfile
-import tomllib
 import unittest
 
 TESTS = pathlib.Path(__file__).parents[1]
 PROJECT = TESTS.parent
 sys.path.insert(0, str(TESTS / "support"))
 import browser
+from engine_page import Page
 from stand_ins import write_stand_ins
 
 def script(name):
@@ -75,28 +74,6 @@ def damaged(content, draw):
     return content
 
 
-class Page(browser.Browser):
-    """A page that has the engine alone."""
-
-    def __init__(self, folder):
-        super().__init__()
-        page = folder / "module.html"
-        page.write_text(f"<!doctype html><meta charset=utf-8><title>engine</title><script>{(PROJECT / 'inspect/report/module.js').read_text()}\n"
-                        f"const packed = '{(PROJECT / 'page/engine.base64').read_text()}';\n"
-                        "let engine; const bytes = text => Uint8Array.from(atob(text), c => c.charCodeAt(0));\n"
-                        "async function restart() { engine = await Module.start(await (compiled ??= Module.compile(packed))); } let compiled;\n"
-                        "function answer(request) { try { return engine.call(request); } catch (error) {"
-                        " if (!(error instanceof EngineError)) throw error; return { error: error.message }; } }</script>")
-        self.open(page)
-        self.run("restart()")
-
-    def ask(self, **request):
-        return self.run(f"answer({json.dumps(request)})")
-
-    def put(self, name, content):
-        self.run(f"engine.put({json.dumps(name)}, bytes('{base64.b64encode(content).decode()}'))")
-
-
 @unittest.skipIf(browser.missing(), f"no browser: {browser.missing()}")
 class ModuleTest(unittest.TestCase):
     @classmethod
@@ -113,21 +90,13 @@ class ModuleTest(unittest.TestCase):
     def setUp(self):
         self.page.run("restart()")
 
-    def config_of(self, run):
-        """A run's config, whose data files the engine then has."""
-        text = (run / "config.toml").read_text()
-        task = tomllib.loads(text)["task"]
-        for name in {task.get(key) for key in ("train", "valid", "test", "data")} - {None, ""}:
-            self.page.put(name, next(above / name for above in run.parents if (above / name).exists()).read_bytes())
-        return text
-
     def test_five_trainings_end_as_the_program_s_do(self):
         exact = "x86-64-v2" in program("--version").stdout
         for name, arguments in TRAININGS.items():
             with self.subTest(name):
                 run = self.folder / "runs" / re.sub("[^a-z]+", "-", name)
                 program("train", *arguments, "--run", run, folder=self.folder)
-                config = self.config_of(run)
+                config = self.page.config_of(run)
                 started = self.page.ask(call="train", config=config)
                 self.assertNotIn("error", started)
                 steps = started["steps"]
@@ -148,7 +117,7 @@ class ModuleTest(unittest.TestCase):
     def test_a_config_that_the_program_refuses_is_refused_with_its_words(self):
         run = self.folder / "runs/refused"
         program("train", *BANK, "--run", run, folder=self.folder)
-        good = self.config_of(run)
+        good = self.page.config_of(run)
         for change in ("widht = 8", "heads = 3", "heads = -1", 'position = "sideways"'):
             key = change.split(" = ")[0]
             bad = re.sub(rf"^{key} = .*$", change, good, flags=re.M) if re.search(rf"^{key} =", good, re.M) else good.replace("[model]", f"[model]\n{change}")
@@ -174,7 +143,7 @@ class ModuleTest(unittest.TestCase):
     def test_files_of_hostile_sizes_are_refused(self):
         run = self.folder / "runs/data"
         program("train", *BANK, "--run", run, folder=self.folder)
-        config = self.config_of(run)
+        config = self.page.config_of(run)
         for data in (b"", b"\0", b"\xff\xfe", b"money\t1\n", b"money\t99\tbank bank\n", b"a\t" * 10000, b"x" * 3_000_000, "money\t1\tbank \u00c5\u0300\n".encode() * 3):
             self.page.put("datasets/bank/train.tsv", data)
             answer = self.page.ask(call="train", config=config)

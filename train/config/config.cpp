@@ -117,13 +117,15 @@ Variant read_variant(const TomlTable& table, Draft draft, std::string_view sourc
 }
 
 /// Gives each variant the probes that are about it, and the base those of the variants that are
-/// like it; a probe without variants is about all.
+/// like it; a probe without variants is about all. Each then is a config of its own, whose probes
+/// name no variant.
 void choose_probes(ConfigFile& file) {
   const auto choose = [](Config& config, const std::vector<std::string>& names) {
     std::erase_if(config.probes, [&](const Probe& probe) {
       return !probe.variants.empty() &&
              std::ranges::find_first_of(probe.variants, names) == probe.variants.end();
     });
+    for (Probe& probe : config.probes) probe.variants.clear();
   };
   std::vector<std::string> like_base;
   for (auto& [name, config] : file.variants) {

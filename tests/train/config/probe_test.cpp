@@ -96,6 +96,14 @@ TEST_CASE("a variant has the probes that are about it or about all, and so has a
   CHECK(deep.base.probes.size() == 2);
 }
 
+TEST_CASE("the stored config of a variant is a config of its own, with the probes about it") {
+  const ConfigFile file =
+      read(smallest + valid_probe + "[[variant]]\nname = \"deep\"\nmodel.layers = 2\n");
+  const Config& deep = file.variants[0].config;
+  CHECK(deep.probes.size() == 1);
+  CHECK(read(to_toml(deep)).base == deep);
+}
+
 TEST_CASE("a probe about a variant that the file does not have is an error") {
   CHECK_THROWS_WITH_AS(
       read(smallest + valid_probe),
