@@ -167,7 +167,7 @@ ConfigFile read_config(const std::filesystem::path& path, std::span<const std::s
 /// `source`. Paths stay as they are. Throws ConfigError.
 Config parse_config(std::string_view toml, std::string_view source);
 
-/// The same for a new run. Throws ConfigError also for an option without effect.
+/// Parses the configuration of a new run. Throws ConfigError also for an option without effect.
 Config parse_new_config(std::string_view toml, std::string_view source);
 
 /// Makes every relative path of a configuration in `folder` absolute: it leads from `folder`, or
