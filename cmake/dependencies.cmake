@@ -86,8 +86,8 @@ if(QKV_PROGRAM)
     message(FATAL_ERROR "Report pages need the file d3.min.js of D3 5, 6 or 7, found: ${QKV_D3} ${d3_version}\n"
                         "Install node-d3 (Debian) or `npm install d3`, and pass -DQKV_D3=node_modules/d3/dist/d3.min.js")
   endif()
-  # `qkv export --onnx` says what to install where it is missing (Debian's libonnx-dev and libprotobuf-dev).
-  if(NOT QKV_LIBCPP OR APPLE)
+  # `qkv export --onnx` says what to install where it is missing (Debian's libonnx-dev and libprotobuf-dev, without an archive).
+  if(NOT QKV_STATIC AND (NOT QKV_LIBCPP OR APPLE))
     find_package(Protobuf QUIET)
   endif()
   if(Protobuf_FOUND)
