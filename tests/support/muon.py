@@ -14,7 +14,8 @@ class Muon(torch.optim.AdamW):
         for group in every:
             if group.get("hidden", True):
                 for parameter in group["params"]:
-                    self._orthogonal_step(parameter, **group)
+                    if parameter.grad is not None:
+                        self._orthogonal_step(parameter, **group)
 
     def _orthogonal_step(self, parameter, lr, betas, eps, weight_decay, **_):
         moment = self.state[parameter].setdefault("first_moment", torch.zeros_like(parameter))

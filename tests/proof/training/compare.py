@@ -15,7 +15,7 @@ HEADLINES = {"classify": "accuracy", "word-sense": "accuracy", "coreference": "a
 
 
 def differences(config, folder):
-    """[(kind, text), ...], the earliest first; empty where the program trains what the config says."""
+    """[(kind, text), ...], the earliest first; empty where the program trains what the config says. Raises Undecided."""
     try:
         trained = train(config, folder)
         start = first_parameters(config, folder)

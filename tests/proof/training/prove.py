@@ -3,8 +3,8 @@
 Usage: prove.py PROGRAM [--seconds N | --cases N] [--seed N]
 
 Every option of options.py is drawn in turn, together with others. Of a config that differs, the options are reset one by one
-while it differs, and the rest is printed with what differs; config and data are left in build/proof. Exits with 77 where
-PyTorch or h5py are not installed.
+while it differs, and the rest is printed with what differs; config and data are left in build/proof. A config is undecided where
+it depends on the order of float32's sums whether an update is left out. Exits with 77 where PyTorch or h5py are not installed.
 """
 import argparse
 import os
@@ -27,6 +27,7 @@ except ImportError as error:
 import compare
 from options import IDLE, OPTIONS, TOGETHER, Config, proper
 from program import PROJECT, prepare
+from reference import Undecided
 
 CHANCE = 0.12  # of an option to be drawn besides the one whose turn it is
 
@@ -62,14 +63,14 @@ def same_kind(a, b):
 
 class Proof:
     def __init__(self, folder):
-        self.folder, self.kinds, self.failures, self.again = folder, Counter(), [], 0
+        self.folder, self.kinds, self.failures, self.again, self.undecided = folder, Counter(), [], 0, 0
 
     def check(self, turn, chooser):
         """Draws one config and compares; a difference is shrunk and shown, unless its options are known to differ."""
         option, context = turn
         if context is None:
             config = draw(option, chooser)
-            found = compare.differences(config, self.folder)
+            found = self.differences(config)
             self.kinds[config["task.kind"]] += 1
         else:
             config = Config(context | option)
@@ -79,11 +80,18 @@ class Proof:
         elif found:
             self.show(*(self.shrunk(config, found) if context is None else (config, found)))
 
+    def differences(self, config):
+        try:
+            return compare.differences(config, self.folder)
+        except Undecided:
+            self.undecided += 1
+            return []
+
     def shrunk(self, config, found):
         """The config with as few options as still differ, and by values where values did."""
         for key in [*config, *config]:
             smaller = proper({k: v for k, v in config.items() if k != key})
-            if smaller != config and same_kind(differs := compare.differences(smaller, self.folder), found):
+            if smaller != config and same_kind(differs := self.differences(smaller), found):
                 config, found = smaller, differs
         return config, found
 
@@ -117,7 +125,7 @@ def main():
             proof.check(turn, chooser)
             count += 1
     tasks = ", ".join(f"{number} {task}" for task, number in sorted(proof.kinds.items()))
-    print(f"{count} configs ({tasks}), seed {options.seed}, {time.monotonic() - begin:.0f} s: "
+    print(f"{count} configs ({tasks}), seed {options.seed}, {time.monotonic() - begin:.0f} s, {proof.undecided} undecided: "
           + (f"{len(proof.failures)} differences, {proof.again} configs with the same options" if proof.failures else
              "no difference beyond rounding"))
     return 1 if proof.failures else 0

@@ -19,6 +19,11 @@ EXPLODED, GROWTH = 1e9, 1000  # a loss is beyond both: the first, and that many 
 OVERFLOW = 1e30  # a score whose sums or squares float32 does not have
 
 
+class Undecided(Exception):
+    """A loss and gradients that float32 has, from scores whose sums it may lack: whether an update is left out depends on how
+    the sums are taken."""
+
+
 class Evaluated(NamedTuple):
     """After a step."""
     train: dict       # {"loss": mean since the last evaluation, "learning_rate": ..., "gradient_norm": ...}
@@ -78,12 +83,13 @@ class Reference:
         loss, scores = self.loss(step)
         self.first_loss = loss.item() if self.first_loss is None else self.first_loss
         statistics = {"learning_rate": learning_rate(self.config, step, self.steps)}
-        if not self.is_usable(loss.item(), scores):
-            return statistics
-        self.losses.append(loss.item())
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()
-        norm = clip(self.config, [parameter.grad for _, parameter in self.live if parameter.grad is not None])
+        gradients = [parameter.grad for _, parameter in self.live if parameter.grad is not None]
+        if not self.is_usable(loss.item(), gradients, scores):
+            return statistics
+        self.losses.append(loss.item())
+        norm = clip(self.config, gradients)
         for group in self.optimizer.param_groups:
             group["lr"] = statistics["learning_rate"]
         self.optimizer.step()
@@ -105,9 +111,13 @@ class Reference:
              for number, batch in zip(numbers, batches) for begin, end in zip(bounds, bounds[1:])])
         return self.task.loss(scores, targets, True), scores
 
-    def is_usable(self, loss, scores):
+    def is_usable(self, loss, gradients, scores):
         limit = max(EXPLODED, GROWTH * self.first_loss if self.first_loss < OVERFLOW else 0)
-        return abs(loss) < limit and not (scores.detach().abs().nan_to_num(posinf=0) > OVERFLOW).any()
+        if not abs(loss) < limit or any(not gradient.float().isfinite().all() for gradient in gradients):
+            return False
+        if (scores.detach().abs().nan_to_num(posinf=0) > OVERFLOW).any():
+            raise Undecided
+        return True
 
     def evaluated(self, statistics):
         """By the averaged parameters, where there are."""
