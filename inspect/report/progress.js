@@ -82,28 +82,34 @@ function showLink(i) {
   if (navigator.clipboard) navigator.clipboard.writeText($("train-link").value).then(() => { $("train-link-state").textContent = t("link.copied"); }, () => {});
 }
 
-// Figures that follow a training: a section, and what draws it. The ones in view are redrawn once a frame as long as time allows,
-// those first that were drawn longest ago; what is slow rests, and states that come meanwhile are left out.
+// Figures that follow a training: a section, and what draws it. A frame redraws those in view that were drawn longest ago, as many
+// as its time allows; what is slow rests longer, up to a second, and states that come meanwhile are left out.
 const followers = [["train-progress", showProgress], ["train-curves", () => redrawLiveCurves.forEach(redraw => redraw())], ["answers", () => { showSummary(); showAnswers(); }], ["attention", showAttention],
                    ["why", showWhy], ["embeddings", () => showEmbedding()], ["training", () => redrawCurves()], ["train-claims", showLiveProbes], ["probes", () => { training.live.forEach(checkProbes); showProbes(); }], ["weights", () => showWeights()]]
   .map(([id, draw]) => ({ id, draw, at: 0, cost: 0, state: null, isInView: false }));
-let asked = null;
+const restOf = ({ cost }) => Math.min(cost > frameBudget ? 20 * cost : 3 * cost, 1000);
 
-// For how long a figure rests after it was drawn: much longer where it costs more than the frame has.
-const restOf = ({ cost }) => cost > frameBudget ? 20 * cost : 3 * cost;
+// Models that need every core get them: then a frame follows another after a rest, and draws more.
+const isCrowded = () => phaseOf(training) === "running" && training.speed === Infinity && training.models.length >= navigator.hardwareConcurrency;
+const crowdedRest = 250;  // ms
 
+let asked = null, drawnAt = 0;
 function askForFrame() {
-  if (asked === null) asked = requestAnimationFrame(followTraining);
+  if (asked !== null) return;
+  const rest = isCrowded() ? drawnAt + crowdedRest - performance.now() : 0;
+  asked = setTimeout(() => requestAnimationFrame(() => {
+    asked = null;
+    drawnAt = performance.now();
+    if (training.trainer) drawFollowers(isCrowded() ? 5 * frameBudget : frameBudget);
+  }), rest);
 }
-function followTraining() {
-  asked = null;
+function drawFollowers(budget) {
   const { trainer, live } = training, begin = performance.now(), isRunning = phaseOf(training) === "running";
-  if (!trainer) return;
   const shown = follower => follower.id.startsWith("train") || shownRuns().some(r => live.includes(r));
   const behind = followers.filter(follower => follower.isInView && follower.state !== trainer.states && shown(follower));
   for (const follower of behind.sort((a, b) => a.at - b.at)) {
     const now = performance.now();
-    if (now - begin > frameBudget) break;
+    if (now - begin > budget) break;
     if (isRunning && now - follower.at < restOf(follower)) continue;
     follower.draw();
     Object.assign(follower, { at: performance.now(), cost: performance.now() - now, state: trainer.states });

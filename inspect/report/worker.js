@@ -5,7 +5,7 @@
 // Messages from it: "started" { facts of the call `train` }, "state" { isRunning, state: see `Training.state` },
 // "exported" { bytes } and "error" { message }.
 
-const slice = 60, evaluated = 10;  // ms of steps between two states; ms of steps for each ms of evaluation, at least
+const slice = 60, evaluated = 20;  // ms of steps between two states; ms of steps for each ms of evaluation, at least
 
 class Training {
   constructor(engine, { config, files }) {
