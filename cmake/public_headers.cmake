@@ -1,12 +1,13 @@
 # The library's headers as its users see them: below OUTPUT/qkv, where they include each other as "qkv/core/tensor.h".
 # cmake -DSOURCE=. -DOUTPUT=build/include -P public_headers.cmake
 file(GLOB_RECURSE stale RELATIVE "${OUTPUT}/qkv" "${OUTPUT}/qkv/*.h")
-foreach(folder core layers optim datasets train/storage)
-  file(GLOB_RECURSE headers RELATIVE "${SOURCE}" "${SOURCE}/${folder}/*.h")
+foreach(pattern core/*.h layers/*.h optim/*.h datasets/*.h train/storage/*.h train/inference/trained_model.h train/tasks/prediction.h
+                train/tasks/sampling.h)
+  file(GLOB_RECURSE headers RELATIVE "${SOURCE}" "${SOURCE}/${pattern}")
   list(REMOVE_ITEM stale ${headers})
   foreach(header IN LISTS headers)
     file(READ "${SOURCE}/${header}" content)
-    string(REGEX REPLACE "#include \"(core|layers|optim|datasets|train/storage)/" "#include \"qkv/\\1/" content "${content}")
+    string(REGEX REPLACE "#include \"(core|layers|optim|datasets|train)/" "#include \"qkv/\\1/" content "${content}")
     set(old "")
     if(EXISTS "${OUTPUT}/qkv/${header}")
       file(READ "${OUTPUT}/qkv/${header}" old)

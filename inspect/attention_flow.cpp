@@ -16,28 +16,7 @@ double score_variance(const Tensor& scores, const Tensor& mask) {
   return sum(deviations * deviations / count).item() / static_cast<double>(scores.dim(0));
 }
 
-/// Recorded weights of one sentence [1, head, query, key] -> [head, query, key], float64.
-Tensor by_head(const Tensor& weights) {
-  return weights.to(DType::float64).with_shape({weights.dim(1), weights.dim(2), weights.dim(3)});
-}
-
 }  // namespace
-
-LayerWeights self_attention(const Recorder& recorder) {
-  LayerWeights layers;
-  for (const Recorder::Record& record : recorder.all())
-    if (record.name == "weights" && recorder.at(beside(record, "cross")).item() == 0)
-      layers.push_back(by_head(record.value));
-  return layers;
-}
-
-LayerWeights attention_of(const Recorder& recorder, const Transformer& stack, bool cross) {
-  LayerWeights layers;
-  for (const TransformerBlock& block : stack.layers)
-    layers.push_back(
-        by_head(recorder.at(cross ? *block.cross_attention : block.attention, "weights")));
-  return layers;
-}
 
 Tensor weights_of_head(const Tensor& layer, Index head) {
   return slice(layer, 0, head, head + 1).with_shape({layer.dim(1), layer.dim(2)});

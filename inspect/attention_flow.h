@@ -4,18 +4,9 @@
 #include <vector>
 
 #include "inspect/explain.h"
-#include "layers/transformer.h"
+#include "train/inference/attention.h"
 
 namespace qkv {
-
-/// The attention weights of a sentence by layer: [head, query, key], float64.
-using LayerWeights = std::vector<Tensor>;
-
-/// Self-attention weights of a model that was recorded; empty when it has none.
-LayerWeights self_attention(const Recorder& recorder);
-
-/// The weights of a stack's self-attention, or with `cross` of its cross-attention, as recorded.
-LayerWeights attention_of(const Recorder& recorder, const Transformer& stack, bool cross = false);
 
 /// The weights of one head [query, key].
 Tensor weights_of_head(const Tensor& layer, Index head);

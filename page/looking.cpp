@@ -227,7 +227,7 @@ Json Looking::attend(const Request& request) {
   const LoadedModel& model = view.model;
   const Sentence sentence = answered(request, model, hook_of(view.off));
   return documents::attend(
-      sentence, documents::attention_in(model, sentence, recorded(model, sentence, view.off)));
+      documents::attention_in(model, sentence, recorded(model, sentence, view.off)));
 }
 
 Json Looking::explain(const Request& request) {
@@ -286,12 +286,9 @@ Json Looking::ablate(const Request& request) {
 Json Looking::generate(const Request& request) {
   const View view = model_of(request);
   const LoadedModel& model = view.model;
-  require<UserError>(model.config.task.kind == TaskKind::language_model,
-                     "the model was not trained to continue a text; generate needs task.kind = "
-                     "\"language-model\"");
   const std::string text = request.text("text");
   ReadCallback silent;
-  return documents::generate(model, text, documents::read_prompt(model, text, silent),
+  return documents::generate(model, text, read_prompt(model, text, silent),
                              request.integer("tokens"), {.temperature = 0}, view.off,
                              [](std::string_view) {});
 }

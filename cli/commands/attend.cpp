@@ -60,13 +60,13 @@ void add_summary(Document& document, const AttendOptions& options, const std::st
 }
 
 void add_written(Document& document, const AttendOptions& options,
-                 const documents::SentenceAttention& attention, const Sentence& source) {
+                 const documents::SentenceAttention& attention) {
   const auto shown = [](Words tokens) {
     for (std::string& token : tokens) token = visible(token);
     return tokens;
   };
-  const Words inputs = shown(source.written->inputs), outputs = shown(source.written->outputs),
-              sources = shown(source.words);
+  const Words inputs = shown(attention.inputs), outputs = shown(attention.outputs),
+              sources = shown(attention.tokens);
   add_heads(document, options, "decoder, ", attention.decoder, inputs, inputs);
   add_heads(document, options, "cross-attention of each output, ", attention.cross, outputs,
             sources);
@@ -81,14 +81,14 @@ Document attend_in_sentence(const LoadedModel& trained, const AttendOptions& opt
   write_target(trained, sentence, options.target);
   const auto attention = documents::attention_in(trained, sentence, recorded(trained, sentence));
   require<UserError>(!attention.layers.empty(), "{}", nothing_to_show);
-  document.data = documents::attend(sentence, attention);
+  document.data = documents::attend(attention);
   const std::string kind = sentence.written ? "encoder, " : "";
   const Words words = marked(sentence, sentence.targets);
   add_heads(document, options, kind, attention.layers, words, words);
   add_summary(document, options,
               kind + "attention rollout: fraction of a column's input in a row after all layers",
               attention.rollout, words, words);
-  if (sentence.written) add_written(document, options, attention, sentence);
+  if (sentence.written) add_written(document, options, attention);
   return document;
 }
 

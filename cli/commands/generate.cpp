@@ -16,14 +16,9 @@ struct GenerateOptions {
 
 Document continue_text(const GenerateOptions& options, const Stream& stream) {
   const LoadedModel trained = load_model(options.model);
-  require<UserError>(trained.config.task.kind == TaskKind::language_model &&
-                         trained.config.model.kind == ModelKind::decoder,
-                     "{} was not trained to continue a text; generate needs task.kind = "
-                     "\"language-model\" and model.kind = \"decoder\"",
-                     options.model);
   Document document;
   Notes notes(document);
-  const Sentence prompt = documents::read_prompt(trained, options.prompt, notes);
+  const Sentence prompt = read_prompt(trained, options.prompt, notes);
   stream(options.prompt);
   const auto start = std::chrono::steady_clock::now();
   document.data = documents::generate(trained, options.prompt, prompt, options.tokens,

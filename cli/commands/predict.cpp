@@ -6,6 +6,7 @@
 #include "datasets/text_file.h"
 #include "inspect/documents/predict.h"
 #include "train/config/task_kinds.h"
+#include "train/inference/trained_model.h"
 #include "train/tasks/ensemble.h"
 
 namespace qkv::commands {
@@ -62,11 +63,11 @@ std::vector<Question> questions(const PredictOptions& options, const LoadedModel
   return texts;
 }
 
-std::vector<Prediction> predictions_of(std::span<const LoadedModel> models,
+std::vector<Prediction> predictions_of(std::span<const TrainedModel> models,
                                        const std::string& text) {
   std::vector<std::vector<Prediction>> of_words;
-  for (const LoadedModel& model : models) {
-    const auto predictions = model.task->predict(*model.network, text);
+  for (const TrainedModel& model : models) {
+    const auto predictions = model.predict(text);
     require<UserError>(of_words.empty() || of_words.size() == predictions.size(),
                        "\"{}\": the models are about different words", text);
     of_words.resize(predictions.size());
@@ -80,15 +81,15 @@ std::vector<Prediction> predictions_of(std::span<const LoadedModel> models,
 }
 
 /// The first argument and the files and folders that follow it, before the texts.
-std::vector<LoadedModel> take_models(PredictOptions& options) {
-  std::vector<LoadedModel> models;
-  models.push_back(load_model(options.model));
+std::vector<TrainedModel> take_models(PredictOptions& options) {
+  std::vector<TrainedModel> models;
+  models.push_back(load(options.model));
   std::error_code none;
   const auto text = std::ranges::find_if(options.texts, [&](const std::string& argument) {
     return !std::filesystem::exists(argument, none);
   });
   for (auto model = options.texts.begin(); model != text; ++model)
-    models.push_back(load_model(*model));
+    models.push_back(load(*model));
   options.texts.erase(options.texts.begin(), text);
   return models;
 }
@@ -99,9 +100,10 @@ struct Answers {
   bool has_unknown_words = false;
   std::vector<Sentence> sentences;
 
-  void add(std::span<const LoadedModel> models, const Question& asked) {
-    const Sentence sentence = read_sentence(*models.front().task, asked.text);
-    const auto words = documents::words_of(asked.text, models.front().task->tokenizer());
+  void add(std::span<const TrainedModel> models, const Question& asked) {
+    const Task& task = *models.front().parts().task;
+    const Sentence sentence = read_sentence(task, asked.text);
+    const auto words = documents::words_of(asked.text, task.tokenizer());
     has_unknown_words = has_unknown_words || !words.unknown.empty();
     for (const Prediction& p : predictions_of(models, asked.text)) {
       json.push_back(documents::prediction(p, sentence, words, asked.line));
@@ -131,7 +133,7 @@ Document predict(PredictOptions options) {
   constexpr int wrong_data = 2;
   Document document;
   Notes notes(document);
-  const std::vector<Question> all = questions(options, models.front(), document);
+  const std::vector<Question> all = questions(options, models.front().parts(), document);
   for (std::size_t i = 0; i < all.size(); ++i) {
     notes.on_item("predicting", i, all.size());
     const Question& asked = all[i];
@@ -143,7 +145,7 @@ Document predict(PredictOptions options) {
       document.exit_code = wrong_data;
     }
   }
-  note_unknown_words(document, *models.front().task, answers.sentences);
+  note_unknown_words(document, *models.front().parts().task, answers.sentences);
   document.data = object({{"predictions", answers.json}});
   document.add_table(answers.table());
   return document;

@@ -18,24 +18,18 @@ Json weights_of(const LayerWeights& layers) {
 
 SentenceAttention attention_in(const LoadedModel& trained, const Sentence& sentence,
                                const Recorder& recorder) {
-  SentenceAttention attention;
-  const auto stacks = stacks_of(*trained.network);
-  attention.layers =
-      sentence.written ? attention_of(recorder, *stacks.front().second) : self_attention(recorder);
+  SentenceAttention attention{qkv::attention_in(*trained.network, sentence, recorder), {}, {}};
   if (!attention.layers.empty()) attention.rollout = rollout(attention.layers);
-  if (!sentence.written) return attention;
-  attention.decoder = attention_of(recorder, *stacks.back().second);
-  attention.cross = attention_of(recorder, *stacks.back().second, true);
-  attention.alignment = mean(attention.cross.back(), 0);
+  if (!attention.cross.empty()) attention.alignment = mean(attention.cross.back(), 0);
   return attention;
 }
 
-Json attend(const Sentence& sentence, const SentenceAttention& attention) {
-  Json json = object({{"tokens", sentence.words}, {"layers", weights_of(attention.layers)}});
+Json attend(const SentenceAttention& attention) {
+  Json json = object({{"tokens", attention.tokens}, {"layers", weights_of(attention.layers)}});
   if (attention.rollout) json["rollout"] = to_json(attention.rollout);
-  if (const auto& written = sentence.written) {
-    json["inputs"] = written->inputs;
-    json["outputs"] = written->outputs;
+  if (attention.alignment) {
+    json["inputs"] = attention.inputs;
+    json["outputs"] = attention.outputs;
     json["decoder"] = weights_of(attention.decoder);
     json["cross"] = weights_of(attention.cross);
     json["alignment"] = to_json(attention.alignment);

@@ -3,6 +3,7 @@ XOR; the installed program trains with the installed configs.
 
 Usage: install_test.py BUILD GENERATOR COMPILER    (the build folder of qkv, and what CMake built it with)
 """
+import json
 import os
 import pathlib
 import subprocess
@@ -44,12 +45,37 @@ with tempfile.TemporaryDirectory() as folder:
     run(prefix / "bin/qkv", "train", share / "configs/bank.toml", "--set", "train.steps=2", cwd=folder)
     assert (folder / "runs/bank/last.h5").exists() and sorted(share.rglob("*")) == installed
 
+    # A program loads what was trained, and says of it what qkv's commands say.
+    def said(run_folder, *command):
+        return json.loads(run(prefix / "bin/qkv", command[0], run_folder, *command[1:], "--json", cwd=folder))
+
+    def flat(x):
+        return [y for row in x for y in flat(row)] if isinstance(x, list) else [x]
+
+    (folder / "play.txt").write_text("To be, or not to be, that is the question.\n" * 50)
+    for name, text, *options in (("bank", "the boat lay on the bank"), ("idiom", "ravi let the cat out of the bag ."),
+                                 ("shakespeare", "To be", "--set", f"task.data={folder}/play.txt", "--set", "train.batch=2")):
+        trained = f"runs/used-{name}"
+        run(prefix / "bin/qkv", "train", share / f"configs/{name}.toml", "--set", "train.steps=40", "--run", trained, *options, cwd=folder)
+        used = run(programs / "use", folder / trained, text)
+        if name == "shakespeare":
+            assert used == said(trained, "generate", "--prompt", text, "--tokens", "20", "--temperature", "0")["text"]
+            continue
+        used = json.loads(used)
+        for (label, probability, each), expected in zip(used["predictions"], said(trained, "predict", text)["predictions"], strict=True):
+            assert (label, probability) == (expected.get("label", expected.get("output")), expected["probability"]), expected
+            assert each == list(expected.get("probabilities", {}).values()), expected
+        attention = said(trained, "attend", text)
+        for layers, key in (used["layers"], "layers"), (used["cross"], "cross"):
+            assert layers == [flat(layer["heads"]) for layer in attention.get(key, [])], key
+
     package, = prefix.glob("**/pkgconfig")
-    for program, name in ("xor", "qkv"), ("resume", "qkv-storage"):
+    for program, name, *arguments in ("xor", "qkv"), ("resume", "qkv-storage"), ("use", "qkv-inference", "runs/used-bank", "the bank"):
         flags = run("pkg-config", "--cflags", "--libs", name, env={**os.environ, "PKG_CONFIG_PATH": str(package)}).split()
         own = os.environ.get("CXXFLAGS", "").split()  # such as -stdlib=libc++, which the library was built with
         run(compiler, *own, source / f"{program}.cpp", "-o", folder / f"{program}-by-pkg-config", *flags)
-        assert run(folder / f"{program}-by-pkg-config", cwd=folder).startswith(("loss 0.0", "resumed exactly"))
+        said = run(folder / f"{program}-by-pkg-config", *arguments, cwd=folder)
+        assert said.startswith(("loss 0.0", "resumed exactly", '{"predictions":')), said
 
     # The library needs none of what only the program needs. Configuring shows it, and one source that its headers serve;
     # building it all again would not show more.

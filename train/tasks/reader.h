@@ -14,19 +14,9 @@
 #include "datasets/tsv.h"
 #include "train/config/config.h"
 #include "train/tasks/network.h"
+#include "train/tasks/prediction.h"
 
 namespace qkv {
-
-/// The prediction of a model for a text.
-struct Prediction {
-  std::string text;
-  std::optional<Index> index;  ///< the word it is about, counted from 0; none: the whole text
-  std::string label;           ///< a class, a word, or the generated text
-  double probability;
-  bool is_output = false;                 ///< whether the label is a generated text
-  std::vector<std::string> choices = {};  ///< of which the label is one; none for generated text
-  std::vector<double> logits = {}, probabilities = {};  ///< of each choice
-};
 
 /// A text that a model writes token by token.
 struct WrittenText {

@@ -8,6 +8,7 @@ from program import Failed, Refused, first_parameters, train
 from reference import Reference
 
 TOLERANCE = 1e-5  # of a value, of 1 where it is less
+UNTRAINED = 1e-20  # what the step that gives the first parameters can change
 ROUNDING = 20     # times the most that float32 changes in the reference up to that step
 ERRORS = ("loss", "perplexity", "bits_per_token", "error")
 HEADLINES = {"classify": "accuracy", "word-sense": "accuracy", "coreference": "accuracy", "tagging": "span_f1",
@@ -44,13 +45,15 @@ def rounding(rough, expected, name):
 
 
 def wrong_start(config, start):
-    """The embeddings' standard deviation, within five times its standard error."""
+    """The embeddings' standard deviation, within five times its standard error; biases of relative positions, which begin with 0."""
+    wrong = [("positions", f"{path} does not begin with 0") for path, value in start.parameters.items()
+             if path.endswith("attention.positions.weight") and abs(value).max() > UNTRAINED]
     if "model.embedding_std" not in config:
-        return []
+        return wrong
     table = start.parameters["embedding.weight"][1:]  # without padding
     std, wanted = float(table.std()), config["model.embedding_std"]
     far = abs(std - wanted) > 5 * wanted / math.sqrt(2 * table.size)
-    return [("embeddings", f"begin with a standard deviation of {std:.3g}, expected {wanted:g}")] if far else []
+    return wrong + ([("embeddings", f"begin with a standard deviation of {std:.3g}, expected {wanted:g}")] if far else [])
 
 
 def wrong_choices(config, trained, steps):
