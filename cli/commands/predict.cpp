@@ -88,8 +88,7 @@ std::vector<TrainedModel> take_models(PredictOptions& options) {
   const auto text = std::ranges::find_if(options.texts, [&](const std::string& argument) {
     return !std::filesystem::exists(argument, none);
   });
-  for (auto model = options.texts.begin(); model != text; ++model)
-    models.push_back(load(*model));
+  for (auto model = options.texts.begin(); model != text; ++model) models.push_back(load(*model));
   options.texts.erase(options.texts.begin(), text);
   return models;
 }

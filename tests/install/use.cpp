@@ -1,4 +1,5 @@
-// What a trained model says about a text, as JSON: use RUN TEXT. Four threads ask at once and hear the same.
+// What a trained model says about a text, as JSON: use RUN TEXT. Four threads ask at once and hear
+// the same.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <qkv/train/inference/trained_model.h>

@@ -142,8 +142,7 @@ Sentence written(const LoadedModel& model, const std::string& text) {
 
 Json attention(const LoadedModel& model, const std::string& text) {
   const Sentence sentence = written(model, text);
-  return documents::attend(
-      documents::attention_in(model, sentence, recorded(model, sentence)));
+  return documents::attend(documents::attention_in(model, sentence, recorded(model, sentence)));
 }
 
 Json explanation(const LoadedModel& model, const Sentence& sentence, Index index) {

@@ -32,7 +32,7 @@ struct TextAttention {
   std::vector<std::string> tokens;           ///< of the text
   LayerWeights layers;                       ///< of the text to itself
   std::vector<std::string> inputs, outputs;  ///< of the written text
-  LayerWeights decoder, cross;  ///< of the written text to itself, and to the text
+  LayerWeights decoder, cross;               ///< of the written text to itself, and to the text
 };
 
 /// A model that `qkv train` or `qkv import` wrote, with all that it takes to read texts and answer.

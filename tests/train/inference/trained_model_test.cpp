@@ -99,8 +99,9 @@ TEST_CASE("threads that share a trained model hear what one hears") {
 TEST_CASE("what a trained model cannot do is an error that says why") {
   const TempDir dir;
   const TrainedModel model(untrained_model(dir, kinds[1]));
-  CHECK(error_of<UserError>([&] { model.generate("p", 3); })
-            .starts_with("the model was not trained to continue a text"));
+  CHECK(error_of<UserError>([&] {
+          model.generate("p", 3);
+        }).starts_with("the model was not trained to continue a text"));
   CHECK(error_of<UserError>([&] { model.predict(""); }).starts_with("the sentence is empty"));
   CHECK(error_of<UserError>([&] { model.embed("\xff"); }) == "the text is not valid UTF-8");
   CHECK(error_of<UserError>([&] { load(dir.path() / "none"); }).find("none") != std::string::npos);
