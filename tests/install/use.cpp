@@ -2,9 +2,11 @@
 // the same.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <qkv/core/joining_thread.h>
 #include <qkv/train/inference/trained_model.h>
 
-#include <thread>
+#include <string>
+#include <vector>
 
 namespace {
 
@@ -39,7 +41,7 @@ int main(int count, char** arguments) {
   const qkv::TrainedModel model = qkv::load(arguments[1]);
   std::vector<std::string> heard(4);
   {
-    std::vector<std::jthread> threads;
+    std::vector<qkv::JoiningThread> threads;
     for (std::string& one : heard)
       threads.emplace_back([&] { one = answers(model, arguments[2]); });
   }
