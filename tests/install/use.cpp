@@ -1,5 +1,5 @@
-// What a trained model says about a text, as JSON: use RUN TEXT. Four threads ask at once and hear
-// the same.
+// Prints a trained model's answers about a text as JSON: use RUN TEXT. Four threads ask at once and
+// hear the same.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <qkv/core/joining_thread.h>
@@ -10,13 +10,13 @@
 
 namespace {
 
-std::string numbers(const qkv::Tensor& x) {
+std::string elements(const qkv::Tensor& x) {
   return fmt::format("[{}]", fmt::join(x.values(), ","));
 }
 
-std::string numbers(const qkv::LayerWeights& layers) {
+std::string elements(const qkv::LayerWeights& layers) {
   std::vector<std::string> each;
-  for (const qkv::Tensor& layer : layers) each.push_back(numbers(layer));
+  for (const qkv::Tensor& layer : layers) each.push_back(elements(layer));
   return fmt::format("[{}]", fmt::join(each, ","));
 }
 
@@ -29,9 +29,9 @@ std::string answers(const qkv::TrainedModel& model, std::string_view text) {
   const qkv::TextVectors vectors = model.embed(text);
   const qkv::TextAttention attention = model.attend(text);
   return fmt::format(R"({{"predictions":[{}],"static":{},"contextual":{},"layers":{},"cross":{}}})",
-                     fmt::join(said, ","), numbers(vectors.static_vectors),
-                     numbers(vectors.contextual), numbers(attention.layers),
-                     numbers(attention.cross));
+                     fmt::join(said, ","), elements(vectors.static_vectors),
+                     elements(vectors.contextual), elements(attention.layers),
+                     elements(attention.cross));
 }
 
 }  // namespace

@@ -9,8 +9,12 @@
 namespace qkv {
 namespace {
 
-Sentence read(const LoadedModel& model, std::string_view text) {
+void require_utf8(std::string_view text) {
   require<UserError>(is_utf8(text), "the text is not valid UTF-8");
+}
+
+Sentence read(const LoadedModel& model, std::string_view text) {
+  require_utf8(text);
   return model.task->read(text);
 }
 
@@ -49,6 +53,7 @@ bool TrainedModel::continues() const {
 }
 
 std::vector<Prediction> TrainedModel::predict(std::string_view text) const {
+  require_utf8(text);
   return model_->task->predict(*model_->network, text);
 }
 

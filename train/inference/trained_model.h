@@ -51,8 +51,8 @@ class TrainedModel {
   /// Whether it is a language model that `generate` takes.
   bool continues() const;
 
-  /// What it says about a text, one answer for each word that the task asks about, or one for the
-  /// whole (`qkv predict`). Throws UserError when the text is empty, too long or about nothing.
+  /// One answer for each word of a text that the task asks about, or one for the whole text
+  /// (`qkv predict`). Throws UserError when the text is empty, too long or about nothing.
   std::vector<Prediction> predict(std::string_view text) const;
   /// Throws UserError as `predict`, as do the following (`qkv embed`).
   TextVectors embed(std::string_view text) const;

@@ -104,5 +104,6 @@ TEST_CASE("what a trained model cannot do is an error that says why") {
         }).starts_with("the model was not trained to continue a text"));
   CHECK(error_of<UserError>([&] { model.predict(""); }).starts_with("the sentence is empty"));
   CHECK(error_of<UserError>([&] { model.embed("\xff"); }) == "the text is not valid UTF-8");
+  CHECK(error_of<UserError>([&] { model.predict("\xff"); }) == "the text is not valid UTF-8");
   CHECK(error_of<UserError>([&] { load(dir.path() / "none"); }).find("none") != std::string::npos);
 }
