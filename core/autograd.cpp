@@ -228,8 +228,8 @@ const Tensor& Gradients::of(const Parameter& parameter) const {
   const auto found = std::ranges::find(entries_, parameter.node(), &Entry::first);
   require<ValueError>(
       found != entries_.end(),
-      "[gradients] a parameter of shape {} received no gradient: the loss does not depend on it",
-      parameter.value().shape());
+      "[gradients] {} of shape {} received no gradient: the loss does not depend on it",
+      parameter.path().empty() ? "a parameter" : parameter.path(), parameter.shape());
   return found->second;
 }
 

@@ -4,13 +4,15 @@
 
 namespace qkv {
 
-Parameter::Parameter(const Tensor& initial, Role role)
-    : node_(std::make_shared<Node>("parameter")), value_(initial.with_node(node_)), role_(role) {}
+Parameter::Parameter(const Tensor& initial, Role role) : state_(std::make_shared<State>()) {
+  auto node = std::make_shared<Node>("parameter");
+  *state_ = {node, initial.with_node(node), role, {}};
+}
 
 void Parameter::assign(const Tensor& value) {
   require(value.shape() == shape(), "[parameter] has shape {}, cannot take a value of shape {}",
           shape(), value.shape());
-  value_ = value.with_node(frozen() ? nullptr : node_);
+  state_->value = value.with_node(frozen() ? nullptr : state_->node);
 }
 
 ModuleVisitor& ModuleVisitor::operator()(const std::string& name, Parameter& p) {
@@ -29,23 +31,34 @@ ModuleVisitor& ModuleVisitor::operator()(const std::string& name, Module& child)
 
 void ModuleVisitor::module(const std::string&, Module&) {}
 
-std::vector<NamedParameter> parameters(Module& module) {
+namespace {
+
+/// Takes a const module, too: `visit` changes no member, and this visitor changes no parameter.
+std::vector<NamedParameter> listed(const Module& module) {
   struct Collector final : ModuleVisitor {
     std::vector<NamedParameter> found;
     void parameter(const std::string& path, Parameter& p) override {
-      const bool seen =
-          std::ranges::any_of(found, [&](auto& known) { return known.parameter == &p; });
-      if (!seen) found.push_back({path, &p});
+      const auto is_known = [&](const NamedParameter& n) {
+        return n.parameter->node() == p.node();
+      };
+      if (std::ranges::none_of(found, is_known)) found.emplace_back(path, &p);
     }
   } collector;
-  module.visit(collector);
+  const_cast<Module&>(module).visit(collector);
   return std::move(collector.found);
 }
 
-std::map<std::string, Tensor> state_of(Module& module) {
+}  // namespace
+
+std::vector<NamedParameter> parameters(Module& module) {
+  std::vector<NamedParameter> all = listed(module);
+  for (NamedParameter& named : all) named.parameter->state_->path = named.path;
+  return all;
+}
+
+std::map<std::string, Tensor> state_of(const Module& module) {
   std::map<std::string, Tensor> state;
-  for (const auto& [path, parameter] : parameters(module))
-    state[path] = parameter->value().detach();
+  for (const auto& [path, parameter] : listed(module)) state[path] = parameter->value().detach();
   return state;
 }
 
@@ -68,9 +81,9 @@ void load_state(Module& module, const std::map<std::string, Tensor>& state) {
     parameter->assign(state.at(path).to(parameter->value().dtype()));
 }
 
-Index parameter_count(Module& module) {
+Index parameter_count(const Module& module) {
   Index count = 0;
-  for (const auto& [path, parameter] : parameters(module)) count += parameter->value().size();
+  for (const auto& [path, parameter] : listed(module)) count += parameter->value().size();
   return count;
 }
 

@@ -34,12 +34,15 @@ constexpr bool writes_to_residual(Role role) {
   return role == Role::attention_output || role == Role::feed_forward_output;
 }
 
+class Module;
+struct NamedParameter;
+
 /// A trainable tensor: the only object in qkv whose elements change. A copy is an independent
 /// parameter of the same role, frozen where the other is.
 class Parameter {
  public:
   explicit Parameter(const Tensor& initial, Role role = Role::weight);
-  Parameter(const Parameter& other) : Parameter(other.value_, other.role_) {
+  Parameter(const Parameter& other) : Parameter(other.value(), other.role()) {
     if (other.frozen()) freeze();
   }
   Parameter& operator=(const Parameter& other) { return *this = Parameter(other); }
@@ -47,12 +50,14 @@ class Parameter {
   Parameter& operator=(Parameter&&) noexcept = default;
 
   /// The current value, a leaf of the graph.
-  const Tensor& value() const noexcept { return value_; }
-  operator const Tensor&() const noexcept { return value_; }
-  const Shape& shape() const noexcept { return value_.shape(); }
-  Role role() const noexcept { return role_; }
+  const Tensor& value() const noexcept { return state_->value; }
+  operator const Tensor&() const noexcept { return value(); }
+  const Shape& shape() const noexcept { return value().shape(); }
+  Role role() const noexcept { return state_->role; }
+  /// The path under which `parameters` last listed it; empty before.
+  const std::string& path() const noexcept { return state_->path; }
   /// Identifies the parameter in graphs and gradients.
-  const Node* node() const noexcept { return node_.get(); }
+  const Node* node() const noexcept { return state_->node.get(); }
 
   /// Replaces the value; the dtype may change. Throws ShapeError when the shape does.
   void assign(const Tensor& value);
@@ -61,23 +66,29 @@ class Parameter {
   template <class T>
   std::span<T> mutable_data() {
     make_unshared();
-    return value_.mutable_data<T>();
+    return state_->value.mutable_data<T>();
   }
   /// Copies the buffer if a tensor shares it. After it, several threads may call `mutable_data`.
   void make_unshared() {
-    if (!value_.unshared()) assign(copy_if_shared(value_));
+    if (!value().unshared()) assign(copy_if_shared(value()));
   }
   /// A frozen parameter takes part in the computation but receives no gradient.
-  void freeze() { value_ = value_.detach(); }
-  bool frozen() const noexcept { return !value_.node(); }
+  void freeze() { state_->value = value().detach(); }
+  bool frozen() const noexcept { return !value().node(); }
 
  private:
-  std::shared_ptr<Node> node_;
-  Tensor value_;
-  Role role_;
-};
+  friend struct NamedParameter;
+  friend std::vector<NamedParameter> parameters(Module& module);
+  struct State {
+    std::shared_ptr<Node> node;
+    Tensor value;
+    Role role;
+    std::string path;
+  };
+  explicit Parameter(std::shared_ptr<State> state) : state_(std::move(state)) {}
 
-class Module;
+  std::shared_ptr<State> state_;
+};
 
 /// Visits a module and its sub-modules. Each module names its members once, in `visit`; everything
 /// that iterates over parameters (optimizers, checkpoints, inspection, gradient checks) uses that
@@ -114,11 +125,13 @@ class Module {
   virtual void visit(ModuleVisitor& visit) = 0;
 };
 
+/// A parameter of a module and its path. It stays valid when the module is moved.
 struct NamedParameter {
-  std::string path;
-  Parameter* parameter;
+  NamedParameter(std::string path, Parameter* named)
+      : path(std::move(path)), parameter(new Parameter(named->state_)) {}
 
-  bool operator==(const NamedParameter&) const = default;
+  std::string path;
+  std::shared_ptr<Parameter> parameter;
 };
 
 /// The parameters of a module in the order in which it names them. Tied weights are
@@ -139,14 +152,14 @@ std::vector<std::pair<std::string, M*>> modules(Module& root) {
 }
 
 /// The values of all parameters by path: what a checkpoint stores of a model.
-std::map<std::string, Tensor> state_of(Module& module);
+std::map<std::string, Tensor> state_of(const Module& module);
 /// Gives every parameter its value in `state`, in the parameter's dtype. Throws ValueError naming
 /// each parameter that is missing or of another shape and each value that belongs to none, and
 /// changes nothing then.
 void load_state(Module& module, const std::map<std::string, Tensor>& state);
 
 /// Number of trainable elements.
-Index parameter_count(Module& module);
+Index parameter_count(const Module& module);
 /// Converts every parameter to another dtype.
 void convert(Module& module, DType dtype);
 

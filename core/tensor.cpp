@@ -79,6 +79,21 @@ double Tensor::item() const {
   return dispatch(dtype_, [&]<class T>() -> double { return data<T>()[0]; });
 }
 
+double Tensor::element(std::span<const Index> index) const {
+  require<IndexError>(std::ssize(index) == rank(),
+                      "[tensor] of shape {} has {} axes, got {} indices", shape_, rank(),
+                      index.size());
+  std::size_t offset = 0;
+  for (int axis = 0; axis < rank(); ++axis) {
+    const Index size = shape_[axis], i = index[static_cast<std::size_t>(axis)];
+    require<IndexError>(-size <= i && i < size, "[tensor] of shape {} has no index {} on axis {}",
+                        shape_, i, axis);
+    offset =
+        offset * static_cast<std::size_t>(size) + static_cast<std::size_t>(i < 0 ? i + size : i);
+  }
+  return dispatch(dtype_, [&]<class T>() -> double { return data<T>()[offset]; });
+}
+
 Tensor Tensor::to(DType dtype) const {
   return dtype == dtype_ ? detach() : from(values(), shape_, dtype);
 }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <concepts>
 #include <initializer_list>
 #include <memory>
 #include <span>
@@ -75,6 +77,12 @@ class Tensor {
   std::vector<double> values() const;
   /// The only element. Throws ShapeError when there are more or fewer.
   double item() const;
+  /// The element at an index of each axis, as x(i, j); negative ones count from the end. Throws
+  /// IndexError.
+  template <std::convertible_to<Index>... I>
+  double operator()(I... index) const {
+    return element(std::array<Index, sizeof...(I)>{static_cast<Index>(index)...});
+  }
 
   /// A tensor of equal elements in another dtype, without a node.
   Tensor to(DType dtype) const;
@@ -92,6 +100,7 @@ class Tensor {
   bool unshared() const noexcept { return buffer_.use_count() <= 1; }
 
  private:
+  double element(std::span<const Index> index) const;
   template <class T>
   T* typed() const {
     if (dtype_ != dtype_of<T> || !has_storage()) refuse_access(dtype_of<T>);

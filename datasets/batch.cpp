@@ -27,6 +27,22 @@ TokenBatch pad(std::span<const std::vector<std::int32_t>> sequences, std::int32_
   return pad(views, filler);
 }
 
+WindowBatch windows(std::span<const std::int32_t> text, std::span<const Index> starts,
+                    Index length) {
+  std::vector<std::int32_t> ids, next;
+  for (const Index start : starts) {
+    require<ValueError>(length > 0 && start >= 0 && start < std::ssize(text) - length,
+                        "[windows] {} tokens from {} on, and the one after them, are not within "
+                        "the {} of the text",
+                        length, start, text.size());
+    const auto first = text.begin() + start;
+    ids.insert(ids.end(), first, first + length);
+    next.insert(next.end(), first + 1, first + 1 + length);
+  }
+  const Shape shape{std::ssize(starts), length};
+  return {Indices(ids, shape), Indices(next, shape)};
+}
+
 Permutation::Permutation(Index n, const Random& random) : size_(n), random_(random) {
   require<ValueError>(n > 0, "[permutation] of {} elements; give at least one", n);
   left_ = std::max<Index>(std::llround(std::sqrt(static_cast<double>(n))), 1);

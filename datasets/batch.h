@@ -22,6 +22,16 @@ TokenBatch pad(std::span<const std::span<const std::int32_t>> sequences,
 TokenBatch pad(std::span<const std::vector<std::int32_t>> sequences,
                std::int32_t filler = Vocabulary::padding);
 
+/// Windows of a text of ids, [batch, length], and the token after each of theirs.
+struct WindowBatch {
+  Indices ids, next;
+};
+
+/// The windows of `length` ids that begin at `starts`, for a language model. Throws ValueError when
+/// one, with the token after it, is not within the text.
+WindowBatch windows(std::span<const std::int32_t> text, std::span<const Index> starts,
+                    Index length);
+
 /// A pseudo-random permutation of 0, ..., n - 1 that takes no memory: a Feistel network on the
 /// pairs of Z_a x Z_b with a b >= n, applied again to results from n on (Black & Rogaway 2002,
 /// "Ciphers with Arbitrary Finite Domains").

@@ -125,6 +125,13 @@ Tokenizer Tokenizer::learn(const Cutting& cutting, const Vocabulary::Counts& pie
   return {cutting, rules_of(cutting.kind).learned(pieces, options, known)};
 }
 
+Tokenizer Tokenizer::learn(std::string_view text, const Cutting& cutting,
+                           const LearnOptions& options) {
+  PieceCounter pieces(cutting);
+  pieces.add(text);
+  return learn(cutting, pieces.counts(), options);
+}
+
 Index Tokenizer::special_tokens() const noexcept {
   return !rules_->traits.first.empty();
 }
@@ -133,6 +140,12 @@ bool Tokenizer::is_text(std::int32_t id) const {
   if (vocabulary_.is_unknown(id)) return false;
   const std::string& token = vocabulary_.token(id);
   return token != rules_->traits.first && token != rules_->traits.last;
+}
+
+std::vector<std::int32_t> Tokenizer::encode(std::string_view text) const {
+  std::vector<std::int32_t> ids;
+  TextEncoder(*this).encode(text, ids);
+  return ids;
 }
 
 void Tokenizer::encode(std::string_view text, std::vector<std::int32_t>& ids) const {

@@ -109,6 +109,9 @@ class Tokenizer {
   /// Throws as the constructor.
   static Tokenizer learn(const Cutting& cutting, const Vocabulary::Counts& pieces,
                          const LearnOptions& options, const std::vector<std::string>& known = {});
+  /// The same from the pieces of a text.
+  static Tokenizer learn(std::string_view text, const Cutting& cutting = {},
+                         const LearnOptions& options = {});
 
   const Cutting& cutting() const noexcept { return cutting_; }
   const Vocabulary& vocabulary() const noexcept { return vocabulary_; }
@@ -119,6 +122,8 @@ class Tokenizer {
   /// Whether a token stands for text, rather than for an unknown one or an end of a sentence.
   bool is_text(std::int32_t id) const;
 
+  /// The ids of a text.
+  std::vector<std::int32_t> encode(std::string_view text) const;
   /// Adds the ids of a text, or of one piece, to `ids`.
   void encode(std::string_view text, std::vector<std::int32_t>& ids) const;
   void encode_piece(std::string_view piece, std::vector<std::int32_t>& ids) const;

@@ -39,6 +39,12 @@ struct MultiHeadAttention : Module, FormulaSource {
   /// a hook may replace the last two.
   Tensor operator()(const Tensor& query, const Tensor& source, const AttentionMask& mask,
                     Context& context) const;
+  /// Evaluates: no dropout, nothing is recorded.
+  Tensor operator()(const Tensor& query, const Tensor& source,
+                    const AttentionMask& mask = {}) const {
+    Context evaluation;
+    return (*this)(query, source, mask, evaluation);
+  }
   void visit(ModuleVisitor& visit) override;
   std::vector<Row> formulas() const override;
 

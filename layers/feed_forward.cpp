@@ -8,4 +8,9 @@ FeedForward::FeedForward(Index width, Index hidden, Random& random, bool with_bi
       w_2(hidden, width, random, with_bias, Role::feed_forward_output),
       activation(activation) {}
 
+SwiGlu::SwiGlu(Index width, Index hidden, Random& random, bool with_bias)
+    : w_1(width, hidden, random, with_bias, Role::feed_forward_input),
+      w_2(hidden, width, random, with_bias, Role::feed_forward_output),
+      w_3(width, hidden, random, with_bias, Role::feed_forward_input) {}
+
 }  // namespace qkv

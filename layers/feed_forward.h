@@ -26,4 +26,16 @@ struct FeedForward : Module {
   ActivationKind activation;
 };
 
+/// w_2(silu(w_1(x)) w_3(x)), applied to each position alone (Shazeer 2020, "GLU Variants Improve
+/// Transformer").
+struct SwiGlu : Module {
+  SwiGlu(Index width, Index hidden, Random& random, bool with_bias = false);
+
+  /// x [..., D] -> the same shape
+  Tensor operator()(const Tensor& x) const { return w_2(silu(w_1(x)) * w_3(x)); }
+  void visit(ModuleVisitor& visit) override { visit("w_1", w_1)("w_2", w_2)("w_3", w_3); }
+
+  Linear w_1, w_2, w_3;
+};
+
 }  // namespace qkv

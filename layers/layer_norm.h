@@ -34,4 +34,18 @@ struct LayerNorm : Module {
   double epsilon;
 };
 
+/// x / sqrt(mean(x^2) + epsilon) weight over the last axis (Zhang & Sennrich 2019). `weight` [D]
+/// starts at 1.
+struct RmsNorm : Module {
+  explicit RmsNorm(Index width, double epsilon = 1e-5)
+      : weight(Tensor::full({width}, 1), Role::norm), epsilon(epsilon) {}
+
+  /// x [..., D] -> the same shape
+  Tensor operator()(const Tensor& x) const { return rms_norm(x, weight, epsilon); }
+  void visit(ModuleVisitor& visit) override { visit("weight", weight); }
+
+  Parameter weight;
+  double epsilon;
+};
+
 }  // namespace qkv

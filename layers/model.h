@@ -19,6 +19,11 @@ struct Model : Module, FormulaSource {
   /// "input" of the first layer where positions are added, and "contextual" (the result). Throws
   /// ShapeError when ids or lengths have other shapes.
   virtual Tensor operator()(const Indices& ids, const Indices& lengths, Context& context) const = 0;
+  /// Evaluates: no dropout, nothing is recorded.
+  Tensor operator()(const Indices& ids, const Indices& lengths = {}) const {
+    Context evaluation;
+    return (*this)(ids, lengths, evaluation);
+  }
   /// The table of static vectors [V, D].
   const Parameter& embedding_table() const { return embedding.weight; }
   /// For an encoder-decoder, whose call operator encodes: one vector for each output token so far,

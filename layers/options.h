@@ -71,15 +71,6 @@ inline constexpr auto activation_kinds = std::to_array<Kind<ActivationKind>>({
 });
 static_assert(lists_every_kind(activation_kinds));
 
-/// The parameters before the first step; see train/start/naive_bayes.h.
-enum class InitKind { random, naive_bayes };
-inline constexpr auto init_kinds = std::to_array<Kind<InitKind>>({
-    {InitKind::random, "random", "independent of the data"},
-    {InitKind::naive_bayes, "naive-bayes",
-     "log-count ratios of words and labels, so that the model starts as naive Bayes"},
-});
-static_assert(lists_every_kind(init_kinds));
-
 /// The cell of a recurrent network; see layers/recurrent.h.
 enum class CellKind { rnn, gru, lstm };
 
@@ -99,8 +90,8 @@ struct ModelOptions {
   NormKind norm = NormKind::pre;
   bool bias = true;  ///< of linear layers and norms
   EmbeddingKind embedding = EmbeddingKind::learned;
-  double embedding_std = 0.5;  ///< initial standard deviation of embeddings
-  InitKind init = InitKind::random;
+  double embedding_std =
+      0.5;  ///< initial standard deviation of embeddings; of a decoder it is 0.02
   std::string embedding_file = {};  ///< word2vec or GloVe text that the embedding starts from
   CellKind cell = CellKind::lstm;   ///< of a recurrent model
   bool bidirectional = false;  ///< a recurrent model of both directions, half of the width each

@@ -39,6 +39,11 @@ struct Recurrent : Module {
   /// stand for zeros; c is the cell state of an lstm. Throws ShapeError when the shapes do not fit.
   RecurrentOutput operator()(Tensor x, const Indices& lengths, const RecurrentState& initial,
                              Context& context) const;
+  /// Evaluates: no dropout.
+  Tensor operator()(Tensor x, const Indices& lengths) const {
+    Context evaluation;
+    return (*this)(std::move(x), lengths, evaluation);
+  }
   void visit(ModuleVisitor& visit) override;
 
   /// One layer's network of one direction.

@@ -36,6 +36,11 @@ struct TransformerBlock : Module, FormulaSource {
   /// self-attention as "attended", after cross-attention as "cross_attended", and "output". A hook
   /// may replace the outputs of the block and of its sub-layers.
   Tensor operator()(Tensor x, const AttentionInputs& inputs, Context& context) const;
+  /// Evaluates: no dropout, nothing is recorded.
+  Tensor operator()(Tensor x, const AttentionInputs& inputs = {}) const {
+    Context evaluation;
+    return (*this)(std::move(x), inputs, evaluation);
+  }
   void visit(ModuleVisitor& visit) override;
   std::vector<Row> formulas() const override;
 
@@ -61,6 +66,11 @@ struct Transformer : Module, FormulaSource {
 
   /// x [B, T, D] -> the same shape
   Tensor operator()(Tensor x, const AttentionInputs& inputs, Context& context) const;
+  /// Evaluates: no dropout, nothing is recorded.
+  Tensor operator()(Tensor x, const AttentionInputs& inputs = {}) const {
+    Context evaluation;
+    return (*this)(std::move(x), inputs, evaluation);
+  }
   void visit(ModuleVisitor& visit) override;
   std::vector<Row> formulas() const override;
 

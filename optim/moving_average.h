@@ -38,7 +38,7 @@ class UseAverage {
   UseAverage& operator=(const UseAverage&) = delete;
 
  private:
-  std::vector<std::pair<Parameter*, Tensor>> own_;
+  std::vector<std::pair<std::shared_ptr<Parameter>, Tensor>> own_;
 };
 
 }  // namespace qkv

@@ -43,12 +43,43 @@ TEST_CASE("copies of a parameter are independent") {
 }
 
 TEST_CASE("a model that loads the state of another has its values") {
-  Model trained;
-  trained.layer.weight.assign(Tensor::from({5, 6}, {2}));
+  const Model trained = [] {
+    Model model;
+    model.layer.weight.assign(Tensor::from({5, 6}, {2}));
+    return model;
+  }();
   Model fresh;
   load_state(fresh, state_of(trained));
+  CHECK(parameter_count(trained) == 3);
   CHECK(fresh.layer.weight.value().values() == std::vector<double>{5, 6});
   CHECK(fresh.bias.value().item() == 3);
+}
+
+TEST_CASE("listed parameters are those of the module wherever it is moved, and outlive it") {
+  std::vector<NamedParameter> listed;
+  {
+    Model model;
+    listed = parameters(model);
+    std::vector<Model> moved;
+    moved.push_back(std::move(model));
+    listed[0].parameter->assign(Tensor::from({8, 9}, {2}));
+    CHECK(moved[0].layer.weight.value().values() == std::vector<double>{8, 9});
+    CHECK(gradients_of(sum(moved[0].layer.weight)).has(*listed[0].parameter));
+  }
+  CHECK(listed[0].parameter->value().values() == std::vector<double>{8, 9});
+}
+
+TEST_CASE("a parameter without a gradient is named by its path once it was listed") {
+  Model model;
+  const Gradients gradients = gradients_of(model.bias * 2);
+  const auto asked = [&] { gradients.of(model.layer.weight); };
+  CHECK(
+      error_of<ValueError>(asked) ==
+      "[gradients] a parameter of shape (2,) received no gradient: the loss does not depend on it");
+  parameters(model);
+  CHECK(error_of<ValueError>(asked) ==
+        "[gradients] layer.weight of shape (2,) received no gradient: the loss does not depend on "
+        "it");
 }
 
 TEST_CASE("loading a state keeps each parameter's dtype") {

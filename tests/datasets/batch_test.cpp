@@ -18,6 +18,24 @@ TEST_CASE("shorter sentences are filled up with padding") {
   CHECK(std::ranges::equal(batch.lengths.data(), std::vector{3, 1}));
 }
 
+TEST_CASE("windows of a text come with the token after each of theirs") {
+  const std::vector<std::int32_t> text = {5, 6, 7, 8, 9};
+  const WindowBatch batch = windows(text, std::vector<Index>{2, 0}, 2);
+  CHECK(batch.ids.shape() == Shape{2, 2});
+  CHECK(std::ranges::equal(batch.ids.data(), std::vector{7, 8, 5, 6}));
+  CHECK(std::ranges::equal(batch.next.data(), std::vector{8, 9, 6, 7}));
+}
+
+TEST_CASE("a window that reaches beyond the text is refused") {
+  const std::vector<std::int32_t> text = {5, 6, 7, 8, 9};
+  for (const Index start : {Index{-1}, Index{3}, std::numeric_limits<Index>::max()})
+    CHECK_THROWS_AS(windows(text, std::vector{start}, 2), ValueError);
+  CHECK_THROWS_AS(windows(text, std::vector<Index>{0}, 0), ValueError);
+  CHECK_THROWS_AS(windows(text, std::vector<Index>{0}, 5), ValueError);
+  CHECK_THROWS_AS(windows(text, std::vector<Index>{0}, std::numeric_limits<Index>::max()),
+                  ValueError);
+}
+
 TEST_CASE("an epoch shows every example once, and batches reach across epochs") {
   BatchSampler sampler(7, 3, 1);
   std::vector<Index> seen;

@@ -22,15 +22,11 @@ constexpr Cutting byte_pairs = {TokenizerKind::bpe, false},
                   as_characters = {TokenizerKind::character, false};
 
 Tokenizer learned(std::string_view text, const Cutting& cutting, Index merges = 100) {
-  PieceCounter counter(cutting);
-  counter.add(text);
-  return Tokenizer::learn(cutting, counter.counts(), {.merges = merges});
+  return Tokenizer::learn(text, cutting, {.merges = merges});
 }
 
 Ids encoded(const Tokenizer& tokenizer, std::string_view text) {
-  Ids ids;
-  tokenizer.encode(text, ids);
-  return ids;
+  return tokenizer.encode(text);
 }
 
 Words tokens(const Tokenizer& tokenizer, std::string_view text) {

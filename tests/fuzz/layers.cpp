@@ -181,6 +181,30 @@ void draw_layer_norm(Builder& b) {
       [](const Arrays& x, const Paths& p) { return layer_norm(x[0], p); });
 }
 
+void draw_rms_norm(Builder& b) {
+  const Index width = std::max<Index>(4, b.size(65));  // the op's row has narrower ones
+  add_layer(
+      b, "RmsNorm", {{b.size(9), width}}, "", [=] { return std::make_shared<RmsNorm>(width); },
+      [](const RmsNorm& layer, const In& x) { return layer(x[0]); },
+      [](const Arrays& x, const Paths& p) { return rms_norm(x[0], p.at("weight"), 1e-5); });
+}
+
+void draw_swiglu(Builder& b) {
+  const Index width = b.positive(17), hidden = b.positive(33);
+  const bool bias = b.draw.chance(30);
+  add_layer(
+      b, "SwiGlu", {{b.size(3), b.size(5), width}}, "",
+      [=] {
+        Random random = initial();
+        return std::make_shared<SwiGlu>(width, hidden, random, bias);
+      },
+      [](const SwiGlu& layer, const In& x) { return layer(x[0]); },
+      [](const Arrays& x, const Paths& p) {
+        const Array gated = map(silu, linear(x[0], p.of("w_1"))) * linear(x[0], p.of("w_3"));
+        return linear(gated, p.of("w_2"));
+      });
+}
+
 void draw_feed_forward(Builder& b) {
   const Index width = b.positive(17), hidden = b.positive(33);
   const bool bias = b.draw.chance(70);
@@ -338,6 +362,8 @@ const std::map<std::string, OpDraw>& module_draws() {
   static const std::map<std::string, OpDraw> draws = {
       {"Linear", draw_linear},
       {"LayerNorm", draw_layer_norm},
+      {"RmsNorm", draw_rms_norm},
+      {"SwiGlu", draw_swiglu},
       {"FeedForward", draw_feed_forward},
       {"MultiHeadAttention", draw_multi_head_attention},
       {"TransformerBlock", draw_transformer_block},

@@ -38,6 +38,7 @@ with tempfile.TemporaryDirectory() as folder:
     assert run(programs / "xor").startswith("loss 0.0")
     assert run(programs / "softsign") == "gradient right\n"
     assert run(programs / "resume", cwd=folder) == "resumed exactly\n"
+    assert run(programs / "text_classifier").startswith(("good: 0.9", "good: 1.0"))
 
     # A config in the installed tree finds its data there; the run goes to the working folder.
     share = prefix / "share/qkv"
@@ -53,6 +54,7 @@ with tempfile.TemporaryDirectory() as folder:
         return [y for row in x for y in flat(row)] if isinstance(x, list) else [x]
 
     (folder / "play.txt").write_text("To be, or not to be, that is the question.\n" * 50)
+    assert run(programs / "char_gpt", folder / "play.txt", "200", cwd=folder).endswith(", or not to be, that is the question.\nTo")
     for name, text, *options in (("bank", "the boat lay on the bank"), ("idiom", "ravi let the cat out of the bag ."),
                                  ("shakespeare", "To be", "--set", f"task.data={folder}/play.txt", "--set", "train.batch=2")):
         trained = f"runs/used-{name}"

@@ -246,8 +246,9 @@ TEST_CASE("relative positions bias scores by the distance of the key, from max_d
   options.position = PositionKind::relative;
   options.max_distance = 2;
   const auto positions = make_attention_positions(options);
-  Parameter& table = *parameters(*positions).front().parameter;
-  table.assign(Tensor::from({0, 10, 1, 11, 2, 12, 3, 13, 4, 14}, {5, 2}));
+  parameters(*positions)
+      .front()
+      .parameter->assign(Tensor::from({0, 10, 1, 11, 2, 12, 3, 13, 4, 14}, {5, 2}));
   CHECK(positions->score_bias(2, 2, 2, 4, DType::float32).values() ==
         std::vector<double>{0, 1, 2, 3, 0, 0, 1, 2, 10, 11, 12, 13, 10, 10, 11, 12});
   options.attention = AttentionKind::uniform;

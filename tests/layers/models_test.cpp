@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "layers/convolution.h"
+#include "layers/recurrent.h"
 #include "layers/transformer.h"
 #include "tests/support/errors.h"
 #include "tests/support/modules.h"
@@ -70,6 +71,27 @@ TEST_CASE("the parameters of a fixed-length model grow with the length it is bui
   ModelOptions options = fixed_length;
   options.feed_forward = 0;
   CHECK(refusal(options) == "[feed-forward] the model needs a hidden layer, got feed_forward = 0");
+}
+
+TEST_CASE("models and layers without a context are evaluated") {
+  ModelOptions options{.width = 4, .heads = 2, .feed_forward = 8, .dropout = 0.5};
+  Random random = fresh();
+  const auto model = make_model(options, 9, random);
+  const Indices ids({1, 2, 3}, {1, 3});
+  Context evaluation;
+  CHECK((*model)(ids).values() == (*model)(ids, {}, evaluation).values());
+
+  const Transformer stack(options, random);
+  const Tensor x = model->embedding(ids);
+  CHECK(stack(x).values() == stack(x, {}, evaluation).values());
+  const auto& block = stack.layers.front();
+  CHECK(block(x).values() == block(x, {}, evaluation).values());
+  CHECK(block.attention(x, x).values() == block.attention(x, x, {}, evaluation).values());
+
+  options.layers = 2;
+  const Recurrent recurrent(options, random);
+  const Indices lengths({3}, {1});
+  CHECK(recurrent(x, lengths).values() == recurrent(x, lengths, evaluation).values());
 }
 
 TEST_CASE("the receptive field of position t is [t - (K - 1) / 2, t + K / 2]") {

@@ -119,18 +119,6 @@ Scalar gelu_exact_of(const Scalar& x) {
   return function_of(y, {{x, derivative}});
 }
 
-Scalar silu_of(const Scalar& x) {
-  const Number share = sigmoid(x.number);
-  const Number one = number(1, x);
-  Number y = x.number * share;
-  const bool infinite = !x.number.finite();
-  y.unsure = y.unsure || x.value() == -std::numeric_limits<Real>::infinity();
-  Number derivative = share * (one + x.number * (one - share));
-  derivative.unsure = derivative.unsure || infinite;
-  // x (1 - share) overflows nowhere, but its parts may for large |x|.
-  return function_of(y, {{x, derivative}});
-}
-
 auto trigonometric(bool cosine) {
   return [=](const Scalar& x) {
     const Real v = x.value(), s = std::sin(v), c = std::cos(v);
@@ -315,7 +303,7 @@ const std::map<std::string, OpDraw>& elementwise_draws() {
       {"relu", unary("relu", qkv::relu, positive_part, true)},
       {"gelu", unary("gelu", qkv::gelu, [](const Scalar& x) { return gelu(x); })},
       {"gelu_exact", unary("gelu_exact", qkv::gelu_exact, gelu_exact_of)},
-      {"silu", unary("silu", qkv::silu, silu_of)},
+      {"silu", unary("silu", qkv::silu, silu)},
       {"equal", comparison("equal", qkv::equal, std::equal_to())},
       {"not_equal", comparison("not_equal", qkv::not_equal, std::not_equal_to())},
       {"less", comparison("less", qkv::less, std::less())},

@@ -91,6 +91,18 @@ Scalar gelu(const Scalar& x) {
   return function_of(y, {{x, derivative}});
 }
 
+Scalar silu(const Scalar& x) {
+  const Number share = sigmoid(x.number);
+  const Number one = number(1, x);
+  Number y = x.number * share;
+  const bool infinite = !x.number.finite();
+  y.unsure = y.unsure || x.value() == -std::numeric_limits<Real>::infinity();
+  Number derivative = share * (one + x.number * (one - share));
+  derivative.unsure = derivative.unsure || infinite;
+  // x (1 - share) overflows nowhere, but its parts may for large |x|.
+  return function_of(y, {{x, derivative}});
+}
+
 Scalar dropped(const Scalar& x, std::size_t i, double probability) {
   const bool kept = dropout_random.bits(i) >= std::ceil(probability * 0x1p32);
   return kept ? x * constant_like(1 / (1 - Real{probability}), x) : 0 * x;

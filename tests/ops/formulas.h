@@ -64,6 +64,7 @@ Array map_axis(const Array& x, std::size_t axis, F f, std::optional<std::size_t>
 /// x W^T + b
 Array linear(const Array& x, const Array& weight, const Array* bias);
 Scalar gelu(const Scalar& x);
+Scalar silu(const Scalar& x);
 
 /// The randomness of dropout, which PyTorch's side knows as well.
 inline const Random dropout_random(7, Purpose::testing);
@@ -74,6 +75,7 @@ Scalar dropped(const Scalar& x, std::size_t i, double probability);
 // Formulas of ops that layers consist of; those of the same name in core/ops.h describe them.
 Scalar positive_part(const Scalar& x);
 Array layer_norm(const Array& x, const Array& gain, const Array* bias, double epsilon);
+Array rms_norm(const Array& x, const Array& gain, double epsilon);
 Array attention(const Array& q, const Array& k, const Array& v, const AttentionMask& mask,
                 const AttentionOptions& options);
 Array rotary(const Array& x, std::size_t heads);

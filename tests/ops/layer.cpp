@@ -169,6 +169,11 @@ Array layer_norm(const Array& x, const Array& gain, const Array* bias, double ep
   return y;
 }
 
+Array rms_norm(const Array& x, const Array& gain, double epsilon) {
+  const Array inverse = inverse_size(x, epsilon);
+  return x * inverse * gain;
+}
+
 namespace {
 
 void draw_layer_norm(Builder& b) {
@@ -197,10 +202,7 @@ void draw_rms_norm(Builder& b) {
   b.add("rms_norm", {x, b.within({width}, -2, 2)},
         {fmt::format("rms_norm($0, $1, {})", text(epsilon)),
          [=](const In& in) { return rms_norm(in[0], in[1], epsilon); },
-         [=](const Arrays& in) {
-           const Array inverse = inverse_size(in[0], epsilon);
-           return Array(in[0] * inverse * in[1]);
-         }});
+         [=](const Arrays& in) { return rms_norm(in[0], in[1], epsilon); }});
 }
 
 /// cos or sin of the angles [T, 1, part / 2] of the positions from `first` on.

@@ -24,7 +24,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 from muon import Muon
 
 # Ops that PyTorch 1.13 lacks: their formulas are written out and differentiated by PyTorch.
-FORMULAS = {"masked_mean", "masked_max", "select_rows", "rms_norm", "rotary", "rotary_cos_sin"}
+FORMULAS = {"masked_mean", "masked_max", "select_rows", "rms_norm", "RmsNorm", "rotary", "rotary_cos_sin"}
 INFINITY, NAN, true, false = math.inf, math.nan, True, False
 torch.set_num_threads(1)
 
@@ -420,6 +420,16 @@ def Linear(inputs, parameters):
 
 def LayerNorm(inputs, parameters):
     return F.layer_norm(*inputs, inputs[0].shape[-1:], *parameters)
+
+
+def RmsNorm(inputs, parameters):
+    return rms_norm(*inputs, *parameters, 1e-5)
+
+
+def SwiGlu(inputs, parameters):
+    third = len(parameters) // 3
+    w_1, w_2, w_3 = (parameters[i * third:(i + 1) * third] for i in range(3))
+    return Linear([silu(Linear(inputs, w_1)) * Linear(inputs, w_3)], w_2)
 
 
 def FeedForward(inputs, parameters):

@@ -197,7 +197,7 @@ TEST_CASE("a trained model that cannot serve is refused with the reason") {
     return error_of<ConfigError>([&] { parse_config(to_toml(other), "c"); });
   };
   CHECK(conflict([](Config& c) {
-          c.model.init = InitKind::naive_bayes;
+          c.init = InitKind::naive_bayes;
           c.model.layers = 1;
           c.model.feed_forward = 0;
           c.model.norm = NormKind::none;

@@ -56,6 +56,15 @@ inline constexpr auto unknown_label_policies = std::to_array<Kind<UnknownLabels>
 });
 static_assert(lists_every_kind(unknown_label_policies));
 
+/// The parameters before the first step; see train/start/naive_bayes.h.
+enum class InitKind { random, naive_bayes };
+inline constexpr auto init_kinds = std::to_array<Kind<InitKind>>({
+    {InitKind::random, "random", "independent of the data"},
+    {InitKind::naive_bayes, "naive-bayes",
+     "log-count ratios of words and labels, so that the model starts as naive Bayes"},
+});
+static_assert(lists_every_kind(init_kinds));
+
 /// The task and its data; [task].
 struct TaskOptions {
   TaskKind kind = TaskKind::word_sense;
@@ -128,7 +137,8 @@ struct Config {
   std::uint64_t seed = 1;
   TaskOptions task;
   ModelOptions model;
-  HeadOptions head;  ///< model.tied
+  HeadOptions head;                  ///< model.tied
+  InitKind init = InitKind::random;  ///< model.init
   OptimizerOptions optimizer;
   ScheduleOptions schedule;
   TrainOptions train;

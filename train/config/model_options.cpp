@@ -44,7 +44,7 @@ constexpr Condition unequal_heads = {
     "\"naive-bayes\"",
     [](const Config& c) {
       return has_heads(c) && (c.model.attention != AttentionKind::uniform || c.model.kv_heads > 0 ||
-                              c.model.dropout > 0 || c.model.init == InitKind::naive_bayes ||
+                              c.model.dropout > 0 || c.init == InitKind::naive_bayes ||
                               c.model.width % ModelOptions().heads != 0);
     }};
 constexpr Condition scores = {"a model with attention that is not uniform", [](const Config& c) {
@@ -143,8 +143,7 @@ bool is_linear_in_embeddings(const Config& config) {
 }
 
 std::optional<Conflict> init_conflict(const Config& config) {
-  if (config.model.init != InitKind::naive_bayes || is_linear_in_embeddings(config))
-    return std::nullopt;
+  if (config.init != InitKind::naive_bayes || is_linear_in_embeddings(config)) return std::nullopt;
   return Conflict{
       {"model.init", "model.kind"},
       "model.init \"naive-bayes\" needs a task with one label an example, learned embeddings "
@@ -251,7 +250,7 @@ Options model_options(Config& config) {
                 option("model.embedding_std", model.embedding_std, at_least(0),
                        "initial standard deviation of the embeddings; of a decoder it is 0.02")),
       checked_by(init_conflict,
-                 kind_option("model.init", model.init, init_kinds, "initial parameters")),
+                 kind_option("model.init", config.init, init_kinds, "initial parameters")),
       only_with(recurrent, kind_option("model.cell", model.cell, cell_kinds(), "recurrent cell")),
       only_with(recurrent, option("model.bidirectional", model.bidirectional,
                                   "recurrent network in both directions, half of the width each")),

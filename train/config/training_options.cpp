@@ -43,7 +43,7 @@ std::optional<Conflict> momentum_conflict(const Config& config) {
 /// Options that exclude a start from a trained model.
 std::optional<Conflict> start_conflict(const Config& config) {
   if (config.train.init.empty()) return std::nullopt;
-  if (config.model.init != InitKind::random)
+  if (config.init != InitKind::random)
     return Conflict{{"train.init", "model.init"}, "train.init needs model.init = \"random\""};
   if (config.model.embedding != EmbeddingKind::learned)
     return Conflict{{"train.init", "model.embedding"},

@@ -75,7 +75,7 @@ StepGradients GradientSum::sum(Index shards, std::vector<PartialSum<StepGradient
   Gradients::Entries gradients;
   for (std::size_t i = 0; i < entries.size(); ++i)
     if (has_gradient[i])
-      gradients.emplace_back(entries[i].parameter->node(), std::move(entries[i].sum));
+      gradients.emplace_back(entries[i].parameter, std::move(entries[i].sum));
   entries.clear();
   total.gradients = Gradients(std::move(gradients));
   return total;
@@ -110,7 +110,7 @@ std::vector<GradientSum::Entry> GradientSum::entries_of(std::vector<StepGradient
     for (StepGradients& sum : own) partials.push_back(sum.gradients.release(parameter->node()));
     const Index end = begin + parameter->shape().size();
     Tensor sum = storage_of_sum(partials, parameter->shape());
-    entries.push_back({parameter, begin, end, std::move(partials), std::move(sum)});
+    entries.push_back({parameter->node(), begin, end, std::move(partials), std::move(sum)});
     begin = end;
   }
   return entries;

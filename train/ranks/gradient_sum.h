@@ -46,7 +46,7 @@ class GradientSum {
  private:
   /// The gradients of a parameter on this rank.
   struct Entry {
-    const Parameter* parameter;
+    const Node* parameter;
     Index begin, end;              ///< its elements, of all that are laid end to end
     std::vector<Tensor> partials;  ///< over this rank's subtrees; empty where there is none
     Tensor sum;                    ///< over all ranks

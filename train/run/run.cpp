@@ -88,7 +88,7 @@ Run assembled(const Config& config, Vectors vectors, const Task::Vocabularies& k
   require_training_memory(config, run.task->vocabulary().size(), run.task->outputs(), limit);
   run.network = fresh_network(config, *run.task, vectors);
   tell_vectors(config, *run.network, callback);
-  if (vectors == Vectors::from_file && config.model.init == InitKind::naive_bayes)
+  if (vectors == Vectors::from_file && config.init == InitKind::naive_bayes)
     start_as_naive_bayes(*run.network, config.model, *run.task);
   freeze_parts(*run.network, config.train.freeze);
   if (auto& head = run.network->head; head && head->bias && !predicts_with_bias(config))
@@ -285,7 +285,7 @@ LoadedModel with_options(const LoadedModel& model, const ModelOptions& options) 
   config.model = options;
   LoadedModel changed = fresh_model(config, model.task->vocabularies());
   changed.step = model.step;
-  std::map<std::string, Parameter*> by_path;
+  std::map<std::string, std::shared_ptr<Parameter>> by_path;
   for (const auto& [path, parameter] : parameters(*changed.network)) by_path[path] = parameter;
   for (const auto& [path, parameter] : parameters(*model.network))
     if (const auto found = by_path.find(path); found != by_path.end())

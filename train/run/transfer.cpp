@@ -69,7 +69,8 @@ class Loader {
       : network_(network), vocabulary_(vocabulary), from_(from) {
     for (const auto& [path, attention] : modules<MultiHeadAttention>(network))
       if (const Index heads = attention->options.heads; heads != from.heads)
-        for (const NamedParameter& named : parameters(*attention)) heads_[named.parameter] = heads;
+        for (const NamedParameter& named : parameters(*attention))
+          heads_[named.parameter->node()] = heads;
   }
 
   std::vector<std::string> load() {
@@ -93,7 +94,7 @@ class Loader {
     const std::string there = list_of_outputs(from_.vocabulary),
                       here = list_of_outputs(vocabulary_);
     if (of_head && there != here) return leave(path, there, here);
-    if (const auto heads = heads_.find(parameter); heads != heads_.end())
+    if (const auto heads = heads_.find(parameter->node()); heads != heads_.end())
       return leave(path, fmt::format("{} heads", from_.heads),
                    fmt::format("{} heads", heads->second));
     const auto rows = row_names(*parameter, source, of_head);
@@ -121,7 +122,8 @@ class Loader {
 
   bool is_of_head(const Parameter& parameter) const {
     const auto& head = network_.head;
-    return head && (&parameter == &head->weight || (head->bias && &parameter == &*head->bias));
+    const auto is = [&](const Parameter& of_head) { return parameter.node() == of_head.node(); };
+    return head && (is(head->weight) || (head->bias && is(*head->bias)));
   }
 
   /// None where the rows have no names, as those of a coreference model's output layer.
@@ -170,7 +172,7 @@ class Loader {
   Network& network_;
   const Task::Vocabularies& vocabulary_;
   const InitialModel& from_;
-  std::map<const Parameter*, Index> heads_;  ///< of attention with other heads than there
+  std::map<const Node*, Index> heads_;  ///< of attention with other heads than there
   Index loaded_ = 0;
   Tokens partly_, fresh_;
 };
@@ -182,7 +184,6 @@ std::string other_options(const Config& there, const Config& here) {
     const ModelOptions& same = here.model;
     model.dropout = same.dropout;
     model.max_length = same.max_length;
-    model.init = same.init;
     model.embedding_std = same.embedding_std;
     model.embedding_file = same.embedding_file;
     Config config;

@@ -16,7 +16,7 @@ namespace {
 Config config_of(const std::filesystem::path& file) {
   Config config = uniform_attention(file);
   config.model.embedding_std = 0.1;
-  config.model.init = InitKind::naive_bayes;
+  config.init = InitKind::naive_bayes;
   return config;
 }
 
