@@ -10,6 +10,8 @@ import subprocess
 import sys
 import tempfile
 
+import idioms
+
 source = pathlib.Path(__file__).parent
 project = source.parents[1]
 qkv_build, generator, compiler = sys.argv[1:]
@@ -78,6 +80,12 @@ with tempfile.TemporaryDirectory() as folder:
         run(compiler, *own, source / f"{program}.cpp", "-o", folder / f"{program}-by-pkg-config", *flags)
         said = run(folder / f"{program}-by-pkg-config", *arguments, cwd=folder)
         assert said.startswith(("loss 0.0", "resumed exactly", '{"predictions":')), said
+
+    # The idioms of docs/libtorch.md print what the page says.
+    (folder / "idioms.cpp").write_text(idioms.source())
+    flags = run("pkg-config", "--cflags", "--libs", "qkv-storage", env={**os.environ, "PKG_CONFIG_PATH": str(package)}).split()
+    run(compiler, "-std=c++20", *own, folder / "idioms.cpp", "-o", folder / "idioms", *flags)
+    assert idioms.printed(run(folder / "idioms", cwd=folder)) == idioms.expected()
 
     # The library needs none of what only the program needs. Configuring shows it, and one source that its headers serve;
     # building it all again would not show more.
