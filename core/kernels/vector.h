@@ -78,8 +78,12 @@ Vector<T> load_part(const T* from, Index count) {
   else
     return _mm512_maskz_loadu_pd(static_cast<__mmask8>(first_lanes(count)), from);
 #else
+  // Unrolled: GCC makes a loop a call of memcpy, around which all vectors are spilled, and warns of
+  // what that call might read.
   Vector<T> v = {};
-  for (Index i = 0; i < count; ++i) v[i] = from[i];
+  unrolled<width<T> - 1>([&](int i) {
+    if (i < count) v[i] = from[i];
+  });
   return v;
 #endif
 }
@@ -87,17 +91,10 @@ Vector<T> load_part(const T* from, Index count) {
 /// Loads `count` elements, up to the width, in an innermost loop.
 template <class T>
 Vector<T> load_most(const T* from, Index count) {
-#if defined(__AVX512F__)
-  return load_part(from, count);
-#else
+#if !defined(__AVX512F__)
   if (count == width<T>) return load(from);
-  // Unrolled: GCC makes load_part's loop a call of memcpy, around which all vectors are spilled.
-  Vector<T> v = {};
-  unrolled<width<T> - 1>([&](int i) {
-    if (i < count) v[i] = from[i];
-  });
-  return v;
 #endif
+  return load_part(from, count);
 }
 
 /// Stores the first `count` lanes, fewer than the width.

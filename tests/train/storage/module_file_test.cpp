@@ -32,8 +32,11 @@ TEST_CASE("a module that is loaded has the parameters of the one that was saved,
 TEST_CASE("a module is also loaded from a checkpoint that holds more") {
   const TempDir folder;
   const Linear trained = layer(1);
-  write_checkpoint(folder.path() / "run.h5",
-                   {.step = 7, .config = "seed = 1", .model = state_of(trained)});
+  Checkpoint run;
+  run.step = 7;
+  run.config = "seed = 1";
+  run.model = state_of(trained);
+  write_checkpoint(folder.path() / "run.h5", run);
   Linear loaded = layer(2);
   load(folder.path() / "run.h5", loaded);
   CHECK(loaded.weight.value().values() == trained.weight.value().values());
