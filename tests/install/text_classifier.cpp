@@ -30,7 +30,6 @@ int main() {
   for (std::int64_t step = 0; step < 100; ++step)
     optimizer->step(parameters, qkv::gradients_of(qkv::cross_entropy(model(qkv::pad(ids)), labels)),
                     0.05, step);
-  const qkv::Tensor probabilities =
-      qkv::softmax(model(qkv::pad(std::vector{words.encode("a funny film")})));
-  fmt::print("good: {:.2f}\n", probabilities(0, 1));
+  const std::vector<std::vector<std::int32_t>> unseen = {words.encode("a funny film")};
+  fmt::print("good: {:.2f}\n", qkv::softmax(model(qkv::pad(unseen)))(0, 1));
 }

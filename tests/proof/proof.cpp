@@ -78,7 +78,7 @@ void prove_module(Proof& proof, const std::string& section, const std::string& l
     row.parameters.push_back({fmt::format("inputs.{}", i), &tensors[i]});
   for (const auto& [path, parameter] : parameters(module)) {
     parameter->assign(randn(parameter->shape(), DType::float64, ++stream) * 0.3);
-    row.parameters.push_back({"parameters." + path, parameter});
+    row.parameters.push_back({"parameters." + path, parameter.get()});
   }
   proof.add(section, row);
 }

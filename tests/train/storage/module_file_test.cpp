@@ -48,11 +48,11 @@ TEST_CASE("the parameters of another module are refused by the file's name, and 
   save(file, layer(1));
   Linear wider = layer(2, 4);
   const auto before = wider.weight.value().values();
-  CHECK(
-      error_of<ValueError>([&] { load(file, wider); }) ==
-      file.string() +
-          ": [load_state] bias has shape (2,) instead of (4,); weight has shape (2, 3) instead of "
-          "(4, 3)");
+  CHECK(error_of<ValueError>([&] { load(file, wider); }) ==
+        file.string() +
+            ": [load_state] weight has shape (2, 3) instead of (4, 3); bias has shape (2,) instead "
+            "of "
+            "(4,)");
   CHECK(wider.weight.value().values() == before);
   CHECK_THROWS_AS(load(folder.path() / "none.h5", wider), UserError);
 }
