@@ -63,7 +63,7 @@ inline std::vector<Prediction> predict(std::string_view text) {{
 constexpr std::string_view translate =
     R"(/// The text that the model writes for another (`label`), and its probability. Throws
 /// std::invalid_argument when the text is not UTF-8, empty or too long.
-inline Prediction translate(std::string_view text) {{ return translation_of<{tokenizer}>(text); }}
+inline Prediction translate(std::string_view text) {{ return translation_of<{tokenizer}, {model}>(text); }}
 )";
 constexpr std::string_view generate =
     R"(/// The text with which the model continues a prompt, by at most `tokens` tokens. Throws
@@ -84,7 +84,7 @@ constexpr auto task_parts = std::to_array<TaskPart>({
     {TaskKind::static_embedding, "", ""},
     {TaskKind::classify, "predict.h", predict},
     {TaskKind::coreference, "", ""},
-    {TaskKind::translate, "translate.h", translate},
+    {TaskKind::translate, "predict.h", translate},
     {TaskKind::language_model, "generate.h", generate},
     {TaskKind::tagging, "predict.h", predict},
     {TaskKind::masked_language_model, "", ""},
@@ -112,7 +112,7 @@ void require_parts(const Config& config) {
 
 /// A text as a string literal. What is not printable ASCII is octal, and no two question marks
 /// begin a trigraph.
-std::string literal(std::string_view text) {
+std::string escaped(std::string_view text) {
   std::string result = "\"";
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
@@ -123,7 +123,11 @@ std::string literal(std::string_view text) {
     else
       result += fmt::format("\\{:03o}", byte);
   }
-  return result + "\"sv";
+  return result + "\"";
+}
+
+std::string literal(std::string_view text) {
+  return escaped(text) + "sv";
 }
 
 /// Statements that fill the description `d`.
@@ -235,10 +239,9 @@ std::string joined_parts(std::span<const std::string_view> names, std::set<std::
         text += std::string(line) + "\n";
     }
   }
-  // Sections are parted by one empty line.
   for (auto at = text.find("\n\n\n"); at != text.npos; at = text.find("\n\n\n", at))
     text.erase(at, 1);
-  return text;
+  return std::string(trimmed(text)) + "\n";
 }
 
 }  // namespace
@@ -260,10 +263,8 @@ std::string cpp_header(const LoadedModel& model, const std::filesystem::path& fi
   require_parts(model.config);
   const ModelPart& kind = row_of(model_parts, model.config.model.kind);
   const TaskPart& task = row_of(task_parts, model.config.task.kind);
-  std::vector<std::string_view> names = {"description.h", "layers.h", kind.part, "unicode.h",
-                                         "tokenizers.h"};
-  if (model.config.task.kind != TaskKind::language_model) names.emplace_back("sentence.h");
-  names.push_back(task.part);
+  const std::vector<std::string_view> names = {"description.h", "layers.h",     kind.part,
+                                               "unicode.h",     "tokenizers.h", task.part};
   std::set<std::string> includes;
   const std::string parts = joined_parts(names, includes);
   const std::string_view tokenizer = row_of(tokenizer_parts, cutting_of(model.config).kind).name;
@@ -271,10 +272,11 @@ std::string cpp_header(const LoadedModel& model, const std::filesystem::path& fi
       fmt::runtime(task.function), fmt::arg("tokenizer", tokenizer), fmt::arg("model", kind.name));
   const std::string name = cpp_namespace(file);
   return fmt::format(
-      "{}, from \"{}\" at step {}, by qkv {}.\n#pragma once\n\n{}\n\nnamespace {} {{\n{}\n{}\n{}\n"
+      "{}, from {} at step {}, by qkv {}.\n// The code around the weights is qkv's, under the "
+      "Apache License 2.0.\n#pragma once\n\n{}\n\nnamespace {} {{\n\n{}\n{}\n{}\n"
       "}}  // namespace {}\n",
-      first_line, model.config.name, model.step, QKV_VERSION, fmt::join(includes, "\n"), name,
-      parts, description_of(model), function, name);
+      first_line, escaped(model.config.name), model.step, QKV_VERSION, fmt::join(includes, "\n"),
+      name, parts, description_of(model), function, name);
 }
 
 bool begins_as_cpp_export(std::string_view beginning) {

@@ -39,7 +39,7 @@ struct Description {
 };
 
 /// The model of this header.
-const Description& description();
+inline const Description& description();
 
 /// The bytes that lines of base64 stand for; each line but the last has full groups of four.
 inline std::string bytes_of(const std::vector<std::string_view>& lines) {

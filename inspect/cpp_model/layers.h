@@ -123,13 +123,10 @@ inline Matrix embedded(const Ids& ids) {
 }
 
 /// The output layer, or the embedding table in its place: [time, width] -> [time, choices].
-inline Matrix logits_of(Matrix x) {
-  static const Linear transform("output_transform.linear");
-  static const LayerNorm norm("output_transform.norm");
+inline Matrix logits_of(const Matrix& x) {
   static const Linear head =
-      weights_of("head.weight") ? Linear("head")
-                                : Linear(weights_of("embedding.weight"), weights_of("output_bias"));
-  return head(transform ? norm(gelu(transform(x))) : std::move(x));
+      weights_of("head.weight") ? Linear("head") : Linear(weights_of("embedding.weight"), {});
+  return head(x);
 }
 
 inline Vector softmax(Vector x) {

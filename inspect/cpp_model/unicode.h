@@ -128,18 +128,21 @@ inline std::vector<std::string> words_of(std::string_view text) {
 class Composition {
  public:
   Composition() {
-    const std::u32string pairs = codes_of(bytes_of(description().composed));
-    for (std::size_t i = 0; i + 2 < pairs.size(); i += 3) {
-      parts_[pairs[i]] = {pairs[i + 1], pairs[i + 2]};
-      whole_[{pairs[i + 1], pairs[i + 2]}] = pairs[i];
-    }
-    const std::u32string others = codes_of(bytes_of(description().decomposed));
-    for (std::size_t i = 0; i + 2 < others.size(); i += 3)
-      parts_[others[i]] = {others[i + 1], others[i + 2]};
-    const std::u32string classes = codes_of(bytes_of(description().classes));
-    for (std::size_t i = 0; i + 2 < classes.size(); i += 3)
-      for (char32_t code = classes[i]; code <= classes[i + 1]; ++code)
-        classes_[code] = classes[i + 2];
+    const auto read = [](const std::vector<std::string_view>& lines, const auto& use) {
+      const std::u32string codes = codes_of(bytes_of(lines));
+      for (std::size_t i = 0; i + 2 < codes.size(); i += 3)
+        use(codes[i], codes[i + 1], codes[i + 2]);
+    };
+    read(description().composed, [this](char32_t whole, char32_t first, char32_t second) {
+      parts_[whole] = {first, second};
+      wholes_[{first, second}] = whole;
+    });
+    read(description().decomposed, [this](char32_t whole, char32_t first, char32_t second) {
+      parts_[whole] = {first, second};
+    });
+    read(description().classes, [this](char32_t first, char32_t last, char32_t value) {
+      for (char32_t code = first; code <= last; ++code) classes_[code] = value;
+    });
   }
 
   std::string operator()(std::string_view text) const {
@@ -149,77 +152,69 @@ class Composition {
       for (std::size_t j = i;
            j > 0 && class_of(codes[j]) > 0 && class_of(codes[j - 1]) > class_of(codes[j]); --j)
         std::swap(codes[j - 1], codes[j]);
-    std::string result;
-    for (const char32_t code : composed(codes)) result += utf8(code);
-    return result;
+    std::u32string result;
+    std::size_t starter = 0;  // where the last character is that marks may join
+    char32_t before = 0;      // the class of the last character that stayed behind it
+    for (const char32_t code : codes) {
+      const char32_t value = class_of(code);
+      const bool meets =
+          starter < result.size() && (starter + 1 == result.size() || before < value);
+      const char32_t whole = meets ? whole_of(result[starter], code) : 0;
+      if (whole != 0) {
+        result[starter] = whole;
+        continue;
+      }
+      if (value == 0) starter = result.size();
+      before = value;
+      result += code;
+    }
+    std::string composed;
+    for (const char32_t code : result) composed += utf8(code);
+    return composed;
   }
 
  private:
-  // The syllables of Hangul have no entries in the tables.
-  static constexpr char32_t syllables = 0xAC00, leading = 0x1100, vowels = 0x1161,
-                            trailing = 0x11A7;
-  static constexpr char32_t leading_count = 19, vowel_count = 21, trailing_count = 28;
-  static constexpr char32_t syllable_count = leading_count * vowel_count * trailing_count;
+  // The syllables of Hangul have no entries in the tables (Unicode Standard, 3.12).
+  static constexpr char32_t syllables = 0xAC00, syllable_count = 11172;
+  static constexpr char32_t leading = 0x1100, vowels = 0x1161, trailing = 0x11A7;
+  static constexpr char32_t vowel_count = 21, trailing_count = 28;
 
+  static bool is_syllable(char32_t code) {
+    return code >= syllables && code < syllables + syllable_count;
+  }
   char32_t class_of(char32_t code) const {
     const auto found = classes_.find(code);
     return found == classes_.end() ? 0 : found->second;
   }
 
   void decompose(char32_t code, std::u32string& codes) const {
-    if (code >= syllables && code < syllables + syllable_count) {
-      const char32_t i = code - syllables, end = i % trailing_count;
-      codes += leading + i / trailing_count / vowel_count;
-      codes += vowels + i / trailing_count % vowel_count;
-      if (end > 0) codes += trailing + end;
-      return;
-    }
-    const auto found = parts_.find(code);
-    if (found == parts_.end()) {
+    if (is_syllable(code)) {
+      const char32_t i = code - syllables;
+      codes +=
+          {leading + i / trailing_count / vowel_count, vowels + i / trailing_count % vowel_count};
+      if (i % trailing_count > 0) codes += trailing + i % trailing_count;
+    } else if (const auto found = parts_.find(code); found != parts_.end()) {
+      decompose(found->second.first, codes);
+      if (found->second.second != 0) decompose(found->second.second, codes);
+    } else {
       codes += code;
-      return;
     }
-    decompose(found->second.first, codes);
-    if (found->second.second != 0) decompose(found->second.second, codes);
   }
 
   /// The character that two make up; 0: none.
   char32_t whole_of(char32_t first, char32_t second) const {
-    if (first >= leading && first < leading + leading_count && second >= vowels &&
-        second < vowels + vowel_count)
+    constexpr char32_t leading_count = syllable_count / vowel_count / trailing_count;
+    if (first - leading < leading_count && second - vowels < vowel_count)
       return syllables + ((first - leading) * vowel_count + (second - vowels)) * trailing_count;
-    if (first >= syllables && first < syllables + syllable_count &&
-        (first - syllables) % trailing_count == 0 && second > trailing &&
+    if (is_syllable(first) && (first - syllables) % trailing_count == 0 && second > trailing &&
         second < trailing + trailing_count)
       return first + (second - trailing);
-    const auto found = whole_.find({first, second});
-    return found == whole_.end() ? 0 : found->second;
-  }
-
-  /// Joins each character with the last starter, unless one of its class or above is between.
-  std::u32string composed(const std::u32string& codes) const {
-    std::u32string result;
-    std::size_t starter = std::u32string::npos;
-    char32_t before = 0;  // the class of the last character that stayed behind the starter
-    for (const char32_t code : codes) {
-      const char32_t of = class_of(code);
-      const bool is_next = starter != std::u32string::npos && starter + 1 == result.size();
-      const char32_t whole = starter != std::u32string::npos && (is_next || before < of)
-                                 ? whole_of(result[starter], code)
-                                 : 0;
-      if (whole != 0) {
-        result[starter] = whole;
-        continue;
-      }
-      if (of == 0) starter = result.size();
-      before = of;
-      result += code;
-    }
-    return result;
+    const auto found = wholes_.find({first, second});
+    return found == wholes_.end() ? 0 : found->second;
   }
 
   std::map<char32_t, std::pair<char32_t, char32_t>> parts_;
-  std::map<std::pair<char32_t, char32_t>, char32_t> whole_;
+  std::map<std::pair<char32_t, char32_t>, char32_t> wholes_;
   std::map<char32_t, char32_t> classes_;
 };
 
