@@ -108,6 +108,7 @@ std::vector<Prediction> predictions_of(std::string_view text) {
   const Matrix x = model(sentence.ids);
   if (targets.empty()) return {prediction_of(logits_of(model.sentence(x)), {}, sentence)};
   std::vector<Prediction> answers;
+  answers.reserve(targets.size());
   for (const std::size_t target : targets)
     answers.push_back(prediction_of(logits_of(x.one_row(target)), target, sentence));
   return answers;
