@@ -16,7 +16,7 @@
 namespace qkv {
 namespace {
 
-using Texts = std::vector<std::string>;
+using Strings = std::vector<std::string>;
 
 constexpr std::string_view first_line = "// A model that qkv export wrote as a header of C++17";
 constexpr std::string_view part_namespace = "qkv_model";
@@ -93,7 +93,7 @@ static_assert(lists_every_kind(task_parts));
 
 /// Throws UserError unless there are parts for the task and the tokenizer.
 void require_parts(const Config& config) {
-  Texts names;
+  Strings names;
   for (const TaskPart& part : task_parts)
     if (!part.part.empty())
       names.push_back(fmt::format("\"{}\"", row_of(task_kinds(), part.value).name));
@@ -140,21 +140,21 @@ class DescriptionWriter {
     text_ += fmt::format("    d.{} = {};\n", name, value);
   }
   void number(std::string_view name, Index value) { assign(name, std::to_string(value)); }
-  void list(std::string_view name, const Texts& items) {
+  void list(std::string_view name, const Strings& items) {
     if (items.empty()) return;
     text_ += fmt::format("    static constexpr std::string_view {}[] = {{\n        {}}};\n", name,
                          fmt::join(items, ",\n        "));
     text_ += fmt::format("    d.{0}.assign(std::begin({0}), std::end({0}));\n", name);
   }
-  void texts(std::string_view name, const Texts& texts) {
-    Texts literals;
+  void texts(std::string_view name, const Strings& texts) {
+    Strings literals;
     for (const std::string& text : texts) literals.push_back(literal(text));
     list(name, literals);
   }
-  /// Texts of 64 lines each: compilers need not take literals of more than 64 KiB.
+  /// Strings of 64 lines each: compilers need not take literals of more than 64 KiB.
   void base64(std::string_view name, std::string_view digits) {
     constexpr std::size_t line = 96, lines = 64;
-    Texts literals;
+    Strings literals;
     for (std::size_t i = 0; i < digits.size(); i += line) {
       const bool begins = i % (line * lines) == 0, ends = (i + line) % (line * lines) == 0;
       const bool is_last = i + line >= digits.size();

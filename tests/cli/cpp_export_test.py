@@ -203,7 +203,7 @@ class Headers(unittest.TestCase):
     def compare(self, found, answer):
         if "output" in answer:
             self.assertEqual(bytes.fromhex(found[1][1:]).decode(errors="replace"), answer["output"])
-            self.assertLess(abs(float(found[2]) - answer["probability"]), 24 * TOLERANCE)  # a product of 24 tokens'
+            self.assertLess(abs(float(found[2]) - answer["probability"]), 24 * TOLERANCE)  # a product over at most 24 tokens
             return
         self.assertEqual(int(found[0]), answer.get("index", -1))
         self.assertEqual(bytes.fromhex(found[1][1:]).decode(), answer["label"], answer)
