@@ -102,7 +102,7 @@ def drawn(task, kind, tokenizer, draw):
     """A config with the options that have an effect there."""
     config = Config({"task.kind": task, "model.kind": kind})
     for option in draw.sample(CHANGED, len(CHANGED)):
-        changed = Config(config | {option.key: draw.choice(VALUES[option.key])})
+        changed = Config(config | {option.key: draw.choice([BASE[option.key], *option.values])})
         config = changed if option.suits(changed) else config
     config = proper(config)
     if config["model.position"] == "relative" and draw.random() < 0.5:
