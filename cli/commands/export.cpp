@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "cli/commands/shared.h"
+#include "inspect/cpp_export.h"
 #include "inspect/onnx_export.h"
 #include "train/exchange/exchange.h"
 #include "train/storage/durable_file.h"
@@ -12,7 +13,7 @@ namespace fs = std::filesystem;
 
 struct ExportOptions {
   std::string model;
-  std::string safetensors, onnx;
+  std::string safetensors, onnx, cpp;
   std::string names = "qkv";
 };
 
@@ -24,8 +25,8 @@ ExportNames chosen_names(const ExportOptions& options) {
 }
 
 Document export_model(const ExportOptions& options) {
-  require<UserError>(!options.safetensors.empty() || !options.onnx.empty(),
-                     "name the file to write with --safetensors FILE or --onnx FILE");
+  require<UserError>(!options.safetensors.empty() || !options.onnx.empty() || !options.cpp.empty(),
+                     "name the file to write with --safetensors FILE, --onnx FILE or --cpp FILE");
   const fs::path file = find_checkpoint(options.model);
   const Checkpoint checkpoint = read_valid_checkpoint(file);
   const LoadedModel model = model_of(checkpoint, file);
@@ -44,6 +45,9 @@ Document export_model(const ExportOptions& options) {
   if (!options.onnx.empty())
     write(options.onnx, onnx_bytes(model, contents_for(options.onnx).metadata),
           {"an ONNX model that qkv export wrote", begins_as_onnx_export});
+  if (!options.cpp.empty())
+    write(options.cpp, cpp_header(model, options.cpp),
+          {"a C++ header that qkv export wrote", begins_as_cpp_export});
   return document;
 }
 
@@ -60,6 +64,10 @@ Command export_command() {
                       {"--onnx FILE", &o->onnx,
                        "Write the model as ONNX, operator set 17, with dynamic batch and length, "
                        "and the attention weights as further outputs"},
+                      {"--cpp FILE", &o->cpp,
+                       "Write the model as a C++17 header that needs the standard library alone, "
+                       "with predict, translate or generate in the namespace qkv_NAME of "
+                       "NAME.h"},
                       {"--names qkv|torch", &o->names,
                        "Names of the parameters in safetensors: qkv, or torch as in "
                        "torch.nn.TransformerEncoder [qkv]"}},

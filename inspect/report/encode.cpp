@@ -93,6 +93,10 @@ std::string encoded_floats(std::span<const float> values) {
   return base64(bytes);
 }
 
+std::string encoded_bytes(std::string_view bytes) {
+  return base64({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()});
+}
+
 std::string encoded_gzip(std::string_view bytes) {
   return base64(gzip(bytes));
 }

@@ -17,6 +17,9 @@ std::string encoded_signed(std::span<const double> values, double largest);
 /// Base64 of little-endian float32.
 std::string encoded_floats(std::span<const float> values);
 
+/// Base64 of bytes.
+std::string encoded_bytes(std::string_view bytes);
+
 /// Base64 of `bytes` compressed by gzip (RFC 1952).
 std::string encoded_gzip(std::string_view bytes);
 

@@ -1,0 +1,113 @@
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "core/random.h"
+#include "datasets/text.h"
+#include "datasets/tokenizer.h"
+#include "datasets/unicode.h"
+#include "inspect/cpp_model/convolution.h"
+#include "inspect/cpp_model/fixed_length.h"
+#include "inspect/cpp_model/generate.h"
+#include "inspect/cpp_model/predict.h"
+#include "inspect/cpp_model/recurrent.h"
+#include "inspect/cpp_model/static_embedding.h"
+#include "inspect/cpp_model/transformer.h"
+#include "inspect/cpp_unicode.h"
+#include "inspect/report/encode.h"
+#include "train/tasks/generate.h"
+
+/// A model without parameters, which reads texts.
+inline const qkv_model::Description& qkv_model::description() {
+  using namespace qkv::cpp_export;
+  static const std::string tables[] = {ranges_with(qkv::is_white), ranges_with(qkv::is_mark),
+                                       composed_pairs(), decomposed_pairs(), combining_classes()};
+  static const Description model = [] {
+    static std::vector<std::string> lines;
+    for (const std::string& table : tables) lines.push_back(qkv::report::encoded_bytes(table));
+    Description d;
+    d.white_space = {lines[0]};
+    d.marks = {lines[1]};
+    d.composed = {lines[2]};
+    d.decomposed = {lines[3]};
+    d.classes = {lines[4]};
+    return d;
+  }();
+  return model;
+}
+
+namespace qkv {
+namespace {
+
+/// Texts of random characters of those that are hard to read.
+template <class Use>
+void for_each_drawn_text(Use use) {
+  const std::u32string hard =
+      U"ab.,'-\"! "
+      U"\t\u00A0\u2003\u3000\u200B\uFEFF\u0300\u0301\u0323\u0327\u0338\u0345\u2019\u2010\u00B7"
+      U"\u00E9\u212B\u1E69\u0958\uFB2C\u0344\u037E\u2126\u1100\u1161\u11A8\uAC00\uAC01\u09C7\u09BE"
+      U"\u0DD9"
+      U"\u0DCF\u0DCA\u4E2D\uF900\U0001D15F\U0001F600\u3002\u00BF";
+  const Random random(1, Purpose::testing);
+  std::uint64_t index = 0;
+  for (int i = 0; i < 4000; ++i) {
+    std::string text;
+    const std::uint32_t length = 1 + random.bits(index++) % 90;
+    for (std::uint32_t c = 0; c < length; ++c)
+      text += utf8(hard[random.bits(index++) % hard.size()]);
+    use(text);
+  }
+}
+
+template <class Tokenizer>
+std::vector<std::string> exported_pieces(const std::string& text) {
+  std::vector<std::string> pieces;
+  qkv_model::for_each_piece<Tokenizer>(qkv_model::prepared(text),
+                                       [&](std::string_view piece) { pieces.emplace_back(piece); });
+  return pieces;
+}
+
+}  // namespace
+
+TEST_CASE("an exported model composes every character and texts of marks as the program does") {
+  for (char32_t code = 0; code <= 0x10FFFF; ++code) {
+    if (code >= 0xD800 && code <= 0xDFFF) continue;
+    const std::string text = utf8(code);
+    if (qkv_model::prepared(text) != composed(text)) FAIL("U+" << std::hex << std::uint32_t{code});
+    if (code > 0) qkv_model::require_utf8(text);
+  }
+  for_each_drawn_text(
+      [](const std::string& text) { CHECK(qkv_model::prepared(text) == composed(text)); });
+}
+
+TEST_CASE("an exported model cuts texts as the program does") {
+  for_each_drawn_text([](const std::string& text) {
+    using namespace qkv_model;
+    CHECK(exported_pieces<WordTokenizer>(text) == pieces_of(text, {TokenizerKind::word, false}));
+    CHECK(exported_pieces<CharacterTokenizer>(text) ==
+          pieces_of(text, {TokenizerKind::character, false}));
+    CHECK(exported_pieces<BytePairTokenizer>(text) == pieces_of(text, {TokenizerKind::bpe, false}));
+    CHECK(qkv_model::words_of(text) == words(text));
+  });
+}
+
+TEST_CASE("an exported model draws the tokens that the program draws") {
+  const Random random(2, Purpose::testing);
+  for (std::uint64_t i = 0; i < 500; ++i) {
+    std::vector<double> logits;
+    for (std::uint64_t j = 0; j < 30; ++j)
+      logits.push_back(0.5 * (random.bits(30 * i + j) % 8));  // with ties
+    const double temperature = 0.5 * static_cast<double>(i % 4), top_p = i % 3 ? 0.8 : 1.0;
+    const std::uint64_t seed = i << 31 | i, draw = i << 33 | i;
+    CHECK(qkv_model::drawn(logits, {temperature, i % 5, top_p, seed}, draw) ==
+          sample(logits,
+                 {.temperature = temperature,
+                  .top_k = static_cast<Index>(i % 5),
+                  .top_p = top_p,
+                  .seed = seed},
+                 draw));
+  }
+}
+
+}  // namespace qkv
