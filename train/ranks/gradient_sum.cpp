@@ -74,8 +74,7 @@ StepGradients GradientSum::sum(Index shards, std::vector<PartialSum<StepGradient
     exchange(entries, begin, std::min(begin + bucket_length, all));
   Gradients::Entries gradients;
   for (std::size_t i = 0; i < entries.size(); ++i)
-    if (has_gradient[i])
-      gradients.emplace_back(entries[i].parameter, std::move(entries[i].sum));
+    if (has_gradient[i]) gradients.emplace_back(entries[i].parameter, std::move(entries[i].sum));
   entries.clear();
   total.gradients = Gradients(std::move(gradients));
   return total;
