@@ -3,21 +3,8 @@
 #include "core/ops.h"
 
 namespace qkv {
-namespace {
 
-/// element(i) at each position i.
-template <class F>
-Tensor generated(const Shape& shape, DType dtype, F element) {
-  Tensor values = Tensor::empty(shape, dtype);
-  if (!values.has_storage()) return values;
-  dispatch(dtype, [&]<class T>() {
-    std::uint64_t i = 0;
-    for (T& value : values.mutable_data<T>()) value = static_cast<T>(element(i++));
-  });
-  return values;
-}
-
-}  // namespace
+using detail::generated;
 
 Tensor zeros_like(const Tensor& x) {
   return Tensor::zeros(x.shape(), x.dtype());

@@ -4,6 +4,19 @@
 #include "core/tensor.h"
 
 namespace qkv {
+namespace detail {
+/// A tensor of element(i) at each position i.
+template <class F>
+Tensor generated(const Shape& shape, DType dtype, F element) {
+  Tensor values = Tensor::empty(shape, dtype);
+  if (!values.has_storage()) return values;
+  dispatch(dtype, [&]<class T>() {
+    std::uint64_t i = 0;
+    for (T& value : values.mutable_data<T>()) value = static_cast<T>(element(i++));
+  });
+  return values;
+}
+}  // namespace detail
 
 /// Zeros of the shape and dtype of `x`.
 Tensor zeros_like(const Tensor& x);

@@ -12,8 +12,8 @@ namespace qkv {
 ///     [[0.5, -1],
 ///      [2, 0.125]] (2, 2) float32
 ///
-/// Of an axis with more than six elements the first and last three stand for all. `fmt` and
-/// streams print the same.
+/// The first and last three elements stand for an axis of more than six. `fmt` and streams print
+/// the same.
 std::string to_string(const Tensor& x);
 std::string to_string(const Indices& x);
 std::ostream& operator<<(std::ostream& out, const Tensor& x);

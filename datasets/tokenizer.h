@@ -109,7 +109,7 @@ class Tokenizer {
   /// Throws as the constructor.
   static Tokenizer learn(const Cutting& cutting, const Vocabulary::Counts& pieces,
                          const LearnOptions& options, const std::vector<std::string>& known = {});
-  /// The same from the pieces of a text.
+  /// The vocabulary of the pieces of one text, as above.
   static Tokenizer learn(std::string_view text, const Cutting& cutting = {},
                          const LearnOptions& options = {});
 

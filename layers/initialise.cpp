@@ -2,19 +2,11 @@
 
 #include <cmath>
 
+#include "core/creation.h"
+
 namespace qkv {
-namespace {
 
-template <class F>
-Tensor generated(const Shape& shape, F element) {
-  Tensor values = Tensor::empty(shape, DType::float32);
-  if (!values.has_storage()) return values;
-  std::size_t i = 0;
-  for (float& value : values.mutable_data<float>()) value = static_cast<float>(element(i++));
-  return values;
-}
-
-}  // namespace
+using detail::generated;
 
 Tensor xavier_uniform(Index out, Index in, const Random& random) {
   return uniform({out, in}, std::sqrt(6.0 / static_cast<double>(in + out)), random);
@@ -26,11 +18,12 @@ Tensor kaiming_uniform(const Shape& shape, const Random& random) {
 }
 
 Tensor uniform(const Shape& shape, double bound, const Random& random) {
-  return generated(shape, [&](std::size_t i) { return bound * (2 * random.uniform(i) - 1); });
+  return generated(shape, DType::float32,
+                   [&](std::uint64_t i) { return bound * (2 * random.uniform(i) - 1); });
 }
 
 Tensor truncated_normal(const Shape& shape, double std, const Random& random) {
-  return generated(shape, [&](std::size_t i) {
+  return generated(shape, DType::float32, [&](std::uint64_t i) {
     std::uint64_t attempt = i;
     while (std::abs(random.normal(attempt)) > 2)
       attempt += static_cast<std::uint64_t>(shape.size());
@@ -39,7 +32,7 @@ Tensor truncated_normal(const Shape& shape, double std, const Random& random) {
 }
 
 Tensor normal(const Shape& shape, double std, const Random& random) {
-  return generated(shape, [&](std::size_t i) { return std * random.normal(i); });
+  return generated(shape, DType::float32, [&](std::uint64_t i) { return std * random.normal(i); });
 }
 
 Tensor identity(Index size) {

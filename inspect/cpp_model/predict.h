@@ -114,8 +114,8 @@ std::vector<Prediction> predictions_of(std::string_view text) {
   return answers;
 }
 
-/// What the model writes for a text, token by token the most probable one, and the product of their
-/// probabilities.
+/// The text that the model writes for another, token by token the most probable one, and the
+/// product of their probabilities.
 template <class Tokenizer, class Model>
 Prediction translation_of(std::string_view text) {
   const Model& model = loaded<Model>();

@@ -168,7 +168,7 @@ struct Stack {
 
 class Transformer {
  public:
-  /// Of a decoder, keys and values of the tokens that it has read.
+  /// Keys and values of the tokens that a decoder has read.
   struct Cache {
     std::size_t length = 0;
     std::vector<Block::Cache> blocks = {};
