@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "datasets/text.h"
+#include "train/config/former_options.h"
 #include "train/config/spelling.h"
 
 namespace qkv {
@@ -33,6 +34,8 @@ std::vector<std::string> names_in(std::string_view table, std::span<const Option
 }
 
 std::string unknown_key_hint(std::string_view key, std::span<const Option> options) {
+  if (const std::string_view now = successor_of(key); !now.empty())
+    return fmt::format("an option of an earlier version: {}", now);
   std::string_view table = key;
   if (!is_table(key, options)) {
     std::vector<std::string> names = names_in("", options);
@@ -44,9 +47,10 @@ std::string unknown_key_hint(std::string_view key, std::span<const Option> optio
   return fmt::format("known here: {}", fmt::join(names_in(table, options), ", "));
 }
 
-/// The value of an override's right side: TOML or a bare word.
+/// The value of an override's right side: TOML, a number without the zero before its point, or a
+/// bare word.
 Value override_value(const std::string& text, bool takes_text, const std::string& place) {
-  auto value = parse_value(text);
+  auto value = parse_value(text.starts_with('.') ? '0' + text : text);
   if (value && (!takes_text || std::holds_alternative<std::string>(*value))) return *value;
   value = parse_value(toml_string(text));
   require<ConfigError>(value.has_value(), "{}: not valid UTF-8", place);

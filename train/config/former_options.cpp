@@ -13,27 +13,31 @@ namespace {
 
 struct FormerOption {
   std::string_view key;
-  std::string_view value;         ///< the one that this version has always; empty: any is dropped
-  std::string_view in_bert = {};  ///< that of what is model.kind "bert" now
+  std::string_view value;    ///< the one that this version has always; empty: any is dropped
+  std::string_view in_bert;  ///< that of what is model.kind "bert" now
+  std::string_view now;      ///< how to say it today
 };
 
 constexpr std::string_view output = "model.output";
+constexpr std::string_view bert = "model.kind = \"bert\" has what a BERT needs";
+constexpr std::string_view detects = "train.on_divergence = \"detect\" does it";
+constexpr std::string_view nothing = "nothing replaces it";
 
 constexpr auto former_options = std::to_array<FormerOption>({
-    {"model.norm_epsilon", "the number 1e-05", "the number 1e-12"},
-    {"model.embedding_norm", "false", "true"},
-    {"model.token_types", "the integer 0", "the integer 2"},
-    {"model.pooling", "the string \"mean\"", "the string \"first\""},
-    {output, "the string \"linear\""},
-    {"model.embedding_file", ""},
-    {"model.freeze_embedding", ""},
-    {"optimizer.require_gradients", ""},
-    {"task.background", ""},
-    {"task.folds", ""},
-    {"task.format", ""},
-    {"task.stems", "false"},
-    {"train.detect_anomaly", ""},
-    {"train.shard_optimizer", ""},
+    {"model.norm_epsilon", "the number 1e-05", "the number 1e-12", bert},
+    {"model.embedding_norm", "false", "true", bert},
+    {"model.token_types", "the integer 0", "the integer 2", bert},
+    {"model.pooling", "the string \"mean\"", "the string \"first\"", bert},
+    {output, "the string \"linear\"", "", bert},
+    {"model.embedding_file", "", "", "model.embedding names the file"},
+    {"model.freeze_embedding", "", "", "train.freeze = [\"embedding\"] does it"},
+    {"optimizer.require_gradients", "", "", detects},
+    {"task.background", "", "", nothing},
+    {"task.folds", "", "", "task.fold = \"1/5\" is the first of 5"},
+    {"task.format", "", "", "files are all alike; script/coarsewsd converts CoarseWSD-20"},
+    {"task.stems", "false", "", nothing},
+    {"train.detect_anomaly", "", "", detects},
+    {"train.shard_optimizer", "", "", nothing},
 });
 
 /// The value of an option; null where the configuration does not have it as a T.
@@ -90,6 +94,11 @@ void move_options(TomlTable& config) {
 }
 
 }  // namespace
+
+std::string_view successor_of(std::string_view key) {
+  const auto option = std::ranges::find(former_options, key, &FormerOption::key);
+  return option == former_options.end() ? std::string_view() : option->now;
+}
 
 void drop_former_options(TomlTable& config, std::string_view source) {
   move_options(config);

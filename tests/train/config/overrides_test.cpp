@@ -25,6 +25,12 @@ TEST_CASE("overrides take a bare word as text even where it is a number in TOML"
   CHECK(overridden({"task.test="}).task.test.empty());
 }
 
+TEST_CASE("an override's number may leave out the zero before its point") {
+  const Config config = overridden({"optimizer.lr=.25", "task.test=.5"});
+  CHECK(config.optimizer.lr == 0.25);
+  CHECK(fs::path(config.task.test).filename() == ".5");
+}
+
 TEST_CASE("the last of several overrides counts") {
   CHECK(overridden({"train.steps=7", "train.steps=8"}).train.steps == 8);
 }
