@@ -213,6 +213,7 @@ TOGETHER = [
     {"task.objective": "cbow", "data.words": 2},
     {"model.kind": "feed-forward", "model.activation": "gelu"},
     {"task.kind": "masked-language-model", "model.kind": "bert", "model.tied": True, "model.activation": "gelu"},
+    {"task.kind": "masked-language-model", "model.kind": "bert", "model.tied": True, "model.activation": "gelu", "model.feed_forward": 0},
     {"train.on_divergence": "skip", "optimizer.kind": "adam"},
     {"train.ema": 0.9, "train.accumulate": 2, "optimizer.kind": "adamw", "optimizer.weight_decay": 0.5},
 ]

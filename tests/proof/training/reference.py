@@ -57,6 +57,14 @@ class Reference:
         model.load_state_dict({path: torch.from_numpy(value) for path, value in start.parameters.items()})
         return with_dropout(model, self.config["model.dropout"])
 
+    def moved(self, seed):
+        """Starts elsewhere, no further than float32 rounds."""
+        generator = torch.Generator().manual_seed(seed)
+        with torch.no_grad():
+            for parameter in self.model.parameters():
+                parameter.mul_(1 + 2**-24 * (2 * torch.rand(parameter.shape, generator=generator) - 1))
+        return self
+
     def is_frozen(self, name):
         parts = name.rpartition(".")[0]
         return any(parts == part or parts.endswith(f".{part}") for part in self.config["train.freeze"])
