@@ -19,7 +19,6 @@ find_package(nlohmann_json REQUIRED)
 if(QKV_PROGRAM)
   find_package(ZLIB REQUIRED)
 endif()
-find_path(RANDOM123_INCLUDE_DIR Random123/philox.h REQUIRED)  # has no CMake package
 find_path(FAST_FLOAT_INCLUDE_DIR fast_float/fast_float.h REQUIRED)
 find_path(UTF8PROC_INCLUDE_DIR utf8proc.h REQUIRED)
 find_library(UTF8PROC_LIBRARY utf8proc REQUIRED)

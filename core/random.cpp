@@ -1,13 +1,26 @@
 #include "core/random.h"
 
-#include <Random123/philox.h>
-
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstddef>
 #include <numbers>
 #include <numeric>
 #include <utility>
 
+#include "core/kernels/philox.h"
+
 namespace qkv {
+namespace {
+
+constexpr std::uint32_t low(std::uint64_t x) {
+  return static_cast<std::uint32_t>(x);
+}
+constexpr std::uint32_t high(std::uint64_t x) {
+  return static_cast<std::uint32_t>(x >> 32);
+}
+
+}  // namespace
 
 Random::Random(std::uint64_t seed, Purpose purpose, std::uint64_t step)
     : seed_(seed), step_(step), purpose_(static_cast<std::uint32_t>(purpose)) {}
@@ -19,22 +32,43 @@ Random Random::next() {
   return stream;
 }
 
+template <class Word>
+void Random::count(std::uint64_t first, const Word& offset, Word& a, Word& b, Word& c,
+                   Word& d) const {
+  // Index below 2^50, step below 2^46, 2^24 streams and 256 purposes fill the counter's 128 bits.
+  a = offset + low(first);
+  b = Word{} + low(step_);
+  c = (high(first) - Word(a < offset)) << 14 | high(step_);
+  d = Word{} + (purpose_ << 24 | stream_);
+}
+
 std::uint32_t Random::bits(std::uint64_t index) const {
-  std::uint32_t value;
-  bits(index, {&value, 1});
-  return value;
+  std::uint32_t words[4][1];
+  auto& [a, b, c, d] = words;
+  count(index / 4, 0U, *a, *b, *c, *d);
+  kernels::philox(a, b, c, d, low(seed_), high(seed_));
+  return *words[index % 4];
 }
 
 void Random::bits(std::uint64_t first, std::span<std::uint32_t> to) const {
-  const auto low = [](std::uint64_t x) { return static_cast<std::uint32_t>(x); };
-  const auto high = [](std::uint64_t x) { return static_cast<std::uint32_t>(x >> 32); };
-  // Index below 2^50, step below 2^46, 2^24 streams and 256 purposes fill the counter's 128 bits.
-  const r123::Philox4x32::key_type key = {{low(seed_), high(seed_)}};
-  std::size_t done = 0;
-  for (std::uint64_t block = first / 4, from = first % 4; done < to.size(); ++block, from = 0) {
-    const auto four = r123::Philox4x32()(
-        {{low(block), low(step_), high(block) << 14 | high(step_), purpose_ << 24 | stream_}}, key);
-    for (; from < 4 && done < to.size(); ++from) to[done++] = four[from];
+  using kernels::Words;
+  constexpr int vectors = 2;
+  constexpr std::size_t size = kernels::width<std::uint32_t>;
+  std::array<std::uint32_t, 4 * size * vectors> values;
+  std::size_t skipped = first % 4;
+  for (std::uint64_t block = first / 4; !to.empty(); block += size * vectors, skipped = 0) {
+    Words a[vectors], b[vectors], c[vectors], d[vectors];
+    kernels::unrolled<vectors>([&](auto i) {
+      count<Words>(block, kernels::lanes() + i * kernels::width<std::uint32_t>, a[i], b[i], c[i],
+                   d[i]);
+    });
+    kernels::philox(a, b, c, d, low(seed_), high(seed_));
+    kernels::unrolled<vectors>([&](auto i) {
+      kernels::store_interleaved(values.data() + 4 * size * i, a[i], b[i], c[i], d[i]);
+    });
+    const std::size_t count = std::min(to.size(), values.size() - skipped);
+    std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(skipped), count, to.begin());
+    to = to.subspan(count);
   }
 }
 

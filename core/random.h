@@ -23,7 +23,7 @@ class Random {
 
   /// Uniform over [0, 2^32).
   std::uint32_t bits(std::uint64_t index) const;
-  /// bits(first), bits(first + 1), ...; four times as fast as one at a time.
+  /// bits(first), bits(first + 1), ..., many times as fast as one at a time.
   void bits(std::uint64_t first, std::span<std::uint32_t> to) const;
   /// Uniform over [0, 1).
   double uniform(std::uint64_t index) const;
@@ -33,6 +33,10 @@ class Random {
   std::vector<Index> permutation(Index n) const;
 
  private:
+  /// The counters of blocks of four values: word by word, those of `first` and an offset.
+  template <class Word>
+  void count(std::uint64_t first, const Word& offset, Word& a, Word& b, Word& c, Word& d) const;
+
   std::uint64_t seed_;
   std::uint64_t step_;
   std::uint32_t purpose_;

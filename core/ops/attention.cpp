@@ -206,15 +206,13 @@ struct Statistics {
   }
 };
 
-/// Multiplies each weight of a tile by 0 or by 1 / (1 - probability).
+/// Applies dropout to the weights of a tile.
 template <class T>
 void drop_weights(const Layout& at, const Tile& tile, const Matrix<T>& weights,
-                  const Random& random, double probability) {
-  for (Index key = 0; key < tile.keys; ++key) {
-    T* row = weights.data + key * weights.stride;
-    apply_dropout(row, row, (tile.problem * at.keys + key) * at.queries + tile.begin,
-                  tile.queries(), random, probability);
-  }
+                  MatrixDropout<T>& dropout) {
+  for (Index key = 0; key < tile.keys; ++key)
+    dropout.apply(weights.data + key * weights.stride, tile.queries(), tile.problem, key,
+                  tile.begin, at.length(tile.problem));
 }
 
 template <class T>
@@ -259,6 +257,7 @@ void forward(const Layout& at, const T* q, const T* k, const T* v, const T* bias
              const Random& random, T* y, T* normalisers) {
   parallel_for(at.chunks(), [&](Index first, Index last) {
     const Scores<T> weights(at);
+    MatrixDropout<T> mask(at.keys, at.queries, dropout, random);
     for_each_block<T>(at, first, last, [&](const Block& block) {
       for_each_tile<T>(at, block, [&](const Tile& tile) {
         scores_of(at, tile, at.scale, k, q, weights);
@@ -270,7 +269,7 @@ void forward(const Layout& at, const T* q, const T* k, const T* v, const T* bias
       std::copy_n(now.max.data(), block.columns(), saved);
       std::copy_n(now.sum.data(), block.columns(), saved + at.first_query(at.problems()));
       for_each_tile<T>(at, block, [&](const Tile& tile) {
-        if (dropout > 0) drop_weights(at, tile, weights.of(tile), random, dropout);
+        if (dropout > 0) drop_weights(at, tile, weights.of(tile), mask);
         const Head<T> head(at, tile.problem);
         gemm(tile.queries(), at.head_width(), tile.keys, T{1}, weights.transposed(tile),
              head.of_keys(v), T{0}, head.to_queries(y, tile.begin));
@@ -296,27 +295,27 @@ struct Backward {
 /// `weights` (W), `dropped` (M, then W'; used with dropout alone) and `ds` (dW, then dS) are
 /// scratch buffers.
 template <class T>
-void backward_block(const Layout& at, const Block& block, const Backward<T>& b, double dropout,
-                    const Random& random, const Scores<T>& weights, const Scores<T>& dropped,
+void backward_block(const Layout& at, const Block& block, const Backward<T>& b,
+                    MatrixDropout<T>* dropout, const Scores<T>& weights, const Scores<T>& dropped,
                     const Scores<T>& ds) {
   const Index size = block.keys * block_columns<T>, width = at.head_width();
   const auto scale = static_cast<T>(at.scale);
-  if (dropout > 0) std::fill_n(dropped.data(), size, T{1});
+  if (dropout) std::fill_n(dropped.data(), size, T{1});
   for_each_tile<T>(at, block, [&](const Tile& tile) {
     scores_of(at, tile, at.scale, b.k, b.q, weights);
     if (b.bias) add_bias(at, tile, b.bias, weights.of(tile));
     scores_of(at, tile, 1, b.v, b.dy, ds);
-    if (dropout > 0) drop_weights(at, tile, dropped.of(tile), random, dropout);
+    if (dropout) drop_weights(at, tile, dropped.of(tile), *dropout);
   });
-  if (dropout > 0) multiply(ds.data(), dropped.data(), size);
+  if (dropout) multiply(ds.data(), dropped.data(), size);
   Statistics<T> now(at, block);
   const T* saved = b.normalisers + at.first_query(block.problem) + block.begin;
   std::copy_n(saved, block.columns(), now.max.data());
   std::copy_n(saved + at.first_query(at.problems()), block.columns(), now.sum.data());
   kernels::softmax_columns_backward(now.columns(block, weights), ds.data(), now.max.data(),
                                     now.sum.data(), b.dbias ? T{1} : scale);
-  if (dropout > 0) multiply(dropped.data(), weights.data(), size);
-  const Scores<T>& applied = dropout > 0 ? dropped : weights;
+  if (dropout) multiply(dropped.data(), weights.data(), size);
+  const Scores<T>& applied = dropout ? dropped : weights;
   // dS is scaled before the products, which may overflow; the bias is added to scaled scores.
   if (b.dbias) {
     for_each_tile<T>(
@@ -350,8 +349,10 @@ void backward(const Layout& at, const Backward<T>& b, double dropout, const Rand
     const Scores<T> weights(at), ds(at);
     std::optional<Scores<T>> dropped;
     if (dropout > 0) dropped.emplace(at);
+    MatrixDropout<T> mask(at.keys, at.queries, dropout, random);
     for_each_block<T>(at, first, last, [&](const Block& block) {
-      backward_block(at, block, b, dropout, random, weights, dropped ? *dropped : weights, ds);
+      backward_block(at, block, b, dropped ? &mask : nullptr, weights, dropped ? *dropped : weights,
+                     ds);
     });
   });
 }
