@@ -30,7 +30,11 @@ def texts_of(task):
         lines = pathlib.Path(task["train"]).read_text().splitlines()
     if task["kind"] == "translate":
         return lines[:SENTENCES]
-    texts = [line.split("\t")[-1] for line in lines[:50 * SENTENCES:50] + lines[:SENTENCES] if line][:SENTENCES]
+    header = lines[0].split("\t")
+    column = header.index("sentence") if "sentence" in header else -1
+    if column >= 0:
+        del lines[0]
+    texts = [line.split("\t")[column] for line in lines[:50 * SENTENCES:50] + lines[:SENTENCES] if line][:SENTENCES]
     return [masked(text) for text in texts] if task["kind"] == "masked-language-model" else texts
 
 
