@@ -42,34 +42,44 @@ void Random::count(std::uint64_t first, const Word& offset, Word& a, Word& b, Wo
   d = Word{} + (purpose_ << 24 | stream_);
 }
 
-std::uint32_t Random::bits(std::uint64_t index) const {
-  std::uint32_t words[4][1];
-  auto& [a, b, c, d] = words;
-  count(index / 4, 0U, *a, *b, *c, *d);
+std::array<std::uint32_t, 4> Random::one_block(std::uint64_t number) const {
+  std::uint32_t a[1], b[1], c[1], d[1];
+  count(number, 0U, *a, *b, *c, *d);
   kernels::philox(a, b, c, d, low(seed_), high(seed_));
-  return *words[index % 4];
+  return {*a, *b, *c, *d};
 }
 
-void Random::bits(std::uint64_t first, std::span<std::uint32_t> to) const {
+auto Random::blocks(std::uint64_t first) const {
   using kernels::Words;
   constexpr int vectors = 2;
   constexpr std::size_t size = kernels::width<std::uint32_t>;
+  Words a[vectors], b[vectors], c[vectors], d[vectors];
+  kernels::unrolled<vectors>([&](auto i) {
+    count<Words>(first, kernels::lanes() + i * kernels::width<std::uint32_t>, a[i], b[i], c[i],
+                 d[i]);
+  });
+  kernels::philox(a, b, c, d, low(seed_), high(seed_));
   std::array<std::uint32_t, 4 * size * vectors> values;
-  std::size_t skipped = first % 4;
-  for (std::uint64_t block = first / 4; !to.empty(); block += size * vectors, skipped = 0) {
-    Words a[vectors], b[vectors], c[vectors], d[vectors];
-    kernels::unrolled<vectors>([&](auto i) {
-      count<Words>(block, kernels::lanes() + i * kernels::width<std::uint32_t>, a[i], b[i], c[i],
-                   d[i]);
-    });
-    kernels::philox(a, b, c, d, low(seed_), high(seed_));
-    kernels::unrolled<vectors>([&](auto i) {
-      kernels::store_interleaved(values.data() + 4 * size * i, a[i], b[i], c[i], d[i]);
-    });
-    const std::size_t count = std::min(to.size(), values.size() - skipped);
+  kernels::unrolled<vectors>([&](auto i) {
+    kernels::store_interleaved(values.data() + 4 * size * i, a[i], b[i], c[i], d[i]);
+  });
+  return values;
+}
+
+std::uint32_t Random::bits(std::uint64_t index) const {
+  return one_block(index / 4)[index % 4];
+}
+
+void Random::bits(std::uint64_t first, std::span<std::uint32_t> to) const {
+  const auto take = [&](const auto& values) {
+    const std::size_t skipped = first % 4, count = std::min(to.size(), values.size() - skipped);
     std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(skipped), count, to.begin());
     to = to.subspan(count);
-  }
+    first += count;
+  };
+  constexpr std::size_t few = 16;  // one block after the other takes no longer
+  while (to.size() >= few) take(blocks(first / 4));
+  while (!to.empty()) take(one_block(first / 4));
 }
 
 double Random::uniform(std::uint64_t index) const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -36,6 +37,9 @@ class Random {
   /// The counters of blocks of four values: word by word, those of `first` and an offset.
   template <class Word>
   void count(std::uint64_t first, const Word& offset, Word& a, Word& b, Word& c, Word& d) const;
+  std::array<std::uint32_t, 4> one_block(std::uint64_t number) const;
+  /// The values of some blocks from `first` on.
+  auto blocks(std::uint64_t first) const;
 
   std::uint64_t seed_;
   std::uint64_t step_;
