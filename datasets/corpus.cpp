@@ -10,6 +10,7 @@ constexpr std::uint8_t more = 0x80;
 
 std::vector<std::int32_t> IdLists::operator[](Index i) const {
   std::vector<std::int32_t> ids;
+  ids.reserve(bytes_[i].size());
   std::uint32_t id = 0;
   int shift = 0;
   for (const std::uint8_t byte : bytes_[i]) {

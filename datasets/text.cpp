@@ -13,22 +13,45 @@ namespace {
 
 constexpr char32_t beyond_ascii = 0x80;
 
-constexpr std::array<bool, beyond_ascii> members(std::string_view characters) {
-  std::array<bool, beyond_ascii> table = {};
-  for (const char c : characters) table[static_cast<unsigned char>(c)] = true;
+/// Classes of bytes; those of characters beyond ASCII are in none.
+constexpr std::uint8_t letter = 1, mark = 2, white = 4, ascii = letter | mark | white;
+
+constexpr auto classes = [] {
+  std::array<std::uint8_t, 0x100> table = {};
+  for (std::size_t byte = 0; byte < beyond_ascii; ++byte) table[byte] = letter;
+  for (const char c : std::string_view(".,;:!?()[]\"")) table[static_cast<unsigned char>(c)] = mark;
+  for (const char c : std::string_view(" \t\r\n\v\f")) table[static_cast<unsigned char>(c)] = white;
   return table;
+}();
+
+/// The number of bytes that a text begins with of some classes.
+std::size_t run_length(std::string_view text, std::uint8_t wanted) {
+  std::size_t length = 0;
+  while (length < text.size() && classes[static_cast<unsigned char>(text[length])] & wanted)
+    ++length;
+  return length;
 }
-constexpr auto ascii_white = members(" \t\r\n\v\f"), ascii_marks = members(".,;:!?()[]\"");
 
 /// The number of bytes that a text begins with of white space, or of anything else.
-std::size_t prefix_length(std::string_view text, bool white) {
+std::size_t prefix_length(std::string_view text, bool is_space) {
   std::size_t length = 0;
-  while (length < text.size()) {
+  for (;;) {
+    length += run_length(text.substr(length), is_space ? white : letter | mark);
+    if (length == text.size()) return length;
     const std::string_view character = first_character(text.substr(length));
-    if (is_white(first_code_point(character).code) != white) break;
+    if (is_white(first_code_point(character).code) != is_space) return length;
     length += character.size();
   }
-  return length;
+}
+
+/// The number of bytes of a text's last character where that is white space, else 0.
+std::size_t last_white_length(std::string_view text) {
+  constexpr std::size_t most = 4;
+  const auto continues = [](char c) { return (c & 0xC0) == 0x80; };
+  std::size_t length = 1;
+  while (length < std::min(most, text.size()) && continues(text[text.size() - length])) ++length;
+  const CodePoint last = first_code_point(text.substr(text.size() - length));
+  return last.length == length && is_white(last.code) ? length : 0;
 }
 
 bool begins_with_letter(std::string_view text) {
@@ -40,12 +63,13 @@ bool begins_with_letter(std::string_view text) {
 }  // namespace
 
 bool is_utf8(std::string_view text) {
-  while (!text.empty()) {
+  for (;;) {
+    text.remove_prefix(run_length(text, ascii));
+    if (text.empty()) return true;
     const std::size_t length = first_code_point(text).length;
     if (length == 0) return false;
     text.remove_prefix(length);
   }
-  return true;
 }
 
 CodePoint first_code_point_beyond_ascii(std::string_view text) {
@@ -88,12 +112,12 @@ std::vector<std::string> words(std::string_view text) {
 
 std::string_view trimmed(std::string_view text) {
   text.remove_prefix(prefix_length(text, true));
-  std::size_t at = 0, end = 0;  // `end`: of the last word up to `at`
-  while (at < text.size()) {
-    end = at + prefix_length(text.substr(at), false);
-    at = end + prefix_length(text.substr(end), true);
+  while (!text.empty()) {
+    const std::size_t length = last_white_length(text);
+    if (length == 0) break;
+    text.remove_suffix(length);
   }
-  return text.substr(0, end);
+  return text;
 }
 
 std::optional<Index> number_in(std::string_view text) {
@@ -105,12 +129,12 @@ std::optional<Index> number_in(std::string_view text) {
 
 bool is_white(char32_t code) {
   constexpr char32_t zero_width_space = 0x200B, byte_order_mark = 0xFEFF;
-  if (code < beyond_ascii) return ascii_white[code];
+  if (code < beyond_ascii) return classes[code] == white;
   return code == zero_width_space || code == byte_order_mark || is_space(code);
 }
 
 bool is_mark(char32_t code) {
-  return code < beyond_ascii ? ascii_marks[code] : is_punctuation(code);
+  return code < beyond_ascii ? classes[code] == mark : is_punctuation(code);
 }
 
 bool is_inner_mark(char32_t code) {
@@ -125,13 +149,14 @@ bool is_one_mark(std::string_view text) {
 }
 
 std::size_t word_length(std::string_view text) {
-  std::size_t length = 0;
+  std::size_t length = run_length(text, letter);
   while (length < text.size()) {
     const std::string_view rest = text.substr(length), character = first_character(rest);
     const bool is_inside = length > 0 && is_inner_mark(first_code_point(rest).code) &&
                            begins_with_letter(rest.substr(character.size()));
     if (!begins_with_letter(rest) && !is_inside) break;
     length += character.size();
+    length += run_length(text.substr(length), letter);
   }
   return std::max(length, first_character(text).size());
 }

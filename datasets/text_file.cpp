@@ -72,6 +72,7 @@ void for_each_line(const std::filesystem::path& path, ReadCallback& callback,
 }
 
 void require_short_tokens(std::string_view line, std::string_view place) {
+  if (line.size() <= max_token_bytes) return;
   std::size_t longest = 0, length = 0;
   for_each_character(line, [&](std::string_view character) {
     const char32_t code = first_code_point(character).code;

@@ -33,9 +33,10 @@ bool is_csv(const std::filesystem::path& path) {
 
 void for_each_tsv_row(const std::filesystem::path& path, ReadCallback& callback,
                       const UseRow& use) {
+  const std::string name = path.string() + ":";
   for_each_line(path, callback, [&](std::size_t number, std::string& line) {
     if (is_blank(line)) return;
-    TsvRow row{fmt::format("{}:{}", path.string(), number), fields_of(line)};
+    TsvRow row{name + std::to_string(number), fields_of(line)};
     require_short_tokens(line, row.place);
     use(row);
   });

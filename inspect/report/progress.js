@@ -49,13 +49,13 @@ function startProgress() {
 
 // Whole texts, so that nothing is drawn that stays the same.
 function showProgress() {
-  const { trainer, live } = training, isRunning = phaseOf(training) === "running";
+  const { trainer, live, isBehind } = training, isRunning = phaseOf(training) === "running";
   $("train-save").hidden = !live.length || isRunning;
   if (!live.length) return;
   progressRows.forEach(({ cells }, i) => {
     const state = trainer.states[i], run = data.runs[live[i]], valid = run.evaluations.at(-1), number = (value, digits) => Number.isFinite(value) ? fixed(value, digits) : "–";
     const values = { "train.step_number": count(state.step), "train.loss": number(run.latest && run.latest[1], 4), "train.valid_loss": number(valid && valid.loss, 4),
-                     "train.score": number(valid && valid[scoreOf(trainer)], 4), "train.answer": shortAnswer(readingOf(live[i])),
+                     "train.score": number(valid && valid[scoreOf(trainer)], 4), "train.answer": isBehind ? "…" : shortAnswer(readingOf(live[i])),
                      "train.milliseconds": number(state.time, 1), "train.checksum": isRunning ? "…" : state.checksum };
     for (const [key, value] of Object.entries(values)) if (cells[key].textContent !== value) cells[key].textContent = value;
   });
@@ -100,8 +100,15 @@ function askForFrame() {
   asked = setTimeout(() => requestAnimationFrame(() => {
     asked = null;
     drawnAt = performance.now();
-    if (training.trainer) drawFollowers(isCrowded() ? 5 * frameBudget : frameBudget);
+    if (training.isBehind) drawFirst();
+    else if (training.trainer) drawFollowers(isCrowded() ? 5 * frameBudget : frameBudget);
   }), rest);
+}
+// The numbers of models that the page does not show yet: it is drawn anew once they have begun to learn, as this takes time from them.
+function drawFirst() {
+  showProgress();
+  training.trainer.drawn();
+  if (phaseOf(training) !== "running" || training.trainer.states.every(({ step }) => step > 0)) setTimeout(drawLivePage);
 }
 function drawFollowers(budget) {
   const { trainer, live } = training, begin = performance.now(), isRunning = phaseOf(training) === "running";

@@ -1,8 +1,9 @@
 // Train here: the engine trains a config of the page, as it stands or edited, beside others if wanted.
 
 // `base`: the run whose config is `config`, edited; `rival`: "", "all" or one of `rivals`; `models`: [{ name, config }] of the trainer;
-// `next`: what follows when the trainer is ready; `goal`: the steps and checksum of a link.
-const training = { base: null, config: "", source: null, rival: "", speed: Infinity, trainer: null, models: [], live: [], changed: {}, isStale: false, next: null, goal: null };
+// `next`: what follows when the trainer is ready; `goal`: the steps and checksum of a link; `isBehind`: the page does not show the
+// models yet.
+const training = { base: null, config: "", source: null, rival: "", speed: Infinity, trainer: null, models: [], live: [], changed: {}, isStale: false, next: null, goal: null, isBehind: false };
 const speeds = [1, 5, 25, Infinity];  // steps a frame
 
 const isTrainable = r => Boolean(compiledModule && data.runs[r].training);
@@ -10,10 +11,11 @@ const trainable = () => d3.range(data.runs.length).filter(isTrainable);
 const phaseOf = ({ trainer }) => trainer ? trainer.phase : "none";
 const stepsOf = ({ trainer }) => trainer && trainer.isReady ? trainer.states[0].step : 0;
 
+const isSameData = (a, b) => Object.keys(a).length === Object.keys(b).length && Object.keys(a).every(path => a[path] === b[path]);
 // Configs that can learn beside it on the same data: [key, name, config][].
 function rivals() {
-  const { base, config } = training, files = JSON.stringify(data.runs[base].training.files), position = optionValue(optionsIn(config)["model.position"]);
-  const others = trainable().filter(r => JSON.stringify(data.runs[r].training.files) === files).map(r => [`run ${r}`, data.runs[r].name, data.runs[r].training.config]);
+  const { base, config } = training, { files } = data.runs[base].training, position = optionValue(optionsIn(config)["model.position"]);
+  const others = trainable().filter(r => isSameData(data.runs[r].training.files, files)).map(r => [`run ${r}`, data.runs[r].name, data.runs[r].training.config]);
   if (position === undefined || position === "none") return others;
   return [["positions", t("train.without_positions", { name: data.runs[base].name }), withOption(config, "model.position", '"none"')], ...others];
 }
@@ -34,11 +36,11 @@ function edited() {
 }
 
 // A new trainer of the edited configs and data, untrained; `next` is called when it is ready.
-function begin(next = () => {}, goal = null) {
+function begin(next = null, goal = null) {
   const { source } = training, models = chosenModels(), files = source.texts, changed = Object.fromEntries(source.changed.map(path => [path, files[path]]));
   if (training.trainer) training.trainer.end();
-  const trainer = new Trainer(compiledModule, models.map(({ config }) => ({ config, files })), (i, message) => { if (trainer === training.trainer) heard(i, message); });
-  Object.assign(training, { trainer, models, changed, live: [], isStale: false, next, goal });
+  const trainer = new Trainer(compiledModule, models.map(({ config }) => ({ config, files, isAwaited: next !== null })), (i, message) => { if (trainer === training.trainer) heard(i, message); });
+  Object.assign(training, { trainer, models, changed, live: [], isStale: false, next, goal, isBehind: false });
   showTrainState();
 }
 function heard(i, { kind, bytes }) {
@@ -46,7 +48,7 @@ function heard(i, { kind, bytes }) {
   if (kind === "exported") download(new Blob([bytes]), `${fileName(models[i].name)}.safetensors`);
   if (kind === "state" && trainer.isReady) {
     if (live.length) takeState(data.runs[live[i]], trainer.states[i]);
-    else showLiveRuns();
+    else addLiveRuns();
     askForFrame();
     const { next } = training;
     training.next = null;
@@ -56,8 +58,8 @@ function heard(i, { kind, bytes }) {
 }
 const fileName = name => `${data.name} ${name}`.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "-");
 
-// The models become runs of the page, and are shown beside each other, or beside the run that they were started from.
-function showLiveRuns() {
+// The models become runs of the page, to be shown beside each other, or beside the run that they were started from.
+function addLiveRuns() {
   const { trainer, models, base } = training, first = data.runs.findIndex(run => run.live), known = first < 0 ? data.runs.length : first;
   data.runs.splice(known);
   models.forEach(({ name }, i) => data.runs.push(liveRun(data.runs[base], t("train.live", { name }), trainer.facts[i], trainer.states[i])));
@@ -73,6 +75,12 @@ function showLiveRuns() {
   state.stop = stopLike(state.run, run().stops[0]);
   shownSentence = "";
   for (const name of Object.keys(made)) delete made[name];
+  startProgress();
+  training.isBehind = true;
+}
+function drawLivePage() {
+  if (!training.isBehind) return;
+  training.isBehind = false;
   keepFocus(drawPage);
 }
 

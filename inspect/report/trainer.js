@@ -4,7 +4,8 @@ const workerText = () => ["module-text", "worker-text"].map(id => $(id).textCont
 let workerAddress = null;
 
 class Trainer {
-  // `models`: [{ config, files }]; `heard` is called with a model's index and each message of its worker after this took it.
+  // `models`: [{ config, files, isAwaited: whether steps follow at once }]; `heard` is called with a model's index and each message of
+  // its worker after this took it.
   constructor(compiled, models, heard) {
     workerAddress = workerAddress || URL.createObjectURL(new Blob([workerText()], { type: "text/javascript" }));
     Object.assign(this, { facts: [], states: [], running: models.map(() => false), message: null });

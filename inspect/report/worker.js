@@ -1,7 +1,8 @@
 // A worker that trains a model. Its text follows that of module.js.
 //
-// Messages to it, by `kind`: "start" { compiled, config, files: { path: text } }, then "run" { until, speed } (steps between two
-// frames of the page at most), "pause", "step", "frame" (the page has drawn what it got) and "export".
+// Messages to it, by `kind`: "start" { compiled, config, files: { path: text }, isAwaited: steps follow at once, so that evaluating
+// the untrained model would delay them }, then "run" { until, speed } (steps between two frames of the page at most), "pause", "step",
+// "frame" (the page has drawn what it got) and "export".
 // Messages from it: "started" { facts of the call `train` }, "state" { isRunning, state: see `Training.state` },
 // "exported" { bytes } and "error" { message }.
 
@@ -11,7 +12,7 @@ class Training {
   constructor(engine, { config, files }) {
     for (const [path, text] of Object.entries(files)) engine.put(path, new TextEncoder().encode(text));
     this.facts = engine.call({ call: "train", config });
-    Object.assign(this, { engine, step: 0, losses: [], isFinished: false, isDescribed: false, trained: 0, evaluation: null, evaluations: [], cost: 0 });
+    Object.assign(this, { engine, step: 0, losses: [], isFinished: false, isDescribed: false, trained: 0, evaluation: null, evaluations: [], cost: slice });
   }
   learn() {
     const begin = performance.now(), { step, losses, finished } = this.engine.call({ call: "step", count: 1 });
@@ -83,10 +84,11 @@ function rest() {
 }
 
 const answers = {
-  async start({ compiled, ...model }) {
+  async start({ compiled, isAwaited, ...model }) {
     training = new Training(await Module.start(compiled), model);
     postMessage({ kind: "started", facts: training.facts });
-    rest();
+    if (isAwaited) postState();
+    else rest();
   },
   run(message) {
     ({ until, speed } = message);

@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "core/error.h"
+#include "core/random.h"
 #include "datasets/text_file.h"
 #include "tests/support/errors.h"
 #include "tests/support/read_files.h"
@@ -13,6 +14,33 @@
 using namespace qkv;
 
 using Words = std::vector<std::string>;
+
+namespace {
+
+/// Up to 12 characters, each a letter, a mark or white space, of 1 to 4 bytes.
+Words drawn_characters(const Random& random) {
+  constexpr const char* all[] = {"a",      "Z",      "7",      "'",      "-",         ".",
+                                 "\"",     " ",      "\t",     "\r",     "\u00e9",    "\u0436",
+                                 "\u4e2d", "\u2019", "\u2010", "\u3002", "\u00a0",    "\u2003",
+                                 "\u200b", "\u3000", "\ufeff", "\u0301", "\U0001F3E6"};
+  Words drawn;
+  for (std::uint64_t i = 1; i <= random.bits(0) % 13; ++i)
+    drawn.emplace_back(all[random.bits(i) % std::size(all)]);
+  return drawn;
+}
+char32_t code_of(const std::string& character) {
+  return first_code_point(character).code;
+}
+bool is_letter_of_word(const std::string& character) {
+  return !is_white(code_of(character)) && !is_mark(code_of(character));
+}
+std::string joined(const Words& characters, std::size_t begin, std::size_t end) {
+  std::string text;
+  for (std::size_t i = begin; i < end; ++i) text += characters[i];
+  return text;
+}
+
+}  // namespace
 
 TEST_CASE("well-formed UTF-8 of every length is accepted") {
   CHECK(is_utf8(""));
@@ -47,6 +75,41 @@ TEST_CASE(
   }
   CHECK(trimmed("\u00A0 \u3000").empty());
   CHECK(words("a\u200Cb\u200Dc\u00ADd") == Words{"a\u200Cb\u200Dc\u00ADd"});  // joiners, hyphen
+}
+
+TEST_CASE("drawn texts are trimmed, split and cut as their characters say one by one") {
+  for (std::uint64_t seed = 0; seed < 3000; ++seed) {
+    const Words all = drawn_characters(Random(seed, Purpose::testing));
+    const std::size_t size = all.size();
+    const std::string text = joined(all, 0, size);
+    CAPTURE(text);
+    Words expected(1);
+    for (const std::string& character : all) {
+      if (!is_white(code_of(character)))
+        expected.back() += character;
+      else if (!expected.back().empty())
+        expected.emplace_back();
+    }
+    if (expected.back().empty()) expected.pop_back();
+    CHECK(words(text) == expected);
+    std::size_t begin = 0, end = size, word = 0;
+    while (begin < size && is_white(code_of(all[begin]))) ++begin;
+    while (end > begin && is_white(code_of(all[end - 1]))) --end;
+    CHECK(trimmed(text) == joined(all, begin, end));
+    CHECK(is_utf8(text));
+    CHECK_FALSE(is_utf8(text + "\xe4\xb8" + text));
+    if (size == 0) continue;
+    while (word < size &&
+           (is_letter_of_word(all[word]) || (word > 0 && is_inner_mark(code_of(all[word])) &&
+                                             word + 1 < size && is_letter_of_word(all[word + 1]))))
+      ++word;
+    CHECK(word_length(text) == joined(all, 0, std::max(word, std::size_t{1})).size());
+  }
+}
+
+TEST_CASE("malformed bytes at the end of a text are no white space") {
+  CHECK(trimmed("a\xe2\x80\x83\x80") == "a\xe2\x80\x83\x80");
+  CHECK(trimmed("a \x80") == "a \x80");
 }
 
 TEST_CASE("lines are read without their ends and without a byte order mark") {
