@@ -54,7 +54,7 @@ class TrainPage(PageTest):
         self.browser.run("document.querySelector('#train-progress').scrollIntoView()")
         cells = f"[...document.querySelectorAll('#train-table tbody tr')[{i}].querySelectorAll('td')]"
         step = "document.querySelector('#train-state').textContent.match(/\\d+/)[0]"
-        self.wait_for(f"{cells}.at(-1).textContent !== '…' && {cells}[0].textContent === {step}")
+        self.wait_for(f"{cells}.every(e => e.textContent !== '…') && {cells}[0].textContent === {step}")
         return self.browser.run(f"Object.fromEntries({cells}.map(e => [e.dataset.name, e.textContent]))")
 
     def saved(self, button, name):
