@@ -180,7 +180,7 @@ class Controls(TrainPage):
         self.assertEqual([self.row(i)["Step"] for i in range(2)], ["2", "2"])
         self.assertEqual(len({self.row(i)["Checksum"] for i in range(2)}), 2)
         self.assertEqual([self.text("#model"), self.text("#model-beside")], ["learned · here", "static · here"])
-        self.assertGreaterEqual(self.browser.run("document.querySelectorAll('#train-curves svg path[stroke-width]').length"), 4)
+        self.wait_for("document.querySelectorAll('#train-curves svg path[stroke-width]').length >= 4")
         self.assert_quiet()
 
     def test_a_model_learns_the_same_alone_and_beside_all_others(self):
