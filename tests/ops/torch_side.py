@@ -27,6 +27,7 @@ from muon import Muon
 FORMULAS = {"masked_mean", "masked_max", "select_rows", "rms_norm", "RmsNorm", "rotary", "rotary_cos_sin"}
 INFINITY, NAN, true, false = math.inf, math.nan, True, False
 torch.set_num_threads(1)
+torch.backends.mkldnn.enabled = False  # PyTorch 2.6's gradient of a convolution's input is wrong with it on AMD Zen 5
 
 
 class Transpose:

@@ -114,6 +114,7 @@ def main():
     options = parser.parse_args()
     os.environ["QKV"] = options.program
     torch.set_num_threads(1)
+    torch.backends.mkldnn.enabled = False  # as in tests/ops/torch_side.py
     torch.set_default_dtype(torch.float64)
     chooser = random.Random(options.seed)
     begin, count = time.monotonic(), 0
