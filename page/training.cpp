@@ -43,7 +43,8 @@ std::string bytes_of(const Checkpoint& checkpoint, std::span<const NamedParamete
 
 /// A run that is trained.
 struct Training::Session {
-  explicit Session(const Config& config) : run(start_run(config)), updater(run) {}
+  Session(const Config& config, std::shared_ptr<const Task> task)
+      : run(start_run(config, silent_reading, std::move(task))), updater(run) {}
 
   /// Takes a step and, where the training loop evaluates the model after it, what follows from that
   /// for the run. Only early stopping needs the evaluation itself.
@@ -75,7 +76,9 @@ Training::Session& Training::session() {
 }
 
 Json Training::train(const Request& request) {
-  session_ = std::make_unique<Session>(parse_new_config(request.text("config"), source));
+  const Config config = parse_new_config(request.text("config"), source);
+  const bool is_read = request.flag("same_files") && have_equal_tasks(session().run.config, config);
+  session_ = std::make_unique<Session>(config, is_read ? session().run.task : nullptr);
   const Run& run = session_->run;
   Json examples;
   for (const Split split : {Split::train, Split::valid, Split::test})

@@ -16,10 +16,12 @@ class Training {
   Training(const Training&) = delete;
   Training& operator=(const Training&) = delete;
 
-  /// {"config": TOML} -> {"parameters", "steps": numbers,
+  /// {"config": TOML, "same_files"} -> {"parameters", "steps": numbers,
   /// "examples": {"train", "valid", "test": numbers}, "labels", "tokens": size of the vocabulary,
   /// "score_name": the metric that selects the best checkpoint}. Starts a run on the files that the
-  /// config names. Throws as the program does; an earlier run then stays.
+  /// config names. "same_files": they are those of the earlier run, whose data need not be read
+  /// again where both configs read them alike. Throws as the program does; an earlier run then
+  /// stays.
   Json train(const Request& request);
   /// {"count"} -> {"step", "losses": of each step, "learning_rate", "gradient_norm", "finished"}:
   /// takes so many steps, or fewer where the run finishes. The loss of an update that was left out

@@ -60,6 +60,13 @@ class Module {
     if (!address) throw new RangeError("the page has no memory left for this");
     return address >>> 0;
   }
+  // All of the memory. A module that takes the memory of another one, as it was between two calls, goes on as that one.
+  get memory() { return new Uint8Array(this.exports.memory.buffer); }
+  takeMemory(bytes) {
+    const page = 65536;
+    this.exports.memory.grow((bytes.length - this.memory.length) / page);
+    this.memory.set(bytes);
+  }
   bytes(begin, size) { return new Uint8Array(this.exports.memory.buffer, begin >>> 0, size); }
   get view() { return new DataView(this.exports.memory.buffer); }
 }

@@ -1,4 +1,4 @@
-// The progress of a training: a row of numbers and two curves of each model; and the figures of the page, which follow it.
+// The progress of a training: a row of metrics and two curves of each model; and the figures of the page, which follow it.
 
 const frameBudget = 10;  // ms of a frame
 let redrawLiveCurves = [], progressRows = [];
@@ -8,7 +8,7 @@ const scoreOf = ({ facts: [facts] }) => facts ? facts.score_name : "accuracy";
 
 // The row of a model, and its cells by the keys of their texts.
 function progressRow(i) {
-  const { trainer, models, live } = training, cells = {}, row = make("tr", {}, make("th", { scope: "row" }, make("i", { class: "dot", style: `background:${colourOf(live[i])}` }), models[i].name));
+  const { trainer, models } = training, cells = {}, row = make("tr", {}, make("th", { scope: "row" }, make("i", { class: "dot", style: `background:${colourOf(firstLive() + i)}` }), models[i].name));
   for (const key of progressKeys) row.append(cells[key] = make("td", { "data-name": t(key, { score: metricName(scoreOf(trainer)) }) }));
   return { row, cells };
 }
@@ -34,11 +34,11 @@ function fileButtons() {
   });
 }
 function startProgress() {
-  const { trainer, live } = training;
-  for (const id of ["train-progress", "train-curves", "train-save", "train-claims"]) $(id).hidden = !live.length;
-  $("train-save").replaceChildren(...live.map((_, i) => saveButtons(i)));
-  progressRows = live.map((_, i) => progressRow(i));
-  if (!live.length) return;
+  const { trainer, models } = training, isShown = Boolean(trainer && trainer.facts.length);
+  for (const id of ["train-progress", "train-curves", "train-save", "train-claims"]) $(id).hidden = !isShown;
+  progressRows = isShown ? models.map((_, i) => progressRow(i)) : [];
+  if (!isShown) return;
+  $("train-save").replaceChildren(...models.map((_, i) => saveButtons(i)));
   const score = metricName(scoreOf(trainer)), keys = ["results.model", ...progressKeys];
   $("train-table").replaceChildren(make("caption", { class: "skip" }, t("train.progress")),
     make("thead", {}, make("tr", {}, ...keys.map(key => make("th", { scope: "col" }, ...rich(key, { score }))))), make("tbody", {}, ...progressRows.map(({ row }) => row)));
@@ -51,11 +51,12 @@ function startProgress() {
 function showProgress() {
   const { trainer, live, isBehind } = training, isRunning = phaseOf(training) === "running";
   $("train-save").hidden = !live.length || isRunning;
-  if (!live.length) return;
   progressRows.forEach(({ cells }, i) => {
-    const state = trainer.states[i], run = data.runs[live[i]], valid = run.evaluations.at(-1), number = (value, digits) => Number.isFinite(value) ? fixed(value, digits) : "–";
-    const values = { "train.step_number": count(state.step), "train.loss": number(run.latest && run.latest[1], 4), "train.valid_loss": number(valid && valid.loss, 4),
-                     "train.score": number(valid && valid[scoreOf(trainer)], 4), "train.answer": isBehind ? "…" : shortAnswer(readingOf(live[i])),
+    const state = trainer.states[i];
+    if (!state) return;
+    const { loss, evaluations } = trainer.histories[i], valid = evaluations.at(-1), number = (value, digits) => Number.isFinite(value) ? fixed(value, digits) : "–";
+    const values = { "train.step_number": count(state.step), "train.loss": number(loss, 4), "train.valid_loss": number(valid && valid.loss, 4),
+                     "train.score": number(valid && valid[scoreOf(trainer)], 4), "train.answer": isBehind || !live.length ? "…" : shortAnswer(readingOf(live[i])),
                      "train.milliseconds": number(state.time, 1), "train.checksum": isRunning ? "…" : state.checksum };
     for (const [key, value] of Object.entries(values)) if (cells[key].textContent !== value) cells[key].textContent = value;
   });
@@ -96,19 +97,20 @@ const crowdedRest = 250;  // ms
 let asked = null, drawnAt = 0;
 function askForFrame() {
   if (asked !== null) return;
-  const rest = isCrowded() ? drawnAt + crowdedRest - performance.now() : 0;
+  const rest = isCrowded() && !training.isBehind ? drawnAt + crowdedRest - performance.now() : 0;
   asked = setTimeout(() => requestAnimationFrame(() => {
     asked = null;
     drawnAt = performance.now();
     if (training.isBehind) drawFirst();
-    else if (training.trainer) drawFollowers(isCrowded() ? 5 * frameBudget : frameBudget);
+    else if (training.live.length) drawFollowers(isCrowded() ? 5 * frameBudget : frameBudget);
+    else showProgress();
   }), rest);
 }
-// The numbers of models that the page does not show yet: it is drawn anew once they have begun to learn, as this takes time from them.
+// The metrics of models that the page does not show yet: it is drawn anew after them, as this takes time.
 function drawFirst() {
   showProgress();
   training.trainer.drawn();
-  if (phaseOf(training) !== "running" || training.trainer.states.every(({ step }) => step > 0)) setTimeout(drawLivePage);
+  setTimeout(drawLivePage);
 }
 function drawFollowers(budget) {
   const { trainer, live } = training, begin = performance.now(), isRunning = phaseOf(training) === "running";

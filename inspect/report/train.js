@@ -1,9 +1,8 @@
 // Train here: the engine trains a config of the page, as it stands or edited, beside others if wanted.
 
 // `base`: the run whose config is `config`, edited; `rival`: "", "all" or one of `rivals`; `models`: [{ name, config }] of the trainer;
-// `next`: what follows when the trainer is ready; `goal`: the steps and checksum of a link; `isBehind`: the page does not show the
-// models yet.
-const training = { base: null, config: "", source: null, rival: "", speed: Infinity, trainer: null, models: [], live: [], changed: {}, isStale: false, next: null, goal: null, isBehind: false };
+// `goal`: the steps and checksum of a link; `isBehind`: the page does not show the models yet.
+const training = { base: null, config: "", source: null, rival: "", speed: Infinity, trainer: null, models: [], live: [], changed: {}, isStale: false, goal: null, isBehind: false };
 const speeds = [1, 5, 25, Infinity];  // steps a frame
 
 const isTrainable = r => Boolean(compiledModule && data.runs[r].training);
@@ -35,32 +34,41 @@ function edited() {
   showTrainState();
 }
 
-// A new trainer of the edited configs and data, untrained; `next` is called when it is ready.
-function begin(next = null, goal = null) {
+// A new trainer of the edited configs and data; `first`: what it begins with, "run", "step" or null.
+function begin(first = null, goal = null) {
   const { source } = training, models = chosenModels(), files = source.texts, changed = Object.fromEntries(source.changed.map(path => [path, files[path]]));
   if (training.trainer) training.trainer.end();
-  const trainer = new Trainer(compiledModule, models.map(({ config }) => ({ config, files, isAwaited: next !== null })), (i, message) => { if (trainer === training.trainer) heard(i, message); });
-  Object.assign(training, { trainer, models, changed, live: [], isStale: false, next, goal, isBehind: false });
+  Object.assign(training, { models, changed, live: [], isStale: false, goal, isBehind: false });
+  const message = first && { kind: first, until: lastStep(), speed: training.speed };
+  const trainer = new Trainer(compiledModule, models.map(({ config }) => config), files, message, (i, message) => { if (trainer === training.trainer) heard(i, message); });
+  training.trainer = trainer;
   showTrainState();
 }
 function heard(i, { kind, bytes }) {
   const { trainer, models, live } = training;
   if (kind === "exported") download(new Blob([bytes]), `${fileName(models[i].name)}.safetensors`);
-  if (kind === "state" && trainer.isReady) {
-    if (live.length) takeState(data.runs[live[i]], trainer.states[i]);
-    else addLiveRuns();
-    askForFrame();
-    const { next } = training;
-    training.next = null;
-    if (next) next();
+  if (kind === "started" && i === 0) startProgress();
+  if (kind === "state" && live.length) takeLiveState(i);
+  if (kind === "state" && trainer.isReady && !live.length) {
+    addLiveRuns();
+    trainer.drawn();
   }
   showTrainState();
 }
 const fileName = name => `${data.name} ${name}`.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "-");
 
+function takeLiveState(i) {
+  const { trainer, live } = training;
+  takeState(data.runs[live[i]], trainer.states[i], trainer.histories[i]);
+}
+
+const firstLive = () => {
+  const first = data.runs.findIndex(run => run.live);
+  return first < 0 ? data.runs.length : first;
+};
 // The models become runs of the page, to be shown beside each other, or beside the run that they were started from.
 function addLiveRuns() {
-  const { trainer, models, base } = training, first = data.runs.findIndex(run => run.live), known = first < 0 ? data.runs.length : first;
+  const { trainer, models, base } = training, known = firstLive(), isFirst = known === data.runs.length;
   data.runs.splice(known);
   models.forEach(({ name }, i) => data.runs.push(liveRun(data.runs[base], t("train.live", { name }), trainer.facts[i], trainer.states[i])));
   training.live = models.map((_, i) => known + i);
@@ -68,14 +76,13 @@ function addLiveRuns() {
     forgetRun(r);
     knownLists.delete(r);
     liveViews.delete(r);
-    takeState(data.runs[r], trainer.states[i]);
+    takeLiveState(i);
   });
-  if (first < 0 || state.run >= data.runs.length) state.run = known;
+  if (isFirst || state.run >= data.runs.length) state.run = known;
   state.beside = models.length > 1 ? known + 1 : state.beside === null || state.beside >= known || state.beside === state.run ? base : state.beside;
   state.stop = stopLike(state.run, run().stops[0]);
   shownSentence = "";
   for (const name of Object.keys(made)) delete made[name];
-  startProgress();
   training.isBehind = true;
 }
 function drawLivePage() {
@@ -87,16 +94,14 @@ function drawLivePage() {
 const lastStep = () => training.goal ? training.goal.steps : Infinity;
 function toggleRun() {
   const { trainer, isStale, speed } = training, phase = phaseOf(training);
-  const go = () => training.trainer.run(lastStep(), speed);
   if (phase === "running" && !isStale) trainer.pause();
-  else if (phase === "paused" && !isStale) go();
-  else begin(go);
+  else if (phase === "paused" && !isStale) trainer.run(lastStep(), speed);
+  else begin("run");
   showTrainState();
 }
 function takeStep() {
-  const go = () => training.trainer.step();
-  if (phaseOf(training) === "paused" && !training.isStale) go();
-  else begin(go);
+  if (phaseOf(training) === "paused" && !training.isStale) training.trainer.step();
+  else begin("step");
 }
 function chooseSpeed(speed) {
   training.speed = speed;
@@ -175,5 +180,5 @@ function openLink() {
   chooseBase(training.base);
   Object.assign(training, { config: linked.config, source: new DataFiles({ ...training.source.files, ...linked.files }) });
   startModels();
-  begin(() => training.trainer.run(linked.steps, Infinity), linked);
+  begin("run", linked);
 }

@@ -1,17 +1,18 @@
 // A worker that trains a model. Its text follows that of module.js.
 //
-// Messages to it, by `kind`: "start" { compiled, config, files: { path: text }, isAwaited: steps follow at once, so that evaluating
-// the untrained model would delay them }, then "run" { until, speed } (steps between two frames of the page at most), "pause", "step",
-// "frame" (the page has drawn what it got) and "export".
-// Messages from it: "started" { facts of the call `train` }, "state" { isRunning, state: see `Training.state` },
+// Messages to it, by `kind`: "prepare" { compiled }, "start" { config, files: { path: text } or, of a worker that has read them,
+// memory: a copy of its, isShared: whether others wait for such a copy, first: the message that follows at once, or null }, then
+// "run" { until, speed } (steps between two frames of the page at most), "pause", "step", "frame" (the page has drawn what it got) and
+// "export".
+// Messages from it: "memory" { memory }, "started" { facts of the call `train` }, "state" { isRunning, state: see `Training.state` },
 // "exported" { bytes } and "error" { message }.
 
 const slice = 60, evaluated = 20;  // ms of steps between two states; ms of steps for each ms of evaluation, at least
 
 class Training {
-  constructor(engine, { config, files }) {
+  constructor(engine, { config, files = {}, isRead }) {
     for (const [path, text] of Object.entries(files)) engine.put(path, new TextEncoder().encode(text));
-    this.facts = engine.call({ call: "train", config });
+    this.facts = engine.call({ call: "train", config, same_files: isRead });
     Object.assign(this, { engine, step: 0, losses: [], isFinished: false, isDescribed: false, trained: 0, evaluation: null, evaluations: [], cost: slice });
   }
   learn() {
@@ -37,7 +38,7 @@ class Training {
   }
 }
 
-let training = null, isRunning = false, isLooping = false, mayPost = true, until = 0, speed = Infinity, woken = () => {};
+let starting = null, training = null, isRunning = false, isLooping = false, mayPost = true, until = 0, speed = Infinity, woken = () => {};
 
 const channel = new MessageChannel();
 const breath = () => new Promise(done => {
@@ -54,14 +55,16 @@ function postState() {
   postMessage({ kind: "state", isRunning, state }, [state.parameters.buffer]);
 }
 
+// Takes the steps of a slice; the very first is a slice of its own, to be shown at once.
 function learn() {
-  const begin = performance.now();
-  for (let steps = 0; steps < speed && performance.now() - begin < slice && !isAtEnd(); ++steps) training.learn();
+  const begin = performance.now(), time = training.step ? slice : 0;
+  for (let steps = 0; steps < speed && !isAtEnd() && (!steps || performance.now() - begin < time); ++steps) training.learn();
   if (isAtEnd()) isRunning = false;
   if (!isRunning || training.isDue) training.evaluate();
 }
 
-// Messages are read between two slices. A slow speed waits for the frame of each; else states are left out while the page draws.
+// Messages are read between two slices. The first step and each slice of a slow speed wait for their frame; else states are left out
+// while the page draws.
 async function run() {
   if (isLooping) return;
   isLooping = true;
@@ -69,7 +72,7 @@ async function run() {
     while (isRunning) {
       learn();
       if (mayPost || !isRunning) postState();
-      await (isRunning && Number.isFinite(speed) ? frame() : breath());
+      await (isRunning && (Number.isFinite(speed) || training.step === 1) ? frame() : breath());
     }
   } finally {
     isLooping = false;
@@ -83,12 +86,21 @@ function rest() {
   postState();
 }
 
+const pass = memory => postMessage({ kind: "memory", memory }, [memory.buffer]);
+
 const answers = {
-  async start({ compiled, isAwaited, ...model }) {
-    training = new Training(await Module.start(compiled), model);
+  prepare({ compiled }) {
+    starting = Module.start(compiled);
+  },
+  async start({ isShared, first, memory = null, ...model }) {
+    const engine = await starting;
+    if (memory) engine.takeMemory(memory);
+    if (memory && isShared) pass(memory);
+    training = new Training(engine, { ...model, isRead: memory !== null });
+    if (!memory && isShared) pass(engine.memory.slice());
     postMessage({ kind: "started", facts: training.facts });
-    if (isAwaited) postState();
-    else rest();
+    if (first) return answers[first.kind](first);
+    rest();
   },
   run(message) {
     ({ until, speed } = message);

@@ -183,6 +183,19 @@ class Controls(TrainPage):
         self.wait_for("document.querySelectorAll('#train-curves svg path[stroke-width]').length >= 4")
         self.assert_quiet()
 
+    def test_a_first_step_is_shown_before_the_page_is_drawn_anew(self):
+        self.browser.run("""new MutationObserver((_, observer) => {
+          const step = document.querySelector("#train-table tbody td").textContent;
+          if (step === "") return;
+          window.first = { step, model: document.querySelector("#model").textContent };
+          observer.disconnect();
+        }).observe(document.querySelector("#train-table"), { childList: true, subtree: true, characterData: true })""")
+        self.click("#train-run")
+        self.wait_for("document.querySelector('#train-state').textContent === 'Finished at step 40.'")
+        self.assertEqual(self.browser.run("first"), {"step": "1", "model": "tiny"})
+        self.assertEqual(self.text("#model"), "tiny · here")
+        self.assert_quiet()
+
     def test_a_model_learns_the_same_alone_and_beside_all_others(self):
         (self.folder / "three.toml").write_text(re.sub(r"(heads|layers|feed_forward) = \d+\n", "", CONFIG) + VARIANTS +
                                                 '[[variant]]\nname = "uniform"\nmodel.attention = "uniform"\n')

@@ -296,3 +296,40 @@ train.clip = 0
   const std::string error = error_of(engine, object({{"call", "step"}, {"count", 100}}));
   CHECK(error.find("lower optimizer.lr") != std::string::npos);
 }
+
+TEST_CASE("what a training has read is used again where the next one reads the same files alike") {
+  const TempDir dir;
+  const std::string data = dir.write("data.tsv", "");
+  const auto write = [&](const std::string& word) {
+    dir.write("data.tsv", "good\ta " + word + " plot\nbad\ta poor plot\ngood\tgood acting\n");
+  };
+  const auto config = [&](const std::string& option) {
+    return option + "\nname = \"small\"\ntask.kind = \"classify\"\ntask.train = \"" + data +
+           "\"\nmodel.width = 8\nmodel.heads = 2\ntrain.steps = 3\ntrain.batch = 3\n";
+  };
+  int runs = 0;
+  const auto by_program = [&](const std::string& option) {
+    const Trained trained(config(option), dir, fmt::format("run-{}", ++runs));
+    return Json(checksum_of(trained.last.model));
+  };
+  Engine engine;
+  const auto in_page = [&](const std::string& option, bool same_files) {
+    Json request = train_request(config(option));
+    request["same_files"] = same_files;
+    REQUIRE(called(engine, request).value("error", "") == "");
+    step(engine, 3);
+    return called(engine, object({{"call", "parameters"}}))["checksum"];
+  };
+  const std::string other_model = "model.position = \"none\"", other_task = "task.word_dropout = 1";
+  CHECK(
+      error_of(engine, object({{"call", "train"}, {"config", config("")}, {"same_files", true}})) ==
+      "there is no training; call \"train\" first");
+  write("fine");
+  const Json fine = by_program(other_model);
+  in_page("", false);
+  write("great");
+  CHECK(in_page(other_model, true) == fine);
+  CHECK(in_page(other_task, true) == by_program(other_task));
+  CHECK(in_page(other_model, false) == by_program(other_model));
+  CHECK(by_program(other_model) != fine);
+}

@@ -75,14 +75,15 @@ void check_selection(const Config& config, const Task& task) {
                      train.select, fmt::format("{}", fmt::join(metrics, ", ")));
 }
 
-/// A run at its start. `known`: token lists that it has from train.init.
+/// A run at its start. `known`: token lists that it has from train.init; without `task`, its data
+/// are read.
 Run assembled(const Config& config, Vectors vectors, const Task::Vocabularies& known,
-              ReadCallback& callback) {
+              ReadCallback& callback, std::shared_ptr<const Task> task = nullptr) {
   Run run;
   run.config = config;
   const auto limit = memory_limit();
   require_training_memory(config, 0, 0, limit);  // before the data are read
-  run.task = make_task(config, known, callback);
+  run.task = task ? std::move(task) : make_task(config, known, callback);
   check_selection(config, *run.task);
   run.last_step = last_step_of(config.train, run.task->size(Split::train));
   require_training_memory(config, run.task->vocabulary().size(), run.task->outputs(), limit);
@@ -171,12 +172,12 @@ bool is_finished(const Run& run) {
          (train.patience > 0 && run.best_step > 0 && without_better >= train.patience);
 }
 
-Run start_run(const Config& config, ReadCallback& callback) {
+Run start_run(const Config& config, ReadCallback& callback, std::shared_ptr<const Task> task) {
   std::optional<InitialModel> from;
   if (!config.train.init.empty()) from = read_initial_model(config);
-  Run run =
-      assembled(config, Vectors::from_file,
-                known_tokens(config, from ? from->vocabulary : Task::Vocabularies()), callback);
+  Run run = assembled(config, Vectors::from_file,
+                      known_tokens(config, from ? from->vocabulary : Task::Vocabularies()),
+                      callback, std::move(task));
   if (from) {
     const auto lines = load_initial(*run.network, run.task->vocabularies(), *from);
     for (const std::string& line : lines) callback.on_message(line);

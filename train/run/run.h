@@ -21,7 +21,7 @@ namespace qkv {
 /// A model with its task and config, ready to use.
 struct LoadedModel {
   Config config;
-  std::unique_ptr<Task> task;
+  std::shared_ptr<const Task> task;
   std::unique_ptr<Network> network;
   std::int64_t step = 0;  ///< updates done
   std::string init;       ///< what train.init loaded (`load_initial`); empty without it
@@ -53,8 +53,11 @@ inline ReadCallback silent_reading;
 /// no better than one before.
 bool is_finished(const Run& run);
 
-/// Fresh parameters or those of train.init, data read from where the config says. Throws UserError.
-Run start_run(const Config& config, ReadCallback& callback = silent_reading);
+/// Fresh parameters or those of train.init, data read from where the config says, or those of
+/// `task`, which has an equal config (`have_equal_tasks`) and read the same files. Throws
+/// UserError.
+Run start_run(const Config& config, ReadCallback& callback = silent_reading,
+              std::shared_ptr<const Task> task = nullptr);
 /// A run at a checkpoint; `config` is the checkpoint's with the user's changes. Throws
 /// UserError when the training or validation data has changed (of an imported model, which has no
 /// hash of its data, only the vocabularies are compared), and CheckpointError naming the file and

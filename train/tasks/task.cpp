@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <tuple>
 
 #include "train/config/task_kinds.h"
 #include "train/tasks/kinds.h"
@@ -127,6 +128,14 @@ std::unique_ptr<Task> make_task(const Config& config, ReadCallback& callback) {
 std::unique_ptr<Task> make_task(const Config& config) {
   ReadCallback silent;
   return make_task(config, silent);
+}
+
+bool have_equal_tasks(const Config& a, const Config& b) {
+  const auto options = [](const Config& config) {
+    return std::tie(config.seed, config.task, config.model.max_length, config.model.width,
+                    config.train.init);
+  };
+  return options(a) == options(b);
 }
 
 std::unique_ptr<Task> restore_task(const Config& config, const Task::Vocabularies& vocabularies) {

@@ -69,6 +69,8 @@ std::unique_ptr<Task> make_task(const Config& config, const Task::Vocabularies& 
                                 ReadCallback& callback);
 std::unique_ptr<Task> make_task(const Config& config, ReadCallback& callback);
 std::unique_ptr<Task> make_task(const Config& config);
+/// Whether `make_task` makes equal tasks of the same files: no other option is one of a task.
+bool have_equal_tasks(const Config& a, const Config& b);
 /// For using a trained model: no data is read. Throws FileError when a token list is missing or
 /// invalid.
 std::unique_ptr<Task> restore_task(const Config& config, const Task::Vocabularies& vocabularies);
