@@ -28,12 +28,9 @@ std::vector<fs::path> folders_of_runs(const fs::path& folder) {
 /// A run with its best checkpoint, without validation the newest.
 LoadedRun load_run(const fs::path& path) {
   const RunFolder folder(path);
-  const Metrics metrics = read_metrics(folder.metrics());
-  require<UserError>(
-      metrics.malformed.empty(), "{}:{}: is not a line of metrics with a step, a split and numbers",
-      folder.metrics().string(), metrics.malformed.empty() ? 0 : metrics.malformed.front());
   LoadedRun run{path, {}, {}};
-  for (const MetricsEvent& event : metrics.events) run.metrics.push_back(Json::parse(event.json));
+  for (const MetricsEvent& event : read_valid_metrics(folder.metrics()))
+    run.metrics.push_back(Json::parse(event.json));
   run.checkpoints.push_back({fs::exists(folder.best()) ? "best" : "", load_model(path)});
   return run;
 }

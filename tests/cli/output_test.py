@@ -38,6 +38,7 @@ TABLES = [  # every command that prints tables, in each of its ways
     ["predict", "runs/tiny", SENTENCE],
     ["probe", "probed"],
     ["resume", "probed"],
+    ["runs", "runs"],
     ["train", "variants.toml", "--run"],
     ["verify-resume", "tiny.toml", "--steps", "10", "--kills", "1"],
 ]

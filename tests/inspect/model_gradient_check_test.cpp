@@ -29,7 +29,7 @@ std::vector<std::string> wrong_of(const ModelGradientCheck& result) {
 /// A task whose loss has the right value, and a gradient by one parameter that is off a little.
 class WrongGradient final : public ForwardingTask {
  public:
-  WrongGradient(const Config& config, std::unique_ptr<Task> task, const Parameter& parameter)
+  WrongGradient(const Config& config, std::shared_ptr<const Task> task, const Parameter& parameter)
       : ForwardingTask(config, std::move(task)), parameter_(parameter) {}
 
   BatchLoss loss(const Network& network, std::span<const Index> examples,

@@ -10,7 +10,7 @@ namespace qkv {
 /// A task that forwards to another what training asks for, to be overridden in part.
 class ForwardingTask : public Task {
  public:
-  ForwardingTask(const Config& config, std::unique_ptr<Task> task)
+  ForwardingTask(const Config& config, std::shared_ptr<const Task> task)
       : Task(config), task_(std::move(task)) {
     restore_tokens(task_->vocabularies());
   }
@@ -38,7 +38,7 @@ class ForwardingTask : public Task {
   std::vector<std::string> metric_names() const override { return task_->metric_names(); }
 
  private:
-  std::unique_ptr<Task> task_;
+  std::shared_ptr<const Task> task_;
 };
 
 }  // namespace qkv

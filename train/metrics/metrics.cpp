@@ -63,4 +63,12 @@ Metrics read_metrics(const std::filesystem::path& file) {
   return parse_metrics(read_file(file, max_bytes));
 }
 
+std::vector<MetricsEvent> read_valid_metrics(const std::filesystem::path& file) {
+  Metrics metrics = read_metrics(file);
+  require<UserError>(metrics.malformed.empty(),
+                     "{}:{}: is not a line of metrics with a step, a split and numbers",
+                     file.string(), metrics.malformed.empty() ? 0 : metrics.malformed.front());
+  return std::move(metrics.events);
+}
+
 }  // namespace qkv

@@ -35,5 +35,8 @@ struct Metrics {
 Metrics parse_metrics(std::string_view lines);
 /// No events where there is no such file. Throws as `read_file` does when it cannot be read.
 Metrics read_metrics(const std::filesystem::path& file);
+/// The events of a file all of whose lines are events. Throws UserError naming the line that is
+/// none.
+std::vector<MetricsEvent> read_valid_metrics(const std::filesystem::path& file);
 
 }  // namespace qkv

@@ -92,4 +92,13 @@ RunLock::~RunLock() {
   ::close(descriptor_);
 }
 
+bool is_locked(const fs::path& folder) {
+  const int descriptor =
+      ::open((folder / "lock").c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  if (descriptor < 0) return false;
+  const bool held = ::flock(descriptor, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+  ::close(descriptor);
+  return held;
+}
+
 }  // namespace qkv

@@ -25,4 +25,7 @@ class RunLock {
   int descriptor_ = -1;
 };
 
+/// Whether a process trains in the folder now.
+bool is_locked(const std::filesystem::path& folder);
+
 }  // namespace qkv
