@@ -60,7 +60,7 @@ class Module {
     if (!address) throw new RangeError("the page has no memory left for this");
     return address >>> 0;
   }
-  // All of the memory. A module that takes the memory of another one, as it was between two calls, goes on as that one.
+  // All of the memory. A module that takes the memory of another one, as it was between two calls, continues as that one.
   get memory() { return new Uint8Array(this.exports.memory.buffer); }
   takeMemory(bytes) {
     const page = 65536;

@@ -19,7 +19,7 @@ class Means {
     this.window *= 2;
   }
 }
-// What a model has shown of its learning so far: a curve of its loss, and evaluations.
+// The learning curve of a model: its loss over the steps, and its evaluations.
 class History {
   constructor() { Object.assign(this, { curve: new Means(), evaluations: [] }); }
   take({ losses, evaluations }) {

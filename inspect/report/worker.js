@@ -1,7 +1,7 @@
 // A worker that trains a model. Its text follows that of module.js.
 //
-// Messages to it, by `kind`: "prepare" { compiled }, "start" { config, files: { path: text } or, of a worker that has read them,
-// memory: a copy of its, isShared: whether others wait for such a copy, first: the message that follows at once, or null }, then
+// Messages to it, by `kind`: "prepare" { compiled }, "start" { config, files: { path: text }, or memory: a copy of that of a worker
+// which has read them, isShared: whether another worker waits for such a copy, first: the message that follows at once, or null }, then
 // "run" { until, speed } (steps between two frames of the page at most), "pause", "step", "frame" (the page has drawn what it got) and
 // "export".
 // Messages from it: "memory" { memory }, "started" { facts of the call `train` }, "state" { isRunning, state: see `Training.state` },

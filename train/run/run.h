@@ -54,7 +54,7 @@ inline ReadCallback silent_reading;
 bool is_finished(const Run& run);
 
 /// Fresh parameters or those of train.init, data read from where the config says, or those of
-/// `task`, which has an equal config (`have_equal_tasks`) and read the same files. Throws
+/// `task`, which read the same files for a config of an equal task (`have_equal_tasks`). Throws
 /// UserError.
 Run start_run(const Config& config, ReadCallback& callback = silent_reading,
               std::shared_ptr<const Task> task = nullptr);
