@@ -30,6 +30,7 @@ QUICKER = {
     "qkv train configs/shakespeare.toml": ["--set", "train.steps=2", "--set", "train.batch=2"],
     "qkv train configs/classify.toml": ["--set", "train.steps=2"],
     "qkv train configs/pretrain.toml": ["--set", "train.steps=20"],
+    "qkv fit": ["--time", "3s"],
     "qkv generate": ["--tokens", "20"],
     "qkv bench": ["--seconds", "0.1"],
 }
@@ -69,7 +70,7 @@ class Readme(PageTest):
     def setUpClass(cls):
         super().setUpClass()
         cls.stand_ins()
-        trains = [c for c in commands() if re.match("qkv (train|compare) ", c)]
+        trains = [c for c in commands() if re.match("qkv (train|compare|fit) ", c)]
         cls.outputs = {command: cls.run_command(command).stdout for command in dict.fromkeys(trains)}
 
     @classmethod

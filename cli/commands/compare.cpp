@@ -2,7 +2,6 @@
 
 #include "cli/commands/compare_results.h"
 #include "cli/commands/training.h"
-#include "train/loop/sweep.h"
 
 namespace qkv::commands {
 namespace {
@@ -16,34 +15,6 @@ struct CompareOptions {
   bool restart = false;
   bool check = false;
 };
-
-Outcome outcome_of(const SweepRun& job, Run& run, bool is_new, Callback& callback) {
-  if (const auto outcome = is_new ? std::nullopt : finished(run, job.folder, callback)) {
-    callback.on_message(fmt::format("{}: finished at step {}; --restart trains it again",
-                                    run.config.name, run.step));
-    return *outcome;
-  }
-  std::error_code missing;
-  fs::remove(RunFolder(job.folder.path().parent_path()).report(), missing);  // soon out of date
-  TensorBoard logged(run.config, job.folder, callback);
-  return is_new ? start(run, job.folder, logged) : resume(run, job.folder, logged);
-}
-
-VariantRun carried_out(SweepRun job, bool other_data, Callback& callback) {
-  job.folder.lock();
-  const auto saved = checkpoint_for(job, callback);
-  Run run = saved ? restore_run(job.config, saved->first, saved->second, callback)
-                  : start_run(job.config, callback);
-  auto left_out = other_data ? leave_out_probes(run) : std::vector<std::string>();
-  const Outcome outcome = outcome_of(job, run, !saved, callback);
-  VariantRun done{job.config.seed, job.fold, parameter_count(*run.network), outcome,
-                  std::move(left_out)};
-  if (outcome.signal) return done;
-  done.probes = probed(run, job.variant);
-  if (!outcome.test && run.task->size(Split::valid) > 0)
-    done.valid = run.task->evaluate(*run.network, Split::valid);
-  return done;
-}
 
 /// The signal that came to one of the ranks; 0: none did.
 int received_by_any(const StopSignal& stop, const Communicator& ranks) {
@@ -68,12 +39,12 @@ std::vector<std::optional<VariantRun>> all_carried_out(const std::vector<SweepRu
   SharedLines shared;
   for_each_side_by_side(own, is_stopped, [&](std::size_t i, bool alone) {
     Progress progress(stop, alone && ranks.size() == 1 ? "" : jobs[i].config.name, shared);
-    done[i] = carried_out(jobs[i], other_data, progress);
+    done[i] = carry_out(jobs[i], other_data, progress);
   });
   if (received_by_any(stop, ranks) || ranks.rank() > 0) return done;
   for_each_side_by_side(others, is_stopped, [&](std::size_t i, bool) {
     SilentProgress silent(stop);
-    done[i] = carried_out(jobs[i], other_data, silent);
+    done[i] = carry_out(jobs[i], other_data, silent);
   });
   return done;
 }

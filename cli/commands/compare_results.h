@@ -1,26 +1,12 @@
 #pragma once
 
-#include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "cli/commands/shared.h"
-#include "train/loop/trainer.h"
+#include "cli/commands/sweep_run.h"
 
 /// The results of `qkv compare` as tables and JSON.
 namespace qkv::commands {
-
-/// One run of a variant.
-struct VariantRun {
-  std::uint64_t seed;
-  Index fold;  ///< 0 without cross-validation
-  Index parameters;
-  Outcome outcome;
-  std::vector<std::string> left_out;  ///< probes that cannot be asked
-  std::vector<VariantProbe> probes = {};
-  std::optional<Evaluation> valid = {};  ///< of the best checkpoint, where there is no test split
-};
 
 /// The runs of a variant, which differ in their seeds or folds alone.
 struct VariantResult {

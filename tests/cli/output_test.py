@@ -28,6 +28,7 @@ TABLES = [  # every command that prints tables, in each of its ways
     ["embed", "runs/tiny", SENTENCE, "river bank flows", "--data", "test.tsv"],
     ["eval", "runs/tiny"],
     ["explain", "runs/tiny", SENTENCE],
+    ["fit", "train.tsv", "--time", "2s", "--run"],
     ["gradcheck", "tiny.toml"],
     ["gradients", "runs/tiny", SENTENCE],
     ["gradients", "runs/tiny", "--data", "test.tsv"],
@@ -60,7 +61,7 @@ class Formats(ProgramTest):
             def printed(*flags):
                 nonlocal run
                 run += 1
-                folder = [f"new-{run}"] if arguments[-1] == "--run" else []
+                folder = [f"{arguments[0]}-{run}"] if arguments[-1] == "--run" else []
                 return self.run_qkv(*arguments, *folder, *flags, code=None).stdout
 
             with self.subTest(arguments):

@@ -158,8 +158,13 @@ TomlDocument parse_without_variants(std::string_view toml, std::string_view sour
 
 ConfigFile read_config(const fs::path& path, std::span<const std::string> overrides) {
   const std::string source = one_line(path.string());
-  const TomlDocument document = parse_toml(read_text(path, source), source);
-  Draft draft({}, source);
+  return parse_config_file(read_text(path, source), source, path.parent_path(), overrides);
+}
+
+ConfigFile parse_config_file(std::string_view toml, std::string_view source, const fs::path& folder,
+                             std::span<const std::string> overrides) {
+  const TomlDocument document = parse_toml(toml, source);
+  Draft draft({}, std::string(source));
   draft.apply(document.root.entries, source);
   const bool other_data = draft.make_way_for_data(overrides);
   draft.apply(overrides);
@@ -180,10 +185,10 @@ ConfigFile read_config(const fs::path& path, std::span<const std::string> overri
   result.base = without_ineffective_options(result.base);
   for (Variant& variant : result.variants) {
     variant.config = without_ineffective_options(variant.config);
-    locate_files(variant.config, path.parent_path());
+    locate_files(variant.config, folder);
   }
   check_variants(result.base, result.variants, source);
-  locate_files(result.base, path.parent_path());
+  locate_files(result.base, folder);
   choose_probes(result);
   return result;
 }

@@ -96,14 +96,6 @@ std::vector<double> checked(const std::vector<SweepRun>& runs, bool restart,
   return costs;
 }
 
-void clear(const std::vector<SweepRun>& runs) {
-  std::deque<RunLock> locks;
-  std::error_code missing;
-  for (const SweepRun& run : runs)
-    if (fs::is_directory(run.folder.path(), missing)) locks.emplace_back(run.folder.path());
-  for (const SweepRun& run : runs) run.folder.clear();
-}
-
 }  // namespace
 
 std::vector<SweepRun> runs_of(const ConfigFile& file, const SweepOptions& options,
@@ -139,6 +131,14 @@ std::optional<std::pair<Checkpoint, fs::path>> checkpoint_for(const SweepRun& ru
                      "{} was trained with other options: {}; --restart trains it again",
                      run.folder.path().string(), differences);
   return newest;
+}
+
+void clear(const std::vector<SweepRun>& runs) {
+  std::deque<RunLock> locks;
+  std::error_code missing;
+  for (const SweepRun& run : runs)
+    if (fs::is_directory(run.folder.path(), missing)) locks.emplace_back(run.folder.path());
+  for (const SweepRun& run : runs) run.folder.clear();
 }
 
 std::vector<std::size_t> order_of(const std::vector<SweepRun>& runs, bool restart,
@@ -178,6 +178,7 @@ void for_each_side_by_side(const std::vector<std::size_t>& numbers,
         failed = true;
       }
   };
+  const int all_threads = threads();
   if (count > 1) set_threads(1);
   {
     std::vector<JoiningThread> others;
@@ -187,6 +188,7 @@ void for_each_side_by_side(const std::vector<std::size_t>& numbers,
     }
     work_on();
   }
+  set_threads(all_threads);
   if (failed) std::rethrow_exception(failures.begin()->second);
 }
 

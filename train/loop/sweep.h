@@ -38,6 +38,10 @@ std::vector<SweepRun> runs_of(const ConfigFile& file, const SweepOptions& option
 std::optional<std::pair<Checkpoint, std::filesystem::path>> checkpoint_for(const SweepRun& run,
                                                                            Callback& callback);
 
+/// Leaves nothing of what was trained before. Throws UserError when one of the runs is being
+/// trained.
+void clear(const std::vector<SweepRun>& runs);
+
 /// The numbers of the runs, the longest first, on every rank the same; with `restart`, after
 /// nothing is left of what was trained before. `check` is called with a run of each variant before
 /// anything is trained. Throws UserError for all that can be wrong with a variant's data or with an

@@ -1,0 +1,190 @@
+#include "cli/commands/fit_card.h"
+
+#include <algorithm>
+#include <set>
+
+namespace qkv::commands {
+namespace {
+
+const Evaluation& evaluation_of(const VariantRun& fold) {
+  return *fold.outcome.test;
+}
+
+double score_of(const Evaluation& evaluation, const std::string& metric) {
+  return metric == "loss" ? evaluation.loss : evaluation.metric(metric);
+}
+
+double seconds_of(const CandidateResult& candidate) {
+  double seconds = 0;
+  for (const VariantRun& fold : candidate.folds) seconds += fold.outcome.seconds;
+  return seconds;
+}
+
+ExpectedScore expected(const FitResult& result) {
+  const CandidateResult& winner = result.candidates.front();
+  const auto scores = winner.scores(result.metric);
+  const Evaluation& first = evaluation_of(winner.folds.front());
+  if (first.score_by(result.metric) < 0) return expected_score(scores);  // a loss
+  Index examples = 0;
+  for (const VariantRun& fold : winner.folds) examples += evaluation_of(fold).count;
+  return expected_fraction(scores, examples);
+}
+
+/// Over the folds of the winner.
+TokenCount held_out_tokens(const FitResult& result) {
+  TokenCount sum;
+  for (const VariantRun& fold : result.candidates.front().folds) {
+    sum.all += evaluation_of(fold).tokens.all;
+    sum.unknown += evaluation_of(fold).tokens.unknown;
+  }
+  return sum;
+}
+
+double per_cent(Index part, Index whole) {
+  return 100 * static_cast<double>(part) / std::max(static_cast<double>(whole), 1.0);
+}
+
+/// Each example of a split as bytes.
+std::vector<std::string> texts_of(const Task& task, Split split) {
+  std::vector<std::string> texts;
+  for (Index i = 0; i < task.size(split); ++i) {
+    const LabelledText example = task.example(split, i);
+    const auto ids = std::as_bytes(std::span(example.sentence.ids));
+    texts.emplace_back(reinterpret_cast<const char*>(ids.data()), ids.size());
+  }
+  return texts;
+}
+
+std::string data_section(const FitResult& result, const Task& task) {
+  const auto texts = texts_of(task, Split::train), tests = texts_of(task, Split::test);
+  const std::set<std::string> distinct(texts.begin(), texts.end());
+  const auto leaked = std::ranges::count_if(
+      tests, [&](const std::string& text) { return distinct.contains(text); });
+  const auto [all, unknown] = held_out_tokens(result);
+  std::string text = fmt::format(
+      "- {}: {} training examples, {} of them the same text as an earlier one\n- {}\n"
+      "- {:.1f} % of the tokens of held-out examples are not in the vocabulary of the others\n",
+      result.file, texts.size(), texts.size() - distinct.size(), task.label_summary(),
+      per_cent(unknown, all));
+  if (!tests.empty())
+    text += fmt::format("- {} test examples, {} of them the text of a training example\n",
+                        tests.size(), leaked);
+  return text;
+}
+
+std::string method_section(const FitResult& result) {
+  const SearchPlan& plan = result.plan;
+  std::string text = fmt::format(
+      "Cross-validation with {} folds of the training examples compared {} candidates{}. The best, "
+      "\"{}\", was then trained on all of them; `config.toml` is its config.\n",
+      plan.folds, plan.candidates.size(),
+      plan.halves ? ", of which the worse half was left out after each fold" : "",
+      result.candidates.front().name);
+  if (plan.fraction < 1)
+    text += fmt::format("To keep to the time, each was trained for {:.1f} % of its steps.\n",
+                        100 * plan.fraction);
+  return text + "\n" + to_markdown(candidate_table(result));
+}
+
+std::string score_section(const FitResult& result) {
+  std::string text = fmt::format("- {}, as the held-out examples say\n", expectation(result));
+  if (const auto& test = result.model.outcome.test)
+    text += fmt::format("- {} {:.4f} on {} test examples\n", result.metric,
+                        score_of(*test, result.metric), test->count);
+  const auto baseline = majority_baseline(evaluation_of(result.candidates.front().folds.front()));
+  if (baseline)
+    text += fmt::format("- accuracy {:.4f} for always answering \"{}\"\n", baseline->accuracy,
+                        baseline->label);
+  return text +
+         "- the best of several candidates is chosen by the same examples, which makes the "
+         "expected score a little too high\n";
+}
+
+/// Means over the folds of the winner.
+std::string label_section(const FitResult& result) {
+  Cells rows = {{"label", "precision", "recall", "F1", "examples"}};
+  const auto& folds = result.candidates.front().folds;
+  for (const LabelScores& first : evaluation_of(folds.front()).labels) {
+    double precision = 0, recall = 0, f1 = 0;
+    Index examples = 0;
+    for (const VariantRun& fold : folds)
+      for (const LabelScores& scores : evaluation_of(fold).labels)
+        if (scores.label == first.label) {
+          precision += scores.precision;
+          recall += scores.recall;
+          f1 += scores.f1;
+          examples += scores.count;
+        }
+    const auto count = static_cast<double>(folds.size());
+    rows.push_back({first.label, fmt::format("{:.3f}", precision / count),
+                    fmt::format("{:.3f}", recall / count), fmt::format("{:.3f}", f1 / count),
+                    fmt::format("{}", examples)});
+  }
+  return to_markdown(rows);
+}
+
+}  // namespace
+
+std::vector<double> CandidateResult::scores(const std::string& metric) const {
+  std::vector<double> scores;
+  for (const VariantRun& fold : folds) scores.push_back(score_of(evaluation_of(fold), metric));
+  return scores;
+}
+
+double CandidateResult::rank(const std::string& metric) const {
+  std::vector<double> ranks;
+  for (const VariantRun& fold : folds) ranks.push_back(evaluation_of(fold).score_by(metric));
+  return mean_of(ranks);
+}
+
+Json to_json(const FitResult& result) {
+  const auto [mean, low, high] = expected(result);
+  Json candidates = Json::array();
+  for (const CandidateResult& candidate : result.candidates) {
+    const auto scores = candidate.scores(result.metric);
+    candidates.push_back(object({{"name", candidate.name},
+                                 {"scores", scores},
+                                 {"mean", mean_of(scores)},
+                                 {"folds", scores.size()},
+                                 {"parameters", candidate.folds.front().parameters},
+                                 {"seconds", seconds_of(candidate)}}));
+  }
+  Json json = object({{"run", result.run},
+                      {"metric", result.metric},
+                      {"winner", result.candidates.front().name},
+                      {"expected", object({{"mean", mean}, {"low", low}, {"high", high}})},
+                      {"folds", result.plan.folds},
+                      {"halves", result.plan.halves},
+                      {"fraction", result.plan.fraction},
+                      {"candidates", candidates}});
+  if (const auto& test = result.model.outcome.test) json["test"] = qkv::to_json(*test);
+  return json;
+}
+
+Cells candidate_table(const FitResult& result) {
+  return table_of(to_json(result)["candidates"], {{"candidate", "/name"},
+                                                  {"mean " + result.metric, "/mean"},
+                                                  {"folds", "/folds"},
+                                                  {"parameters", "/parameters"},
+                                                  {"seconds", "/seconds", "{:.1f}"}});
+}
+
+std::string expectation(const FitResult& result) {
+  const auto [mean, low, high] = expected(result);
+  return fmt::format(
+      "{} {:.4f}; on as many new examples as a fold has between {:.4f} and {:.4f} (95 %)",
+      result.metric, mean, low, high);
+}
+
+std::string card_of(const FitResult& result, const Task& task) {
+  return fmt::format(
+      "# {}\n\nA model by `qkv fit`.\n\n## Data\n\n{}\n## Method\n\n{}\n## Score\n\n{}\n"
+      "## Labels\n\nMeans over the folds.\n\n{}\n## Limits\n\n"
+      "- It gives one of these {} labels to any text, also to one that is about something else.\n"
+      "- It knows the {} tokens of its training examples; others are read as `<unk>`.\n"
+      "- Its probabilities are no better calibrated than `qkv eval` says (`calibration_error`).\n",
+      result.run, data_section(result, task), method_section(result), score_section(result),
+      label_section(result), task.labels().size(), task.vocabulary().size());
+}
+
+}  // namespace qkv::commands

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/commands/sweep_run.h"
+#include "train/fit/search_plan.h"
+
+/// The result of `qkv fit`, for people and programs.
+namespace qkv::commands {
+
+/// A candidate and the folds that it was trained on.
+struct CandidateResult {
+  std::string name;
+  std::vector<VariantRun> folds = {};
+
+  /// Of the folds in their order.
+  std::vector<double> scores(const std::string& metric) const;
+  /// The mean score, the higher the better.
+  double rank(const std::string& metric) const;
+};
+
+/// A search that is over, and the model that was trained in the end.
+struct FitResult {
+  std::string file;  ///< of the training examples
+  std::string run;   ///< folder of the model
+  std::string metric;
+  SearchPlan plan;
+  std::vector<CandidateResult> candidates;  ///< the winner first
+  VariantRun model;                         ///< the winner, trained on all examples
+};
+
+/// {"run", "metric", "plan", "winner", "expected", "candidates"} and, with test data, "test".
+Json to_json(const FitResult& result);
+/// A row for each candidate.
+Cells candidate_table(const FitResult& result);
+/// "accuracy 0.7780; on new examples between 0.7512 and 0.8048 (95 %)"
+std::string expectation(const FitResult& result);
+/// The card of a model (Mitchell et al. 2019, "Model Cards for Model Reporting") as Markdown: data,
+/// method, score, labels and limits. `task` has the data.
+std::string card_of(const FitResult& result, const Task& task);
+
+}  // namespace qkv::commands

@@ -1,0 +1,187 @@
+#include "cli/commands/fit_search.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <functional>
+#include <iterator>
+#include <limits>
+#include <map>
+#include <numeric>
+
+#include "cli/standard_streams.h"
+#include "core/parallel.h"
+#include "train/loop/updater.h"
+#include "train/tasks/splits.h"
+
+namespace qkv::commands {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// The number of examples that folds can hold out: all but the only one of a label.
+Index examples_for_folds(const Task& task) {
+  std::map<std::string, Index> counts;
+  for (Index i = 0; i < task.size(Split::train); ++i) ++counts[task.example(Split::train, i).label];
+  Index sum = 0;
+  for (const auto& [label, count] : counts) sum += count > 1 ? count : 0;
+  return sum;
+}
+
+double seconds_a_step(Run& run) {
+  constexpr std::int64_t warm_up = 2, fewest = 3;
+  constexpr double seconds = 0.3;
+  Updater updater(run);
+  while (run.step < std::min(warm_up, run.last_step - 1)) updater.step();
+  const auto first = run.step;
+  const auto start = Clock::now();
+  do updater.step();
+  while (run.step < run.last_step && (since(start) < seconds || run.step < first + fewest));
+  return since(start) / static_cast<double>(run.step - first);
+}
+
+std::vector<std::size_t> numbers_below(std::size_t count) {
+  std::vector<std::size_t> numbers(count);
+  std::iota(numbers.begin(), numbers.end(), std::size_t{0});
+  return numbers;
+}
+
+/// Seconds that a candidate's training takes where others are trained on the other threads, as in a
+/// search: cores share caches and memory. `task` has read the data for `known`, in `reading`
+/// seconds.
+CandidateTime time_of(const Variant& candidate, const Config& known,
+                      const std::shared_ptr<const Task>& task, double reading) {
+  const bool is_equal = have_equal_tasks(known, candidate.config);
+  std::vector<CandidateTime> times(static_cast<std::size_t>(threads()));
+  for_each_side_by_side(
+      numbers_below(times.size()), [] { return false; },
+      [&](std::size_t i, bool) {
+        const auto start = Clock::now();
+        Run run = start_run(candidate.config, silent_reading, is_equal ? task : nullptr);
+        times[i] = {candidate.name, reading + since(start), 0};
+        times[i].training = seconds_a_step(run) * static_cast<double>(run.last_step);
+      });
+  return *std::ranges::max_element(times, {}, &CandidateTime::training);
+}
+
+void check(const Task& task, const std::string& metric, const std::string& source) {
+  const auto metrics = task.metric_names();
+  require<UserError>(metric.empty() || std::ranges::find(metrics, metric) != metrics.end(),
+                     "--metric {}: this task has {}", metric,
+                     fmt::format("{}", fmt::join(metrics, ", ")));
+  require<UserError>(examples_for_folds(task) >= 2,
+                     "{}: one label needs two examples, to learn from and to be measured on",
+                     source);
+}
+
+}  // namespace
+
+SearchPlan planned_search(const ConfigFile& file, std::string& metric, double seconds,
+                          Callback& callback) {
+  const auto start = Clock::now();
+  const Config& first = file.variants.front().config;
+  const std::shared_ptr<const Task> task = make_task(first, callback);
+  const double reading = since(start);
+  check(*task, metric, source_of(first.task));
+  std::vector<CandidateTime> times;
+  for (const Variant& candidate : file.variants) try {
+      times.push_back(time_of(candidate, first, task, reading));
+    } catch (const UserError& error) {
+      callback.on_message(fmt::format("{} left out: {}", candidate.name, error.what()));
+    }
+  require<UserError>(!times.empty(), "{}: no candidate can be trained on it",
+                     source_of(first.task));
+  if (metric.empty()) metric = task->metric_names().front();
+  constexpr double for_training = 0.85;  // evaluations and checkpoints take time, too
+  return search_plan(times, threads(), for_training * (seconds - since(start)),
+                     examples_for_folds(*task));
+}
+
+Config shortened(Config config, double fraction) {
+  TrainOptions& train = config.train;
+  if (train.epochs > 0)
+    train.epochs *= fraction;
+  else
+    train.steps =
+        std::max<std::int64_t>(std::llround(fraction * static_cast<double>(train.steps)), 1);
+  return config;
+}
+
+Search::Search(const ConfigFile& file, const StoredSearch& search,
+               const std::filesystem::path& folder, const StopSignal& stop)
+    : search_(search),
+      stop_(stop),
+      jobs_(runs_of(file, SweepOptions{{}, 1, search.plan.folds}, folder)) {
+  for (SweepRun& job : jobs_) {
+    job.config = shortened(job.config, search.plan.fraction);
+    job.config.task.folds = search.plan.folds;
+  }
+  // The slowest comes first in a plan; of equally good ones the fastest is to win.
+  for (const std::string& name : search.plan.candidates) results_.insert(results_.begin(), {name});
+  for (const SearchRound& round : rounds_of(search.plan)) count_ += jobs_of(round).size();
+}
+
+std::vector<CandidateResult> Search::results() {
+  for (const SearchRound& round : rounds_of(search_.plan)) {
+    left_ = static_cast<std::ptrdiff_t>(round.candidates);
+    train(jobs_of(round));
+    if (stop_.received() != 0) return {};
+    for (CandidateResult& result : results_) std::ranges::sort(result.folds, {}, &VariantRun::fold);
+    std::ranges::stable_sort(results_.begin(), results_.begin() + left_, std::greater(),
+                             [this](const CandidateResult& result) { return rank(result); });
+  }
+  return results_;
+}
+
+/// The slowest first.
+std::vector<SweepRun> Search::jobs_of(const SearchRound& round) const {
+  std::vector<SweepRun> jobs;
+  for (const std::string& name : search_.plan.candidates) {
+    const auto place = std::ranges::find(results_, name, &CandidateResult::name);
+    if (place - results_.begin() >= static_cast<std::ptrdiff_t>(round.candidates)) continue;
+    std::ranges::copy_if(jobs_, std::back_inserter(jobs), [&](const SweepRun& job) {
+      return job.variant == name && job.fold >= round.first_fold && job.fold <= round.last_fold;
+    });
+  }
+  return jobs;
+}
+
+void Search::train(const std::vector<SweepRun>& jobs) {
+  StopQuestion question(stop_);
+  question.ask();  // from here on: a run may read its data while others train
+  for_each_side_by_side(
+      numbers_below(jobs.size()), [&] { return stop_.received() != 0; },
+      [&](std::size_t i, bool) {
+        SilentProgress silent(stop_);
+        const VariantRun run = carry_out(jobs[i], false, silent);
+        if (run.outcome.signal == 0) add(jobs[i].variant, run);
+      });
+}
+
+void Search::add(const std::string& name, const VariantRun& run) {
+  const std::lock_guard lock(adding_);
+  std::ranges::find(results_, name, &CandidateResult::name)->folds.push_back(run);
+  const auto score = [this](const CandidateResult& result) {
+    return result.folds.empty() ? std::numeric_limits<double>::lowest() : rank(result);
+  };
+  const CandidateResult& ahead =
+      *std::ranges::max_element(results_.begin(), results_.begin() + left_, {}, score);
+  const std::string so_far =
+      fmt::format("ahead: {} {:.4f}", ahead.name, mean_of(ahead.scores(search_.metric)));
+  ++done_;
+  if (bar_.on_terminal())
+    bar_.draw(static_cast<double>(done_) / static_cast<double>(count_),
+              fmt::format(" {}/{}  {}", done_, count_, so_far));
+  else
+    print_note(fmt::format("{}/{}  {}, fold {}: {} {:.4f}; {}\n", done_, count_, name, run.fold,
+                           search_.metric,
+                           CandidateResult{name, {run}}.scores(search_.metric).front(), so_far));
+}
+
+}  // namespace qkv::commands

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "cli/commands/fit_card.h"
+#include "cli/progress.h"
+#include "train/fit/search_plan.h"
+
+/// The search of `qkv fit`.
+namespace qkv::commands {
+
+/// A search of `seconds`, planned by the time that each candidate takes on one thread, as a search
+/// trains it. A candidate that cannot be trained on these data is left out with a message. `metric`
+/// may be empty, and becomes the task's first. Throws UserError for data or a metric with which
+/// there is no search.
+SearchPlan planned_search(const ConfigFile& file, std::string& metric, double seconds,
+                          Callback& callback);
+
+/// A config with a fraction of its steps.
+Config shortened(Config config, double fraction);
+
+/// Trains candidates on folds, and shows after each training which candidate is ahead.
+class Search {
+ public:
+  /// All must outlive it.
+  Search(const ConfigFile& file, const StoredSearch& search, const std::filesystem::path& folder,
+         const StopSignal& stop);
+
+  /// The candidates, the best first; nothing after a signal.
+  std::vector<CandidateResult> results();
+
+ private:
+  double rank(const CandidateResult& result) const { return result.rank(search_.metric); }
+  std::vector<SweepRun> jobs_of(const SearchRound& round) const;
+  void train(const std::vector<SweepRun>& jobs);
+  void add(const std::string& name, const VariantRun& run);
+
+  const StoredSearch& search_;
+  const StopSignal& stop_;
+  std::vector<SweepRun> jobs_;
+  std::vector<CandidateResult> results_;
+  std::ptrdiff_t left_ = 0;           ///< the first so many results are of candidates that are left
+  std::size_t count_ = 0, done_ = 0;  ///< trainings
+  std::mutex adding_;
+  Bar bar_;
+};
+
+}  // namespace qkv::commands

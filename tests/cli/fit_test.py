@@ -1,0 +1,127 @@
+"""qkv fit: the model for a file of labelled texts.
+
+Usage: fit_test.py PROGRAM
+"""
+import json
+import pathlib
+import random
+import signal
+import subprocess
+import time
+import unittest
+
+from program_test import PROGRAM, PROJECT, ProgramTest
+
+FILMS = ("films.tsv", "--test", "test.tsv")
+
+
+def lines(file, count):
+    return (PROJECT / "datasets" / file).read_text().splitlines(keepends=True)[:count]
+
+
+class Fit(ProgramTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        folder = pathlib.Path(cls.template.name)
+        (folder / "films.tsv").write_text("".join(lines("sentiment/train.tsv", 30)))
+        (folder / "test.tsv").write_text("".join(lines("sentiment/test.tsv", 40)))
+        cls.done = subprocess.run([PROGRAM, "fit", *FILMS, "--json"], cwd=folder, capture_output=True, text=True)
+        assert cls.done.returncode == 0, cls.done.stderr
+
+    def checksum(self, run):
+        return self.json("verify", run)["files"][-1]["parameters_checksum"]
+
+    def test_the_winner_is_an_ordinary_run_with_a_card(self):
+        found = json.loads(self.done.stdout)
+        self.assertEqual(found["run"], "runs/films")
+        self.assertEqual(found["folds"], 10)
+        means = [candidate["mean"] for candidate in found["candidates"]]
+        self.assertEqual(means, sorted(means, reverse=True))
+        self.assertEqual(found["winner"], found["candidates"][0]["name"])
+        for candidate in found["candidates"]:
+            self.assertEqual(len(candidate["scores"]), 10)
+        self.assertLess(found["expected"]["low"], found["expected"]["mean"])
+        self.assertEqual(found["test"], self.json("eval", "runs/films"))
+        self.run_qkv("predict", "runs/films", "a warm and funny film")
+        again = self.run_qkv("train", "runs/films/config.toml", "--run", "again")
+        self.assertIn("30 training examples (0 valid, 40 test)", again.stderr)
+        self.assert_same_checkpoints("runs/films/last.h5", "again/last.h5")
+        card = (self.folder / "runs/films/card.md").read_text()
+        for part in ("films.tsv: 30 training examples", "2 labels: ", "40 test examples", found["winner"],
+                     f"{found['expected']['mean']:.4f}", f"{found['test']['accuracy']:.4f} on 40 test examples"):
+            self.assertIn(part, card)
+
+    def test_the_expected_score_is_the_mean_of_cross_validation(self):
+        found = self.json("fit", "films.tsv", "--metric", "macro_f1", "--run", "runs/f1")
+        config = (self.folder / "runs/f1/config.toml").read_text()
+        (self.folder / "winner.toml").write_text(config)
+        compared = self.json("compare", "winner.toml", "--folds", "10")["variants"][0]
+        self.assertEqual(found["candidates"][0]["scores"], [fold["test"]["macro_f1"] for fold in compared["folds"]])
+
+    def test_progress_says_who_is_ahead(self):
+        progress = [line for line in self.done.stderr.splitlines() if "; ahead: " in line]
+        self.assertEqual(len(progress), 10 * 6)
+        self.assertRegex(progress[-1], r"^60/60  .*, fold \d+: accuracy \d\.\d{4}; ahead: .* \d\.\d{4}$")
+
+    def test_little_time_means_fewer_trainings(self):
+        found = self.json("fit", "films.tsv", "--time", "0.05s", "--run", "runs/quick")
+        self.assertLess(sum(len(candidate["scores"]) for candidate in found["candidates"]), 60)
+
+    def test_a_search_that_is_killed_ends_as_one_that_is_not(self):
+        draw = random.Random(1)
+        command = [PROGRAM, "fit", *FILMS, "--run", "killed"]
+        for how in (signal.SIGKILL, signal.SIGTERM, signal.SIGKILL, signal.SIGINT):
+            process = subprocess.Popen([*command, "--threads", str(draw.randint(1, 3))], cwd=self.folder, stderr=subprocess.PIPE,
+                                       stdout=subprocess.DEVNULL, text=True)
+            for line in process.stderr:  # until something was trained
+                if "; ahead: " in line:
+                    break
+            time.sleep(draw.random() / 4)
+            process.send_signal(how)
+            process.communicate()
+        found, whole = self.json(*command[1:]), json.loads(self.done.stdout)
+        self.assertEqual(self.checksum("killed"), self.checksum("runs/films"))
+        for result in (found, whole):
+            for candidate in result["candidates"]:
+                del candidate["seconds"]
+        self.assertEqual(found["candidates"], whole["candidates"])
+
+    def test_other_tasks_are_recognised(self):
+        (self.folder / "bank.tsv").write_text("".join(lines("bank-twins/train.tsv", 60)))
+        (self.folder / "spring.tsv").write_text("".join(f"{season}\tthe spring {verb} today\n" * 4 for season, verb in
+                                                        (("water", "dried"), ("season", "began"))))
+        (self.folder / "names.conll").write_text("".join(lines("tagging/train.conll", 200)))
+        for file, word, task in (("bank.tsv", (), "word-sense"), ("spring.tsv", ("--word", "spring"), "word-sense"),
+                                 ("names.conll", (), "tagging")):
+            with self.subTest(file):
+                self.json("fit", file, *word, "--time", "2s")
+                run = self.json("runs")["runs"]
+                self.assertEqual(*{row["task"] for row in run if row["run"] == f"runs/{file.split('.')[0]}"}, task)
+
+    def test_what_fit_cannot_do_is_said_before_anything_is_written(self):
+        (self.folder / "one.tsv").write_text("good\ta\ngood\tb\n")
+        (self.folder / "two.tsv").write_text("good\ta\nbad\tb\n")
+        (self.folder / "text.tsv").write_text("nothing but text\nand more of it\n")
+        for arguments, *parts in ((["none.tsv"], "none.tsv"), (["one.tsv"], "there is only the label good"),
+                                  (["two.tsv"], "one label needs two examples"), (["text.tsv"], "text.tsv:1"),
+                                  (["films.tsv", "--run", "new", "--time", "5"], "--time 5: must be a duration, such as 90s, 5m or 1h"),
+                                  (["films.tsv", "--run", "new", "--time", "-1m"], "must be a duration"),
+                                  (["films.tsv", "--run", "new", "--metric", "f2"], "--metric f2: this task has accuracy, macro_f1"),
+                                  (["films.tsv", "--run", "runs/tiny"], "runs/tiny holds a run of another command")):
+            with self.subTest(arguments):
+                self.assert_refused(["fit", *arguments], *parts)
+
+    def test_a_search_is_resumed_with_its_own_options_alone(self):
+        self.assert_refused(["fit", *FILMS, "--time", "4s"], "`qkv fit films.tsv --test test.tsv --time 5m`", "--restart")
+        again = self.run_qkv("fit", *FILMS, "--json")
+        self.assertEqual(json.loads(again.stdout)["candidates"][0]["scores"],
+                         json.loads(self.done.stdout)["candidates"][0]["scores"])
+        (self.folder / "runs/films-fit/fit.json").write_text("{")
+        self.assert_refused(["fit", *FILMS], "fit.json", "--restart searches again")
+        self.run_qkv("fit", *FILMS, "--time", "2s", "--restart")
+        self.assert_refused(["fit", "films.tsv", "--run", "runs/tiny", "--restart"], "runs/tiny holds a run of another command")
+
+
+if __name__ == "__main__":
+    unittest.main()

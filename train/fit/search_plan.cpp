@@ -1,0 +1,167 @@
+#include "train/fit/search_plan.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <set>
+
+#include "core/error.h"
+#include "train/storage/strict_json.h"
+
+namespace qkv {
+namespace {
+
+/// A way to search, the most thorough first.
+struct Thoroughness {
+  Index folds;
+  bool halves;
+};
+constexpr auto ways = std::to_array<Thoroughness>({
+    {most_planned_folds, false},
+    {5, false},
+    {5, true},
+    {3, true},
+    {2, true},
+});
+
+/// The fraction of a training's steps that fits into `seconds`; reading takes its time all the
+/// same.
+double fitting_fraction(const SearchPlan& plan, std::span<const CandidateTime> times, int threads,
+                        double seconds) {
+  SearchPlan reading = plan;
+  reading.fraction = 0;
+  const double least = search_seconds(reading, times, threads);
+  const double all = search_seconds(plan, times, threads);
+  constexpr double smallest = 1e-3;
+  return std::clamp((seconds - least) / (all - least), smallest, 1.0);
+}
+
+/// Whether the names are some of the candidates', each once.
+bool are_candidates(const std::vector<std::string>& names, const std::vector<Variant>& candidates) {
+  const std::set<std::string> distinct(names.begin(), names.end());
+  return !names.empty() && distinct.size() == names.size() &&
+         std::ranges::all_of(names, [&](const std::string& name) {
+           return std::ranges::find(candidates, name, &Variant::name) != candidates.end();
+         });
+}
+
+/// The sample standard deviation.
+double deviation_of(std::span<const double> values) {
+  const double mean = mean_of(values);
+  double squares = 0;
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  return std::sqrt(squares / static_cast<double>(values.size() - 1));
+}
+
+/// Half of the interval of `expected_score`.
+double half_interval(std::size_t folds, double deviation) {
+  // The quantile .975 for 2 to 10 folds.
+  constexpr std::array quantiles = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262};
+  require<ValueError>(folds >= 2 && folds < quantiles.size() + 2,
+                      "expected_score takes the scores of 2 to 10 folds, got {}", folds);
+  return quantiles[folds - 2] * deviation * std::sqrt(1 + 1 / static_cast<double>(folds));
+}
+
+}  // namespace
+
+std::string to_json(const StoredSearch& search) {
+  nlohmann::ordered_json json;
+  json["command"] = search.command;
+  json["metric"] = search.metric;
+  json["candidates"] = search.plan.candidates;
+  json["folds"] = search.plan.folds;
+  json["halves"] = search.plan.halves;
+  json["fraction"] = search.plan.fraction;
+  constexpr int indent = 1;
+  return json.dump(indent) + "\n";
+}
+
+StoredSearch parse_search(std::string_view text, const std::vector<Variant>& candidates) try {
+  constexpr int deepest = 2;
+  const auto json = strict_json(text, deepest);
+  const SearchPlan plan{json.at("candidates"), json.at("folds"), json.at("halves"),
+                        json.at("fraction")};
+  require<FileError>(are_candidates(plan.candidates, candidates), "it has other candidates");
+  require<FileError>(plan.folds >= 2 && plan.folds <= most_planned_folds,
+                     "it has {} folds instead of 2 to {}", plan.folds, most_planned_folds);
+  require<FileError>(plan.fraction > 0 && plan.fraction <= 1,
+                     "it has a fraction of {} instead of one in (0, 1]", plan.fraction);
+  return {json.at("command"), json.at("metric"), plan};
+} catch (const nlohmann::json::exception& error) {
+  throw FileError(error.what());
+}
+
+std::vector<SearchRound> rounds_of(const SearchPlan& plan) {
+  std::size_t left = plan.candidates.size();
+  std::vector<SearchRound> rounds;
+  for (Index fold = 1; fold <= plan.folds; ++fold) {
+    if (!rounds.empty() && rounds.back().candidates == left)
+      rounds.back().last_fold = fold;
+    else
+      rounds.push_back({fold, fold, left});
+    if (plan.halves && left > 2) left = std::max<std::size_t>(2, (left + 1) / 2);
+  }
+  return rounds;
+}
+
+double search_seconds(const SearchPlan& plan, std::span<const CandidateTime> times, int threads) {
+  std::vector<double> costs;
+  for (const std::string& name : plan.candidates) {
+    const CandidateTime& time = *std::ranges::find(times, name, &CandidateTime::name);
+    costs.push_back(time.reading + plan.fraction * time.training);
+  }
+  std::ranges::sort(costs, std::greater());
+  double seconds = costs.front();  // the winner's training
+  for (const SearchRound& round : rounds_of(plan)) {
+    const auto folds = static_cast<double>(round.last_fold - round.first_fold + 1);
+    const auto slowest = costs.begin() + static_cast<std::ptrdiff_t>(round.candidates);
+    const double sum = folds * std::accumulate(costs.begin(), slowest, 0.0);
+    seconds += std::max(sum / threads, costs.front());
+  }
+  return seconds;
+}
+
+SearchPlan search_plan(std::vector<CandidateTime> times, int threads, double seconds,
+                       Index most_folds) {
+  std::ranges::stable_sort(times, std::greater(),
+                           [](const CandidateTime& time) { return time.reading + time.training; });
+  SearchPlan plan;
+  for (const CandidateTime& time : times) plan.candidates.push_back(time.name);
+  const auto fits = [&](Thoroughness way) {
+    plan.folds = std::min(way.folds, most_folds);
+    plan.halves = way.halves;
+    return search_seconds(plan, times, threads) <= seconds;
+  };
+  while (!std::ranges::any_of(ways, fits)) {
+    if (plan.candidates.size() == 1) {
+      plan.fraction = fitting_fraction(plan, times, threads, seconds);
+      break;
+    }
+    plan.candidates.erase(plan.candidates.begin());
+  }
+  return plan;
+}
+
+double mean_of(std::span<const double> values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+ExpectedScore expected_score(std::span<const double> scores) {
+  const double mean = mean_of(scores);
+  const double half = half_interval(scores.size(), deviation_of(scores));
+  return {mean, mean - half, mean + half};
+}
+
+ExpectedScore expected_fraction(std::span<const double> scores, Index examples) {
+  const double mean = mean_of(scores);
+  const auto count = static_cast<double>(examples), folds = static_cast<double>(scores.size());
+  const double p = (mean * count + 1) / (count + 2);
+  const double deviation = std::max(deviation_of(scores), std::sqrt(p * (1 - p) * folds / count));
+  const double half = half_interval(scores.size(), deviation);
+  return {mean, std::max(mean - half, 0.0), std::min(mean + half, 1.0)};
+}
+
+}  // namespace qkv

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/shape.h"
+#include "train/config/config.h"
+
+namespace qkv {
+
+/// A search over candidates by cross-validation: each is trained on folds of the training data, and
+/// measured on the examples that the fold leaves out.
+struct SearchPlan {
+  std::vector<std::string> candidates;  ///< names, the slowest first
+  Index folds = 0;
+  /// Successive halving (Jamieson & Talwalkar 2016): after each fold the worse half is left out,
+  /// until two are left. Else every candidate is trained on all folds.
+  bool halves = false;
+  double fraction = 1;  ///< of the steps that the candidates have by themselves
+
+  friend bool operator==(const SearchPlan&, const SearchPlan&) = default;
+};
+
+inline constexpr Index most_planned_folds = 10;
+
+/// A search as the file of its folder holds it.
+struct StoredSearch {
+  std::string command;  ///< that began it
+  std::string metric;   ///< that chooses
+  SearchPlan plan;
+
+  friend bool operator==(const StoredSearch&, const StoredSearch&) = default;
+};
+std::string to_json(const StoredSearch& search);
+/// The search of `to_json`. Throws FileError, without the name of the file, when it is none of
+/// these candidates.
+StoredSearch parse_search(std::string_view json, const std::vector<Variant>& candidates);
+
+/// Folds that the best candidates of the rounds before are trained on.
+struct SearchRound {
+  Index first_fold, last_fold;  ///< both are included; folds count from 1
+  std::size_t candidates;
+
+  friend bool operator==(const SearchRound&, const SearchRound&) = default;
+};
+std::vector<SearchRound> rounds_of(const SearchPlan& plan);
+
+/// Seconds that one training of a candidate takes on one thread.
+struct CandidateTime {
+  std::string name;
+  double reading, training;
+};
+/// Seconds that a search takes on so many threads, and the winner's training after it, where the
+/// slowest candidates stay to the end.
+double search_seconds(const SearchPlan& plan, std::span<const CandidateTime> times, int threads);
+/// The most thorough search that ends within `seconds`: of as many candidates as there is time for,
+/// without the slowest, on as many folds, up to `most_folds`; with halving where there is not
+/// enough for all. Where one candidate alone takes too long, with a fraction of its steps.
+SearchPlan search_plan(std::vector<CandidateTime> times, int threads, double seconds,
+                       Index most_folds);
+
+/// The mean of one or more values.
+double mean_of(std::span<const double> values);
+
+/// The mean of the scores of folds, and the interval in which the score of as many new examples as
+/// a fold has is with a probability of 95 %, if scores are normally distributed: mean ± t s
+/// sqrt(1 + 1 / K), with the sample standard deviation s of K folds and the quantile t of
+/// Student's distribution of K - 1 degrees of freedom.
+struct ExpectedScore {
+  double mean, low, high;
+};
+ExpectedScore expected_score(std::span<const double> scores);
+/// The same of scores that are fractions p of `examples` in all folds together. The interval is in
+/// [0, 1], and s at least sqrt(p (1 - p) K / examples), with p = (mean examples + 1) /
+/// (examples + 2): equal scores of few examples are chance.
+ExpectedScore expected_fraction(std::span<const double> scores, Index examples);
+
+}  // namespace qkv
