@@ -6,8 +6,8 @@ import json
 import re
 import unittest
 
-from program_test import CONFIG, PROJECT
 from report_page import PageTest
+from built_program import CONFIG, PROJECT
 
 TOLERANCE = 1e-4  # of values that are 1 at most; of larger ones in proportion
 TYPE = "{const t = document.querySelector('#text'); t.value = %s; t.dispatchEvent(new Event('input', { bubbles: true }))}"

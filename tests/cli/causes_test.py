@@ -18,7 +18,8 @@ except ImportError as error:
     print(f"skipped: the comparison needs h5py and PyTorch ({error})")
     sys.exit(77)
 
-from program_test import PROJECT, ProgramTest, qkv
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+from built_program import PROJECT, ProgramTest, qkv
 
 TOLERANCE = 1e-4
 WIDTH, HEADS, LAYERS = 8, 2, 2

@@ -3,12 +3,15 @@
 Usage: compare_test.py PROGRAM
 """
 import json
+import pathlib
 import signal
 import statistics
 import subprocess
+import sys
 import unittest
 
-from program_test import CONFIG, PROGRAM, ProgramTest
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+from built_program import CONFIG, PROGRAM, ProgramTest
 
 VARIANTS = """
 [[variant]]

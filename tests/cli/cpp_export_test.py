@@ -14,11 +14,10 @@ import sys
 import tempfile
 import unittest
 
-from program_test import ProgramTest, qkv
-
 TESTS = pathlib.Path(__file__).parents[1]
 sys.path += [str(TESTS / "support"), str(TESTS / "proof/training")]
 import tokenizers
+from built_program import ProgramTest, qkv
 from options import BASE, OPTIONS, Config, proper
 
 SEED = int(sys.argv.pop(1)) if sys.argv[1:] and sys.argv[1].isdigit() else 1

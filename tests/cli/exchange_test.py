@@ -3,13 +3,16 @@
 Usage: exchange_test.py PROGRAM
 """
 import json
+import pathlib
 import struct
+import sys
 import unittest
 
 import h5py
 import numpy
 
-from program_test import ProgramTest, qkv_with_file_limit
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+from built_program import ProgramTest, qkv_with_file_limit
 
 KINDS = {"F32": "<f4", "F64": "<f8"}
 

@@ -7,10 +7,12 @@ import pathlib
 import random
 import signal
 import subprocess
+import sys
 import time
 import unittest
 
-from program_test import PROGRAM, PROJECT, ProgramTest
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+from built_program import PROGRAM, PROJECT, ProgramTest
 
 FILMS = ("films.tsv", "--test", "test.tsv")
 

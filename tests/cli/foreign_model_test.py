@@ -21,10 +21,9 @@ import numpy
 import torch
 from torch.nn import functional as F
 
-from program_test import qkv
-
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 import tokenizers
+from built_program import qkv
 
 TRIES = int(sys.argv.pop(1)) if sys.argv[1:] and sys.argv[1].isdigit() else 60
 WIDTH, HEADS, LAYERS, HIDDEN, LONGEST = 12, 3, 2, 20, 32

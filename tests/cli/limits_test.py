@@ -9,9 +9,11 @@ import pathlib
 import random
 import resource
 import subprocess
+import sys
 import unittest
 
-from program_test import CONFIG, PROGRAM, ProgramTest, qkv, qkv_with_file_limit
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+from built_program import CONFIG, PROGRAM, ProgramTest, qkv, qkv_with_file_limit
 
 PROBE = """
 [[probe]]

@@ -12,8 +12,8 @@ import struct
 import tomllib
 import unittest
 
-from program_test import CONFIG, PROJECT
 from report_page import PageTest
+from built_program import CONFIG, PROJECT
 from long_tests import long_test
 from kinds_of_model import CONFIGS, texts_of, variants
 from stand_ins import GIVEN, write_stand_ins

@@ -3,12 +3,15 @@
 Usage: looking_test.py PROGRAM
 """
 import itertools
+import pathlib
 import re
+import sys
 import unittest
 
 import numpy as np
 
-from program_test import CONFIG, PROJECT, ProgramTest
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+from built_program import CONFIG, PROJECT, ProgramTest
 
 
 class Looking(ProgramTest):

@@ -11,7 +11,8 @@ import sys
 import tempfile
 import unittest
 
-from program_test import PROGRAM, PROJECT
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+from built_program import PROGRAM, PROJECT
 
 COMPLETE = 'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _qkv 2>/dev/null; printf "%s\\n" "${COMPREPLY[@]}"'
 

@@ -16,7 +16,8 @@ import unittest
 
 KILLS = int(sys.argv.pop(3)) if len(sys.argv) > 3 else 3
 MPIRUN = sys.argv.pop(2) if len(sys.argv) > 2 else ""
-from program_test import CONFIG, PROGRAM, ProgramTest, qkv  # noqa: E402, takes the program from the arguments
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+from built_program import CONFIG, PROGRAM, ProgramTest, qkv  # noqa: E402, takes the program from the arguments
 from compare_test import VARIANTS, without_times  # noqa: E402
 
 # As root and with more ranks than cores, without the copies between processes that containers forbid.

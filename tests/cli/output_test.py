@@ -6,10 +6,13 @@ import csv
 import io
 import json
 import math
+import pathlib
 import re
+import sys
 import unittest
 
-from program_test import CONFIG, PROJECT, ProgramTest
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+from built_program import CONFIG, PROJECT, ProgramTest
 
 FAILS = """
 [[probe]]

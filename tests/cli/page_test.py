@@ -7,8 +7,8 @@ import re
 import shutil
 import unittest
 
-from program_test import CONFIG, PROJECT
 from report_page import PageTest
+from built_program import CONFIG, PROJECT
 
 LANGUAGES = {file.stem: json.loads(file.read_text()) for file in (PROJECT / "inspect/report/texts").glob("*.json")}
 TYPE = "{const t = document.querySelector('#text'); t.value = %s; t.dispatchEvent(new Event('input'))}"

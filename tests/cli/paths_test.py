@@ -8,10 +8,12 @@ import json
 import pathlib
 import re
 import shutil
+import sys
 import tempfile
 import unittest
 
-from program_test import CONFIG, ProgramTest, qkv
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+from built_program import CONFIG, ProgramTest, qkv
 
 
 class Paths(ProgramTest):

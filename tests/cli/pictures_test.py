@@ -12,7 +12,7 @@ import xml.etree.ElementTree
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 import browser
-from program_test import PROJECT, ProgramTest, qkv
+from built_program import PROJECT, ProgramTest, qkv
 
 SVG = "{http://www.w3.org/2000/svg}"
 SENTENCE = "money bank grows"

@@ -7,10 +7,12 @@ import pathlib
 import platform
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 
-from program_test import PROGRAM
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+from built_program import PROGRAM
 
 LEVEL = "x86-64-v2"
 

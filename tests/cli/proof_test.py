@@ -4,12 +4,15 @@ Usage: proof_test.py PROGRAM
 """
 import json
 import os
+import pathlib
 import shutil
 import signal
 import subprocess
+import sys
 import unittest
 
-from program_test import CONFIG, PROGRAM, PROJECT, ProgramTest
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+from built_program import CONFIG, PROGRAM, PROJECT, ProgramTest
 
 # A quick config of each kind of task, and of several kinds of model.
 AS_BERT = 'kind = "bert"\nnorm = "post"\nposition = "learned"\nactivation = "gelu"\n'

@@ -10,7 +10,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 import browser
-from program_test import ProgramTest
+from built_program import ProgramTest
 
 
 class ReportTest(ProgramTest):

@@ -14,8 +14,8 @@ import time
 import unittest
 import xml.etree.ElementTree
 
-from program_test import CONFIG, PROJECT
 from report_page import PageTest, ReportTest
+from built_program import CONFIG, PROJECT
 from long_tests import long_test
 from stand_ins import GIVEN, write_stand_ins
 

@@ -3,16 +3,19 @@
 Usage: run_life_test.py PROGRAM
 """
 import json
+import pathlib
 import re
 import shutil
 import signal
 import subprocess
+import sys
 import time
 import unittest
 
 import h5py
 
-from program_test import PROGRAM, ProgramTest, qkv_with_file_limit
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+from built_program import PROGRAM, ProgramTest, qkv_with_file_limit
 
 
 class RunLife(ProgramTest):

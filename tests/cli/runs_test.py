@@ -4,9 +4,12 @@ Usage: runs_test.py PROGRAM
 """
 import fcntl
 import json
+import pathlib
+import sys
 import unittest
 
-from program_test import ProgramTest
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+from built_program import ProgramTest
 
 
 class Runs(ProgramTest):

@@ -11,10 +11,12 @@ import re
 import shutil
 import struct
 import subprocess
+import sys
 import time
 import unittest
 
-from program_test import PROGRAM, PROJECT, ProgramTest, qkv
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+from built_program import PROGRAM, PROJECT, ProgramTest, qkv
 
 EVENTS = "tensorboard/events.out.tfevents.qkv"
 VECTORS = """

@@ -10,8 +10,8 @@ import time
 import unittest
 import urllib.parse
 
-from program_test import CONFIG
 from report_page import PageTest
+from built_program import CONFIG
 
 TEXT = "(selector => { const e = document.querySelector(selector); return e && e.textContent; })"
 SET = "{const e = document.querySelector(%s); e.value = %s; e.dispatchEvent(new Event('%s', { bubbles: true }))}"
