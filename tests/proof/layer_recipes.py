@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from torch.nn.utils.stateless import functional_call
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "ops"))
-import torch_side
+import torch_ops
 
 PADDING = torch.arange(4) >= torch.tensor([4, 2])[:, None]
 CAUSAL = torch.ones(4, 4).triu(1).bool()
@@ -123,5 +123,5 @@ RECIPES = {
     "InputPositions: learned": lambda p, x: x + p["weight"][3:7],
     "AttentionPositions: relative": by_distance,
     "AttentionPositions: windows": by_distance,
-    "AttentionPositions: rotary": lambda p, x: torch_side.rotary(x, 1, torch_side.rotary_cos_sin(4, 6, 3, x.dtype)),
+    "AttentionPositions: rotary": lambda p, x: torch_ops.rotary(x, 1, torch_ops.rotary_cos_sin(4, 6, 3, x.dtype)),
 }
