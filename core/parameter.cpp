@@ -6,13 +6,33 @@ namespace qkv {
 
 Parameter::Parameter(const Tensor& initial, Role role) : state_(std::make_shared<State>()) {
   auto node = std::make_shared<Node>("parameter");
-  *state_ = {node, initial.with_node(node), role, {}};
+  *state_ = {node, initial.with_node(node), role};
+}
+
+Parameter::Parameter(const Shape& shape, Initialiser initialiser, Role role)
+    : Parameter(Tensor::empty(shape, DType::float32), role) {
+  state_->initialiser = std::move(initialiser);
+  state_->has_value = false;
+}
+
+Parameter::Parameter(const Parameter& other) : Parameter(other.state_->value, other.role()) {
+  state_->initialiser = other.state_->initialiser;
+  state_->has_value = other.state_->has_value;
+  if (other.frozen()) freeze();
+}
+
+void Parameter::throw_no_value() const {
+  throw ValueError(
+      fmt::format("[parameter] {} of shape {} has no value yet; call initialise(module, seed), or "
+                  "load a checkpoint into the module",
+                  path().empty() ? "a parameter" : path(), shape()));
 }
 
 void Parameter::assign(const Tensor& value) {
   require(value.shape() == shape(), "[parameter] has shape {}, cannot take a value of shape {}",
           shape(), value.shape());
   state_->value = value.with_node(frozen() ? nullptr : state_->node);
+  state_->has_value = true;
 }
 
 ModuleVisitor& ModuleVisitor::operator()(const std::string& name, Parameter& p) {
@@ -56,6 +76,17 @@ std::vector<NamedParameter> parameters(Module& module) {
   return all;
 }
 
+void initialise(Module& module, Random& random) {
+  for (const auto& [path, parameter] : parameters(module))
+    if (const Initialiser& draw = parameter->state_->initialiser)
+      parameter->assign(draw(parameter->shape(), random.next()).to(parameter->dtype()));
+}
+
+void initialise(Module& module, std::uint64_t seed) {
+  Random random(seed, Purpose::initialisation);
+  initialise(module, random);
+}
+
 std::map<std::string, Tensor> state_of(const Module& module) {
   std::map<std::string, Tensor> state;
   for (const auto& [path, parameter] : listed(module)) state[path] = parameter->value().detach();
@@ -78,12 +109,12 @@ void load_state(Module& module, const std::map<std::string, Tensor>& state) {
   for (const auto& [path, value] : unexpected) add(path + " is not a parameter of it");
   require<ValueError>(wrong.empty(), "[load_state] {}", wrong);
   for (const auto& [path, parameter] : expected)
-    parameter->assign(state.at(path).to(parameter->value().dtype()));
+    parameter->assign(state.at(path).to(parameter->dtype()));
 }
 
 Index parameter_count(const Module& module) {
   Index count = 0;
-  for (const auto& [path, parameter] : listed(module)) count += parameter->value().size();
+  for (const auto& [path, parameter] : listed(module)) count += parameter->shape().size();
   return count;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/autograd.h"
+#include "core/random.h"
 #include "core/tensor.h"
 
 namespace qkv {
@@ -34,6 +35,9 @@ constexpr bool writes_to_residual(Role role) {
   return role == Role::attention_output || role == Role::feed_forward_output;
 }
 
+/// Draws the first values of a parameter in float32; layers/initialise.h has the usual ones.
+using Initialiser = std::function<Tensor(const Shape& shape, const Random& random)>;
+
 class Module;
 struct NamedParameter;
 
@@ -42,17 +46,21 @@ struct NamedParameter;
 class Parameter {
  public:
   explicit Parameter(const Tensor& initial, Role role = Role::weight);
-  Parameter(const Parameter& other) : Parameter(other.value(), other.role()) {
-    if (other.frozen()) freeze();
-  }
+  /// A float32 parameter without a value until `initialise` draws it or `assign` gives one.
+  Parameter(const Shape& shape, Initialiser initialiser, Role role = Role::weight);
+  Parameter(const Parameter& other);
   Parameter& operator=(const Parameter& other) { return *this = Parameter(other); }
   Parameter(Parameter&&) noexcept = default;
   Parameter& operator=(Parameter&&) noexcept = default;
 
-  /// The current value, a leaf of the graph.
-  const Tensor& value() const noexcept { return state_->value; }
-  operator const Tensor&() const noexcept { return value(); }
-  const Shape& shape() const noexcept { return value().shape(); }
+  /// The current value, a leaf of the graph. Throws ValueError when there is none yet.
+  const Tensor& value() const {
+    if (!state_->has_value) throw_no_value();
+    return state_->value;
+  }
+  operator const Tensor&() const { return value(); }
+  const Shape& shape() const noexcept { return state_->value.shape(); }
+  DType dtype() const noexcept { return state_->value.dtype(); }
   Role role() const noexcept { return state_->role; }
   /// The path under which `parameters` last listed it; empty before.
   const std::string& path() const noexcept { return state_->path; }
@@ -61,6 +69,8 @@ class Parameter {
 
   /// Replaces the value; the dtype may change. Throws ShapeError when the shape does.
   void assign(const Tensor& value);
+  /// Sets how `initialise` draws the value; with none, `initialise` leaves it as it is.
+  void set_initialiser(Initialiser initialiser) { state_->initialiser = std::move(initialiser); }
   /// Write access for optimizers. Tensors that share the buffer keep the old elements
   /// (copy-on-write).
   template <class T>
@@ -73,18 +83,22 @@ class Parameter {
     if (!value().unshared()) assign(copy_if_shared(value()));
   }
   /// A frozen parameter takes part in the computation but receives no gradient.
-  void freeze() { state_->value = value().detach(); }
-  bool frozen() const noexcept { return !value().node(); }
+  void freeze() { state_->value = state_->value.detach(); }
+  bool frozen() const noexcept { return !state_->value.node(); }
 
  private:
   friend struct NamedParameter;
   friend std::vector<NamedParameter> parameters(Module& module);
+  friend void initialise(Module& module, Random& random);
   struct State {
     std::shared_ptr<Node> node;
-    Tensor value;
+    Tensor value;  ///< uninitialised elements until `has_value`
     Role role;
-    std::string path;
+    Initialiser initialiser = {};
+    bool has_value = true;
+    std::string path = {};
   };
+  [[noreturn]] void throw_no_value() const;
   explicit Parameter(std::shared_ptr<State> state) : state_(std::move(state)) {}
 
   std::shared_ptr<State> state_;
@@ -151,6 +165,13 @@ std::vector<std::pair<std::string, M*>> modules(Module& root) {
   return std::move(collector.found);
 }
 
+/// Draws the value of every parameter that has an initialiser, in the parameter's dtype. The n-th
+/// one in the order of `visit` gets the n-th stream of `random`, so the order of members has no
+/// effect. Parameters made from a tensor keep their value.
+void initialise(Module& module, Random& random);
+/// Draws from Random(seed, Purpose::initialisation).
+void initialise(Module& module, std::uint64_t seed);
+
 /// The values of all parameters by path: what a checkpoint stores of a model.
 std::map<std::string, Tensor> state_of(const Module& module);
 /// Gives every parameter its value in `state`, in the parameter's dtype. Throws ValueError naming
@@ -160,7 +181,7 @@ void load_state(Module& module, const std::map<std::string, Tensor>& state);
 
 /// Number of trainable elements.
 Index parameter_count(const Module& module);
-/// Converts every parameter to another dtype.
+/// Converts every parameter to another dtype. Throws ValueError when one has no value yet.
 void convert(Module& module, DType dtype);
 
 }  // namespace qkv

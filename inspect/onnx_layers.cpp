@@ -47,8 +47,7 @@ Value Layers::causal(const Tokens& tokens) {
 Value Layers::embedded(const Tokens& tokens) {
   Value x = op("Gather", {parameter("embedding.weight"), tokens.ids});
   if (has("token_types.weight")) x = add(x, slice(parameter("token_types.weight"), 0, 0, 1));
-  Random random(0, Purpose::initialisation);
-  if (const auto positions = make_input_positions(options_, random);
+  if (const auto positions = make_input_positions(options_);
       positions && is_transformer(options_.kind))
     x = add(x, first_rows(tensor(with_values(*positions, "positions")
                                      .encoding(0, options_.max_length, DType::float32)),

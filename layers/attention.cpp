@@ -50,7 +50,7 @@ AttentionMask with_score_bias(AttentionMask mask, const Tensor& bias) {
 
 }  // namespace
 
-MultiHeadAttention::MultiHeadAttention(const ModelOptions& model, Random& random, bool cross)
+MultiHeadAttention::MultiHeadAttention(const ModelOptions& model, bool cross)
     : options(attention_options(model)),
       cross(cross),
       kv_heads(model.kv_heads && options.heads > 1 ? model.kv_heads : options.heads) {
@@ -59,7 +59,7 @@ MultiHeadAttention::MultiHeadAttention(const ModelOptions& model, Random& random
                       kv_heads, options.heads);
   if (!cross) positions = make_attention_positions(model);
   const auto project = [&](std::optional<Linear>& linear, Index in, Index out, Role role) {
-    linear.emplace(in, out, random, model.bias, role);
+    linear.emplace(in, out, model.bias, role);
   };
   const Index width = model.width, shared = width / options.heads * kv_heads;
   if (model.attention == AttentionKind::learned) {

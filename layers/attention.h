@@ -28,7 +28,7 @@ struct MultiHeadAttention : Module, FormulaSource {
   /// Throws ValueError when the heads do not divide the width.
   /// `cross`: keys and values come from another sequence, which has no common positions with the
   /// queries'.
-  MultiHeadAttention(const ModelOptions& options, Random& random, bool cross = false);
+  explicit MultiHeadAttention(const ModelOptions& options, bool cross = false);
 
   /// query [B, Tq, D], source of keys and values [B, Tk, D] -> [B, Tq, D]; self-attention when both
   /// are the same. With a cache, self-attention also attends to the cached keys, and

@@ -11,9 +11,9 @@ namespace {
 constexpr std::array<Index, 3> kernel_widths = {3, 4, 5};  // Kim 2014, 3.1
 
 struct ConvolutionModel final : Model {
-  ConvolutionModel(const ModelOptions& options, Index vocabulary, Random& random)
-      : Model(options, vocabulary, random), dropout(options.dropout) {
-    for (Index i = 0; i < options.layers; ++i) layers.emplace_back(options.width, random);
+  ConvolutionModel(const ModelOptions& options, Index vocabulary)
+      : Model(options, vocabulary), dropout(options.dropout) {
+    for (Index i = 0; i < options.layers; ++i) layers.emplace_back(options.width);
   }
 
   Tensor operator()(const Indices& ids, const Indices& lengths, Context& context) const override {
@@ -34,9 +34,8 @@ struct ConvolutionModel final : Model {
 
 }  // namespace
 
-Conv1d::Conv1d(Index in, Index out, Index kernel, Random& random)
-    : weight(kaiming_uniform({out, in, kernel}, random.next())),
-      bias(Tensor::zeros({out}), Role::bias) {}
+Conv1d::Conv1d(Index in, Index out, Index kernel)
+    : weight({out, in, kernel}, kaiming_uniform()), bias(Tensor::zeros({out}), Role::bias) {}
 
 Tensor Conv1d::operator()(const Tensor& x) const {
   const Index kernel = weight.shape()[2];
@@ -47,14 +46,14 @@ void Conv1d::visit(ModuleVisitor& visit) {
   visit("weight", weight)("bias", bias);
 }
 
-ConvolutionLayer::ConvolutionLayer(Index width, Random& random) {
+ConvolutionLayer::ConvolutionLayer(Index width) {
   constexpr Index count = kernel_widths.size();
   require<ValueError>(width >= count,
                       "[convolution] {} kernels need a width of {} at least, got {}", count, count,
                       width);
   for (Index i = 0; i < count; ++i)
     kernels.emplace_back(width, width * (i + 1) / count - width * i / count,
-                         kernel_widths[static_cast<std::size_t>(i)], random);
+                         kernel_widths[static_cast<std::size_t>(i)]);
 }
 
 Tensor ConvolutionLayer::operator()(const Tensor& x, const Indices& lengths) const {
@@ -64,9 +63,8 @@ Tensor ConvolutionLayer::operator()(const Tensor& x, const Indices& lengths) con
   return concatenate(parts, 2);
 }
 
-std::unique_ptr<Model> make_convolution_model(const ModelOptions& options, Index vocabulary,
-                                              Random& random) {
-  return std::make_unique<ConvolutionModel>(options, vocabulary, random);
+std::unique_ptr<Model> make_convolution_model(const ModelOptions& options, Index vocabulary) {
+  return std::make_unique<ConvolutionModel>(options, vocabulary);
 }
 
 }  // namespace qkv

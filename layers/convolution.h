@@ -11,7 +11,7 @@ namespace qkv {
 /// `weight` [out, in, K] and `bias` [out] as in PyTorch's Conv1d; the weight starts Kaiming
 /// uniform, the bias at 0.
 struct Conv1d : Module {
-  Conv1d(Index in, Index out, Index kernel, Random& random);
+  Conv1d(Index in, Index out, Index kernel);
 
   /// x [B, T, in] -> [B, T, out]; the receptive field of position t is
   /// [t - (K - 1) / 2, t + K / 2].
@@ -26,7 +26,7 @@ struct Conv1d : Module {
 /// Classification").
 struct ConvolutionLayer : Module {
   /// Throws ValueError when the width is less than the number of kernels.
-  ConvolutionLayer(Index width, Random& random);
+  explicit ConvolutionLayer(Index width);
 
   /// x [B, T, D], lengths [B] -> the same shape; padding counts as zeros.
   Tensor operator()(const Tensor& x, const Indices& lengths) const;
@@ -36,7 +36,6 @@ struct ConvolutionLayer : Module {
 };
 
 /// Embedding and convolution layers. A sentence's vector is the maximum over its tokens.
-std::unique_ptr<Model> make_convolution_model(const ModelOptions& options, Index vocabulary,
-                                              Random& random);
+std::unique_ptr<Model> make_convolution_model(const ModelOptions& options, Index vocabulary);
 
 }  // namespace qkv

@@ -11,8 +11,7 @@ namespace qkv {
 /// deviation `std` (PyTorch: 1). The row `padding_idx` starts at zeros and receives no gradient.
 struct Embedding : Module {
   /// Throws IndexError when padding_idx is outside [0, vocabulary).
-  Embedding(Index vocabulary, Index width, double std, Random& random,
-            std::optional<Index> padding_idx = {});
+  Embedding(Index vocabulary, Index width, double std, std::optional<Index> padding_idx = {});
 
   /// ids [B, T] -> [B, T, D]
   Tensor operator()(const Indices& ids) const;

@@ -9,7 +9,7 @@ namespace qkv {
 /// w_2(gelu(w_1(x))), applied to each position alone (Vaswani et al. 2017, 3.3, with GELU for
 /// ReLU), of which `activation` says how it is computed.
 struct FeedForward : Module {
-  FeedForward(Index width, Index hidden, Random& random, bool with_bias = true,
+  FeedForward(Index width, Index hidden, bool with_bias = true,
               ActivationKind activation = ActivationKind::gelu_tanh);
 
   /// x [..., D] -> the same shape
@@ -29,7 +29,7 @@ struct FeedForward : Module {
 /// w_2(silu(w_1(x)) w_3(x)), applied to each position alone (Shazeer 2020, "GLU Variants Improve
 /// Transformer").
 struct SwiGlu : Module {
-  SwiGlu(Index width, Index hidden, Random& random, bool with_bias = false);
+  SwiGlu(Index width, Index hidden, bool with_bias = false);
 
   /// x [..., D] -> the same shape
   Tensor operator()(const Tensor& x) const { return w_2(silu(w_1(x)) * w_3(x)); }

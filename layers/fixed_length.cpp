@@ -7,10 +7,10 @@ namespace qkv {
 namespace {
 
 struct FixedLengthModel final : Model {
-  FixedLengthModel(const ModelOptions& options, Index vocabulary, Random& random)
-      : Model(options, vocabulary, random),
+  FixedLengthModel(const ModelOptions& options, Index vocabulary)
+      : Model(options, vocabulary),
         options(options),
-        feed_forward(options.max_length * options.width, options.feed_forward, random, options.bias,
+        feed_forward(options.max_length * options.width, options.feed_forward, options.bias,
                      options.activation) {
     require<ValueError>(options.feed_forward > 0,
                         "[feed-forward] the model needs a hidden layer, got feed_forward = 0");
@@ -39,9 +39,8 @@ struct FixedLengthModel final : Model {
 
 }  // namespace
 
-std::unique_ptr<Model> make_fixed_length_model(const ModelOptions& options, Index vocabulary,
-                                               Random& random) {
-  return std::make_unique<FixedLengthModel>(options, vocabulary, random);
+std::unique_ptr<Model> make_fixed_length_model(const ModelOptions& options, Index vocabulary) {
+  return std::make_unique<FixedLengthModel>(options, vocabulary);
 }
 
 }  // namespace qkv

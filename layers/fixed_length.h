@@ -12,7 +12,6 @@ namespace qkv {
 /// out as max_length contextual vectors. The number of parameters grows with max_length, each
 /// position is learned on its own, and a longer sequence is a ValueError. Throws ValueError when
 /// feed_forward is 0.
-std::unique_ptr<Model> make_fixed_length_model(const ModelOptions& options, Index vocabulary,
-                                               Random& random);
+std::unique_ptr<Model> make_fixed_length_model(const ModelOptions& options, Index vocabulary);
 
 }  // namespace qkv

@@ -8,31 +8,39 @@ namespace qkv {
 
 using detail::generated;
 
-Tensor xavier_uniform(Index out, Index in, const Random& random) {
-  return uniform({out, in}, std::sqrt(6.0 / static_cast<double>(in + out)), random);
-}
+namespace {
 
-Tensor kaiming_uniform(const Shape& shape, const Random& random) {
-  const Index fan_in = shape.size() / shape[0];
-  return uniform(shape, std::sqrt(6.0 / static_cast<double>(fan_in)), random);
-}
-
-Tensor uniform(const Shape& shape, double bound, const Random& random) {
+Tensor uniform_within(double bound, const Shape& shape, const Random& random) {
   return generated(shape, DType::float32,
                    [&](std::uint64_t i) { return bound * (2 * random.uniform(i) - 1); });
 }
 
-Tensor truncated_normal(const Shape& shape, double std, const Random& random) {
-  return generated(shape, DType::float32, [&](std::uint64_t i) {
-    std::uint64_t attempt = i;
-    while (std::abs(random.normal(attempt)) > 2)
-      attempt += static_cast<std::uint64_t>(shape.size());
-    return std * random.normal(attempt);
-  });
+}  // namespace
+
+Initialiser xavier_uniform() {
+  return [](const Shape& shape, const Random& random) {
+    return uniform_within(std::sqrt(6.0 / static_cast<double>(shape[1] + shape[0])), shape, random);
+  };
 }
 
-Tensor normal(const Shape& shape, double std, const Random& random) {
-  return generated(shape, DType::float32, [&](std::uint64_t i) { return std * random.normal(i); });
+Initialiser kaiming_uniform() {
+  return [](const Shape& shape, const Random& random) {
+    const Index fan_in = shape.size() / shape[0];
+    return uniform_within(std::sqrt(6.0 / static_cast<double>(fan_in)), shape, random);
+  };
+}
+
+Initialiser uniform(double bound) {
+  return [bound](const Shape& shape, const Random& random) {
+    return uniform_within(bound, shape, random);
+  };
+}
+
+Initialiser normal(double std) {
+  return [std](const Shape& shape, const Random& random) {
+    return generated(shape, DType::float32,
+                     [&](std::uint64_t i) { return std * random.normal(i); });
+  };
 }
 
 Tensor identity(Index size) {

@@ -4,8 +4,8 @@
 
 namespace qkv {
 
-Linear::Linear(Index in, Index out, Random& random, bool with_bias, Role role)
-    : weight(xavier_uniform(out, in, random.next()), role) {
+Linear::Linear(Index in, Index out, bool with_bias, Role role)
+    : weight({out, in}, xavier_uniform(), role) {
   if (with_bias) bias.emplace(Tensor::zeros({out}), Role::bias);
 }
 

@@ -11,7 +11,7 @@ namespace qkv {
 /// uniform, the bias at 0.
 struct Linear : Module {
   /// `role` is the weight's in the module around this one.
-  Linear(Index in, Index out, Random& random, bool with_bias = true, Role role = Role::weight);
+  Linear(Index in, Index out, bool with_bias = true, Role role = Role::weight);
 
   /// x [..., in] -> [..., out]
   Tensor operator()(const Tensor& x) const;

@@ -14,8 +14,7 @@ namespace {
 
 /// The embedding alone: a token has the same vector in every context.
 struct StaticModel final : Model {
-  StaticModel(const ModelOptions& options, Index vocabulary, Random& random)
-      : Model(options, vocabulary, random) {}
+  StaticModel(const ModelOptions& options, Index vocabulary) : Model(options, vocabulary) {}
 
   Tensor operator()(const Indices& ids, const Indices& lengths, Context& context) const override {
     return contextual(embedded(ids, lengths, context), context);
@@ -46,9 +45,8 @@ void prepare_table(Model& model, const ModelOptions& options, std::span<const st
   if (one_hot) table.freeze();
 }
 
-std::unique_ptr<Model> make_static_model(const ModelOptions& options, Index vocabulary,
-                                         Random& random) {
-  return std::make_unique<StaticModel>(options, vocabulary, random);
+std::unique_ptr<Model> make_static_model(const ModelOptions& options, Index vocabulary) {
+  return std::make_unique<StaticModel>(options, vocabulary);
 }
 
 constexpr auto model_rows = std::to_array<ModelRow>({
@@ -105,7 +103,8 @@ std::span<const ModelRow> model_kinds() {
 
 std::unique_ptr<Model> make_model(const ModelOptions& options, Index vocabulary, Random& random,
                                   std::span<const std::string> tokens) {
-  std::unique_ptr<Model> model = row_of(model_rows, options.kind).make(options, vocabulary, random);
+  std::unique_ptr<Model> model = row_of(model_rows, options.kind).make(options, vocabulary);
+  initialise(*model, random);
   prepare_table(*model, options, tokens);
   return model;
 }

@@ -42,8 +42,8 @@ struct Model : Module, FormulaSource {
   VectorsFound vectors = {};  ///< of `ModelOptions::embedding_file`
 
  protected:
-  Model(const ModelOptions& options, Index vocabulary, Random& random)
-      : embedding(vocabulary, options.width, options.embedding_std, random) {}
+  Model(const ModelOptions& options, Index vocabulary)
+      : embedding(vocabulary, options.width, options.embedding_std) {}
 
   /// Checks the arguments of the call operator; returns and records the embeddings [B, T, D].
   Tensor embedded(const Indices& ids, const Indices& lengths, const Context& context) const;
@@ -55,7 +55,7 @@ struct Model : Module, FormulaSource {
 struct ModelRow {
   ModelKind value;
   std::string_view name, help;
-  std::unique_ptr<Model> (*make)(const ModelOptions& options, Index vocabulary, Random& random);
+  std::unique_ptr<Model> (*make)(const ModelOptions& options, Index vocabulary);
 };
 std::span<const ModelRow> model_kinds();
 

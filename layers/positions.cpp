@@ -11,7 +11,7 @@ namespace qkv {
 namespace {
 
 struct SinusoidalPositions final : InputPositions {
-  SinusoidalPositions(const ModelOptions& options, Random&) : width(options.width) {}
+  explicit SinusoidalPositions(const ModelOptions& options) : width(options.width) {}
 
   Tensor encoding(Index first, Index time, DType dtype) const override {
     return sinusoidal_positions(first, time, width, dtype);
@@ -22,9 +22,9 @@ struct SinusoidalPositions final : InputPositions {
 
 /// A row of a trained table [max_length, D] for each position.
 struct LearnedPositions final : InputPositions {
-  LearnedPositions(const ModelOptions& options, Random& random)
-      : weight(normal({options.max_length, options.width}, options.embedding_std, random.next()),
-               Role::position) {}
+  explicit LearnedPositions(const ModelOptions& options)
+      : weight({options.max_length, options.width}, normal(options.embedding_std), Role::position) {
+  }
 
   Tensor encoding(Index first, Index time, DType) const override {
     const Index longest = weight.shape()[0];
@@ -86,8 +86,8 @@ struct WindowPositions final : RelativePositions {
 };
 
 template <class Kind>
-std::unique_ptr<InputPositions> input(const ModelOptions& options, Random& random) {
-  return std::make_unique<Kind>(options, random);
+std::unique_ptr<InputPositions> input(const ModelOptions& options) {
+  return std::make_unique<Kind>(options);
 }
 
 template <class Kind>
@@ -123,9 +123,9 @@ std::span<const PositionRow> position_kinds() {
   return position_rows;
 }
 
-std::unique_ptr<InputPositions> make_input_positions(const ModelOptions& options, Random& random) {
+std::unique_ptr<InputPositions> make_input_positions(const ModelOptions& options) {
   const auto make = row_of(position_rows, options.position).input;
-  return make ? make(options, random) : nullptr;
+  return make ? make(options) : nullptr;
 }
 
 bool acts_in_attention(const ModelOptions& options) {

@@ -54,7 +54,7 @@ Window window_of(Index head, const ModelOptions& options);
 struct PositionRow {
   PositionKind value;
   std::string_view name, help;
-  std::unique_ptr<InputPositions> (*input)(const ModelOptions& options, Random& random);
+  std::unique_ptr<InputPositions> (*input)(const ModelOptions& options);
   std::unique_ptr<AttentionPositions> (*attention)(const ModelOptions& options);
 };
 std::span<const PositionRow> position_kinds();
@@ -64,7 +64,7 @@ std::span<const PositionRow> position_kinds();
 bool acts_in_attention(const ModelOptions& options);
 
 /// The options' kind, where it acts on the embeddings, else null.
-std::unique_ptr<InputPositions> make_input_positions(const ModelOptions& options, Random& random);
+std::unique_ptr<InputPositions> make_input_positions(const ModelOptions& options);
 /// The options' kind, where it acts in self-attention layers, else null.
 std::unique_ptr<AttentionPositions> make_attention_positions(const ModelOptions& options);
 

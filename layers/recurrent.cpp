@@ -15,12 +15,11 @@ constexpr auto rows = std::to_array<CellRow>({
 });
 static_assert(lists_every_kind(rows));
 
-Recurrent::Direction direction(CellKind cell, Index in, Index width, Index layer, bool reverse,
-                               Random& random) {
+Recurrent::Direction direction(CellKind cell, Index in, Index width, Index layer, bool reverse) {
   const Index gate_rows = row_of(rows, cell).gates * width;
   const double bound = 1 / std::sqrt(static_cast<double>(width));
   const auto parameter = [&](const Shape& shape, Role role = Role::weight) {
-    return Parameter(uniform(shape, bound, random.next()), role);
+    return Parameter(shape, uniform(bound), role);
   };
   return {fmt::format("_l{}{}", layer, reverse ? "_reverse" : ""),
           reverse,
@@ -45,8 +44,8 @@ Tensor state_at(const Tensor& all, Index i, Index count) {
 }
 
 struct RecurrentModel final : Model {
-  RecurrentModel(const ModelOptions& options, Index vocabulary, Random& random)
-      : Model(options, vocabulary, random), dropout(options.dropout), recurrent(options, random) {}
+  RecurrentModel(const ModelOptions& options, Index vocabulary)
+      : Model(options, vocabulary), dropout(options.dropout), recurrent(options) {}
 
   Tensor operator()(const Indices& ids, const Indices& lengths, Context& context) const override {
     const Tensor x = embedded(ids, lengths, context);
@@ -75,8 +74,7 @@ std::span<const CellRow> cell_kinds() {
   return rows;
 }
 
-Recurrent::Recurrent(const ModelOptions& options, Random& random)
-    : cell(options.cell), dropout(options.dropout) {
+Recurrent::Recurrent(const ModelOptions& options) : cell(options.cell), dropout(options.dropout) {
   const Index directions = options.bidirectional ? 2 : 1;
   require<ValueError>(options.width % directions == 0,
                       "[recurrent] two directions need an even width, got {}", options.width);
@@ -84,7 +82,7 @@ Recurrent::Recurrent(const ModelOptions& options, Random& random)
     layers.emplace_back();
     for (Index d = 0; d < directions; ++d)
       layers.back().push_back(
-          direction(cell, options.width, options.width / directions, i, d == 1, random));
+          direction(cell, options.width, options.width / directions, i, d == 1));
   }
 }
 
@@ -130,9 +128,8 @@ void Recurrent::visit(ModuleVisitor& visit) {
           "bias_ih" + d.suffix, d.bias_ih)("bias_hh" + d.suffix, d.bias_hh);
 }
 
-std::unique_ptr<Model> make_recurrent_model(const ModelOptions& options, Index vocabulary,
-                                            Random& random) {
-  return std::make_unique<RecurrentModel>(options, vocabulary, random);
+std::unique_ptr<Model> make_recurrent_model(const ModelOptions& options, Index vocabulary) {
+  return std::make_unique<RecurrentModel>(options, vocabulary);
 }
 
 }  // namespace qkv

@@ -28,7 +28,7 @@ std::span<const CellRow> cell_kinds();
 /// `weight_ih_l0`, `bias_hh_l1_reverse`.
 struct Recurrent : Module {
   /// Throws ValueError when the width of a bidirectional network is odd.
-  Recurrent(const ModelOptions& options, Random& random);
+  explicit Recurrent(const ModelOptions& options);
 
   /// x [B, T, D], lengths [B] -> the states [B, T, D], zeros in padding. Bidirectional, the first
   /// half of a state is the forward direction's, the other the reverse one's. Dropout acts between
@@ -64,7 +64,6 @@ struct Recurrent : Module {
 
 /// Embedding and recurrent layers. A sentence's vector is the state after its last token, and for
 /// the reverse direction that after its first.
-std::unique_ptr<Model> make_recurrent_model(const ModelOptions& options, Index vocabulary,
-                                            Random& random);
+std::unique_ptr<Model> make_recurrent_model(const ModelOptions& options, Index vocabulary);
 
 }  // namespace qkv

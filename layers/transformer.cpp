@@ -27,10 +27,10 @@ LayerNorm layer_norm_of(const ModelOptions& options) {
 /// The layers that BERT has besides those of an encoder. The first of two token types is added to
 /// every embedding.
 struct BertLayers {
-  BertLayers(const ModelOptions& options, Random& random)
-      : token_types(2, options.width, options.embedding_std, random),
+  explicit BertLayers(const ModelOptions& options)
+      : token_types(2, options.width, options.embedding_std),
         input_norm(layer_norm_of(options)),
-        pooler(options.width, options.width, random, options.bias) {}
+        pooler(options.width, options.width, options.bias) {}
 
   Embedding token_types;
   LayerNorm input_norm;
@@ -38,14 +38,14 @@ struct BertLayers {
 };
 
 struct TransformerModel final : Model {
-  TransformerModel(const ModelOptions& options, Index vocabulary, Random& random)
-      : Model(options, vocabulary, random), dropout(options.dropout) {
+  TransformerModel(const ModelOptions& options, Index vocabulary)
+      : Model(options, vocabulary), dropout(options.dropout) {
     const bool both = options.kind == ModelKind::encoder_decoder;
-    if (options.kind != ModelKind::decoder) encoder.emplace(options, random);
-    if (both || !encoder) decoder.emplace(decoder_options(options), random, both);
-    positions = make_input_positions(options, random);
-    if (options.kind == ModelKind::bert) bert.emplace(options, random);
-    if (!encoder) initialise_as_gpt2(options.layers, random);
+    if (options.kind != ModelKind::decoder) encoder.emplace(options);
+    if (both || !encoder) decoder.emplace(decoder_options(options), both);
+    positions = make_input_positions(options);
+    if (options.kind == ModelKind::bert) bert.emplace(options);
+    if (!encoder) initialise_as_gpt2(options.layers);
   }
 
   Tensor operator()(const Indices& ids, const Indices& lengths, Context& context) const override {
@@ -97,16 +97,16 @@ struct TransformerModel final : Model {
   std::optional<Transformer> encoder, decoder;
 
  private:
-  /// Normal with standard deviation 0.02, and less by sqrt(number of residual additions) for the
-  /// layers that write to the residual stream (Radford et al. 2019, 2.3). Relative positions, which
-  /// are biases, start at 0 as in an encoder.
-  void initialise_as_gpt2(Index layers, Random& random) {
+  /// Makes matrices start normal with standard deviation 0.02, divided by
+  /// sqrt(number of residual additions) for those that write to the residual stream (Radford et al.
+  /// 2019, 2.3). Relative positions, which are biases, start at 0 as in an encoder.
+  void initialise_as_gpt2(Index layers) {
     const double residual_std = 0.02 / std::sqrt(2.0 * static_cast<double>(layers));
     for (const auto& [path, parameter] : parameters(*this)) {
       const bool relative = parameter->role() == Role::position && !positions;
       if (parameter->shape().rank() != 2 || relative) continue;
       const double std = writes_to_residual(parameter->role()) ? residual_std : 0.02;
-      parameter->assign(normal(parameter->shape(), std, random.next()));
+      parameter->set_initialiser(normal(std));
     }
   }
 
@@ -133,8 +133,8 @@ struct TransformerModel final : Model {
 
 }  // namespace
 
-TransformerBlock::TransformerBlock(const ModelOptions& options, Random& random, bool cross)
-    : norm(options.norm), dropout(options.dropout), attention(options, random) {
+TransformerBlock::TransformerBlock(const ModelOptions& options, bool cross)
+    : norm(options.norm), dropout(options.dropout), attention(options) {
   if (options.attention == AttentionKind::parameter_free) return;
   residual = true;
   const auto emplace = [&](std::optional<LayerNorm>& layer_norm) {
@@ -143,12 +143,11 @@ TransformerBlock::TransformerBlock(const ModelOptions& options, Random& random, 
   emplace(norm_1);
   if (cross) {
     emplace(norm_cross);
-    cross_attention.emplace(options, random, true);
+    cross_attention.emplace(options, true);
   }
   if (options.feed_forward == 0) return;
   emplace(norm_2);
-  feed_forward.emplace(options.width, options.feed_forward, random, options.bias,
-                       options.activation);
+  feed_forward.emplace(options.width, options.feed_forward, options.bias, options.activation);
 }
 
 /// `norm_output`: the name of the norm's output in records.
@@ -243,8 +242,8 @@ struct RecomputedBlock {
 
 }  // namespace
 
-Transformer::Transformer(const ModelOptions& options, Random& random, bool cross) {
-  for (Index i = 0; i < options.layers; ++i) layers.emplace_back(options, random, cross);
+Transformer::Transformer(const ModelOptions& options, bool cross) {
+  for (Index i = 0; i < options.layers; ++i) layers.emplace_back(options, cross);
   if (options.attention != AttentionKind::parameter_free && options.norm == NormKind::pre)
     norm = layer_norm_of(options);
 }
@@ -281,9 +280,8 @@ void Transformer::visit(ModuleVisitor& visit) {
   if (norm) visit("norm", *norm);
 }
 
-std::unique_ptr<Model> make_transformer_model(const ModelOptions& options, Index vocabulary,
-                                              Random& random) {
-  return std::make_unique<TransformerModel>(options, vocabulary, random);
+std::unique_ptr<Model> make_transformer_model(const ModelOptions& options, Index vocabulary) {
+  return std::make_unique<TransformerModel>(options, vocabulary);
 }
 
 }  // namespace qkv

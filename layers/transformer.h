@@ -30,7 +30,7 @@ struct AttentionInputs {
 ///
 /// With parameter-free attention a block is softmax(x x^T / sqrt(D)) x and nothing else.
 struct TransformerBlock : Module, FormulaSource {
-  TransformerBlock(const ModelOptions& options, Random& random, bool cross = false);
+  explicit TransformerBlock(const ModelOptions& options, bool cross = false);
 
   /// x [B, T, D] -> the same shape. Records the "output" of each sub-layer and norm, x after
   /// self-attention as "attended", after cross-attention as "cross_attended", and "output". A hook
@@ -62,7 +62,7 @@ struct TransformerBlock : Module, FormulaSource {
 /// follows. Records what enters the first block as "input", each block's output as
 /// "layers.N.output" and the result as "output"; a hook may replace the first two.
 struct Transformer : Module, FormulaSource {
-  Transformer(const ModelOptions& options, Random& random, bool cross = false);
+  explicit Transformer(const ModelOptions& options, bool cross = false);
 
   /// x [B, T, D] -> the same shape
   Tensor operator()(Tensor x, const AttentionInputs& inputs, Context& context) const;
@@ -80,7 +80,6 @@ struct Transformer : Module, FormulaSource {
 
 /// Embedding, positions and stacks of blocks: an encoder, a decoder with causal self-attention, or
 /// both.
-std::unique_ptr<Model> make_transformer_model(const ModelOptions& options, Index vocabulary,
-                                              Random& random);
+std::unique_ptr<Model> make_transformer_model(const ModelOptions& options, Index vocabulary);
 
 }  // namespace qkv

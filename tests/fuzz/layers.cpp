@@ -10,11 +10,6 @@
 namespace qkv::fuzz {
 namespace {
 
-/// What a layer starts with is replaced by what is drawn.
-Random initial() {
-  return {0, Purpose::testing};
-}
-
 /// `forward(layer, inputs)` with the parameters that stand behind the inputs in `in`: one node of
 /// the graph, whose backward walks the layer's own.
 template <class L, class Forward>
@@ -162,11 +157,7 @@ void draw_linear(Builder& b) {
   const Index in = b.positive(33), out = b.positive(33);
   const bool bias = b.draw.chance(70);
   add_layer(
-      b, "Linear", {{b.size(9), in}}, "",
-      [=] {
-        Random random = initial();
-        return std::make_shared<Linear>(in, out, random, bias);
-      },
+      b, "Linear", {{b.size(9), in}}, "", [=] { return std::make_shared<Linear>(in, out, bias); },
       [](const Linear& layer, const In& x) { return layer(x[0]); },
       [](const Arrays& x, const Paths& p) { return linear(x[0], p); });
 }
@@ -194,10 +185,7 @@ void draw_swiglu(Builder& b) {
   const bool bias = b.draw.chance(30);
   add_layer(
       b, "SwiGlu", {{b.size(3), b.size(5), width}}, "",
-      [=] {
-        Random random = initial();
-        return std::make_shared<SwiGlu>(width, hidden, random, bias);
-      },
+      [=] { return std::make_shared<SwiGlu>(width, hidden, bias); },
       [](const SwiGlu& layer, const In& x) { return layer(x[0]); },
       [](const Arrays& x, const Paths& p) {
         const Array gated = map(silu, linear(x[0], p.of("w_1"))) * linear(x[0], p.of("w_3"));
@@ -210,10 +198,7 @@ void draw_feed_forward(Builder& b) {
   const bool bias = b.draw.chance(70);
   add_layer(
       b, "FeedForward", {{b.size(3), b.size(5), width}}, "",
-      [=] {
-        Random random = initial();
-        return std::make_shared<FeedForward>(width, hidden, random, bias);
-      },
+      [=] { return std::make_shared<FeedForward>(width, hidden, bias); },
       [](const FeedForward& layer, const In& x) { return layer(x[0]); },
       [](const Arrays& x, const Paths& p) { return feed_forward(x[0], p); });
 }
@@ -260,10 +245,7 @@ void draw_multi_head_attention(Builder& b) {
   add_layer(
       b, "MultiHeadAttention", {{batch, queries, o.width}, {batch, keys, o.width}},
       code_of(mask, o) + ", " + text(cross),
-      [=] {
-        Random random = initial();
-        return std::make_shared<MultiHeadAttention>(o, random, cross);
-      },
+      [=] { return std::make_shared<MultiHeadAttention>(o, cross); },
       [=](const MultiHeadAttention& layer, const In& x) {
         Context context;
         return layer(x[0], x[1], mask, context);
@@ -288,10 +270,7 @@ void draw_transformer_block(Builder& b) {
   add_layer(
       b, "TransformerBlock", inputs,
       fmt::format("{}, {}", code_of(mask, o), lengths.size() ? text(lengths) : "{}"),
-      [=] {
-        Random random = initial();
-        return std::make_shared<TransformerBlock>(o, random, cross);
-      },
+      [=] { return std::make_shared<TransformerBlock>(o, cross); },
       [=](const TransformerBlock& layer, const In& x) {
         Context context;
         return layer(x[0], {mask, cross ? x[1] : Tensor(), lengths}, context);
@@ -315,10 +294,7 @@ void draw_recurrent(Builder& b) {
       fmt::format(", {}, {{.layers = {}, .cell = CellKind::{}, .bidirectional = {}}}",
                   lengths.size() ? text(lengths) : "{}", o.layers, cells[static_cast<int>(o.cell)],
                   text(o.bidirectional)),
-      [=] {
-        Random random = initial();
-        return std::make_shared<Recurrent>(o, random);
-      },
+      [=] { return std::make_shared<Recurrent>(o); },
       [=](const Recurrent& layer, const In& x) {
         Context context;
         return layer(x[0], lengths, context);
@@ -348,10 +324,7 @@ void draw_convolution(Builder& b) {
   add_layer(
       b, "ConvolutionLayer", {{batch, time, width}},
       fmt::format(", {}", lengths.size() ? text(lengths) : "{}"),
-      [=] {
-        Random random = initial();
-        return std::make_shared<ConvolutionLayer>(width, random);
-      },
+      [=] { return std::make_shared<ConvolutionLayer>(width); },
       [=](const ConvolutionLayer& layer, const In& x) { return layer(x[0], lengths); },
       [=](const Arrays& x, const Paths& p) { return convolved(x[0], p, lengths); });
 }

@@ -57,8 +57,8 @@ TEST_CASE("the bias of positions is part of the scores that the softmax gets") {
       return Tensor::from(values, {1, heads, queries, keys}, dtype);
     }
   };
-  Random random(1, Purpose::testing);
-  MultiHeadAttention attention({.width = 8, .heads = 2, .position = PositionKind::none}, random);
+  MultiHeadAttention attention({.width = 8, .heads = 2, .position = PositionKind::none});
+  initialise(attention, 1);
   attention.positions = std::make_unique<Nearer>();
   const Tensor x = tests::randn({1, 3, 8});
   Recorder recorder(attention);

@@ -4,8 +4,7 @@
 
 /// Two inputs, eight hidden units, two classes.
 struct Classifier : qkv::Module {
-  qkv::Linear hidden, out;
-  explicit Classifier(qkv::Random& random) : hidden(2, 8, random), out(8, 2, random) {}
+  qkv::Linear hidden{2, 8}, out{8, 2};
   qkv::Tensor operator()(const qkv::Tensor& x) const { return out(qkv::tanh(hidden(x))); }
   void visit(qkv::ModuleVisitor& visit) override { visit("hidden", hidden)("out", out); }
 };

@@ -9,12 +9,12 @@
 namespace {
 
 struct Training {
-  qkv::Random random{1, qkv::Purpose::initialisation};
-  Classifier model{random};
+  Classifier model;
   std::vector<qkv::NamedParameter> parameters = qkv::parameters(model);
   std::unique_ptr<qkv::Optimizer> optimizer =
       qkv::make_optimizer({.kind = qkv::OptimizerKind::adam});
 
+  Training() { qkv::initialise(model, 1); }
   void run(std::int64_t from, std::int64_t to) {
     const auto [x, targets] = Xor();
     for (std::int64_t step = from; step < to; ++step)

@@ -11,7 +11,7 @@
 
 struct Mlp : qkv::Module {
   qkv::Linear hidden, out;
-  Mlp(qkv::Index inputs, qkv::Random random) : hidden(inputs, 32, random), out(32, 1, random) {}
+  explicit Mlp(qkv::Index inputs) : hidden(inputs, 32), out(32, 1) {}
   qkv::Tensor operator()(const qkv::Tensor& x) const { return out(qkv::tanh(hidden(x))); }
   void visit(qkv::ModuleVisitor& visit) override { visit("hidden", hidden)("out", out); }
 };
@@ -47,7 +47,8 @@ int main(int, char** arguments) {
   const auto order = qkv::Random(1, qkv::Purpose::shuffling).permutation(std::ssize(rows));
   const auto held_out = std::span(order).first(order.size() / 5),
              training = std::span(order).subspan(held_out.size());
-  Mlp model(std::ssize(rows[0]) - 1, {1, qkv::Purpose::initialisation});
+  Mlp model(std::ssize(rows[0]) - 1);
+  qkv::initialise(model, 1);
   const auto parameters = qkv::parameters(model);
   const auto optimizer = qkv::make_optimizer({.kind = qkv::OptimizerKind::adam});
   const qkv::BatchSampler batches(std::ssize(training), 16, 1);
@@ -59,7 +60,7 @@ int main(int, char** arguments) {
                     step);
   }
   qkv::save("table.h5", model);
-  Mlp loaded(std::ssize(rows[0]) - 1, {2, qkv::Purpose::initialisation});
+  Mlp loaded(std::ssize(rows[0]) - 1);
   qkv::load("table.h5", loaded);
   const qkv::NoGrad no_grad;
   const auto [x, y] = taken(rows, held_out);

@@ -17,11 +17,11 @@ struct Tagger : qkv::Module {
   qkv::MultiHeadAttention attention;
   qkv::LayerNorm norm;
   qkv::Linear out;
-  Tagger(qkv::Index words, qkv::Index tags, qkv::Random random)
-      : embedding(words, 32, 0.5, random, qkv::Vocabulary::padding),
-        attention({.width = 32, .heads = 4, .dropout = 0.1}, random),
+  Tagger(qkv::Index words, qkv::Index tags)
+      : embedding(words, 32, 0.5, qkv::Vocabulary::padding),
+        attention({.width = 32, .heads = 4, .dropout = 0.1}),
         norm(32),
-        out(32, tags, random) {}
+        out(32, tags) {}
   qkv::Tensor operator()(const qkv::TokenBatch& batch, qkv::Context& context) const {
     const auto x = embedding(batch.ids) + qkv::sinusoidal_positions(0, batch.ids.dim(1), 32);
     return out(norm(x + attention(x, x, {.key_lengths = batch.lengths}, context)));
@@ -49,7 +49,8 @@ int main(int, char** arguments) {
     auto& answer = answers.emplace_back();
     for (const std::string& tag : sentence.labels) answer.push_back(labels.id(tag));
   }
-  Tagger model(vocabulary.size(), labels.size(), {1, qkv::Purpose::initialisation});
+  Tagger model(vocabulary.size(), labels.size());
+  qkv::initialise(model, 1);
   const auto parameters = qkv::parameters(model);
   const auto optimizer = qkv::make_optimizer({.kind = qkv::OptimizerKind::adam});
   const qkv::BatchSampler batches(std::ssize(ids), 16, 1);

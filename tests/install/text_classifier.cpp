@@ -9,8 +9,8 @@
 struct BagOfVectors : qkv::Module {
   qkv::Embedding embedding;
   qkv::Linear out;
-  BagOfVectors(qkv::Index words, qkv::Index classes, qkv::Random random)
-      : embedding(words, 16, 0.1, random), out(16, classes, random) {}
+  BagOfVectors(qkv::Index words, qkv::Index classes)
+      : embedding(words, 16, 0.1), out(16, classes) {}
   qkv::Tensor operator()(const qkv::TokenBatch& batch) const {
     return out(qkv::masked_mean(embedding(batch.ids), batch.lengths));
   }
@@ -24,7 +24,8 @@ int main() {
   const auto words = qkv::Tokenizer::learn(fmt::format("{}", fmt::join(texts, "\n")));
   std::vector<std::vector<std::int32_t>> ids;
   for (const std::string& text : texts) ids.push_back(words.encode(text));
-  BagOfVectors model(words.vocabulary().size(), 2, {1, qkv::Purpose::initialisation});
+  BagOfVectors model(words.vocabulary().size(), 2);
+  qkv::initialise(model, 1);
   const auto parameters = qkv::parameters(model);
   const auto optimizer = qkv::make_optimizer({});
   for (std::int64_t step = 0; step < 100; ++step)

@@ -9,8 +9,8 @@
 
 int main() {
   const auto [x, targets] = Xor();
-  qkv::Random random(1, qkv::Purpose::initialisation);
-  Classifier model(random);
+  Classifier model;
+  qkv::initialise(model, 1);
   const auto parameters = qkv::parameters(model);
   const auto optimizer = qkv::make_optimizer({.kind = qkv::OptimizerKind::adam});
   double loss = 0;

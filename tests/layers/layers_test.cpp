@@ -24,24 +24,22 @@ TEST_CASE("every layer has the values and gradients of its formula") {
 }
 
 TEST_CASE("attention names w_q, w_k, w_v and w_o, and only those that its form learns") {
-  Random random = fresh();
-  MultiHeadAttention learned(small(AttentionKind::learned), random);
+  auto learned = initialised<MultiHeadAttention>(small(AttentionKind::learned));
   CHECK(paths_of(learned) == std::vector<std::string>{"w_q.weight", "w_q.bias", "w_k.weight",
                                                       "w_k.bias", "w_v.weight", "w_v.bias",
                                                       "w_o.weight", "w_o.bias"});
-  MultiHeadAttention uniform(small(AttentionKind::uniform), random);
+  auto uniform = initialised<MultiHeadAttention>(small(AttentionKind::uniform));
   CHECK(paths_of(uniform) ==
         std::vector<std::string>{"w_v.weight", "w_v.bias", "w_o.weight", "w_o.bias"});
-  MultiHeadAttention parameter_free(small(AttentionKind::parameter_free), random);
+  auto parameter_free = initialised<MultiHeadAttention>(small(AttentionKind::parameter_free));
   CHECK(paths_of(parameter_free).empty());
 }
 
 TEST_CASE("heads that do not divide the width are an error with both values") {
-  Random random = fresh();
   ModelOptions options = small(AttentionKind::learned);
   options.heads = 4;
-  CHECK_THROWS_WITH_AS(MultiHeadAttention(options, random),
-                       "[attention] 4 heads do not divide the width 6", ValueError);
+  CHECK_THROWS_WITH_AS(MultiHeadAttention{options}, "[attention] 4 heads do not divide the width 6",
+                       ValueError);
 }
 
 TEST_CASE("an encoder lists the same paths as its checkpoints") {
@@ -56,11 +54,10 @@ TEST_CASE("an encoder lists the same paths as its checkpoints") {
 }
 
 TEST_CASE("an encoder in training, with dropout, passes the gradient check") {
-  Random random = fresh();
   ModelOptions options = small(AttentionKind::learned);
   options.dropout = 0.3;
   const AttentionInputs unmasked;
-  Transformer encoder(options, random);
+  auto encoder = initialised<Transformer>(options);
   const Tensor x = randn({2, 4, 6}, DType::float64);
   const GradientCheck check = checked(encoder, [&] {
     Context context({.random = Random(1, Purpose::dropout)});
@@ -226,8 +223,7 @@ TEST_CASE("positions in attention can rotate queries and keys and bias the score
       return Tensor::from(values, {1, heads, queries, keys}, dtype);
     }
   };
-  Random random = fresh();
-  MultiHeadAttention attend(small(AttentionKind::learned), random);
+  auto attend = initialised<MultiHeadAttention>(small(AttentionKind::learned));
   const Tensor x = randn({2, 4, 6}), given = randn({2, 2, 4, 4});
   const Tensor slopes = Alibi().score_bias(2, 0, 4, 4, x.dtype());
   Context context;
@@ -256,10 +252,9 @@ TEST_CASE("relative positions bias scores by the distance of the key, from max_d
 }
 
 TEST_CASE("a block without norms adds its sub-layers to its input") {
-  Random random = fresh();
   ModelOptions options = small(AttentionKind::learned);
   options.norm = NormKind::none;
-  const TransformerBlock block(options, random);
+  const auto block = initialised<TransformerBlock>(options);
   const Tensor x = randn({2, 4, 6});
   Context context;
   const Tensor attended = x + block.attention(x, x, {}, context);
@@ -323,15 +318,14 @@ TEST_CASE("kinds have names and helps of their own") {
 }
 
 TEST_CASE("an embedding's padding row starts at zeros and receives no gradient") {
-  Random random = fresh(), same = fresh();
-  const Embedding padded(5, 3, 1, random, 2), plain(5, 3, 1, same);
+  const auto padded = initialised<Embedding>(5, 3, 1, 2), plain = initialised<Embedding>(5, 3, 1);
   CHECK(slice(padded.weight, 0, 2, 3).values() == std::vector<double>(3, 0.0));
   for (const Index row : {0, 1, 3, 4})
     CHECK(slice(padded.weight, 0, row, row + 1).values() ==
           slice(plain.weight, 0, row, row + 1).values());
   const Gradients gradients = gradients_of(sum(padded(Indices({2, 4, 2}, {3}))));
   CHECK(sum(gradients.of(padded.weight), 1).values() == std::vector<double>{0, 0, 0, 0, 3});
-  CHECK_THROWS_WITH_AS(Embedding(5, 3, 1, random, 5),
+  CHECK_THROWS_WITH_AS(Embedding(5, 3, 1, 5),
                        "[embedding] padding_idx 5 is outside the table of 5 rows", IndexError);
 }
 

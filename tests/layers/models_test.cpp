@@ -81,7 +81,7 @@ TEST_CASE("models and layers without a context are evaluated") {
   Context evaluation;
   CHECK((*model)(ids).values() == (*model)(ids, {}, evaluation).values());
 
-  const Transformer stack(options, random);
+  const auto stack = initialised<Transformer>(options);
   const Tensor x = model->embedding(ids);
   CHECK(stack(x).values() == stack(x, {}, evaluation).values());
   const auto& block = stack.layers.front();
@@ -89,7 +89,7 @@ TEST_CASE("models and layers without a context are evaluated") {
   CHECK(block.attention(x, x).values() == block.attention(x, x, {}, evaluation).values());
 
   options.layers = 2;
-  const Recurrent recurrent(options, random);
+  const auto recurrent = initialised<Recurrent>(options);
   const Indices lengths({3}, {1});
   CHECK(recurrent(x, lengths).values() == recurrent(x, lengths, evaluation).values());
 }
@@ -97,8 +97,7 @@ TEST_CASE("models and layers without a context are evaluated") {
 TEST_CASE("the receptive field of position t is [t - (K - 1) / 2, t + K / 2]") {
   for (const Index kernel : {1, 2, 3, 4, 5}) {
     CAPTURE(kernel);
-    Random random = fresh();
-    Conv1d layer(1, 1, kernel, random);
+    auto layer = initialised<Conv1d>(1, 1, kernel);
     layer.weight.assign(Tensor::full({1, 1, kernel}, 1));
     // The 1 at position 4 of 9 is in the receptive field of these positions.
     const auto y = layer(Tensor::from({0, 0, 0, 0, 1, 0, 0, 0, 0}, {1, 9, 1})).values();

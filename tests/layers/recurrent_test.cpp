@@ -36,10 +36,9 @@ TEST_CASE("a recurrent model names and shapes its parameters as PyTorch") {
 TEST_CASE("two runs that hand on the state are one run, in either direction") {
   for (const CellKind cell : cells) {
     CAPTURE(static_cast<int>(cell));
-    Random random = fresh();
     ModelOptions options = small(cell, false);
     options.layers = 1;
-    Recurrent layer(options, random);
+    auto layer = initialised<Recurrent>(options);
     Context context;
     const Tensor x = randn({2, 5, 4});
     for (const bool reverse : {false, true}) {
@@ -63,8 +62,7 @@ TEST_CASE("the last state is that after the last step that is not padding") {
   const Indices lengths({3, 0, 1}, {3});
   for (const CellKind cell : cells) {
     CAPTURE(static_cast<int>(cell));
-    Random random = fresh();
-    const Recurrent layer(small(cell, true), random);
+    const auto layer = initialised<Recurrent>(small(cell, true));
     Context context;
     const Tensor x = randn({3, 4, 4}), start = randn({4, 3, 2}, DType::float32, 1);
     const RecurrentState initial{start, cell == CellKind::lstm ? start * 2 : Tensor()};
@@ -94,8 +92,7 @@ TEST_CASE(
     "what stands in the padding reaches neither a recurrent network's states nor its gradients") {
   for (const CellKind cell : cells) {
     CAPTURE(static_cast<int>(cell));
-    Random random = fresh();
-    Recurrent layer(small(cell, true), random);
+    auto layer = initialised<Recurrent>(small(cell, true));
     Context context;
     const auto run = [&](double filler) {
       const Tensor x = randn({1, 3, 4});
@@ -112,8 +109,7 @@ TEST_CASE(
 }
 
 TEST_CASE("an initial state that does not fit is an error with the shape that does") {
-  Random random = fresh();
-  const Recurrent layer(small(CellKind::gru, true), random);
+  const auto layer = initialised<Recurrent>(small(CellKind::gru, true));
   Context context;
   const Tensor x = randn({3, 5, 4});
   CHECK_THROWS_WITH_AS(layer(x, {}, {randn({2, 3, 2})}, context),
@@ -134,8 +130,7 @@ TEST_CASE("recurrent layers drop values between them, and neither before nor aft
     ModelOptions options = small(CellKind::gru, true);
     options.layers = layers;
     options.dropout = 0.5;
-    Random random = fresh();
-    const Recurrent recurrent(options, random);
+    const auto recurrent = initialised<Recurrent>(options);
     Context evaluation, training({.random = Random(1, Purpose::dropout)});
     CHECK((recurrent(x, {}, training).values() == recurrent(x, {}, evaluation).values()) ==
           (layers == 1));

@@ -18,33 +18,33 @@ void prove(Proof& proof, const std::string& label, Module& layer, const std::vec
 
 using In = std::vector<Tensor>;
 
-void prove_small_layers(Proof& proof, Random& random) {
-  Embedding embedding(7, 4, 1, random);
+void prove_small_layers(Proof& proof) {
+  Embedding embedding(7, 4, 1);
   prove(proof, "Embedding: an id twice", embedding, {}, [&](const In&, Context&) {
     return embedding(Indices({6, 0, 6, 1, 2, 2}, {2, 3}));
   });
-  FeedForward exact(4, 9, random, true, ActivationKind::gelu);
+  FeedForward exact(4, 9, true, ActivationKind::gelu);
   prove(proof, "FeedForward: exact GELU", exact, {{2, 5, 4}},
         [&](const In& x, Context&) { return exact(x[0]); });
   LayerNorm other(6, true, 1e-3);
   prove(proof, "LayerNorm: another epsilon", other, {{2, 5, 6}},
         [&](const In& x, Context&) { return other(x[0]); });
-  Conv1d convolution(3, 4, 4, random);
+  Conv1d convolution(3, 4, 4);
   prove(proof, "Conv1d: even kernel", convolution, {{2, 5, 3}},
         [&](const In& x, Context&) { return convolution(x[0]); });
-  MultiHeadAttention attention(small, random);
+  MultiHeadAttention attention(small);
   prove(proof, "MultiHeadAttention: self, padding and a bias", attention, {{2, 4, 6}, {2, 4, 4}},
         [&](const In& x, Context& context) {
           return attention(x[0], x[0], {padding.key_lengths, false, x[1]}, context);
         });
 }
 
-void prove_transformers(Proof& proof, Random& random) {
+void prove_transformers(Proof& proof) {
   const AttentionInputs inputs{.mask = padding};
-  Transformer encoder(small, random);
+  Transformer encoder(small);
   prove(proof, "Transformer: encoder of two blocks, padding", encoder, {{2, 4, 6}},
         [&](const In& x, Context& context) { return encoder(x[0], inputs, context); });
-  Transformer decoder(small, random, true);
+  Transformer decoder(small, true);
   prove(proof, "Transformer: decoder of two blocks, causal", decoder, {{2, 3, 6}, {2, 4, 6}},
         [&](const In& x, Context& context) {
           return decoder(x[0],
@@ -55,13 +55,13 @@ void prove_transformers(Proof& proof, Random& random) {
         });
 }
 
-void prove_recurrent(Proof& proof, Random& random) {
+void prove_recurrent(Proof& proof) {
   for (const auto& [name, cell] : {std::pair("rnn", CellKind::rnn), std::pair("gru", CellKind::gru),
                                    std::pair("lstm", CellKind::lstm)}) {
     ModelOptions options = small;
     options.cell = cell;
     options.bidirectional = true;
-    Recurrent layer(options, random);
+    Recurrent layer(options);
     std::vector<Shape> inputs = {{2, 4, 6}, {4, 2, 3}};
     if (cell == CellKind::lstm) inputs.push_back({4, 2, 3});
     prove(proof, fmt::format("Recurrent: {}, from a state, with the last", name), layer, inputs,
@@ -76,12 +76,12 @@ void prove_recurrent(Proof& proof, Random& random) {
 }
 
 /// What the kinds of positional encoding add or do to x [2, 4, 6], from a position other than 0.
-void prove_positions(Proof& proof, Random& random) {
+void prove_positions(Proof& proof) {
   ModelOptions options = small;
   for (const auto& [name, kind] : {std::pair("sinusoidal", PositionKind::sinusoidal),
                                    std::pair("learned", PositionKind::learned)}) {
     options.position = kind;
-    const auto positions = make_input_positions(options, random);
+    const auto positions = make_input_positions(options);
     prove(proof, fmt::format("InputPositions: {}", name), *positions, {{2, 4, 6}},
           [&](const In& x, Context&) { return x[0] + positions->encoding(3, 4, x[0].dtype()); });
   }
@@ -104,11 +104,10 @@ void prove_positions(Proof& proof, Random& random) {
 }  // namespace
 
 void prove_layers(Proof& proof) {
-  Random random(1, Purpose::testing);
-  prove_small_layers(proof, random);
-  prove_transformers(proof, random);
-  prove_recurrent(proof, random);
-  prove_positions(proof, random);
+  prove_small_layers(proof);
+  prove_transformers(proof);
+  prove_recurrent(proof);
+  prove_positions(proof);
 }
 
 }  // namespace qkv::tests

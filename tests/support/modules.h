@@ -16,6 +16,14 @@ inline Random fresh() {
   return Random(1, Purpose::initialisation);
 }
 
+/// A module with its first values.
+template <class M, class... Arguments>
+M initialised(const Arguments&... arguments) {
+  M module(arguments...);
+  initialise(module, 1);
+  return module;
+}
+
 inline std::vector<std::string> paths_of(Module& module) {
   std::vector<std::string> paths;
   for (const auto& [path, parameter] : parameters(module)) paths.push_back(path);

@@ -154,7 +154,8 @@ Tensor token_types(const Import& import, TensorSource& source) {
 
 /// A layer that the folder has no weights for starts as in a new run.
 template <class Layer>
-void add_new(Import& import, const std::string& path, Layer layer) {
+void add_new(Import& import, const std::string& path, Layer layer, Random& random) {
+  initialise(layer, random);
   for (const auto& [name, value] : state_of(layer))
     import.parameter(fmt::format("{}.{}", path, name)) = value;
 }
@@ -211,7 +212,7 @@ void take_heads(Import& import, TensorSource& source, const Tensor& table,
   if (classifies || source.has("pooler.dense.weight"))
     take_layer(import, source, "pooler", "pooler.dense", {model.width, model.width});
   else
-    add_new(import, "pooler", Linear(model.width, model.width, random));
+    add_new(import, "pooler", Linear(model.width, model.width), random);
   if (classifies) {
     const Tokens labels = labels_of(import.options);
     import.checkpoint.vocabulary["labels"] = labels;
@@ -219,7 +220,7 @@ void take_heads(Import& import, TensorSource& source, const Tensor& table,
   } else if (has_masked_head(import)) {
     take_masked_head(import, source, table, vocabulary);
   } else {
-    add_new(import, "output_transform", OutputTransform(model, random));
+    add_new(import, "output_transform", OutputTransform(model), random);
     import.parameter("output_bias") = Tensor::zeros({table.dim(0)});
   }
 }

@@ -10,8 +10,8 @@ namespace qkv {
 
 /// A linear layer, activation and norm before the tied output layer of a BERT (Devlin et al. 2019).
 struct OutputTransform : Module {
-  OutputTransform(const ModelOptions& options, Random& random)
-      : linear(options.width, options.width, random, options.bias),
+  explicit OutputTransform(const ModelOptions& options)
+      : linear(options.width, options.width, options.bias),
         norm(options.width, options.bias, norm_epsilon(options.kind)),
         activation(options.activation) {}
 
@@ -34,9 +34,11 @@ struct Network : Module {
           Index outputs, Random random, std::span<const std::string> tokens = {})
       : model(make_model(options, vocabulary, random, tokens)) {
     if (!head_options.tied) {
-      head.emplace(options.width, outputs, random, options.bias, Role::head);
+      head.emplace(options.width, outputs, options.bias, Role::head);
+      initialise(*head, random);
     } else if (options.kind == ModelKind::bert) {
-      transform.emplace(options, random);
+      transform.emplace(options);
+      initialise(*transform, random);
       if (options.bias) tied_bias.emplace(Tensor::zeros({outputs}), Role::bias);
     }
   }

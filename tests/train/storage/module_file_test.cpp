@@ -13,8 +13,9 @@ using namespace qkv;
 namespace {
 
 Linear layer(std::uint64_t seed, Index out = 2) {
-  Random random(seed, Purpose::initialisation);
-  return {3, out, random};
+  Linear linear(3, out);
+  initialise(linear, seed);
+  return linear;
 }
 
 }  // namespace
