@@ -49,10 +49,7 @@ function heard(i, { kind, bytes }) {
   if (kind === "exported") download(new Blob([bytes]), `${fileName(models[i].name)}.safetensors`);
   if (kind === "started" && i === 0) startProgress();
   if (kind === "state" && live.length) takeLiveState(i);
-  if (kind === "state" && trainer.isReady && !live.length) {
-    addLiveRuns();
-    trainer.drawn();
-  }
+  if (kind === "state" && trainer.isReady && !live.length) addLiveRuns();
   showTrainState();
 }
 const fileName = name => `${data.name} ${name}`.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "-");
