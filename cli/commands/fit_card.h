@@ -14,7 +14,7 @@ struct CandidateResult {
   std::string name;
   std::vector<VariantRun> folds = {};
 
-  /// Of the folds in their order.
+  /// The metric of each fold, in their order.
   std::vector<double> scores(const std::string& metric) const;
   /// The mean score, the higher the better.
   double rank(const std::string& metric) const;

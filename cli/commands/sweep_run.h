@@ -10,7 +10,7 @@
 
 namespace qkv::commands {
 
-/// What a run of a sweep has reached.
+/// A run of a sweep and its results.
 struct VariantRun {
   std::uint64_t seed;
   Index fold;  ///< 0 without cross-validation

@@ -172,7 +172,7 @@ struct ConfigError : UserError {
 /// effect in the base or a variant, one that a variant sets in that variant; where it has none, it
 /// has its default. Throws ConfigError.
 ConfigFile read_config(const std::filesystem::path& path, std::span<const std::string> overrides);
-/// The same of a text that would be a file in `folder`; errors call it `source`.
+/// Reads a text as `read_config` reads a file in `folder`; errors call it `source`.
 ConfigFile parse_config_file(std::string_view toml, std::string_view source,
                              const std::filesystem::path& folder,
                              std::span<const std::string> overrides);

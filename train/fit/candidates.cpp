@@ -8,7 +8,7 @@
 namespace qkv {
 namespace {
 
-/// What all candidates share.
+/// The tables that all candidates share.
 constexpr std::string_view common = R"(
 [optimizer]
 kind = "adam"
@@ -80,7 +80,7 @@ name = "wide convolution"
 model.width = 192
 )";
 
-/// The same for the vector of a word: windows of neighbours with log-count ratios, and attention
+/// Candidates for the vector of a word: windows of neighbours with log-count ratios, and attention
 /// whose positions are windows.
 constexpr std::string_view word_sense = R"(
 [task]

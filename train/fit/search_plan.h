@@ -72,7 +72,7 @@ struct ExpectedScore {
   double mean, low, high;
 };
 ExpectedScore expected_score(std::span<const double> scores);
-/// The same of scores that are fractions p of `examples` in all folds together. The interval is in
+/// The expected score of scores that are fractions p of `examples` in all folds. The interval is in
 /// [0, 1], and s at least sqrt(p (1 - p) K / examples), with p = (mean examples + 1) /
 /// (examples + 2): equal scores of few examples are chance.
 ExpectedScore expected_fraction(std::span<const double> scores, Index examples);
