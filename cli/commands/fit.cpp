@@ -1,4 +1,5 @@
-#include <charconv>
+#include <fast_float/fast_float.h>
+
 #include <map>
 
 #include "cli/commands/fit_search.h"
@@ -22,7 +23,7 @@ struct FitOptions {
 /// "90s", "5m", "1h"
 double seconds_in(const std::string& time) {
   double number = 0;
-  const auto [end, error] = std::from_chars(time.data(), time.data() + time.size(), number);
+  const auto [end, error] = fast_float::from_chars(time.data(), time.data() + time.size(), number);
   const std::map<std::string, double> units = {{"s", 1}, {"m", 60}, {"h", 3600}};
   const auto unit = units.find(std::string(end, time.data() + time.size()));
   require<UserError>(error == std::errc() && unit != units.end() && number > 0 && number <= 1e6,
