@@ -16,50 +16,6 @@ struct CompareOptions {
   bool check = false;
 };
 
-/// The signal that came to one of the ranks; 0: none did.
-int received_by_any(const StopSignal& stop, const Communicator& ranks) {
-  return std::ranges::max(all_gather(ranks, stop.received()));
-}
-
-/// Carries out the runs, each rank every so many of them in their order. Rank 0 returns the
-/// outcomes of all, by their number, having read the runs of the others from their folders; another
-/// rank, and any after a signal, only of its own.
-std::vector<std::optional<VariantRun>> all_carried_out(const std::vector<SweepRun>& jobs,
-                                                       bool other_data,
-                                                       const std::vector<std::size_t>& order,
-                                                       const StopSignal& stop,
-                                                       const Communicator& ranks) {
-  StopQuestion question(stop);
-  question.ask();  // from here on: a run may read its data while others train
-  std::vector<std::size_t> own, others;
-  for (std::size_t i = 0; i < order.size(); ++i)
-    (static_cast<Index>(i) % ranks.size() == ranks.rank() ? own : others).push_back(order[i]);
-  const auto is_stopped = [&] { return stop.received() != 0; };
-  std::vector<std::optional<VariantRun>> done(jobs.size());
-  SharedLines shared;
-  for_each_side_by_side(own, is_stopped, [&](std::size_t i, bool alone) {
-    Progress progress(stop, alone && ranks.size() == 1 ? "" : jobs[i].config.name, shared);
-    done[i] = carry_out(jobs[i], other_data, progress);
-  });
-  if (received_by_any(stop, ranks) || ranks.rank() > 0) return done;
-  for_each_side_by_side(others, is_stopped, [&](std::size_t i, bool) {
-    SilentProgress silent(stop);
-    done[i] = carry_out(jobs[i], other_data, silent);
-  });
-  return done;
-}
-
-std::vector<VariantResult> results_of(const std::vector<SweepRun>& jobs,
-                                      const std::vector<std::optional<VariantRun>>& done) {
-  std::vector<VariantResult> results;
-  for (std::size_t i = 0; i < jobs.size(); ++i) {
-    if (results.empty() || results.back().name != jobs[i].variant)
-      results.push_back({jobs[i].variant, {}});
-    results.back().runs.push_back(*done[i]);
-  }
-  return results;
-}
-
 std::string continuation(const CompareOptions& options) {
   std::string command = "qkv compare " + shell_word(options.config);
   for (const std::string& name : options.sweep.only) command += " --only " + shell_word(name);

@@ -82,6 +82,17 @@ void add_claims(Cells& rows, const VariantResult& result, std::size_t probe) {
 
 }  // namespace
 
+std::vector<VariantResult> results_of(const std::vector<SweepRun>& jobs,
+                                      const std::vector<std::optional<VariantRun>>& done) {
+  std::vector<VariantResult> results;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    if (results.empty() || results.back().name != jobs[i].variant)
+      results.push_back({jobs[i].variant, {}});
+    results.back().runs.push_back(*done[i]);
+  }
+  return results;
+}
+
 Json to_json(const std::vector<VariantResult>& results) {
   const Split split = split_of(results);
   Json variants = Json::array();

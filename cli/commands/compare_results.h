@@ -14,6 +14,10 @@ struct VariantResult {
   std::vector<VariantRun> runs;
 };
 
+/// The runs that were carried out, in the order of their first ones.
+std::vector<VariantResult> results_of(const std::vector<SweepRun>& jobs,
+                                      const std::vector<std::optional<VariantRun>>& done);
+
 /// `test` and `probes` are those of the first run; `mean` and `std`, the sample standard
 /// deviation, are over the runs, which are listed as `seeds` or `folds`. Where no run has test
 /// data, `valid` takes the place of `test`; `split` says which it is.

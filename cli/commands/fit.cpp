@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "cli/commands/fit_card.h"
 #include "cli/commands/fit_search.h"
 #include "cli/commands/training.h"
 #include "train/config/option.h"

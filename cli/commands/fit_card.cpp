@@ -6,34 +6,20 @@
 namespace qkv::commands {
 namespace {
 
-const Evaluation& evaluation_of(const VariantRun& fold) {
-  return *fold.outcome.test;
-}
-
-double score_of(const Evaluation& evaluation, const std::string& metric) {
-  return metric == "loss" ? evaluation.loss : evaluation.metric(metric);
-}
-
-double seconds_of(const CandidateResult& candidate) {
-  double seconds = 0;
-  for (const VariantRun& fold : candidate.folds) seconds += fold.outcome.seconds;
-  return seconds;
-}
-
 ExpectedScore expected(const FitResult& result) {
   const CandidateResult& winner = result.candidates.front();
   const auto scores = winner.scores(result.metric);
-  const Evaluation& first = evaluation_of(winner.folds.front());
+  const Evaluation& first = evaluation_of(winner.runs.front());
   if (first.score_by(result.metric) < 0) return expected_score(scores);  // a loss
   Index examples = 0;
-  for (const VariantRun& fold : winner.folds) examples += evaluation_of(fold).count;
+  for (const VariantRun& fold : winner.runs) examples += evaluation_of(fold).count;
   return expected_fraction(scores, examples);
 }
 
 /// Over the folds of the winner.
 TokenCount held_out_tokens(const FitResult& result) {
   TokenCount sum;
-  for (const VariantRun& fold : result.candidates.front().folds) {
+  for (const VariantRun& fold : result.candidates.front().runs) {
     sum.all += evaluation_of(fold).tokens.all;
     sum.unknown += evaluation_of(fold).tokens.unknown;
   }
@@ -90,8 +76,8 @@ std::string score_section(const FitResult& result) {
   std::string text = fmt::format("- {}, as the held-out examples say\n", expectation(result));
   if (const auto& test = result.model.outcome.test)
     text += fmt::format("- {} {:.4f} on {} test examples\n", result.metric,
-                        score_of(*test, result.metric), test->count);
-  const auto baseline = majority_baseline(evaluation_of(result.candidates.front().folds.front()));
+                        value_of(*test, result.metric), test->count);
+  const auto baseline = majority_baseline(evaluation_of(result.candidates.front().runs.front()));
   if (baseline)
     text += fmt::format("- accuracy {:.4f} for always answering \"{}\"\n", baseline->accuracy,
                         baseline->label);
@@ -103,7 +89,7 @@ std::string score_section(const FitResult& result) {
 /// Means over the folds of the winner.
 std::string label_section(const FitResult& result) {
   Cells rows = {{"label", "precision", "recall", "F1", "examples"}};
-  const auto& folds = result.candidates.front().folds;
+  const auto& folds = result.candidates.front().runs;
   for (const LabelScores& first : evaluation_of(folds.front()).labels) {
     double precision = 0, recall = 0, f1 = 0;
     Index examples = 0;
@@ -125,30 +111,8 @@ std::string label_section(const FitResult& result) {
 
 }  // namespace
 
-std::vector<double> CandidateResult::scores(const std::string& metric) const {
-  std::vector<double> scores;
-  for (const VariantRun& fold : folds) scores.push_back(score_of(evaluation_of(fold), metric));
-  return scores;
-}
-
-double CandidateResult::rank(const std::string& metric) const {
-  std::vector<double> ranks;
-  for (const VariantRun& fold : folds) ranks.push_back(evaluation_of(fold).score_by(metric));
-  return mean_of(ranks);
-}
-
 Json to_json(const FitResult& result) {
   const auto [mean, low, high] = expected(result);
-  Json candidates = Json::array();
-  for (const CandidateResult& candidate : result.candidates) {
-    const auto scores = candidate.scores(result.metric);
-    candidates.push_back(object({{"name", candidate.name},
-                                 {"scores", scores},
-                                 {"mean", mean_of(scores)},
-                                 {"folds", scores.size()},
-                                 {"parameters", candidate.folds.front().parameters},
-                                 {"seconds", seconds_of(candidate)}}));
-  }
   Json json = object({{"run", result.run},
                       {"metric", result.metric},
                       {"winner", result.candidates.front().name},
@@ -156,17 +120,13 @@ Json to_json(const FitResult& result) {
                       {"folds", result.plan.folds},
                       {"halves", result.plan.halves},
                       {"fraction", result.plan.fraction},
-                      {"candidates", candidates}});
+                      {"candidates", to_json(result.candidates, result.metric)}});
   if (const auto& test = result.model.outcome.test) json["test"] = qkv::to_json(*test);
   return json;
 }
 
 Cells candidate_table(const FitResult& result) {
-  return table_of(to_json(result)["candidates"], {{"candidate", "/name"},
-                                                  {"mean " + result.metric, "/mean"},
-                                                  {"folds", "/folds"},
-                                                  {"parameters", "/parameters"},
-                                                  {"seconds", "/seconds", "{:.1f}"}});
+  return candidate_table(to_json(result.candidates, result.metric), result.metric, "folds");
 }
 
 std::string expectation(const FitResult& result) {

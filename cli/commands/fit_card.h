@@ -3,22 +3,10 @@
 #include <string>
 #include <vector>
 
-#include "cli/commands/sweep_run.h"
-#include "train/fit/search_plan.h"
+#include "cli/commands/ranking.h"
 
 /// The result of `qkv fit`, for people and programs.
 namespace qkv::commands {
-
-/// A candidate and the folds that it was trained on.
-struct CandidateResult {
-  std::string name;
-  std::vector<VariantRun> folds = {};
-
-  /// The metric of each fold, in their order.
-  std::vector<double> scores(const std::string& metric) const;
-  /// The mean score, the higher the better.
-  double rank(const std::string& metric) const;
-};
 
 /// A search that is over, and the model that was trained in the end.
 struct FitResult {

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <functional>
 #include <iterator>
-#include <limits>
 #include <map>
 #include <numeric>
 
@@ -70,6 +69,11 @@ CandidateTime time_of(const Variant& candidate, const Config& known,
   return *std::ranges::max_element(times, {}, &CandidateTime::training);
 }
 
+/// The slowest comes first in a plan; of equally good ones the fastest is to win.
+std::vector<std::string> fastest_first(const SearchPlan& plan) {
+  return {plan.candidates.rbegin(), plan.candidates.rend()};
+}
+
 void check(const Task& task, const std::string& metric, const std::string& source) {
   const auto metrics = task.metric_names();
   require<UserError>(metric.empty() || std::ranges::find(metrics, metric) != metrics.end(),
@@ -117,38 +121,36 @@ Search::Search(const ConfigFile& file, const StoredSearch& search,
                const std::filesystem::path& folder, const StopSignal& stop)
     : search_(search),
       stop_(stop),
-      jobs_(runs_of(file, SweepOptions{{}, 1, search.plan.folds}, folder)) {
+      jobs_(runs_of(file, SweepOptions{{}, 1, search.plan.folds}, folder)),
+      ranking_(fastest_first(search.plan), search.metric) {
   for (SweepRun& job : jobs_) {
     job.config = shortened(job.config, search.plan.fraction);
     job.config.task.folds = search.plan.folds;
   }
-  // The slowest comes first in a plan; of equally good ones the fastest is to win.
-  for (const std::string& name : search.plan.candidates) results_.insert(results_.begin(), {name});
-  for (const SearchRound& round : rounds_of(search.plan)) count_ += jobs_of(round).size();
+  for (const SearchRound& round : rounds_of(search.plan)) {
+    ranking_.begin(round);
+    count_ += jobs_of(round).size();
+  }
 }
 
 std::vector<CandidateResult> Search::results() {
   for (const SearchRound& round : rounds_of(search_.plan)) {
-    left_ = static_cast<std::ptrdiff_t>(round.candidates);
+    ranking_.begin(round);
     train(jobs_of(round));
     if (stop_.received() != 0) return {};
-    for (CandidateResult& result : results_) std::ranges::sort(result.folds, {}, &VariantRun::fold);
-    std::ranges::stable_sort(results_.begin(), results_.begin() + left_, std::greater(),
-                             [this](const CandidateResult& result) { return rank(result); });
+    ranking_.end_round();
   }
-  return results_;
+  return ranking_.results();
 }
 
 /// The slowest first.
 std::vector<SweepRun> Search::jobs_of(const SearchRound& round) const {
   std::vector<SweepRun> jobs;
-  for (const std::string& name : search_.plan.candidates) {
-    const auto place = std::ranges::find(results_, name, &CandidateResult::name);
-    if (place - results_.begin() >= static_cast<std::ptrdiff_t>(round.candidates)) continue;
-    std::ranges::copy_if(jobs_, std::back_inserter(jobs), [&](const SweepRun& job) {
-      return job.variant == name && job.fold >= round.first_fold && job.fold <= round.last_fold;
-    });
-  }
+  for (const std::string& name : search_.plan.candidates)
+    if (ranking_.is_left(name))
+      std::ranges::copy_if(jobs_, std::back_inserter(jobs), [&](const SweepRun& job) {
+        return job.variant == name && job.fold >= round.first_fold && job.fold <= round.last_fold;
+      });
   return jobs;
 }
 
@@ -166,12 +168,8 @@ void Search::train(const std::vector<SweepRun>& jobs) {
 
 void Search::add(const std::string& name, const VariantRun& run) {
   const std::lock_guard lock(adding_);
-  std::ranges::find(results_, name, &CandidateResult::name)->folds.push_back(run);
-  const auto score = [this](const CandidateResult& result) {
-    return result.folds.empty() ? std::numeric_limits<double>::lowest() : rank(result);
-  };
-  const CandidateResult& ahead =
-      *std::ranges::max_element(results_.begin(), results_.begin() + left_, {}, score);
+  ranking_.add(name, run);
+  const CandidateResult& ahead = *ranking_.ahead();
   const std::string so_far =
       fmt::format("ahead: {} {:.4f}", ahead.name, mean_of(ahead.scores(search_.metric)));
   ++done_;
@@ -180,8 +178,7 @@ void Search::add(const std::string& name, const VariantRun& run) {
               fmt::format(" {}/{}  {}", done_, count_, so_far));
   else
     print_note(fmt::format("{}/{}  {}, fold {}: {} {:.4f}; {}\n", done_, count_, name, run.fold,
-                           search_.metric,
-                           CandidateResult{name, {run}}.scores(search_.metric).front(), so_far));
+                           search_.metric, value_of(evaluation_of(run), search_.metric), so_far));
 }
 
 }  // namespace qkv::commands

@@ -4,9 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/commands/fit_card.h"
+#include "cli/commands/ranking.h"
 #include "cli/progress.h"
-#include "train/fit/search_plan.h"
 
 /// The search of `qkv fit`.
 namespace qkv::commands {
@@ -32,7 +31,6 @@ class Search {
   std::vector<CandidateResult> results();
 
  private:
-  double rank(const CandidateResult& result) const { return result.rank(search_.metric); }
   std::vector<SweepRun> jobs_of(const SearchRound& round) const;
   void train(const std::vector<SweepRun>& jobs);
   void add(const std::string& name, const VariantRun& run);
@@ -40,8 +38,7 @@ class Search {
   const StoredSearch& search_;
   const StopSignal& stop_;
   std::vector<SweepRun> jobs_;
-  std::vector<CandidateResult> results_;
-  std::ptrdiff_t left_ = 0;           ///< the first so many results are of candidates that are left
+  Ranking ranking_;
   std::size_t count_ = 0, done_ = 0;  ///< trainings
   std::mutex adding_;
   Bar bar_;

@@ -232,6 +232,28 @@ class Comparing(MpiTest):
         self.assertFalse(self.runs.exists())
 
 
+class Sweeping(MpiTest):
+    def test_ranks_halve_a_sweep_as_one_process_does_also_after_a_kill(self):
+        (self.folder / "grid.toml").write_text(CONFIG + "[[sweep]]\nmodel.heads = [1, 2]\noptimizer.lr = [1e-4, 1e-2]\n")
+        runs = self.folder / "runs/tiny-sweep"
+        arguments = ("sweep", "grid.toml", "--seeds", 3, "--halve", "--set", "train.steps=300", "--json")
+        table = without_times(json.loads(self.run_qkv(*arguments).stdout))
+        checkpoints = {path: path.read_bytes() for path in runs.rglob("last.h5")}
+        self.assertEqual(len(checkpoints), 4 + 2 + 2)
+        for ranks, is_killed in ((2, False), (3, True)):
+            shutil.rmtree(runs)
+            if is_killed:
+                mpirun = self.start(command(ranks, *arguments))
+                for said in mpirun.stderr:
+                    if ": step " in said:
+                        break
+                os.kill(ranks_of(mpirun)[1], signal.SIGKILL)
+                mpirun.communicate(timeout=60)
+            stdout = self.mpirun(command(ranks, *arguments))[0]
+            self.assertEqual(without_times(json.loads(stdout)), table)
+            self.assertEqual({path: path.read_bytes() for path in runs.rglob("last.h5")}, checkpoints)
+
+
 class Refused(MpiTest):
     def assert_ranks_refused(self, commands, *parts, code=2):
         stderr = self.mpirun(*commands, code=code)[1]

@@ -43,6 +43,7 @@ TABLES = [  # every command that prints tables, in each of its ways
     ["probe", "probed"],
     ["resume", "probed"],
     ["runs", "runs"],
+    ["sweep", "variants.toml"],
     ["train", "variants.toml", "--run"],
     ["verify-resume", "tiny.toml", "--steps", "10", "--kills", "1"],
 ]
@@ -56,7 +57,7 @@ class Formats(ProgramTest):
 
     def test_every_table_that_a_command_prints_is_csv_markdown_and_latex(self):
         self.assertEqual({arguments[0] for arguments in TABLES} | NO_TABLES, set(self.commands()))
-        (self.folder / "variants.toml").write_text(CONFIG + FAILS + '[[variant]]\nname = "a"\n')
+        (self.folder / "variants.toml").write_text(CONFIG + FAILS + '[[variant]]\nname = "a"\n[[sweep]]\nmodel.heads = [1, 2]\n')
         self.run_qkv("train", "variants.toml", "--run", "probed", "--set", "train.steps=1")
         for arguments in TABLES:
             run = 0

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <functional>
 #include <optional>
 #include <ranges>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "core/open_file.h"
 #include "train/config/draft.h"
 #include "train/config/former_options.h"
+#include "train/config/sweep_points.h"
 #include "train/config/toml_document.h"
 
 namespace qkv {
@@ -151,19 +153,17 @@ TomlDocument parse_without_variants(std::string_view toml, std::string_view sour
   TomlDocument document = parse_toml(toml, source);
   require<ConfigError>(document.variants.empty(), "{}:{}: a single configuration has no variants",
                        source, document.variants.empty() ? 0 : document.variants.front().line);
+  require<ConfigError>(document.sweeps.empty(), "{}:{}: a single configuration has no sweep",
+                       source, document.sweeps.empty() ? 0 : document.sweeps.front().line);
   return document;
 }
 
-}  // namespace
+using VariantTables = std::vector<TomlTable>(const TomlDocument& document, std::uint64_t seed);
 
-ConfigFile read_config(const fs::path& path, std::span<const std::string> overrides) {
-  const std::string source = one_line(path.string());
-  return parse_config_file(read_text(path, source), source, path.parent_path(), overrides);
-}
-
-ConfigFile parse_config_file(std::string_view toml, std::string_view source, const fs::path& folder,
-                             std::span<const std::string> overrides) {
-  const TomlDocument document = parse_toml(toml, source);
+/// A file whose variants are in `tables`.
+ConfigFile config_file(const TomlDocument& document, std::string_view source,
+                       const fs::path& folder, std::span<const std::string> overrides,
+                       const std::function<VariantTables>& tables) {
   Draft draft({}, std::string(source));
   draft.apply(document.root.entries, source);
   const bool other_data = draft.make_way_for_data(overrides);
@@ -171,7 +171,7 @@ ConfigFile parse_config_file(std::string_view toml, std::string_view source, con
   draft.take(document.probes, source);
   ConfigFile result{draft.checked_at_start(), {}, other_data};
   std::vector<Config> all = {result.base};
-  for (const TomlTable& table : document.variants) {
+  for (const TomlTable& table : tables(document, result.base.seed)) {
     Variant variant = read_variant(table, draft, source);
     require<ConfigError>(
         std::ranges::find(result.variants, variant.name, &Variant::name) == result.variants.end(),
@@ -191,6 +191,36 @@ ConfigFile parse_config_file(std::string_view toml, std::string_view source, con
   locate_files(result.base, folder);
   choose_probes(result);
   return result;
+}
+
+}  // namespace
+
+ConfigFile read_config(const fs::path& path, std::span<const std::string> overrides) {
+  const std::string source = one_line(path.string());
+  return parse_config_file(read_text(path, source), source, path.parent_path(), overrides);
+}
+
+ConfigFile parse_config_file(std::string_view toml, std::string_view source, const fs::path& folder,
+                             std::span<const std::string> overrides) {
+  const auto variants = [](const TomlDocument& document, std::uint64_t) {
+    return document.variants;
+  };
+  return config_file(parse_toml(toml, source), source, folder, overrides, variants);
+}
+
+ConfigFile read_sweep(const fs::path& path, std::span<const std::string> overrides, Index trials) {
+  const std::string source = one_line(path.string());
+  TomlDocument document = parse_toml(read_text(path, source), source);
+  document.probes.clear();
+  require<ConfigError>(!document.sweeps.empty(),
+                       "{}: has no [[sweep]], whose values are to be tried; a table such as "
+                       "[[sweep]] with the line model.width = [16, 32] is one",
+                       source);
+  const auto points = [&](const TomlDocument& file, std::uint64_t seed) {
+    return crossed(file.variants, trials == 0 ? grid_of(file.sweeps, source)
+                                              : random_points(file.sweeps, trials, seed));
+  };
+  return config_file(document, source, path.parent_path(), overrides, points);
 }
 
 Config parse_config(std::string_view toml, std::string_view source) {

@@ -34,12 +34,6 @@ Relation relation_of(char c) {
   return c == '<' ? Relation::below : c == '>' ? Relation::above : Relation::equal;
 }
 
-std::optional<double> number_in(const Value& value) {
-  if (const auto* integer = std::get_if<std::int64_t>(&value)) return static_cast<double>(*integer);
-  if (const auto* number = std::get_if<double>(&value)) return *number;
-  return std::nullopt;
-}
-
 std::vector<std::string> texts_in(const Value& value) {
   if (const auto* text = std::get_if<std::string>(&value)) return {*text};
   if (const auto* texts = std::get_if<TextList>(&value)) return *texts;

@@ -53,6 +53,7 @@ SweepRun run_of(const Variant& variant, Index i, const SweepOptions& options,
                 const fs::path& parent) {
   const std::string folder = folder_name(variant.name);
   SweepRun run{variant.name, variant.config, RunFolder(parent / folder)};
+  run.number = i + 1;
   const auto name_after = [&](std::string_view what, auto number) {
     run.config.name += fmt::format(", {} {}", what, number);
     run.folder = RunFolder(parent / fmt::format("{}-{}-{}", folder, what, number));
@@ -155,10 +156,14 @@ std::vector<std::size_t> order_of(const std::vector<SweepRun>& runs, bool restar
     std::ranges::stable_sort(order, std::greater(), [&](std::size_t i) { return costs[i]; });
     if (restart) clear(runs);
   }
-  std::vector<Index> sizes(static_cast<std::size_t>(ranks.size()), 0);  // rank 0 alone sends
-  sizes.front() = static_cast<Index>(std::span(order).size_bytes());
-  ranks.all_gather(std::as_writable_bytes(std::span(order)), sizes);
+  take_from_first_rank(order, ranks);
   return order;
+}
+
+void take_from_first_rank(std::span<std::size_t> numbers, const Communicator& ranks) {
+  std::vector<Index> sizes(static_cast<std::size_t>(ranks.size()), 0);
+  sizes.front() = static_cast<Index>(numbers.size_bytes());
+  ranks.all_gather(std::as_writable_bytes(numbers), sizes);
 }
 
 void for_each_side_by_side(const std::vector<std::size_t>& numbers,

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,7 +25,8 @@ struct SweepRun {
   std::string variant;
   Config config;
   RunFolder folder;
-  Index fold = 0;  ///< 0: no cross-validation
+  Index fold = 0;    ///< 0: no cross-validation
+  Index number = 1;  ///< among the runs of its variant
 };
 
 /// The runs, variant by variant, in folders below `parent`; a file without variants has one, the
@@ -49,6 +51,9 @@ void clear(const std::vector<SweepRun>& runs);
 std::vector<std::size_t> order_of(const std::vector<SweepRun>& runs, bool restart,
                                   const std::function<void(Run&)>& check,
                                   const Communicator& ranks);
+
+/// Gives every rank the numbers of rank 0, which are as many on all.
+void take_from_first_rank(std::span<std::size_t> numbers, const Communicator& ranks);
 
 /// Calls `work` with each of the numbers in turn: as many calls side by side as there are threads,
 /// each on one of them, which small models use better than all of them one run. Several calls are
