@@ -18,6 +18,9 @@ struct Shown {
   std::string operator()(std::int64_t value) const { return fmt::format("{}", value); }
   std::string operator()(double value) const { return fmt::format("{:g}", value); }
   std::string operator()(const std::string& value) const { return value; }
+  std::string operator()(const TextList& value) const {
+    return value.empty() ? "none" : fmt::format("{}", fmt::join(value, " + "));
+  }
   std::string operator()(const auto&) const { return "?"; }  // no option takes it
 };
 

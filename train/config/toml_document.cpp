@@ -105,6 +105,10 @@ void add_axes(const toml::table& table, const std::string& prefix, std::string_v
               std::vector<TomlAxis>& axes) {
   for (const auto& [name, node] : table) {
     const std::string key = prefix + key_part(name.str());
+    require<ConfigError>(key != "name",
+                         "{}:{}: a sweep has no name; its points are named by their "
+                         "values",
+                         source, name.source().begin.line);
     if (node.is_table() && !range_kind(node) && std::ranges::count(key, '.') < deepest)
       add_axes(*node.as_table(), key + ".", source, axes);
     else

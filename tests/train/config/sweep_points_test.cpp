@@ -50,6 +50,13 @@ model.bias = false
                                                        "lr 0.001, bias false"});
 }
 
+TEST_CASE("points are named by their texts") {
+  const auto drawn =
+      sweeps("[[sweep]]\ntrain.freeze = [[], ['embedding'], ['embedding', 'layers.0']]\n");
+  CHECK(names(grid_of(drawn, "")) ==
+        std::vector<std::string>{"freeze none", "freeze embedding", "freeze embedding + layers.0"});
+}
+
 TEST_CASE("random points are distinct points of the lists and ranges, the first ones of more") {
   const auto drawn = sweeps(R"(
 [[sweep]]
@@ -132,6 +139,8 @@ TEST_CASE("errors in a sweep are named with their lines") {
         "c.toml:4: unknown key \"model.hads\" (did you mean \"model.heads\"?)");
   CHECK(error("model.heads = [1, 'many']").starts_with("c.toml:4: model.heads must be"));
   CHECK(error("model.heads = [1, 2000]", 5).starts_with("c.toml:4: model.heads must be"));
+  CHECK(error("name = 'a'") ==
+        "c.toml:4: a sweep has no name; its points are named by their values");
   CHECK(error("model.heads = [1, 1]") ==
         "c.toml:3: a variant with the name \"heads 1\" came before; each needs its own");
   CHECK(error_of_sweep("sweep = 3\n")
