@@ -18,12 +18,27 @@ void for_each_piece(std::string_view text, const TokenRules& rules, F f) {
   }
 }
 
+/// Appends the n-grams of words.
+void add_ngrams(std::vector<std::string>& pieces, Index longest) {
+  const std::size_t count = pieces.size();
+  for (std::size_t n = 2; n <= static_cast<std::size_t>(longest); ++n)
+    for (std::size_t begin = 0; begin + n <= count; ++begin) {
+      std::string ngram = pieces[begin];
+      for (std::size_t i = begin + 1; i < begin + n; ++i) ngram += ' ' + pieces[i];
+      pieces.push_back(std::move(ngram));
+    }
+}
+
 /// Calls `f` for the pieces of a text as it is read.
 template <class F>
 void for_each_piece(std::string_view text, const Cutting& cutting, F f) {
   const TokenRules& rules = rules_of(cutting.kind);
   const std::string whole = rules.prepared(text, cutting.lower_case);
-  for_each_piece(whole, rules, f);
+  if (cutting.ngrams == 1) return for_each_piece(whole, rules, f);
+  std::vector<std::string> pieces;
+  for_each_piece(whole, rules, [&](std::string_view piece) { pieces.emplace_back(piece); });
+  add_ngrams(pieces, cutting.ngrams);
+  for (const std::string& piece : pieces) f(std::string_view(piece));
 }
 
 std::string_view without_space(std::string_view piece) {
@@ -54,9 +69,10 @@ CutSentence cut_words(std::span<const std::string> words, const Cutting& cutting
   return cut;
 }
 
-/// Adds what a whole sentence begins and ends with.
-CutSentence with_ends(CutSentence cut, TokenizerKind kind) {
-  const TokenRules::Traits& traits = rules_of(kind).traits;
+/// Adds what a whole sentence begins and ends with, and n-grams.
+CutSentence completed(CutSentence cut, const Cutting& cutting) {
+  const TokenRules::Traits& traits = rules_of(cutting.kind).traits;
+  add_ngrams(cut.pieces, cutting.ngrams);
   if (traits.first.empty() || cut.positions.empty()) return cut;
   cut.pieces.emplace(cut.pieces.begin(), traits.first);
   cut.pieces.emplace_back(traits.last);
@@ -78,11 +94,11 @@ CutSentence cut_phrase(std::string_view sentence, const Cutting& cutting) {
 }
 
 CutSentence cut_sentence(std::string_view sentence, const Cutting& cutting) {
-  return with_ends(cut_phrase(sentence, cutting), cutting.kind);
+  return completed(cut_phrase(sentence, cutting), cutting);
 }
 
 CutSentence cut_sentence(std::span<const std::string> words, const Cutting& cutting) {
-  return with_ends(cut_words(words, cutting), cutting.kind);
+  return completed(cut_words(words, cutting), cutting);
 }
 
 Index find_phrase(std::span<const std::string> pieces, std::span<const std::string> phrase,
@@ -136,6 +152,10 @@ Index Tokenizer::special_tokens() const noexcept {
   return !rules_->traits.first.empty();
 }
 
+bool Tokenizer::is_ngram(std::string_view piece) const noexcept {
+  return cutting_.ngrams > 1 && piece.find(' ') != piece.npos;
+}
+
 bool Tokenizer::is_text(std::int32_t id) const {
   if (vocabulary_.is_unknown(id)) return false;
   const std::string& token = vocabulary_.token(id);
@@ -170,7 +190,8 @@ std::string Tokenizer::decode(std::span<const std::int32_t> ids) const {
 
 std::string Tokenizer::joined(std::span<const std::string> tokens) const {
   std::string text;
-  for (const std::string& token : tokens) rules_->append(text, token);
+  for (const std::string& token : tokens)
+    if (!is_ngram(token)) rules_->append(text, token);
   return text;
 }
 

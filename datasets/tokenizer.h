@@ -38,11 +38,15 @@ constexpr bool is_imported(TokenizerKind kind) {
 ///     byte-level  words, numbers, other characters, each with the space before it; other white
 ///                 space (datasets/byte_level.h)
 ///
+/// With `ngrams` above 1 the n-grams of the pieces of `word`, joined by spaces as in "not good",
+/// are pieces that follow them: first those of two, then those of three.
+///
 /// The pieces of `char`, `bpe` and `byte-level` are the whole text. The kinds that are learned read
 /// characters composed (NFC); what parts their words is `is_white` and `is_mark`.
 struct Cutting {
   TokenizerKind kind = TokenizerKind::word;
   bool lower_case = true;  ///< A to Z become a to z; of `wordpiece` all letters, without accents
+  Index ngrams = 1;        ///< of `word`: length of the longest n-gram, see below
 
   friend bool operator==(const Cutting&, const Cutting&) = default;
 };
@@ -119,6 +123,8 @@ class Tokenizer {
   const ByteMerges* merges() const noexcept { return merges_ ? &*merges_ : nullptr; }
   /// How many tokens begin every sentence, and end it.
   Index special_tokens() const noexcept;
+  /// Whether a piece or token is an n-gram of words.
+  bool is_ngram(std::string_view piece) const noexcept;
   /// Whether a token stands for text, rather than for an unknown one or an end of a sentence.
   bool is_text(std::int32_t id) const;
 
@@ -129,7 +135,7 @@ class Tokenizer {
   void encode_piece(std::string_view piece, std::vector<std::int32_t>& ids) const;
   /// The tokens of a piece as texts; an unknown one as the text has it.
   std::vector<std::string> tokens_of(const std::string& piece) const;
-  /// Words are joined by spaces, and so are those of `wordpiece`.
+  /// Words are joined by spaces, and so are those of `wordpiece`; n-grams are left out.
   std::string decode(std::span<const std::int32_t> ids) const;
   /// Tokens of the kind, or pieces, as one text.
   std::string joined(std::span<const std::string> tokens) const;

@@ -198,6 +198,7 @@ std::string description_of(const LoadedModel& model) {
   d.boolean("rotary", options.position == PositionKind::rotary);
   d.boolean("causal", options.kind == ModelKind::decoder);
   d.boolean("lower_case", cutting_of(model.config).lower_case);
+  d.number("ngrams", cutting_of(model.config).ngrams);
   d.boolean("truncate", model.config.task.truncate);
   d.boolean("tags", model.config.task.kind == TaskKind::tagging);
   for (const auto& [name, texts] : model.task->vocabularies()) d.texts(name, texts);

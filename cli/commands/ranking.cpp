@@ -2,17 +2,12 @@
 
 #include <algorithm>
 #include <functional>
-#include <limits>
 #include <utility>
 
 namespace qkv::commands {
 
 const Evaluation& evaluation_of(const VariantRun& run) {
-  const auto& found = run.fold > 0 ? run.outcome.test : run.valid;
-  require<UserError>(found.has_value(),
-                     "a sweep needs validation data to choose by; name them with task.valid, or "
-                     "give --folds K");
-  return *found;
+  return (run.fold > 0 ? run.outcome.test : run.valid).value();
 }
 
 double value_of(const Evaluation& evaluation, const std::string& metric) {

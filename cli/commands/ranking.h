@@ -10,7 +10,6 @@
 namespace qkv::commands {
 
 /// The evaluation that ranks a run: on the examples of its fold, else on the validation split.
-/// Throws UserError when it has neither.
 const Evaluation& evaluation_of(const VariantRun& run);
 
 /// The loss or a metric.

@@ -213,6 +213,7 @@ void note_unknown_words(Document& document, const Task& task, std::span<const Se
   for (const Sentence& sentence : sentences)
     for (std::size_t i = 0; i < sentence.ids.size(); ++i)
       if (task.vocabulary().is_unknown(sentence.ids[i]) && sentence.words[i] != mask_text &&
+          !task.tokenizer().is_ngram(sentence.words[i]) &&
           std::ranges::find(unknown, sentence.words[i]) == unknown.end())
         unknown.push_back(sentence.words[i]);
   if (!unknown.empty())

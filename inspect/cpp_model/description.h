@@ -25,8 +25,9 @@ struct Description {
   bool sinusoidal = false, rotary = false;  ///< kinds of positions that have no parameters
   bool causal = false;                      ///< tokens attend to earlier ones alone
   bool lower_case = false;
-  bool truncate = false;  ///< texts that are too long are cut
-  bool tags = false;      ///< every word has a label
+  std::size_t ngrams = 1;  ///< length of the longest n-gram of words
+  bool truncate = false;   ///< texts that are too long are cut
+  bool tags = false;       ///< every word has a label
 
   std::vector<std::string_view> tokens, labels;
   std::vector<std::string_view> targets;  ///< the words whose senses the labels are

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "inspect/cpp_model/tokenizers.h"
@@ -28,6 +29,18 @@ struct Sentence {
   std::vector<std::size_t> positions;  ///< the first token of each word that is no mark
 };
 
+/// Appends the n-grams of a sentence's words, which are joined by spaces.
+inline void add_ngrams(Sentence& sentence) {
+  const std::size_t count = sentence.words.size();
+  for (std::size_t n = 2; n <= description().ngrams; ++n)
+    for (std::size_t begin = 0; begin + n <= count; ++begin) {
+      std::string ngram = sentence.words[begin];
+      for (std::size_t i = begin + 1; i < begin + n; ++i) ngram += ' ' + sentence.words[i];
+      sentence.ids.push_back(id_of(ngram));
+      sentence.words.push_back(std::move(ngram));
+    }
+}
+
 /// Reads a text as a sentence, in which white space counts as one space. Throws
 /// std::invalid_argument when the text is not UTF-8, empty or too long.
 template <class Tokenizer>
@@ -49,6 +62,7 @@ Sentence sentence_of(std::string_view text) {
     });
     if (first) sentence.positions.push_back(named ? *named : *first);
   }
+  add_ngrams(sentence);
   const std::size_t length = sentence.ids.size(), longest = description().max_length;
   if (length == 0) throw std::invalid_argument("the sentence is empty; give at least one word");
   if (length > longest && !description().truncate)

@@ -27,7 +27,7 @@ FLAGS = ["-std=c++17", "-Wall", "-Wextra", "-Werror", "-Wpedantic", "-Wshadow", 
 MODELS = [
     ("word-sense", "encoder", "word"), ("word-sense", "bert", "bpe"), ("word-sense", "decoder", "word"), ("classify", "encoder", "char"),
     ("classify", "recurrent", "word"), ("classify", "convolution", "bpe"), ("classify", "feed-forward", "word"),
-    ("tagging", "static", "word"), ("tagging", "recurrent", "bpe"), ("translate", "encoder-decoder", "word"),
+    ("classify", "static", "word"), ("tagging", "static", "word"), ("tagging", "recurrent", "bpe"), ("translate", "encoder-decoder", "word"),
     ("translate", "encoder-decoder", "bpe"), ("language-model", "decoder", "char"), ("language-model", "decoder", "bpe"),
     ("language-model", "recurrent", "word"),
 ]
@@ -108,6 +108,8 @@ def drawn(task, kind, tokenizer, draw):
         config["model.position"] = "windows"
     if task != "language-model":
         config |= {"task.truncate": True}
+    if (task, kind) == ("classify", "static"):
+        config |= {"task.ngrams": 3}
     return Config({"train.steps": 3, "model.width": 12, "model.max_length": 24, **config, "task.tokenizer": tokenizer})
 
 

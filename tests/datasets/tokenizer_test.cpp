@@ -119,6 +119,25 @@ TEST_CASE("a sentence of given words keeps a word with a space together") {
   CHECK(pieces.positions == std::vector<Index>{1, -1, 2});  // behind [CLS]
 }
 
+TEST_CASE("n-grams of words are pieces behind the words, and no part of a decoded text") {
+  const Cutting cutting{.ngrams = 3};
+  const Words pieces = {"not", "so", "good", "not so", "so good", "not so good"};
+  CHECK(pieces_of("Not so good", cutting) == pieces);
+  const auto cut = cut_sentence("Not so good", cutting);
+  CHECK(cut.pieces == pieces);
+  CHECK(cut.positions == std::vector<Index>{0, 1, 2});
+  CHECK(pieces_of("good", cutting) == Words{"good"});
+  CHECK(cut_sentence("", cutting).pieces.empty());
+  CHECK(cut_phrase("Not so", cutting).pieces == Words{"not", "so"});
+
+  const Tokenizer tokenizer = Tokenizer::learn("not so good", cutting);
+  const auto ids = tokenizer.encode("not good");
+  CHECK(tokenizer.vocabulary().tokens(ids) == Words{"not", "good", "<unk>"});
+  CHECK(tokenizer.decode(tokenizer.encode("so good")) == "so good");
+  CHECK(tokenizer.is_ngram("so good"));
+  CHECK_FALSE(tokenizer.is_ngram("so"));
+}
+
 TEST_CASE("every kind cuts a sentence and finds its words") {
   const auto cut = cut_sentence(" (Ab)  c", {TokenizerKind::word, true});
   CHECK(cut.pieces == Words{"(", "ab", ")", "c"});

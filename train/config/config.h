@@ -80,6 +80,7 @@ struct TaskOptions {
   std::optional<TokenizerKind> tokenizer = {};  ///< none: what suits the task, see `cutting_of`
   std::optional<bool> lower_case = {};          ///< likewise
   Index merges = 1000;                          ///< byte-pair merges to learn at most
+  Index ngrams = 1;                             ///< length of the longest n-gram of words
   bool truncate = false;                        ///< sentences longer than the model allows
   UnknownLabels unknown_labels = UnknownLabels::error;
   double word_dropout = 0;     ///< a word of frequency n becomes <unk> with probability

@@ -44,6 +44,9 @@ struct TaskRow {
 /// Every kind, in the order of the enumeration; the table is in train/tasks/task.cpp.
 std::span<const TaskRow> task_kinds();
 
+/// Whether a text is a bag of words, without their order, to the task and model: `task.ngrams`.
+bool is_bag_of_words(const Config& config);
+
 /// How the texts of a config's task are cut: as its options say, else as suits the task.
 Cutting cutting_of(const Config& config);
 

@@ -40,6 +40,8 @@ constexpr Condition negatives = {
 constexpr Condition byte_pairs = {"task.tokenizer \"bpe\"", [](const Config& c) {
                                     return c.task.tokenizer == TokenizerKind::bpe;
                                   }};
+constexpr Condition bag_of_words = {
+    "task.kind \"classify\", model.kind \"static\" and task.tokenizer \"word\"", is_bag_of_words};
 constexpr Condition masks = {"task.kind \"masked-language-model\"", [](const Config& c) {
                                return c.task.kind == TaskKind::masked_language_model;
                              }};
@@ -171,6 +173,10 @@ Options task_options(TaskOptions& task) {
              "lower case of A to Z; auto: except for language models"),
       only_with(byte_pairs, option("task.merges", task.merges, between(0, 1'000'000),
                                    "byte-pair merges to learn at most (bpe)")),
+      only_with(bag_of_words,
+                option("task.ngrams", task.ngrams, between(1, 5),
+                       "length of the longest n-gram: sequences of words that are tokens behind "
+                       "the words, such as \"not good\"")),
       only_with(sentences, option("task.truncate", task.truncate,
                                   "cut sentences to model.max_length, with a count; around the "
                                   "asked word")),

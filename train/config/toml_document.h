@@ -25,7 +25,7 @@ struct TomlTable {
   std::vector<TomlEntry> entries;
 };
 
-/// What a [[sweep]] gives an option: the values of a list, or the ends of a range.
+/// The values of a list, or the ends of a range, that a [[sweep]] gives to an option.
 struct TomlAxis {
   enum class Kind { list, range, log_range };
   std::string key;  ///< "model.width"

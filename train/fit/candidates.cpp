@@ -52,12 +52,13 @@ train.epochs = 1
 optimizer.lr = 1e-4
 
 [[variant]]
-name = "trained log-count ratios"
+name = "log-count ratios of words and pairs"
+task.ngrams = 2
 model.kind = "static"
 model.init = "naive-bayes"
+model.max_length = 1024
 model.dropout = 0
 train.epochs = 5
-optimizer.lr = 1e-3
 
 [[variant]]
 name = "bag of vectors"

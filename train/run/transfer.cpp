@@ -220,8 +220,9 @@ InitialModel read_initial_model(const Config& config) {
   const Config trained = stored_config(checkpoint.config, file);
   const Cutting there = cutting_of(trained), here = cutting_of(config);
   const auto described = [](const Cutting& cutting) {
-    return fmt::format("task.tokenizer = \"{}\", task.lower_case = {}",
-                       row_of(tokenizer_kinds, cutting.kind).name, cutting.lower_case);
+    return fmt::format("task.tokenizer = \"{}\", task.lower_case = {}, task.ngrams = {}",
+                       row_of(tokenizer_kinds, cutting.kind).name, cutting.lower_case,
+                       cutting.ngrams);
   };
   require<UserError>(trained.model.width == config.model.width,
                      "train.init: {} was trained with model.width = {}; this run has model.width = "

@@ -45,14 +45,17 @@ std::vector<Bag> training_bags(const Task& task, Window window) {
 }
 
 /// The group of each token: words that begin with the same letters or, without letters, equal ones.
-/// Shorter words and reserved tokens are in group 0.
-std::vector<std::size_t> groups_of(const Vocabulary& vocabulary, std::size_t letters) {
+/// Shorter words, n-grams and reserved tokens are in group 0.
+std::vector<std::size_t> groups_of(const Tokenizer& tokenizer, std::size_t letters) {
+  const Vocabulary& vocabulary = tokenizer.vocabulary();
   std::map<std::vector<std::string>, std::size_t> groups;
   std::vector<std::size_t> of_token;
   for (std::int32_t id = 0; id < vocabulary.size(); ++id) {
     std::vector<std::string> word = characters(vocabulary.token(id));
     const std::size_t kept = letters == 0 ? word.size() : letters;
-    word.resize(id < vocabulary.reserved() || word.size() < kept ? 0 : kept);
+    const bool has_letters =
+        word.size() >= kept && (letters == 0 || !tokenizer.is_ngram(vocabulary.token(id)));
+    word.resize(id >= vocabulary.reserved() && has_letters ? kept : 0);
     of_token.push_back(groups.emplace(std::move(word), groups.size()).first->second);
   }
   return of_token;
@@ -85,11 +88,11 @@ void add_ratios(const std::vector<Bag>& bags, const std::vector<std::size_t>& gr
   }
 }
 
-std::vector<double> ratios_of(const std::vector<Bag>& bags, const Vocabulary& vocabulary,
+std::vector<double> ratios_of(const std::vector<Bag>& bags, const Tokenizer& tokenizer,
                               std::size_t labels) {
-  std::vector<double> ratios(static_cast<std::size_t>(vocabulary.size()) * labels);
+  std::vector<double> ratios(static_cast<std::size_t>(tokenizer.vocabulary().size()) * labels);
   for (const std::size_t letters : {std::size_t{0}, stem_letters})
-    add_ratios(bags, groups_of(vocabulary, letters), labels, ratios);
+    add_ratios(bags, groups_of(tokenizer, letters), labels, ratios);
   for (const Bag& bag : bags)
     for (std::size_t c = 0; bag.asked >= 0 && c < labels; ++c)
       ratios[static_cast<std::size_t>(bag.asked) * labels + c] = 0;
@@ -137,7 +140,7 @@ void start_as_naive_bayes(Network& network, const ModelOptions& options, const T
   for (Index head = 0; head < heads; ++head) {
     const auto bags = training_bags(task, has_windows ? window_of(head, options) : Window());
     const auto begin = static_cast<std::size_t>(head * head_width);
-    put(network.model->embedding.weight, ratios_of(bags, task.vocabulary(), labels), labels, begin);
+    put(network.model->embedding.weight, ratios_of(bags, task.tokenizer(), labels), labels, begin);
     double tokens = 0;
     for (const Bag& bag : bags) tokens += static_cast<double>(bag.tokens.size());
     // The vector of a text is the mean of its words' and of what attention adds to each.

@@ -9,10 +9,17 @@
 
 namespace qkv {
 
+bool is_bag_of_words(const Config& config) {
+  return config.task.kind == TaskKind::classify &&
+         config.model.kind == ModelKind::static_embedding &&
+         config.task.tokenizer.value_or(TokenizerKind::word) == TokenizerKind::word;
+}
+
 Cutting cutting_of(const Config& config) {
   const Cutting usual = row_of(task_kinds(), config.task.kind).traits.cutting;
   return {config.task.tokenizer.value_or(usual.kind),
-          config.task.lower_case.value_or(usual.lower_case)};
+          config.task.lower_case.value_or(usual.lower_case),
+          is_bag_of_words(config) ? config.task.ngrams : 1};
 }
 
 Reader::Reader(const Config& config)
@@ -97,10 +104,11 @@ Index Reader::crop_begin(Index length, Index index) const {
 Sentence Reader::fitted(Sentence sentence) const {
   require<UserError>(!sentence.words.empty(), "the sentence is empty; give at least one word");
   const Index length = std::ssize(sentence.words);
-  require<UserError>(length <= max_length() || options_.truncate,
-                     "the sentence has {} {}, more than the model's longest, model.max_length = {}",
-                     length, cutting_.kind == TokenizerKind::word ? "words" : "tokens",
-                     max_length());
+  require<UserError>(
+      length <= max_length() || options_.truncate,
+      "the sentence has {} {}, more than the model's longest, model.max_length = {}", length,
+      cutting_.kind == TokenizerKind::word && cutting_.ngrams == 1 ? "words" : "tokens",
+      max_length());
   if (length > max_length()) {
     crop(sentence.words);
     crop(sentence.ids);

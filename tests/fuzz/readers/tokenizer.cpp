@@ -53,8 +53,10 @@ void read(std::span<const std::byte> input) {
   const auto parts = parts_of(input, 4);
   const auto how = parts[0].empty() ? 0 : std::to_integer<unsigned>(parts[0][0]);
   constexpr std::size_t learned_kinds = 3;  // before those of imported models
-  const Cutting cutting{.kind = tokenizer_kinds[how % learned_kinds].value,
-                        .lower_case = how / 4 % 2 == 0};
+  const TokenizerKind kind = tokenizer_kinds[how % learned_kinds].value;
+  const Cutting cutting{.kind = kind,
+                        .lower_case = how / 4 % 2 == 0,
+                        .ngrams = kind == TokenizerKind::word ? 1 + how / 16 % 4 : 1};
   const std::string_view text = text_of(parts[3]);
   PieceCounter counter(cutting);
   counter.add(text_of(parts[1]));

@@ -8,7 +8,7 @@ from typing import Callable, NamedTuple
 BASE = {
     "seed": 1, "data.seed": 1, "data.examples": 25, "data.words": 20, "data.longest": 9,
     "task.kind": "classify", "task.objective": "skip-gram", "task.class_weights": "none", "task.label_smoothing": 0.0,
-    "task.word_dropout": 0.0, "task.truncate": False, "task.tokenizer": "word", "task.min_count": 1,
+    "task.word_dropout": 0.0, "task.truncate": False, "task.tokenizer": "word", "task.min_count": 1, "task.ngrams": 1,
     "task.stride": 1, "task.mask_probability": 0.15, "task.window": 5, "task.negatives": 5, "task.valid_share": None,
     "model.width": 12, "model.layers": 1, "model.heads": 2, "model.kv_heads": 0, "model.attention": "learned",
     "model.scale": True, "model.position": "sinusoidal", "model.max_distance": 8, "model.feed_forward": 16,
@@ -117,6 +117,10 @@ def reads_words(c):
     return c["task.tokenizer"] == "word" and c["task.kind"] != "language-model"
 
 
+def is_bag_of_words(c):
+    return c["task.kind"] == "classify" and c["model.kind"] == "static" and reads_words(c)
+
+
 def drops_words(c):
     return has_one_label(c) and not (c["task.kind"] == "word-sense" and c["model.kind"] == "static")
 
@@ -130,9 +134,8 @@ def counts_passes(c):
 def can_overflow(c):
     """Whether a word whose vectors sum to infinity is read as it is, its vector reaches the logits, and it trains in few of the
     batches."""
-    changes = ("task.word_dropout", "task.valid_share", "data.examples", "train.batch", "train.accumulate", "train.steps", "train.epochs")
-    return (c["task.kind"] == "classify" and c["model.kind"] == "static"
-            and reads_words(c) and not any(key in c for key in changes))
+    changes = ("task.word_dropout", "task.ngrams", "task.valid_share", "data.examples", "train.batch", "train.accumulate", "train.steps", "train.epochs")
+    return is_bag_of_words(c) and not any(key in c for key in changes)
 
 
 def can_be_bert(c):
@@ -170,6 +173,7 @@ OPTIONS = [
     Option("task.truncate", [True], task_is("classify", "word-sense", "coreference", "tagging", "translate")),
     Option("task.tokenizer", ["char"], task_is("classify")),
     Option("task.min_count", [2], lambda c: reads_words(c) and c["data.words"] <= 20),
+    Option("task.ngrams", [2, 3], lambda c: is_bag_of_words(c) and c["task.truncate"]),
     Option("task.word_dropout", [1.0, 20.0], drops_words),
     Option("task.label_smoothing", [0.1, 0.5], has_one_label),
     Option("task.class_weights", ["balanced"], has_one_label),
@@ -209,6 +213,7 @@ TOGETHER = [
     {"task.class_weights": "balanced", "train.batch": 1, "train.accumulate": 3},
     {"task.class_weights": "balanced", "task.label_smoothing": 0.1},
     {"task.word_dropout": 20.0, "train.init": "bert"},
+    {"task.ngrams": 3, "task.truncate": True, "model.kind": "static"},
     {"task.kind": "static-embedding", "data.words": 2},
     {"task.objective": "cbow", "data.words": 2},
     {"model.kind": "feed-forward", "model.activation": "gelu"},
@@ -233,6 +238,7 @@ IDLE = [
     ({"task.tokenizer": "char"}, {"task.kind": "translate"}),
     ({"model.cell": "gru"}, {}),
     ({"task.stride": 2}, {}),
+    ({"task.ngrams": 2}, {"model.kind": "encoder"}),
     ({"optimizer.beta1": 0.5}, {}),
     ({"schedule.floor": 0.1}, {}),
 ]

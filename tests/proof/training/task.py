@@ -51,7 +51,9 @@ class Task:
         return self.ids.get(token, 1)
 
     def encoded(self, text):
-        return [self.id(token) for token in (text if self.config["task.tokenizer"] == "char" else text.split())]
+        words = list(text) if self.config["task.tokenizer"] == "char" else text.split()
+        ngrams = [" ".join(words[i:i + n]) for n in range(2, self.config["task.ngrams"] + 1) for i in range(len(words) - n + 1)]
+        return [self.id(token) for token in words + ngrams]
 
     def joined(self, parts):
         """Scores and targets of several chunks as one."""

@@ -89,6 +89,21 @@ TEST_CASE("the classes of texts start as naive Bayes, with attention and without
   }
 }
 
+TEST_CASE("an n-gram counts as a whole, not by its first letters") {
+  const TempDir dir;
+  Config config = config_of(dir.write("f.tsv", "a\tplot p\na\tplot q\nb\tplot r\n"));
+  config.task.kind = TaskKind::classify;
+  config.task.ngrams = 2;
+  config.model.kind = ModelKind::static_embedding;
+  const Run run = start_run(config);
+  const auto vectors = run.network->model->embedding.weight.value().values();
+  const auto width = static_cast<std::size_t>(config.model.width);
+  const auto id = static_cast<std::size_t>(run.task->vocabulary().id("plot r"));
+  // A label's pieces: 6 with a and 3 with b, of 7 kinds.
+  CHECK(vectors[id * width] - vectors[id * width + 1] ==
+        doctest::Approx(log_odds(0, 1, 7, 6, 3)).epsilon(1e-5));
+}
+
 TEST_CASE("a naive Bayes start needs heads at least as wide as there are labels") {
   const TempDir dir;
   Config config = with_windows(config_of(dir.write("f.tsv", word_senses)), 3);
