@@ -16,19 +16,28 @@ class StaticVectors {
   Hook hook() {
     return [this](const Module& module, std::string_view name, Tensor value) {
       if (&module != model_ || name != "static") return value;
+      values_.push_back(value.detach().to(DType::float64));
       return value + added_.emplace_back(Tensor::zeros(value.shape(), value.dtype())).value();
     };
   }
   /// The norm of the gradient by each vector of the text of that number.
   std::vector<double> norms(const Gradients& gradients, std::size_t text) const {
-    const Parameter& added = added_[text];
-    const Tensor gradient =
-        (gradients.has(added) ? gradients.of(added) : added.value().detach()).to(DType::float64);
+    const Tensor gradient = gradient_of(gradients, text);
     return sqrt(sum(gradient * gradient, -1)).values();
+  }
+  /// Minus the product of each vector with its gradient.
+  std::vector<double> contributions(const Gradients& gradients, std::size_t text) const {
+    return sum(values_[text] * gradient_of(gradients, text) * -1.0, -1).values();
   }
 
  private:
+  Tensor gradient_of(const Gradients& gradients, std::size_t text) const {
+    const Parameter& added = added_[text];
+    return (gradients.has(added) ? gradients.of(added) : added.value().detach()).to(DType::float64);
+  }
+
   const Model* model_;
+  std::vector<Tensor> values_;
   std::vector<Parameter> added_;
 };
 
@@ -74,7 +83,8 @@ LossGradients loss_gradients(const LoadedModel& trained, const LabelledText& tex
   StaticVectors vectors(*trained.network->model);
   const Tensor loss = answer_loss(trained, text, vectors.hook());
   const Gradients gradients = gradients_of(loss);
-  LossGradients result{loss.item(), vectors.norms(gradients, 0), {}, {}};
+  LossGradients result{
+      loss.item(), vectors.norms(gradients, 0), vectors.contributions(gradients, 0), {}, {}};
   if (text.sentence.written) result.inputs = vectors.norms(gradients, 1);
   for (const auto& [path, parameter] : parameters(*trained.network))
     if (gradients.has(*parameter)) result.parameters.emplace_back(path, gradients.of(*parameter));

@@ -10,8 +10,11 @@ namespace qkv {
 
 /// How much a model's loss on a text depends on each word and each parameter.
 struct LossGradients {
-  double loss;                 ///< -log of the answer's probability; of a written text the mean
-  std::vector<double> words;   ///< norm of the loss's gradient by each word's static vector
+  double loss;                ///< -log of the answer's probability; of a written text the mean
+  std::vector<double> words;  ///< norm of the loss's gradient by each word's static vector
+  /// How much each word's static vector lowers the loss, to first order: minus its product with its
+  /// gradient ("gradient × input", Shrikumar et al. 2016).
+  std::vector<double> contributions;
   std::vector<double> inputs;  ///< the same of the tokens of a written text that the decoder reads
   std::vector<std::pair<std::string, Tensor>> parameters;  ///< gradients by path
 };

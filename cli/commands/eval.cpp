@@ -20,18 +20,26 @@ LoadedModel loaded(const std::string& model, const EvalOptions& options) {
   return trained;
 }
 
-/// The name of the data, such as "test split", and the evaluation of one model or of an ensemble.
+/// The name of the data, such as "test split", and the evaluation of the models together.
 std::pair<std::string, Evaluation> measured(const EvalOptions& options, ReadCallback& callback) {
+  std::vector<std::vector<std::filesystem::path>> ensembles;
+  std::size_t count = 0;
+  for (const std::string& model : options.models)
+    count += ensembles.emplace_back(ensemble_of(model)).size();
   std::vector<Evaluation> evaluations;
   std::string name;
-  for (const std::string& model : options.models) {
-    const LoadedModel trained = loaded(model, options);
-    const auto data = evaluation_data(trained, model, options.data, callback);
-    name = data.name;
-    evaluations.push_back(data.evaluate({.probabilities = options.models.size() > 1}, callback));
+  for (const auto& ensemble : ensembles) {
+    std::vector<Evaluation> of_models;
+    for (const auto& model : ensemble) {
+      const LoadedModel trained = loaded(model, options);
+      const auto data = evaluation_data(trained, model, options.data, callback);
+      name = data.name;
+      of_models.push_back(data.evaluate({.probabilities = count > 1}, callback));
+    }
+    evaluations.push_back(averaged(of_models));
   }
-  if (evaluations.size() == 1) return {name, evaluations.front()};
-  return {fmt::format("{}, {} models averaged", name, evaluations.size()), averaged(evaluations)};
+  if (count > 1) name += fmt::format(", {} models averaged", count);
+  return {name, averaged(evaluations)};
 }
 
 /// A row for each right label, a column for each label that the model gives.

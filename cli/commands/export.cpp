@@ -31,6 +31,9 @@ Document export_model(const ExportOptions& options) {
   const Checkpoint checkpoint = read_valid_checkpoint(file);
   const LoadedModel model = model_of(checkpoint, file);
   Document document;
+  if (const auto models = ensemble_of(options.model); models.size() > 1)
+    document.add_note("{} is an ensemble of {} models, of which the first is exported",
+                      options.model, models.size());
   const auto contents_for = [&](const fs::path& output) {
     return exported(checkpoint, file, output.parent_path(), chosen_names(options));
   };

@@ -1,6 +1,8 @@
 #include <fast_float/fast_float.h>
 
+#include <algorithm>
 #include <map>
+#include <numeric>
 
 #include "cli/commands/fit_card.h"
 #include "cli/commands/fit_search.h"
@@ -8,6 +10,7 @@
 #include "train/config/option.h"
 #include "train/fit/candidates.h"
 #include "train/storage/durable_file.h"
+#include "train/tasks/ensemble.h"
 
 namespace qkv::commands {
 namespace {
@@ -56,7 +59,7 @@ std::string continuation(const FitOptions& options) {
   return command;
 }
 
-ConfigFile candidates(const FitOptions& options) {
+ConfigFile candidates_of(const FitOptions& options) {
   std::vector<std::string> changes = {"name=" + toml_string(folder_of(options).filename().string()),
                                       "task.data=" + toml_string(options.file)};
   if (!options.test.empty()) changes.push_back("task.test=" + toml_string(options.test));
@@ -104,13 +107,31 @@ StoredSearch search_of(const ConfigFile& file, const FitOptions& options, Callba
   return search;
 }
 
-/// The winner on all examples, in the folder that the user named.
-SweepRun last_training(const ConfigFile& file, const StoredSearch& search,
-                       const std::string& winner, const fs::path& folder) {
-  const Config& config = std::ranges::find(file.variants, winner, &Variant::name)->config;
-  SweepRun job{winner, shortened(config, search.plan.fraction), RunFolder(folder)};
-  job.config.name = file.base.name;
-  return job;
+/// The winner on all examples, in the folder that the user named; of an ensemble the first member,
+/// before the others.
+std::vector<SweepRun> last_trainings(const ConfigFile& file, const StoredSearch& search,
+                                     const CandidateResult& winner, const fs::path& folder) {
+  auto jobs = runs_of(file, SweepOptions{winner.members}, RunFolder(folder).ensemble());
+  for (SweepRun& job : jobs) job.config = shortened(job.config, search.plan.fraction);
+  const auto first = std::ranges::find(jobs, winner.members.front(), &SweepRun::variant);
+  first->folder = RunFolder(folder);
+  first->config.name = file.base.name;
+  std::rotate(jobs.begin(), first, first + 1);
+  return jobs;
+}
+
+/// The model, trained and measured; nothing after a signal.
+std::optional<VariantRun> trained(const std::vector<SweepRun>& jobs, const StopSignal& stop) {
+  std::vector<std::size_t> order(jobs.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto runs = all_carried_out(jobs, false, order, stop, single_process);
+  if (stop.received() != 0) return std::nullopt;
+  VariantRun model = *runs.front();
+  if (runs.size() == 1 || !model.outcome.test) return model;
+  std::vector<Evaluation> evaluations;
+  for (const SweepRun& job : jobs) evaluations.push_back(evaluation_with_probabilities(job.folder));
+  model.outcome.test = averaged(evaluations);
+  return model;
 }
 
 void clear_all(const ConfigFile& file, const FitOptions& options) {
@@ -123,22 +144,25 @@ void clear_all(const ConfigFile& file, const FitOptions& options) {
 
 Document fit(const FitOptions& options) {
   const StopSignal stop;
-  const ConfigFile file = candidates(options);
+  const ConfigFile file = candidates_of(options);
   const fs::path folder = folder_of(options);
   if (options.restart && is_begun(options)) clear_all(file, options);
   Progress progress(stop);
   const StoredSearch search = search_of(file, options, progress);
+  Search candidates(file, search, search_folder(options), stop);
   FitResult result{.file = options.file,
                    .run = folder.string(),
                    .metric = search.metric,
                    .plan = search.plan,
-                   .candidates = Search(file, search, search_folder(options), stop).results(),
+                   .candidates = candidates.results(),
+                   .folds = {},
                    .model = {}};
-  Document document;
   if (!result.candidates.empty()) {
-    const auto job = last_training(file, search, result.candidates.front().name, folder);
-    result.model = carry_out(job, false, progress);
+    const CandidateResult& winner = result.candidates.front();
+    result.folds = candidates.folds_of(winner.members.front());
+    result.model = trained(last_trainings(file, search, winner, folder), stop);
   }
+  Document document;
   if (const int signal = stop.received()) {
     note_stopped(document, signal, continuation(options));
     return document;
@@ -148,7 +172,7 @@ Document fit(const FitOptions& options) {
   document.data = to_json(result);
   document.add_table(candidate_table(result));
   document.add_text("\n{}\n", expectation(result));
-  if (const auto& test = result.model.outcome.test) add_evaluation(document, "test split", *test);
+  if (const auto& test = result.model->outcome.test) add_evaluation(document, "test split", *test);
   note_written(document, folder);
   note_written(document, folder / "card.md");
   return document;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "cli/commands/fit_examples.h"
+
 namespace qkv::commands {
 namespace {
 
@@ -74,7 +76,7 @@ std::string method_section(const FitResult& result) {
 
 std::string score_section(const FitResult& result) {
   std::string text = fmt::format("- {}, as the held-out examples say\n", expectation(result));
-  if (const auto& test = result.model.outcome.test)
+  if (const auto& test = result.model->outcome.test)
     text += fmt::format("- {} {:.4f} on {} test examples\n", result.metric,
                         value_of(*test, result.metric), test->count);
   const auto baseline = majority_baseline(evaluation_of(result.candidates.front().runs.front()));
@@ -84,6 +86,19 @@ std::string score_section(const FitResult& result) {
   return text +
          "- the best of several candidates is chosen by the same examples, which makes the "
          "expected score a little too high\n";
+}
+
+std::string example_section(const FitResult& result) {
+  const CandidateResult& winner = result.candidates.front();
+  if (evaluation_of(winner.runs.front()).probabilities.empty()) return "";
+  return fmt::format(
+      "## Examples\n\nThe held-out examples whose labels get the lowest probabilities, as the "
+      "model "
+      "reads them: labels to check, or what it cannot do.\n\n{}\nThe words that lower the loss of "
+      "each label's held-out examples the most, in {} (gradient × input, Shrikumar et al. "
+      "2016).\n\n{}\n",
+      to_markdown(worst_examples(winner, result.folds)), winner.members.front(),
+      to_markdown(telling_words(result.folds.front())));
 }
 
 /// Means over the folds of the winner.
@@ -116,12 +131,13 @@ Json to_json(const FitResult& result) {
   Json json = object({{"run", result.run},
                       {"metric", result.metric},
                       {"winner", result.candidates.front().name},
+                      {"members", result.candidates.front().members},
                       {"expected", object({{"mean", mean}, {"low", low}, {"high", high}})},
                       {"folds", result.plan.folds},
                       {"halves", result.plan.halves},
                       {"fraction", result.plan.fraction},
                       {"candidates", to_json(result.candidates, result.metric)}});
-  if (const auto& test = result.model.outcome.test) json["test"] = qkv::to_json(*test);
+  if (const auto& test = result.model->outcome.test) json["test"] = qkv::to_json(*test);
   return json;
 }
 
@@ -139,12 +155,13 @@ std::string expectation(const FitResult& result) {
 std::string card_of(const FitResult& result, const Task& task) {
   return fmt::format(
       "# {}\n\nA model by `qkv fit`.\n\n## Data\n\n{}\n## Method\n\n{}\n## Score\n\n{}\n"
-      "## Labels\n\nMeans over the folds.\n\n{}\n## Limits\n\n"
+      "## Labels\n\nMeans over the folds.\n\n{}\n{}## Limits\n\n"
       "- It gives one of these {} labels to any text, also to one that is about something else.\n"
       "- It knows the {} tokens of its training examples; others are read as `<unk>`.\n"
       "- Its probabilities are no better calibrated than `qkv eval` says (`calibration_error`).\n",
       result.run, data_section(result, task), method_section(result), score_section(result),
-      label_section(result), task.labels().size(), task.vocabulary().size());
+      label_section(result), example_section(result), task.labels().size(),
+      task.vocabulary().size());
 }
 
 }  // namespace qkv::commands

@@ -14,18 +14,21 @@ struct FitResult {
   std::string run;   ///< folder of the model
   std::string metric;
   SearchPlan plan;
-  std::vector<CandidateResult> candidates;  ///< the winner first
-  VariantRun model;                         ///< the winner, trained on all examples
+  std::vector<CandidateResult> candidates;   ///< the winner first
+  std::vector<std::filesystem::path> folds;  ///< folders of the winner's runs, of an ensemble the
+                                             ///< first member's
+  std::optional<VariantRun> model;           ///< the winner, trained on all examples
 };
 
-/// {"run", "metric", "plan", "winner", "expected", "candidates"} and, with test data, "test".
+/// {"run", "metric", "winner", "members", "expected", "folds", "halves", "fraction", "candidates"}
+/// and, with test data, "test".
 Json to_json(const FitResult& result);
 /// A row for each candidate.
 Cells candidate_table(const FitResult& result);
 /// "accuracy 0.7780; on new examples between 0.7512 and 0.8048 (95 %)"
 std::string expectation(const FitResult& result);
 /// The card of a model (Mitchell et al. 2019, "Model Cards for Model Reporting") as Markdown: data,
-/// method, score, labels and limits. `task` has the data.
+/// method, score, labels, examples and limits. `task` has the data.
 std::string card_of(const FitResult& result, const Task& task);
 
 }  // namespace qkv::commands

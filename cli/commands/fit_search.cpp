@@ -12,6 +12,8 @@
 
 #include "cli/standard_streams.h"
 #include "core/parallel.h"
+#include "train/config/task_kinds.h"
+#include "train/fit/ensemble_selection.h"
 #include "train/loop/updater.h"
 #include "train/tasks/splits.h"
 
@@ -84,6 +86,26 @@ void check(const Task& task, const std::string& metric, const std::string& sourc
                      source);
 }
 
+/// The result of an ensemble of candidates.
+CandidateResult averaged_result(const std::vector<CandidateResult>& candidates,
+                                const SelectedEnsemble& selected) {
+  CandidateResult together;
+  for (const std::size_t number : selected.members) {
+    const CandidateResult& member = candidates[number];
+    together.name += (together.members.empty() ? "" : " + ") + member.name;
+    together.members.push_back(member.name);
+    together.runs.resize(member.runs.size());
+    for (std::size_t i = 0; i < member.runs.size(); ++i) {
+      together.runs[i].seed = member.runs[i].seed;
+      together.runs[i].fold = member.runs[i].fold;
+      together.runs[i].parameters += member.runs[i].parameters;
+      together.runs[i].outcome.seconds += member.runs[i].outcome.seconds;
+      together.runs[i].outcome.test = selected.folds[i];
+    }
+  }
+  return together;
+}
+
 }  // namespace
 
 SearchPlan planned_search(const ConfigFile& file, std::string& metric, double seconds,
@@ -117,9 +139,17 @@ Config shortened(Config config, double fraction) {
   return config;
 }
 
+Evaluation evaluation_with_probabilities(const RunFolder& run) {
+  const std::string folder = run.path().string();
+  const LoadedModel model = load_model(folder);
+  return evaluation_data(model, folder, "", silent_reading)
+      .evaluate({.probabilities = true}, silent_reading);
+}
+
 Search::Search(const ConfigFile& file, const StoredSearch& search,
                const std::filesystem::path& folder, const StopSignal& stop)
-    : search_(search),
+    : file_(file),
+      search_(search),
       stop_(stop),
       jobs_(runs_of(file, SweepOptions{{}, 1, search.plan.folds}, folder)),
       ranking_(fastest_first(search.plan), search.metric) {
@@ -140,7 +170,12 @@ std::vector<CandidateResult> Search::results() {
     if (stop_.received() != 0) return {};
     ranking_.end_round();
   }
-  return ranking_.results();
+  auto results = ranking_.results();
+  if (auto winner = ensemble()) {
+    if (winner->members.size() == 1) results.erase(results.begin());
+    results.insert(results.begin(), std::move(*winner));
+  }
+  return stop_.received() != 0 ? std::vector<CandidateResult>() : results;
 }
 
 /// The slowest first.
@@ -179,6 +214,37 @@ void Search::add(const std::string& name, const VariantRun& run) {
   else
     print_note(fmt::format("{}/{}  {}, fold {}: {} {:.4f}; {}\n", done_, count_, name, run.fold,
                            search_.metric, value_of(evaluation_of(run), search_.metric), so_far));
+}
+
+bool Search::can_be_averaged() const {
+  constexpr std::size_t most_probabilities = 1 << 22;  // of a candidate: 32 MiB
+  const Evaluation& fold = evaluation_of(ranking_.results().front().runs.front());
+  const auto examples = static_cast<std::size_t>(fold.count * search_.plan.folds);
+  return row_of(task_kinds(), file_.base.task.kind).traits.has_one_label &&
+         examples * fold.labels.size() <= most_probabilities;
+}
+
+std::optional<CandidateResult> Search::ensemble() const {
+  const auto folds = static_cast<std::size_t>(search_.plan.folds);
+  std::vector<CandidateResult> candidates = ranking_.results();
+  std::erase_if(candidates, [&](const auto& result) { return result.runs.size() < folds; });
+  if (!can_be_averaged()) return std::nullopt;
+  std::vector evaluations(candidates.size(), std::vector<Evaluation>(folds));
+  for_each_side_by_side(
+      numbers_below(candidates.size() * folds), [&] { return stop_.received() != 0; },
+      [&](std::size_t i, bool) {
+        const RunFolder run(folds_of(candidates[i / folds].name)[i % folds]);
+        evaluations[i / folds][i % folds] = evaluation_with_probabilities(run);
+      });
+  if (stop_.received() != 0) return std::nullopt;
+  return averaged_result(candidates, selected_ensemble(evaluations, search_.metric));
+}
+
+std::vector<std::filesystem::path> Search::folds_of(const std::string& candidate) const {
+  std::vector<std::filesystem::path> folders;
+  for (const SweepRun& job : jobs_)
+    if (job.variant == candidate) folders.push_back(job.folder.path());
+  return folders;
 }
 
 }  // namespace qkv::commands

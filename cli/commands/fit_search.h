@@ -1,6 +1,7 @@
 #pragma once
 
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,9 @@ SearchPlan planned_search(const ConfigFile& file, std::string& metric, double se
 /// A config with a fraction of its steps.
 Config shortened(Config config, double fraction);
 
+/// The evaluation of a run's test split, with the probabilities of all labels.
+Evaluation evaluation_with_probabilities(const RunFolder& run);
+
 /// Trains candidates on folds, and shows after each training which candidate is ahead.
 class Search {
  public:
@@ -27,14 +31,22 @@ class Search {
   Search(const ConfigFile& file, const StoredSearch& search, const std::filesystem::path& folder,
          const StopSignal& stop);
 
-  /// The candidates, the best first; nothing after a signal.
+  /// The candidates, the best first, before them their ensemble where that is better
+  /// (`selected_ensemble`); nothing after a signal.
   std::vector<CandidateResult> results();
+  /// The folders of a candidate's runs, in the order of the folds.
+  std::vector<std::filesystem::path> folds_of(const std::string& candidate) const;
 
  private:
   std::vector<SweepRun> jobs_of(const SearchRound& round) const;
   void train(const std::vector<SweepRun>& jobs);
   void add(const std::string& name, const VariantRun& run);
+  bool can_be_averaged() const;
+  /// The best ensemble, or a candidate alone, of those that were trained on all folds, with the
+  /// probabilities of all labels; nothing without one label an example, or with too many of them.
+  std::optional<CandidateResult> ensemble() const;
 
+  const ConfigFile& file_;
   const StoredSearch& search_;
   const StopSignal& stop_;
   std::vector<SweepRun> jobs_;

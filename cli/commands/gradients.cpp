@@ -32,10 +32,13 @@ Cells to_table(const std::vector<std::pair<std::string, Tensor>>& parameters) {
 }
 
 Cells to_table(const std::string& title, const std::vector<std::string>& words,
-               const std::vector<double>& norms) {
+               const std::vector<double>& norms, const std::vector<double>& contributions = {}) {
   Cells rows = {{title, "norm of its vector's gradient"}};
-  for (std::size_t i = 0; i < words.size(); ++i)
+  if (!contributions.empty()) rows.front().push_back("lowers the loss by (gradient × input)");
+  for (std::size_t i = 0; i < words.size(); ++i) {
     rows.push_back({words[i], fmt::format("{:.4g}", norms[i])});
+    if (!contributions.empty()) rows.back().push_back(fmt::format("{:.4g}", contributions[i]));
+  }
   return rows;
 }
 
@@ -56,11 +59,13 @@ Document gradients_of_sentence(LoadedModel& trained, const GradientsOptions& opt
   document.data = object({{"tokens", text.sentence.words},
                           {"loss", found.loss},
                           {"words", found.words},
+                          {"contributions", found.contributions},
                           {"parameters", to_json(found.parameters)}});
   const auto asked = text.index < 0 ? std::span<const Index>() : std::span(&text.index, 1);
   document.add_text("loss of {}: {:.4f}\n",
                     options.target.empty() ? "the model's own answer" : "the target", found.loss);
-  document.add_table(to_table("word", marked(text.sentence, asked), found.words));
+  document.add_table(
+      to_table("word", marked(text.sentence, asked), found.words, found.contributions));
   if (const auto& written = text.sentence.written) {
     // Each token that a decoder reads says which one to write next.
     document.data["inputs"] = written->inputs;

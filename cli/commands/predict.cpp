@@ -65,19 +65,9 @@ std::vector<Question> questions(const PredictOptions& options, const LoadedModel
 
 std::vector<Prediction> predictions_of(std::span<const TrainedModel> models,
                                        const std::string& text) {
-  std::vector<std::vector<Prediction>> of_words;
-  for (const TrainedModel& model : models) {
-    const auto predictions = model.predict(text);
-    require<UserError>(of_words.empty() || of_words.size() == predictions.size(),
-                       "\"{}\": the models are about different words", text);
-    of_words.resize(predictions.size());
-    for (std::size_t i = 0; i < predictions.size(); ++i) of_words[i].push_back(predictions[i]);
-  }
-  std::vector<Prediction> together;
-  together.reserve(of_words.size());
-  for (const auto& predictions : of_words)
-    together.push_back(models.size() == 1 ? predictions.front() : averaged(predictions));
-  return together;
+  std::vector<std::vector<Prediction>> of_models;
+  for (const TrainedModel& model : models) of_models.push_back(model.predict(text));
+  return averaged(of_models);
 }
 
 /// The first argument and the files and folders that follow it, before the texts.

@@ -34,7 +34,7 @@ double CandidateResult::seconds() const {
 
 Ranking::Ranking(const std::vector<std::string>& names, std::string metric)
     : metric_(std::move(metric)) {
-  for (const std::string& name : names) results_.push_back({name});
+  for (const std::string& name : names) results_.push_back({name, {name}});
 }
 
 bool Ranking::is_left(const std::string& name) const {

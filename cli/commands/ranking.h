@@ -18,6 +18,7 @@ double value_of(const Evaluation& evaluation, const std::string& metric);
 /// A candidate and its runs, over folds or seeds.
 struct CandidateResult {
   std::string name;
+  std::vector<std::string> members;  ///< the candidates of an ensemble, else the candidate itself
   std::vector<VariantRun> runs = {};
 
   /// The metric of each run, in their order.

@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 
 /// The folder itself if it is a run's, else the runs in it, in the order of training.
 std::vector<fs::path> folders_of_runs(const fs::path& folder) {
-  if (RunFolder(folder).holds_checkpoints()) return {folder};
+  if (RunFolder(folder).holds_checkpoints()) return ensemble_of(folder);
   std::vector<fs::path> runs = runs_in(folder);
   require<UserError>(!runs.empty(),
                      "{} holds no checkpoint; give the folder of a run or of a comparison",

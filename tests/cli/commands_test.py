@@ -6,6 +6,7 @@ import json
 import math
 import pathlib
 import re
+import shutil
 import statistics
 import sys
 import unittest
@@ -92,6 +93,18 @@ class Commands(ProgramTest):
         self.assertEqual(result["count"], 40)
         self.assertLessEqual(result["loss"], sum(losses) / 2)
         self.assertIn("test split, 2 models averaged: 40 examples", self.run_qkv("eval", *both).stdout)
+
+    def test_a_run_answers_together_with_its_ensemble(self):
+        self.run_qkv("train", "tiny.toml", "--set", "seed=3", "--run", "runs/third")
+        for run, copy in (("runs/tiny", "pair"), ("runs/third", "pair/ensemble/third")):
+            shutil.copytree(self.folder / run, self.folder / copy)
+        both = "runs/tiny", "runs/third"
+        self.assertEqual(self.json("predict", "pair", "money bank grows"), self.json("predict", *both, "money bank grows"))
+        self.assertEqual(self.json("eval", "pair"), self.json("eval", *both))
+        self.assertIn("2 models averaged", self.run_qkv("eval", "pair").stdout)
+        self.assertEqual(self.json("embed", "pair", "money bank grows"), self.json("embed", "runs/tiny", "money bank grows"))
+        noted = self.run_qkv("export", "pair", "--cpp", "pair.h").stderr
+        self.assertIn("pair is an ensemble of 2 models, of which the first is exported", noted)
 
     def test_embed(self):
         result = self.json("embed", "runs/tiny", "money bank grows", "river bank flows", "--word", "bank")

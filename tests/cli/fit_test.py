@@ -5,6 +5,7 @@ Usage: fit_test.py PROGRAM
 import json
 import pathlib
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -59,12 +60,23 @@ class Fit(ProgramTest):
         config = (self.folder / "runs/f1/config.toml").read_text()
         (self.folder / "winner.toml").write_text(config)
         compared = self.json("compare", "winner.toml", "--folds", "10")["variants"][0]
-        self.assertEqual(found["candidates"][0]["scores"], [fold["test"]["macro_f1"] for fold in compared["folds"]])
+        alone = next(one for one in found["candidates"] if one["name"] == found["members"][0])
+        self.assertEqual(alone["scores"], [fold["test"]["macro_f1"] for fold in compared["folds"]])
+
+    def test_an_ensemble_is_measured_on_the_folds_and_trained_together(self):
+        found = json.loads(self.done.stdout)
+        self.assertGreater(len(found["members"]), 1)
+        self.assertEqual(found["winner"], " + ".join(found["members"]))
+        folders = [re.sub("[^A-Za-z0-9]+", "-", name) for name in found["members"]]
+        self.assertEqual({run.name for run in (self.folder / "runs/films/ensemble").iterdir()}, set(folders[1:]))
+        for fold in (1, 10):
+            together = self.json("eval", *(f"runs/films-fit/{name}-fold-{fold}" for name in folders))
+            self.assertEqual(together["accuracy"], found["candidates"][0]["scores"][fold - 1])
 
     def test_progress_says_who_is_ahead(self):
         progress = [line for line in self.done.stderr.splitlines() if "; ahead: " in line]
-        self.assertEqual(len(progress), 10 * 6)
-        self.assertRegex(progress[-1], r"^60/60  .*, fold \d+: accuracy \d\.\d{4}; ahead: .* \d\.\d{4}$")
+        self.assertEqual(len(progress), 10 * 7)
+        self.assertRegex(progress[-1], r"^70/70  .*, fold \d+: accuracy \d\.\d{4}; ahead: .* \d\.\d{4}$")
 
     def test_little_time_means_fewer_trainings(self):
         found = self.json("fit", "films.tsv", "--time", "0.05s", "--run", "runs/quick")
@@ -83,7 +95,8 @@ class Fit(ProgramTest):
             process.send_signal(how)
             process.communicate()
         found, whole = self.json(*command[1:]), json.loads(self.done.stdout)
-        self.assertEqual(self.checksum("killed"), self.checksum("runs/films"))
+        for run in ("", *(f"/{run.relative_to(self.folder / 'runs/films')}" for run in (self.folder / "runs/films/ensemble").iterdir())):
+            self.assertEqual(self.checksum("killed" + run), self.checksum("runs/films" + run))
         for result in (found, whole):
             for candidate in result["candidates"]:
                 del candidate["seconds"]

@@ -203,6 +203,7 @@ class Looking(ProgramTest):
     def test_gradients_of_a_sentence_and_by_distance_over_a_data_file(self):
         found = self.json("gradients", "runs/tiny", "money bank grows")
         self.assertEqual(len(found["words"]), 3)
+        self.assertEqual(len(found["contributions"]), 3)
         self.assertIn("encoder.layers.0.attention.w_q.weight", [p["path"] for p in found["parameters"]])
         found = self.json("gradients", "runs/tiny", "--data", "test.tsv")
         self.assertEqual(found["sentences"], 40)

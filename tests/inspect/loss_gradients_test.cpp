@@ -39,6 +39,26 @@ double loss_of(Run& run, const LabelledText& text, std::size_t answer) {
   return -log_softmax(scores.logits).values()[answer];
 }
 
+/// The numeric derivative of minus the loss by a factor of the row of a word in the table.
+double numeric_contribution(Run& run, const LabelledText& text, std::size_t answer,
+                            std::size_t word) {
+  constexpr double step = 1e-5;
+  const auto table = table_of(*run.network);
+  const Tensor before = table->value().detach();
+  const auto width = static_cast<std::size_t>(before.dim(1));
+  double loss[2];
+  for (const int side : {0, 1}) {
+    auto values = before.values();
+    const auto row = values.begin() + text.sentence.ids[word] * static_cast<Index>(width);
+    std::transform(row, row + static_cast<Index>(width), row,
+                   [&](double value) { return value * (side ? 1 + step : 1 - step); });
+    table->assign(Tensor::from(values, before.shape(), DType::float64));
+    loss[side] = loss_of(run, text, answer);
+  }
+  table->assign(before);
+  return (loss[0] - loss[1]) / (2 * step);
+}
+
 /// The norm of the numeric derivative of the loss by the row of a word in the table.
 double numeric_norm(Run& run, const LabelledText& text, std::size_t answer, std::size_t word) {
   constexpr double step = 1e-5;
@@ -63,7 +83,7 @@ double numeric_norm(Run& run, const LabelledText& text, std::size_t answer, std:
 }  // namespace
 
 TEST_CASE(
-    "the norms at the words are those of numeric derivatives, and the model stays as it was") {
+    "norms and contributions of the words are those of numeric derivatives, and the model stays") {
   for (const ModelKind kind :
        {ModelKind::encoder, ModelKind::recurrent, ModelKind::static_embedding}) {
     CAPTURE(static_cast<int>(kind));
@@ -75,9 +95,12 @@ TEST_CASE(
     const std::size_t river = 1;  // labels are in alphabetic order
     CHECK(found.loss == doctest::Approx(loss_of(run, text, river)));
     REQUIRE(found.words.size() == 3);
-    for (const std::size_t word : {0u, 1u, 2u})
+    for (const std::size_t word : {0u, 1u, 2u}) {
       CHECK(found.words[word] ==
             doctest::Approx(numeric_norm(run, text, river, word)).epsilon(1e-6));
+      CHECK(found.contributions[word] ==
+            doctest::Approx(numeric_contribution(run, text, river, word)).epsilon(1e-6));
+    }
   }
 }
 

@@ -28,7 +28,8 @@ keep = 1
 )";
 
 /// Log-count ratios: Wang & Manning 2012. Bag of vectors: Joulin et al. 2017. Convolution: Kim
-/// 2014. Attention: Vaswani et al. 2017, without a feed-forward block.
+/// 2014. LSTM of both directions: Graves & Schmidhuber 2005. Attention: Vaswani et al. 2017,
+/// without a feed-forward block.
 constexpr std::string_view classify = R"(
 [task]
 kind = "classify"
@@ -72,6 +73,11 @@ model.position = "rotary"
 model.feed_forward = 0
 model.norm = "none"
 model.dropout = 0.3
+
+[[variant]]
+name = "LSTM of both directions"
+model.kind = "recurrent"
+model.bidirectional = true
 
 [[variant]]
 name = "narrow convolution"

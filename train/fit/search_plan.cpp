@@ -111,11 +111,13 @@ double search_seconds(const SearchPlan& plan, std::span<const CandidateTime> tim
   std::vector<double> costs;
   for (const std::string& name : plan.candidates) {
     const CandidateTime& time = *std::ranges::find(times, name, &CandidateTime::name);
-    costs.push_back(time.reading + plan.fraction * time.training);
+    costs.push_back(2 * time.reading + plan.fraction * time.training);  // evaluated again
   }
   std::ranges::sort(costs, std::greater());
-  double seconds = costs.front();  // the winner's training
-  for (const SearchRound& round : rounds_of(plan)) {
+  const auto rounds = rounds_of(plan);
+  const auto last = costs.begin() + static_cast<std::ptrdiff_t>(rounds.back().candidates);
+  double seconds = std::max(std::accumulate(costs.begin(), last, 0.0) / threads, costs.front());
+  for (const SearchRound& round : rounds) {
     const auto folds = static_cast<double>(round.last_fold - round.first_fold + 1);
     const auto slowest = costs.begin() + static_cast<std::ptrdiff_t>(round.candidates);
     const double sum = folds * std::accumulate(costs.begin(), slowest, 0.0);

@@ -52,8 +52,8 @@ struct CandidateTime {
   std::string name;
   double reading, training;
 };
-/// Seconds that a search takes on so many threads, and the winner's training after it, where the
-/// slowest candidates stay to the end.
+/// Seconds that a search takes on so many threads, and the training after it of an ensemble of all
+/// that are left, where the slowest candidates stay to the end.
 double search_seconds(const SearchPlan& plan, std::span<const CandidateTime> times, int threads);
 /// The most thorough search that ends within `seconds`: of as many candidates as there is time for,
 /// without the slowest, on as many folds, up to `most_folds`; with halving where there is not

@@ -5,6 +5,7 @@
 #include "train/inference/attention.h"
 #include "train/inference/continuation.h"
 #include "train/run/run.h"
+#include "train/tasks/ensemble.h"
 
 namespace qkv {
 namespace {
@@ -34,50 +35,61 @@ Tensor of_one(const Tensor& x) {
 
 }  // namespace
 
-TrainedModel::TrainedModel(LoadedModel model)
-    : model_(std::make_unique<const LoadedModel>(std::move(model))) {}
+TrainedModel::TrainedModel(LoadedModel model) {
+  models_.push_back(std::move(model));
+}
+TrainedModel::TrainedModel(std::vector<LoadedModel> models) : models_(std::move(models)) {}
 TrainedModel::TrainedModel(TrainedModel&&) noexcept = default;
 TrainedModel& TrainedModel::operator=(TrainedModel&&) noexcept = default;
 TrainedModel::~TrainedModel() = default;
 
+const LoadedModel& TrainedModel::parts() const {
+  return models_.front();
+}
+
 const std::vector<std::string>& TrainedModel::labels() const {
-  return model_->task->labels();
+  return parts().task->labels();
 }
 
 std::int64_t TrainedModel::step() const {
-  return model_->step;
+  return parts().step;
 }
 
 bool TrainedModel::continues() const {
-  return continues_text(model_->config);
+  return continues_text(parts().config);
 }
 
 std::vector<Prediction> TrainedModel::predict(std::string_view text) const {
   require_utf8(text);
-  return model_->task->predict(*model_->network, text);
+  std::vector<std::vector<Prediction>> of_models;
+  for (const LoadedModel& model : models_)
+    of_models.push_back(model.task->predict(*model.network, text));
+  return averaged(of_models);
 }
 
 TextVectors TrainedModel::embed(std::string_view text) const {
-  const Sentence sentence = read(*model_, text);
-  const Recorder recorder = recorded(*model_, sentence);
+  const Sentence sentence = read(parts(), text);
+  const Recorder recorder = recorded(parts(), sentence);
   return {sentence.words, of_one(recorder.at("static")), of_one(recorder.at("contextual"))};
 }
 
 TextAttention TrainedModel::attend(std::string_view text) const {
-  Sentence sentence = read(*model_, text);
-  sentence.written = model_->task->write(*model_->network, sentence, "");
-  return attention_in(*model_->network, sentence, recorded(*model_, sentence));
+  Sentence sentence = read(parts(), text);
+  sentence.written = parts().task->write(*parts().network, sentence, "");
+  return attention_in(*parts().network, sentence, recorded(parts(), sentence));
 }
 
 std::string TrainedModel::generate(std::string_view prompt, Index tokens, const Sampling& sampling,
                                    const std::function<void(std::string_view)>& pass_on) const {
   ReadCallback silent;
-  const Sentence read = read_prompt(*model_, prompt, silent);
-  return continuation_of(*model_, prompt, read, tokens, sampling, pass_on).text;
+  const Sentence read = read_prompt(parts(), prompt, silent);
+  return continuation_of(parts(), prompt, read, tokens, sampling, pass_on).text;
 }
 
 TrainedModel load(const std::filesystem::path& run) {
-  return TrainedModel(load_model(run));
+  std::vector<LoadedModel> models;
+  for (const auto& model : ensemble_of(run)) models.push_back(load_model(model));
+  return TrainedModel(std::move(models));
 }
 
 }  // namespace qkv

@@ -40,6 +40,9 @@ struct TextAttention {
 class TrainedModel {
  public:
   explicit TrainedModel(LoadedModel model);
+  /// Of several models, an ensemble, `predict` averages the probabilities; the first is the one
+  /// that all else is about.
+  explicit TrainedModel(std::vector<LoadedModel> models);
   TrainedModel(TrainedModel&&) noexcept;
   TrainedModel& operator=(TrainedModel&&) noexcept;
   ~TrainedModel();
@@ -67,14 +70,14 @@ class TrainedModel {
       const std::function<void(std::string_view)>& pass_on = [](std::string_view) {}) const;
 
   /// Config, task and network (train/run/run.h).
-  const LoadedModel& parts() const { return *model_; }
+  const LoadedModel& parts() const;
 
  private:
-  std::unique_ptr<const LoadedModel> model_;
+  std::vector<LoadedModel> models_;
 };
 
-/// Loads a run folder or a checkpoint file. Throws UserError when there is none, and
-/// CheckpointError when it is damaged.
+/// Loads a run folder, with the runs in its folder `ensemble`, or a checkpoint file. Throws
+/// UserError when there is none, and CheckpointError when it is damaged.
 TrainedModel load(const std::filesystem::path& run);
 
 }  // namespace qkv

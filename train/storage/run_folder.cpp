@@ -143,7 +143,7 @@ bool RunFolder::holds_run() const {
 }
 
 void RunFolder::require_no_links() const {
-  for (const fs::path& folder : {root_ / "checkpoints", tensorboard()}) {
+  for (const fs::path& folder : {root_ / "checkpoints", tensorboard(), ensemble()}) {
     std::error_code unknown;
     require<UserError>(!fs::is_symlink(folder, unknown),
                        "{}: is a link, and a run writes in its own folder alone; replace the link "
@@ -165,6 +165,11 @@ void RunFolder::clear() const {
   for (const fs::path& file : checkpoints()) remove_file(file);
   for (const fs::path& file : {config(), metrics(), best(), last(), report()}) remove_file(file);
   if (is_there(events())) remove_file(events());
+  for (const fs::path& run : runs_in(ensemble()))
+    if (std::error_code unknown; fs::is_symlink(run, unknown))
+      remove_file(run);
+    else
+      RunFolder(run).clear();
 }
 
 void RunFolder::remove_leftovers() const {
@@ -229,6 +234,12 @@ std::vector<fs::path> runs_in(const fs::path& folder) {
   });
   std::ranges::sort(runs);
   return runs;
+}
+
+std::vector<fs::path> ensemble_of(const fs::path& model) {
+  std::vector<fs::path> models = runs_in(RunFolder(model).ensemble());
+  models.insert(models.begin(), model);
+  return models;
 }
 
 void require_run(const RunFolder& folder) {

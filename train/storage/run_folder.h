@@ -12,12 +12,13 @@ namespace qkv {
 /// The files of a run:
 ///
 ///   config.toml  metrics.jsonl  checkpoints/step-00000500.h5 ...  best.h5  last.h5  report.html
-///   tensorboard/events.out.tfevents.qkv
+///   tensorboard/events.out.tfevents.qkv  ensemble/NAME ...
 ///
+/// ensemble/ holds further runs, whose models answer together with this one (`ensemble_of`).
 /// best.h5 and last.h5 are other names of step files and follow from them: the newest checkpoint
 /// says which step is the best. tensorboard is there with train.tensorboard. `lock` is there while
-/// the run is trained (train/storage/run_lock.h). checkpoints and tensorboard that are links are
-/// refused before anything is written: a run writes in its own folder alone.
+/// the run is trained (train/storage/run_lock.h). checkpoints, tensorboard and ensemble that are
+/// links are refused before anything is written: a run writes in its own folder alone.
 class RunFolder {
  public:
   explicit RunFolder(std::filesystem::path root) : root_(std::move(root)) {}
@@ -28,6 +29,7 @@ class RunFolder {
   std::filesystem::path best() const { return root_ / "best.h5"; }
   std::filesystem::path last() const { return root_ / "last.h5"; }
   std::filesystem::path report() const { return root_ / "report.html"; }
+  std::filesystem::path ensemble() const { return root_ / "ensemble"; }
   std::filesystem::path tensorboard() const { return root_ / "tensorboard"; }
   std::filesystem::path events() const { return tensorboard() / "events.out.tfevents.qkv"; }
   std::filesystem::path checkpoint(std::int64_t step) const;
@@ -45,7 +47,8 @@ class RunFolder {
   /// Creates the folder. Throws FileError when it cannot be created, UserError when a folder in it
   /// is a link.
   void create() const;
-  /// Removes the files of an earlier run. Throws UserError when a folder in it is a link.
+  /// Removes the files of an earlier run and of its ensemble. Throws UserError when a folder in it
+  /// is a link.
   void clear() const;
   /// Removes temporary files that processes left when they were killed.
   void remove_leftovers() const;
@@ -82,6 +85,10 @@ Checkpoint read_valid_checkpoint(const std::filesystem::path& file);
 
 /// The folders in `folder` that hold checkpoints, in alphabetical order.
 std::vector<std::filesystem::path> runs_in(const std::filesystem::path& folder);
+
+/// The models whose probabilities are averaged for answers of `model`: itself, a checkpoint file or
+/// run folder, and those of the runs in its folder `ensemble`, in alphabetical order.
+std::vector<std::filesystem::path> ensemble_of(const std::filesystem::path& model);
 
 /// Throws UserError when the folder holds no checkpoint, naming the runs in it where it is the
 /// folder of a comparison.

@@ -32,6 +32,7 @@ std::vector<double> log_of(std::vector<double> values) {
 
 Evaluation averaged(std::span<const Evaluation> evaluations) {
   const Evaluation& first = evaluations.front();
+  if (evaluations.size() == 1) return first;
   const auto labels = labels_of(first);
   for (const Evaluation& other : evaluations) {
     require<UserError>(!other.answers.empty(),
@@ -50,6 +51,7 @@ Evaluation averaged(std::span<const Evaluation> evaluations) {
   metrics.update(logits, answers);
   Evaluation evaluation;
   evaluation.count = first.count;
+  evaluation.tokens = first.tokens;
   evaluation.loss = cross_entropy(logits, answers).item();
   metrics.report(evaluation);
   return evaluation;
@@ -67,6 +69,20 @@ Prediction averaged(std::span<const Prediction> predictions) {
   return prediction_of(
       first.text, first.index,
       {Tensor::from(log_of(probabilities), {std::ssize(probabilities)}), first.choices, ""});
+}
+
+std::vector<Prediction> averaged(const std::vector<std::vector<Prediction>>& predictions) {
+  const std::vector<Prediction>& first = predictions.front();
+  if (predictions.size() == 1) return first;
+  for (const auto& other : predictions)
+    require<UserError>(other.size() == first.size(), "the models are about different words");
+  std::vector<Prediction> together;
+  for (std::size_t word = 0; word < first.size(); ++word) {
+    std::vector<Prediction> of_word;
+    for (const auto& of_model : predictions) of_word.push_back(of_model[word]);
+    together.push_back(averaged(of_word));
+  }
+  return together;
 }
 
 }  // namespace qkv

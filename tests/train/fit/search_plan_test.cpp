@@ -35,9 +35,9 @@ TEST_CASE("halving leaves the worse half out after each fold, down to two candid
 
 TEST_CASE("the seconds of a search are those of its trainings beside each other and of the last") {
   const auto times = four(1);
-  CHECK(search_seconds({{"a", "b", "c", "d"}, 5, false}, times, 1) == 5 * 15 + 8);
+  CHECK(search_seconds({{"a", "b", "c", "d"}, 5, false}, times, 1) == 5 * 15 + 15);
   CHECK(search_seconds({{"a", "b", "c", "d"}, 5, false}, times, 2) == 37.5 + 8);
-  CHECK(search_seconds({{"a", "b", "c", "d"}, 3, true}, times, 1) == 15 + 2 * 12 + 8);
+  CHECK(search_seconds({{"a", "b", "c", "d"}, 3, true}, times, 1) == 15 + 2 * 12 + 12);
   CHECK(search_seconds({{"d"}, 2, true, 0.5}, times, 8) == 0.5 + 0.5);  // a fold each, then all
 }
 
@@ -50,8 +50,8 @@ TEST_CASE("a plan has as many folds and candidates as there is time for") {
   CHECK(plan(1000, 4) == SearchPlan{all, 4, false});
   CHECK(plan(100) == SearchPlan{all, 5, false});
   CHECK(plan(75) == SearchPlan{all, 5, true});
-  CHECK(plan(50) == SearchPlan{all, 3, true});
-  CHECK(plan(37) == SearchPlan{all, 2, true});
+  CHECK(plan(51) == SearchPlan{all, 3, true});
+  CHECK(plan(39) == SearchPlan{all, 2, true});
   CHECK(plan(20) == SearchPlan{{"b", "c", "d"}, 2, true});
   CHECK(plan(3.5) == SearchPlan{{"d"}, 2, true});
   CHECK(plan(1.5) == SearchPlan{{"d"}, 2, true, 0.5});

@@ -178,3 +178,20 @@ TEST_CASE("the checkpoint of a stop goes with the next one, unless it is the bes
   CHECK(folder.checkpoints() == std::vector{folder.checkpoint(50), folder.checkpoint(45),
                                             folder.checkpoint(40), folder.checkpoint(30)});
 }
+
+TEST_CASE("an ensemble is a run and those in its folder, and goes with the run; links alone stay") {
+  const TempDir dir;
+  const RunFolder run(dir.path() / "run"), member(run.ensemble() / "b"),
+      other(dir.path() / "other");
+  for (const RunFolder& folder : {run, member, other}) {
+    folder.create();
+    folder.save(of_step(1, 0), 3);
+  }
+  std::filesystem::create_directory_symlink(other.path(), run.ensemble() / "a");
+  CHECK(ensemble_of(run.path()) == std::vector{run.path(), run.ensemble() / "a", member.path()});
+  CHECK(ensemble_of(run.last()) == std::vector{run.last()});
+  run.clear();
+  CHECK(ensemble_of(run.path()) == std::vector{run.path()});
+  CHECK(!member.holds_checkpoints());
+  CHECK(other.holds_checkpoints());
+}

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "cli/commands/ranking.h"
+
+/// Held-out examples of the winner of `qkv fit`, for its card.
+namespace qkv::commands {
+
+/// The examples to whose labels the winner gives the lowest probabilities, as its first member
+/// reads them. `runs`: folders of that member's folds. Empty without probabilities.
+Cells worst_examples(const CandidateResult& winner, const std::vector<std::filesystem::path>& runs);
+
+/// Of each label the words that lower the loss of its examples the most, in a fold's run: the sums
+/// of their contributions (`LossGradients`) to examples that the fold holds out.
+Cells telling_words(const std::filesystem::path& run);
+
+}  // namespace qkv::commands
