@@ -1,4 +1,5 @@
 """What the scripts do on machines unlike this one: programs that they call are replaced by small ones of our own."""
+import json
 import os
 import pathlib
 import re
@@ -274,19 +275,28 @@ class Demo(ScriptTest):
 
 
 class RealTextTest(ScriptTest):
+    """script/real-text beside a program that answers with fixed results."""
+
+    FIT = {"metric": "accuracy", "expected": {"mean": 0.8, "low": 0.7, "high": 0.9}}
+
     def setUp(self):
         super().setUp()
-        self.program("qkv", """if [[ $1 == train ]]; then echo '{"seconds": 1.5, "test": {"confusion": [[2, 0], [1, 1]]}}'
-                            else echo '{"variants": [{"name": "learned attention", "seeds": [
-                            {"test": {"confusion": [[3, 1], [0, 4]]}}, {"test": {"confusion": [[4, 0], [0, 4]]}}]}]}'; fi""")
+        fit = lambda confusion, accuracy: json.dumps({**self.FIT, "test": {"confusion": confusion, "accuracy": accuracy}})
+        self.program("qkv", f"""case "$*" in
+            train*) echo '{{"seconds": 1.5, "test": {{"confusion": [[2, 0], [1, 1]]}}}}';;
+            compare*) echo '{{"variants": [{{"name": "learned attention", "seeds": [
+                {{"test": {{"confusion": [[3, 1], [0, 4]]}}}}, {{"test": {{"confusion": [[4, 0], [0, 4]]}}}}]}}]}}';;
+            fit*seed=1) echo '{fit([[3, 1], [0, 4]], 0.875)}';;
+            fit*) echo '{fit([[4, 0], [0, 4]], 1)}';;
+            esac""")
 
     def real_text(self, *arguments):
         done = subprocess.run([sys.executable, self.folder / "script/real-text", *arguments], cwd=self.folder, text=True,
-                              env={"PATH": str(self.bin), "QKV": str(self.bin / "qkv")}, capture_output=True, timeout=30)
+                              env={"PATH": str(self.bin), "QKV": str(self.bin / "qkv")}, capture_output=True, timeout=60)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout.splitlines()
 
-    def test_tabulates_words_beside_naive_bayes_over_the_seeds(self):
+    def write_word(self):
         word = self.folder / "bank"
         word.mkdir()
         sentences = ["1\tmoney bank grows", "0\tbank of money", "1\triver bank floods", "0\tbank of rivers"]
@@ -294,20 +304,51 @@ class RealTextTest(ScriptTest):
             (word / f"{split}.data.txt").write_text("\n".join(sentences * repeats))
             (word / f"{split}.gold.txt").write_text("\n".join("0011" * repeats))
         (word / "classes_map.txt").write_text('{"0": "money", "1": "river"}')
+
+    def write_sentences(self):
+        (self.folder / "train.tsv").write_text("good\ta warm film\nbad\ta dull film\n" * 5)
+        (self.folder / "test.tsv").write_text("good\ta warm Warm film\nbad\tdull\n")
+        return "train.tsv", "test.tsv", "test.tsv"
+
+    def test_tabulates_words_beside_the_yardsticks_over_the_seeds(self):
+        self.write_word()
         self.assertEqual(self.real_text("--words", "bank", "--seeds", "2"), [
-            "| word (training sentences, senses) | naive Bayes | learned attention |",
-            "|---|---:|---:|",
-            "| bank (20, 2) | 100.0 / 100.0 | 93.8 ± 8.8 / 93.7 ± 9.0 |",
-            "| mean macro F1 | 100.0 | 93.7 ± 9.0 |",
-            "| pooled accuracy | 100.0 | 93.8 ± 8.8 |"])
+            "| word (training sentences, senses) | naive Bayes | NBSVM | tf-idf | learned attention |",
+            "|---|---:|---:|---:|---:|",
+            "| bank (20, 2) | 100.0 / 100.0 | 100.0 / 100.0 | 100.0 / 100.0 | 93.8 ± 8.8 / 93.7 ± 9.0 |",
+            "| mean macro F1 | 100.0 | 100.0 | 100.0 | 93.7 ± 9.0 |",
+            "| pooled accuracy | 100.0 | 100.0 | 100.0 | 93.8 ± 8.8 |"])
         [call] = self.called()
-        self.assertRegex(call, r"^qkv compare .*/configs/coarsewsd.toml --json --seeds 2 --set task.train=.*/train.tsv --set task.test=.*/test.tsv$")
+        self.assertRegex(call, r"^qkv compare .*/configs/coarsewsd.toml --json --set=task.train=.*/train.tsv "
+                               r"--set=task.test=.*/test.tsv --seeds 2$")
 
     def test_tabulates_sentences_with_the_seconds_of_a_run(self):
-        (self.folder / "train.tsv").write_text("good\ta warm film\nbad\ta dull film\n" * 5)
-        (self.folder / "test.tsv").write_text("good\ta warm warm film\nbad\tdull\n")
-        self.assertEqual(self.real_text("--sentences", "train.tsv", "test.tsv", "test.tsv", "--seeds", "1")[2:],
-                         ["| train.tsv (10, 2) | 100.0 / 100.0 | 75.0 / 73.3 | 1.5 |"])
+        self.assertEqual(self.real_text("--sentences", *self.write_sentences(), "--seeds", "1"), [
+            "| sentences (training, classes) | naive Bayes | NBSVM | tf-idf | configs/classify.toml | seconds a run |",
+            "|---|---:|---:|---:|---:|---:|",
+            "| train.tsv (10, 2) | 100.0 / 100.0 | 100.0 / 100.0 | 100.0 / 100.0 | 75.0 / 73.3 | 1.5 |"])
+
+    def test_counts_the_seeds_whose_test_score_fit_expected(self):
+        self.write_word()
+        for arguments in (("--words", "bank"), ("--sentences", *self.write_sentences())):
+            with self.subTest(arguments[0]):
+                heading, _, row, *_ = self.real_text(*arguments, "--seeds", "2", "--fit", "90s")
+                self.assertEqual(heading.split(" | ")[4:], ["qkv fit", "expected (95 %)", "inside", "seconds of 90s |"])
+                self.assertRegex(row, r"\| 93.8 ± 8.8 / 93.7 ± 9.0 \| accuracy 80.0 ± 0.0 \(70.0 ± 0.0 to 90.0 ± 0.0\) \| "
+                                      r"1 of 2 \| \d+\.\d \|$")
+        self.assertRegex(self.called()[0], r"^qkv fit .*/train.tsv --json --test .*/test.tsv --time 90s --run best --set=seed=1$")
+
+    def test_measures_the_yardsticks_alone_without_seeds(self):
+        self.write_word()
+        heading, *_ = self.real_text("--words", "bank", "--seeds", "0", "--folds", "2")
+        self.assertEqual(heading, "| word (training sentences, senses) | naive Bayes | NBSVM | tf-idf |")
+        self.assertEqual(self.called(), [])
+
+    def test_checks_the_yardsticks_on_all_sentences_of_the_files(self):
+        files = self.write_sentences()[:2]
+        self.assertEqual(self.real_text("--check", *files), [
+            "| accuracy of 10-fold cross-validation, 12 sentences | words | words and bigrams |", "|---|---:|---:|",
+            "| naive Bayes, smoothing 1 | 100.0 | 100.0 |", "| NBSVM, C 0.5, interpolation 0.25 | 100.0 | 100.0 |"])
 
 
 class CoarseWsdTest(ScriptTest):
