@@ -83,7 +83,8 @@ def naive_bayes(train, test, features, smoothings=(0.003, 0.01, 0.03, 0.1, 0.3, 
 
 def nbsvm(train, test, cs=(0.01, 0.03, 0.1, 0.3, 1), interpolations=(0.25, 0.5, 0.75, 1)):
     """Wang & Manning 2012: a linear SVM (squared hinge loss) of each label against the rest whose features are the set of
-    an example's n-grams times their log-count ratios, interpolated with naive Bayes."""
+    an example's n-grams times their log-count ratios, interpolated with naive Bayes. The bias is interpolated, too, as the
+    weights are: that of the SVM alone shifts the decisions of naive Bayes where labels are of unequal frequency."""
     results = {}
     for features in (WORDS, BIGRAMS):
         bags = Bags(train, test, features)
