@@ -27,8 +27,8 @@ checkpoint_every = 1000
 keep = 1
 )";
 
-/// Log-count ratios: Wang & Manning 2012. Bag of vectors: Joulin et al. 2017. Convolution: Kim
-/// 2014. LSTM of both directions: Graves & Schmidhuber 2005. Attention: Vaswani et al. 2017,
+/// Log-count ratios: Wang & Manning 2012. Bag of words and pairs: Joulin et al. 2017. Convolution:
+/// Kim 2014. LSTM of both directions: Graves & Schmidhuber 2005. Attention: Vaswani et al. 2017,
 /// without a feed-forward block.
 constexpr std::string_view classify = R"(
 [task]
@@ -62,9 +62,13 @@ model.dropout = 0
 train.epochs = 5
 
 [[variant]]
-name = "bag of vectors"
+name = "bag of words and pairs"
+task.ngrams = 2
 model.kind = "static"
+model.width = 16
+model.max_length = 1024
 model.dropout = 0
+optimizer.lr = 1e-2
 
 [[variant]]
 name = "attention"
