@@ -95,13 +95,15 @@ StoredSearch begun_search(const ConfigFile& file, const FitOptions& options) {
 
 /// The search of an earlier call, or a new one, which is written before anything is trained: one
 /// that was killed ends as it would have.
-StoredSearch search_of(const ConfigFile& file, const FitOptions& options, Callback& callback) {
+StoredSearch search_of(const ConfigFile& file, const FitData& data, const FitOptions& options,
+                       Callback& callback) {
   if (is_begun(options)) return begun_search(file, options);
   require<UserError>(!RunFolder(folder_of(options)).holds_run(),
                      "{} holds a run of another command; name another folder with --run",
                      folder_of(options).string());
   StoredSearch search{continuation(options), options.metric, {}};
-  search.plan = planned_search(file, search.metric, seconds_in(options.time), callback);
+  search.plan =
+      planned_search(file, data, search.metric, seconds_in(options.time) - data.reading, callback);
   fs::create_directories(search_folder(options));
   write_durably(search_file(options), to_json(search));
   return search;
@@ -148,10 +150,12 @@ Document fit(const FitOptions& options) {
   const fs::path folder = folder_of(options);
   if (options.restart && is_begun(options)) clear_all(file, options);
   Progress progress(stop);
-  const StoredSearch search = search_of(file, options, progress);
+  const FitData data = read_data(options.file, file.variants.front().config, progress);
+  const StoredSearch search = search_of(file, data, options, progress);
+  for (const std::string& fact : facts_of(data)) progress.on_message(fact);
+  progress.on_message(search_described(search.plan));
   Search candidates(file, search, search_folder(options), stop);
-  FitResult result{.file = options.file,
-                   .run = folder.string(),
+  FitResult result{.run = folder.string(),
                    .metric = search.metric,
                    .plan = search.plan,
                    .candidates = candidates.results(),
@@ -167,8 +171,7 @@ Document fit(const FitOptions& options) {
     note_stopped(document, signal, continuation(options));
     return document;
   }
-  const LoadedModel model = load_model(folder.string());
-  write_durably(folder / "card.md", card_of(result, *task_with_data(model, silent_reading)));
+  write_durably(folder / "card.md", card_of(result, data));
   document.data = to_json(result);
   document.add_table(candidate_table(result));
   document.add_text("\n{}\n", expectation(result));

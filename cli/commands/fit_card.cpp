@@ -1,7 +1,6 @@
 #include "cli/commands/fit_card.h"
 
 #include <algorithm>
-#include <set>
 
 #include "cli/commands/fit_examples.h"
 
@@ -32,42 +31,22 @@ double per_cent(Index part, Index whole) {
   return 100 * static_cast<double>(part) / std::max(static_cast<double>(whole), 1.0);
 }
 
-/// Each example of a split as bytes.
-std::vector<std::string> texts_of(const Task& task, Split split) {
-  std::vector<std::string> texts;
-  for (Index i = 0; i < task.size(split); ++i) {
-    const LabelledText example = task.example(split, i);
-    const auto ids = std::as_bytes(std::span(example.sentence.ids));
-    texts.emplace_back(reinterpret_cast<const char*>(ids.data()), ids.size());
-  }
-  return texts;
-}
-
-std::string data_section(const FitResult& result, const Task& task) {
-  const auto texts = texts_of(task, Split::train), tests = texts_of(task, Split::test);
-  const std::set<std::string> distinct(texts.begin(), texts.end());
-  const auto leaked = std::ranges::count_if(
-      tests, [&](const std::string& text) { return distinct.contains(text); });
+std::string data_section(const FitResult& result, const FitData& data) {
   const auto [all, unknown] = held_out_tokens(result);
-  std::string text = fmt::format(
-      "- {}: {} training examples, {} of them the same text as an earlier one\n- {}\n"
-      "- {:.1f} % of the tokens of held-out examples are not in the vocabulary of the others\n",
-      result.file, texts.size(), texts.size() - distinct.size(), task.label_summary(),
-      per_cent(unknown, all));
-  if (!tests.empty())
-    text += fmt::format("- {} test examples, {} of them the text of a training example\n",
-                        tests.size(), leaked);
-  return text;
+  std::string text;
+  for (const std::string& fact : facts_of(data)) text += "- " + fact + "\n";
+  return text + fmt::format(
+                    "- {:.1f} % of the tokens of held-out examples are not in the vocabulary of "
+                    "the others\n",
+                    per_cent(unknown, all));
 }
 
 std::string method_section(const FitResult& result) {
   const SearchPlan& plan = result.plan;
   std::string text = fmt::format(
-      "Cross-validation with {} folds of the training examples compared {} candidates{}. The best, "
-      "\"{}\", was then trained on all of them; `config.toml` is its config.\n",
-      plan.folds, plan.candidates.size(),
-      plan.halves ? ", of which the worse half was left out after each fold" : "",
-      result.candidates.front().name);
+      "Cross-validation: {}. The best, \"{}\", was then trained on all of them; `config.toml` is "
+      "its config.\n",
+      search_described(plan), result.candidates.front().name);
   if (plan.fraction < 1)
     text += fmt::format("To keep to the time, each was trained for {:.1f} % of its steps.\n",
                         100 * plan.fraction);
@@ -152,16 +131,22 @@ std::string expectation(const FitResult& result) {
       result.metric, mean, low, high);
 }
 
-std::string card_of(const FitResult& result, const Task& task) {
+std::string search_described(const SearchPlan& plan) {
+  return fmt::format("{} candidates are compared on {} folds of the training examples{}",
+                     plan.candidates.size(), plan.folds,
+                     plan.halves ? ", and the worse half of them is left out after each fold" : "");
+}
+
+std::string card_of(const FitResult& result, const FitData& data) {
   return fmt::format(
       "# {}\n\nA model by `qkv fit`.\n\n## Data\n\n{}\n## Method\n\n{}\n## Score\n\n{}\n"
       "## Labels\n\nMeans over the folds.\n\n{}\n{}## Limits\n\n"
       "- It gives one of these {} labels to any text, also to one that is about something else.\n"
       "- It knows the {} tokens of its training examples; others are read as `<unk>`.\n"
       "- Its probabilities are no better calibrated than `qkv eval` says (`calibration_error`).\n",
-      result.run, data_section(result, task), method_section(result), score_section(result),
-      label_section(result), example_section(result), task.labels().size(),
-      task.vocabulary().size());
+      result.run, data_section(result, data), method_section(result), score_section(result),
+      label_section(result), example_section(result), data.task->labels().size(),
+      data.task->vocabulary().size());
 }
 
 }  // namespace qkv::commands

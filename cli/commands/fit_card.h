@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/commands/fit_data.h"
 #include "cli/commands/ranking.h"
 
 /// The result of `qkv fit`, for people and programs.
@@ -10,8 +11,7 @@ namespace qkv::commands {
 
 /// A search that is over, and the model that was trained in the end.
 struct FitResult {
-  std::string file;  ///< of the training examples
-  std::string run;   ///< folder of the model
+  std::string run;  ///< folder of the model
   std::string metric;
   SearchPlan plan;
   std::vector<CandidateResult> candidates;   ///< the winner first
@@ -25,10 +25,12 @@ struct FitResult {
 Json to_json(const FitResult& result);
 /// A row for each candidate.
 Cells candidate_table(const FitResult& result);
+/// "7 candidates are compared on 5 folds"
+std::string search_described(const SearchPlan& plan);
 /// "accuracy 0.7780; on new examples between 0.7512 and 0.8048 (95 %)"
 std::string expectation(const FitResult& result);
 /// The card of a model (Mitchell et al. 2019, "Model Cards for Model Reporting") as Markdown: data,
-/// method, score, labels, examples and limits. `task` has the data.
-std::string card_of(const FitResult& result, const Task& task);
+/// method, score, labels, examples and limits.
+std::string card_of(const FitResult& result, const FitData& data);
 
 }  // namespace qkv::commands

@@ -54,18 +54,16 @@ std::vector<std::size_t> numbers_below(std::size_t count) {
 }
 
 /// Seconds that a candidate's training takes where others are trained on the other threads, as in a
-/// search: cores share caches and memory. `task` has read the data for `known`, in `reading`
-/// seconds.
-CandidateTime time_of(const Variant& candidate, const Config& known,
-                      const std::shared_ptr<const Task>& task, double reading) {
+/// search: cores share caches and memory. `data` were read for `known`.
+CandidateTime time_of(const Variant& candidate, const Config& known, const FitData& data) {
   const bool is_equal = have_equal_tasks(known, candidate.config);
   std::vector<CandidateTime> times(static_cast<std::size_t>(threads()));
   for_each_side_by_side(
       numbers_below(times.size()), [] { return false; },
       [&](std::size_t i, bool) {
         const auto start = Clock::now();
-        Run run = start_run(candidate.config, silent_reading, is_equal ? task : nullptr);
-        times[i] = {candidate.name, reading + since(start), 0};
+        Run run = start_run(candidate.config, silent_reading, is_equal ? data.task : nullptr);
+        times[i] = {candidate.name, data.reading + since(start), 0};
         times[i].training = seconds_a_step(run) * static_cast<double>(run.last_step);
       });
   return *std::ranges::max_element(times, {}, &CandidateTime::training);
@@ -108,25 +106,22 @@ CandidateResult averaged_result(const std::vector<CandidateResult>& candidates,
 
 }  // namespace
 
-SearchPlan planned_search(const ConfigFile& file, std::string& metric, double seconds,
-                          Callback& callback) {
+SearchPlan planned_search(const ConfigFile& file, const FitData& data, std::string& metric,
+                          double seconds, Callback& callback) {
   const auto start = Clock::now();
   const Config& first = file.variants.front().config;
-  const std::shared_ptr<const Task> task = make_task(first, callback);
-  const double reading = since(start);
-  check(*task, metric, source_of(first.task));
+  check(*data.task, metric, data.file);
   std::vector<CandidateTime> times;
   for (const Variant& candidate : file.variants) try {
-      times.push_back(time_of(candidate, first, task, reading));
+      times.push_back(time_of(candidate, first, data));
     } catch (const UserError& error) {
       callback.on_message(fmt::format("{} left out: {}", candidate.name, error.what()));
     }
-  require<UserError>(!times.empty(), "{}: no candidate can be trained on it",
-                     source_of(first.task));
-  if (metric.empty()) metric = task->metric_names().front();
+  require<UserError>(!times.empty(), "{}: no candidate can be trained on it", data.file);
+  if (metric.empty()) metric = data.task->metric_names().front();
   constexpr double for_training = 0.85;  // evaluations and checkpoints take time, too
   return search_plan(times, threads(), for_training * (seconds - since(start)),
-                     examples_for_folds(*task));
+                     examples_for_folds(*data.task));
 }
 
 Config shortened(Config config, double fraction) {

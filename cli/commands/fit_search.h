@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/commands/fit_data.h"
 #include "cli/commands/ranking.h"
 #include "cli/progress.h"
 
@@ -15,8 +16,8 @@ namespace qkv::commands {
 /// trains it. A candidate that cannot be trained on these data is left out with a message. `metric`
 /// may be empty, and becomes the task's first. Throws UserError for data or a metric with which
 /// there is no search.
-SearchPlan planned_search(const ConfigFile& file, std::string& metric, double seconds,
-                          Callback& callback);
+SearchPlan planned_search(const ConfigFile& file, const FitData& data, std::string& metric,
+                          double seconds, Callback& callback);
 
 /// A config with a fraction of its steps.
 Config shortened(Config config, double fraction);

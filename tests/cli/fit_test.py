@@ -51,7 +51,7 @@ class Fit(ProgramTest):
         self.assertIn("30 training examples (0 valid, 40 test)", again.stderr)
         self.assert_same_checkpoints("runs/films/last.h5", "again/last.h5")
         card = (self.folder / "runs/films/card.md").read_text()
-        for part in ("films.tsv: 30 training examples", "2 labels: ", "40 test examples", found["winner"],
+        for part in ("films.tsv: 30 training examples for classify", "2 labels: ", "tokens a text", "40 test examples", found["winner"],
                      f"{found['expected']['mean']:.4f}", f"{found['test']['accuracy']:.4f} on 40 test examples"):
             self.assertIn(part, card)
 
