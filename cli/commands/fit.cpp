@@ -109,11 +109,12 @@ StoredSearch search_of(const ConfigFile& file, const FitData& data, const FitOpt
   return search;
 }
 
-/// The winner on all examples, in the folder that the user named; of an ensemble the first member,
-/// before the others.
+/// The winner on all examples, its first model in the folder that the user named, before the
+/// others of the ensemble.
 std::vector<SweepRun> last_trainings(const ConfigFile& file, const StoredSearch& search,
                                      const CandidateResult& winner, const fs::path& folder) {
-  auto jobs = runs_of(file, SweepOptions{winner.members}, RunFolder(folder).ensemble());
+  auto jobs =
+      runs_of(file, SweepOptions{winner.members, search.plan.seeds}, RunFolder(folder).ensemble());
   for (SweepRun& job : jobs) job.config = shortened(job.config, search.plan.fraction);
   const auto first = std::ranges::find(jobs, winner.members.front(), &SweepRun::variant);
   first->folder = RunFolder(folder);
@@ -154,7 +155,7 @@ Document fit(const FitOptions& options) {
   const StoredSearch search = search_of(file, data, options, progress);
   for (const std::string& fact : facts_of(data)) progress.on_message(fact);
   progress.on_message(search_described(search.plan));
-  Search candidates(file, search, search_folder(options), stop);
+  Search candidates(file, data, search, search_folder(options), stop);
   FitResult result{.run = folder.string(),
                    .metric = search.metric,
                    .plan = search.plan,

@@ -44,9 +44,11 @@ std::string data_section(const FitResult& result, const FitData& data) {
 std::string method_section(const FitResult& result) {
   const SearchPlan& plan = result.plan;
   std::string text = fmt::format(
-      "Cross-validation: {}. The best, \"{}\", was then trained on all of them; `config.toml` is "
-      "its config.\n",
-      search_described(plan), result.candidates.front().name);
+      "Cross-validation: {}. The best, \"{}\", was then trained on all of them{}; `config.toml` "
+      "is its config.\n",
+      search_described(plan), result.candidates.front().name,
+      plan.seeds > 1 ? fmt::format(" with {} seeds, whose probabilities are averaged", plan.seeds)
+                     : "");
   if (plan.fraction < 1)
     text += fmt::format("To keep to the time, each was trained for {:.1f} % of its steps.\n",
                         100 * plan.fraction);
@@ -115,6 +117,7 @@ Json to_json(const FitResult& result) {
                       {"folds", result.plan.folds},
                       {"halves", result.plan.halves},
                       {"fraction", result.plan.fraction},
+                      {"seeds", result.plan.seeds},
                       {"candidates", to_json(result.candidates, result.metric)}});
   if (const auto& test = result.model->outcome.test) json["test"] = qkv::to_json(*test);
   return json;

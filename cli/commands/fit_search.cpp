@@ -106,6 +106,13 @@ CandidateResult averaged_result(const std::vector<CandidateResult>& candidates,
 
 }  // namespace
 
+bool can_be_averaged(const FitData& data) {
+  constexpr std::size_t most_probabilities = 1 << 22;  // of a candidate: 32 MiB
+  return row_of(task_kinds(), data.kind).traits.has_one_label &&
+         static_cast<std::size_t>(data.task->size(Split::train)) * data.task->labels().size() <=
+             most_probabilities;
+}
+
 SearchPlan planned_search(const ConfigFile& file, const FitData& data, std::string& metric,
                           double seconds, Callback& callback) {
   const auto start = Clock::now();
@@ -121,7 +128,8 @@ SearchPlan planned_search(const ConfigFile& file, const FitData& data, std::stri
   if (metric.empty()) metric = data.task->metric_names().front();
   constexpr double for_training = 0.85;  // evaluations and checkpoints take time, too
   return search_plan(times, threads(), for_training * (seconds - since(start)),
-                     examples_for_folds(*data.task));
+                     examples_for_folds(*data.task),
+                     can_be_averaged(data) ? most_planned_seeds : 1);
 }
 
 Config shortened(Config config, double fraction) {
@@ -141,9 +149,9 @@ Evaluation evaluation_with_probabilities(const RunFolder& run) {
       .evaluate({.probabilities = true}, silent_reading);
 }
 
-Search::Search(const ConfigFile& file, const StoredSearch& search,
+Search::Search(const ConfigFile& file, const FitData& data, const StoredSearch& search,
                const std::filesystem::path& folder, const StopSignal& stop)
-    : file_(file),
+    : data_(data),
       search_(search),
       stop_(stop),
       jobs_(runs_of(file, SweepOptions{{}, 1, search.plan.folds}, folder)),
@@ -211,19 +219,11 @@ void Search::add(const std::string& name, const VariantRun& run) {
                            search_.metric, value_of(evaluation_of(run), search_.metric), so_far));
 }
 
-bool Search::can_be_averaged() const {
-  constexpr std::size_t most_probabilities = 1 << 22;  // of a candidate: 32 MiB
-  const Evaluation& fold = evaluation_of(ranking_.results().front().runs.front());
-  const auto examples = static_cast<std::size_t>(fold.count * search_.plan.folds);
-  return row_of(task_kinds(), file_.base.task.kind).traits.has_one_label &&
-         examples * fold.labels.size() <= most_probabilities;
-}
-
 std::optional<CandidateResult> Search::ensemble() const {
   const auto folds = static_cast<std::size_t>(search_.plan.folds);
   std::vector<CandidateResult> candidates = ranking_.results();
   std::erase_if(candidates, [&](const auto& result) { return result.runs.size() < folds; });
-  if (!can_be_averaged()) return std::nullopt;
+  if (!can_be_averaged(data_)) return std::nullopt;
   std::vector evaluations(candidates.size(), std::vector<Evaluation>(folds));
   for_each_side_by_side(
       numbers_below(candidates.size() * folds), [&] { return stop_.received() != 0; },

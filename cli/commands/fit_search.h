@@ -12,6 +12,10 @@
 /// The search of `qkv fit`.
 namespace qkv::commands {
 
+/// Whether models of these data can be averaged: each example has one label, and there are not too
+/// many probabilities to keep.
+bool can_be_averaged(const FitData& data);
+
 /// A search of `seconds`, planned by the time that each candidate takes on one thread, as a search
 /// trains it. A candidate that cannot be trained on these data is left out with a message. `metric`
 /// may be empty, and becomes the task's first. Throws UserError for data or a metric with which
@@ -29,8 +33,8 @@ Evaluation evaluation_with_probabilities(const RunFolder& run);
 class Search {
  public:
   /// All must outlive it.
-  Search(const ConfigFile& file, const StoredSearch& search, const std::filesystem::path& folder,
-         const StopSignal& stop);
+  Search(const ConfigFile& file, const FitData& data, const StoredSearch& search,
+         const std::filesystem::path& folder, const StopSignal& stop);
 
   /// The candidates, the best first, before them their ensemble where that is better
   /// (`selected_ensemble`); nothing after a signal.
@@ -42,12 +46,11 @@ class Search {
   std::vector<SweepRun> jobs_of(const SearchRound& round) const;
   void train(const std::vector<SweepRun>& jobs);
   void add(const std::string& name, const VariantRun& run);
-  bool can_be_averaged() const;
   /// The best ensemble, or a candidate alone, of those that were trained on all folds, with the
-  /// probabilities of all labels; nothing without one label an example, or with too many of them.
+  /// probabilities of all labels; nothing where models cannot be averaged.
   std::optional<CandidateResult> ensemble() const;
 
-  const ConfigFile& file_;
+  const FitData& data_;
   const StoredSearch& search_;
   const StopSignal& stop_;
   std::vector<SweepRun> jobs_;

@@ -75,6 +75,7 @@ std::string to_json(const StoredSearch& search) {
   json["folds"] = search.plan.folds;
   json["halves"] = search.plan.halves;
   json["fraction"] = search.plan.fraction;
+  json["seeds"] = search.plan.seeds;
   constexpr int indent = 1;
   return json.dump(indent) + "\n";
 }
@@ -83,12 +84,14 @@ StoredSearch parse_search(std::string_view text, const std::vector<Variant>& can
   constexpr int deepest = 2;
   const auto json = strict_json(text, deepest);
   const SearchPlan plan{json.at("candidates"), json.at("folds"), json.at("halves"),
-                        json.at("fraction")};
+                        json.at("fraction"), json.at("seeds")};
   require<FileError>(are_candidates(plan.candidates, candidates), "it has other candidates");
   require<FileError>(plan.folds >= 2 && plan.folds <= most_planned_folds,
                      "it has {} folds instead of 2 to {}", plan.folds, most_planned_folds);
   require<FileError>(plan.fraction > 0 && plan.fraction <= 1,
                      "it has a fraction of {} instead of one in (0, 1]", plan.fraction);
+  require<FileError>(plan.seeds >= 1 && plan.seeds <= most_planned_seeds,
+                     "it has {} seeds instead of 1 to {}", plan.seeds, most_planned_seeds);
   return {json.at("command"), json.at("metric"), plan};
 } catch (const nlohmann::json::exception& error) {
   throw FileError(error.what());
@@ -116,7 +119,8 @@ double search_seconds(const SearchPlan& plan, std::span<const CandidateTime> tim
   std::ranges::sort(costs, std::greater());
   const auto rounds = rounds_of(plan);
   const auto last = costs.begin() + static_cast<std::ptrdiff_t>(rounds.back().candidates);
-  double seconds = std::max(std::accumulate(costs.begin(), last, 0.0) / threads, costs.front());
+  const double models = static_cast<double>(plan.seeds) * std::accumulate(costs.begin(), last, 0.0);
+  double seconds = std::max(models / threads, costs.front());
   for (const SearchRound& round : rounds) {
     const auto folds = static_cast<double>(round.last_fold - round.first_fold + 1);
     const auto slowest = costs.begin() + static_cast<std::ptrdiff_t>(round.candidates);
@@ -127,7 +131,7 @@ double search_seconds(const SearchPlan& plan, std::span<const CandidateTime> tim
 }
 
 SearchPlan search_plan(std::vector<CandidateTime> times, int threads, double seconds,
-                       Index most_folds) {
+                       Index most_folds, Index most_seeds) {
   std::ranges::stable_sort(times, std::greater(),
                            [](const CandidateTime& time) { return time.reading + time.training; });
   SearchPlan plan;
@@ -144,6 +148,9 @@ SearchPlan search_plan(std::vector<CandidateTime> times, int threads, double sec
     }
     plan.candidates.erase(plan.candidates.begin());
   }
+  SearchPlan more = plan;
+  while (more.seeds++ < most_seeds && search_seconds(more, times, threads) <= seconds)
+    plan.seeds = more.seeds;
   return plan;
 }
 

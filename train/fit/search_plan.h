@@ -19,11 +19,12 @@ struct SearchPlan {
   /// until two are left. Else every candidate is trained on all folds.
   bool halves = false;
   double fraction = 1;  ///< of the steps that the candidates have by themselves
+  Index seeds = 1;      ///< with which each model of the winner is trained in the end
 
   friend bool operator==(const SearchPlan&, const SearchPlan&) = default;
 };
 
-inline constexpr Index most_planned_folds = 10;
+inline constexpr Index most_planned_folds = 10, most_planned_seeds = 3;
 
 /// A search as the file of its folder holds it.
 struct StoredSearch {
@@ -57,9 +58,10 @@ struct CandidateTime {
 double search_seconds(const SearchPlan& plan, std::span<const CandidateTime> times, int threads);
 /// The most thorough search that ends within `seconds`: of as many candidates as there is time for,
 /// without the slowest, on as many folds, up to `most_folds`; with halving where there is not
-/// enough for all. Where one candidate alone takes too long, with a fraction of its steps.
+/// enough for all. Where one candidate alone takes too long, with a fraction of its steps; where
+/// time is left, with several seeds in the end, up to `most_seeds`.
 SearchPlan search_plan(std::vector<CandidateTime> times, int threads, double seconds,
-                       Index most_folds);
+                       Index most_folds, Index most_seeds);
 
 /// The mean of one or more values.
 double mean_of(std::span<const double> values);

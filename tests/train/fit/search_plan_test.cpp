@@ -43,7 +43,7 @@ TEST_CASE("the seconds of a search are those of its trainings beside each other 
 
 TEST_CASE("a plan has as many folds and candidates as there is time for") {
   const auto plan = [](double seconds, Index most = 10) {
-    return search_plan(four(1), 1, seconds, most);
+    return search_plan(four(1), 1, seconds, most, 1);
   };
   const std::vector<std::string> all = {"a", "b", "c", "d"};
   CHECK(plan(1000) == SearchPlan{all, 10, false});
@@ -55,6 +55,15 @@ TEST_CASE("a plan has as many folds and candidates as there is time for") {
   CHECK(plan(20) == SearchPlan{{"b", "c", "d"}, 2, true});
   CHECK(plan(3.5) == SearchPlan{{"d"}, 2, true});
   CHECK(plan(1.5) == SearchPlan{{"d"}, 2, true, 0.5});
+}
+
+TEST_CASE("time that is left trains the winner with further seeds") {
+  const auto seeds = [](double seconds) { return search_plan(four(1), 1, seconds, 10, 3).seeds; };
+  CHECK(seeds(10 * 15 + 15) == 1);
+  CHECK(seeds(10 * 15 + 2 * 15) == 2);
+  CHECK(seeds(10 * 15 + 3 * 15) == 3);
+  CHECK(seeds(1000) == 3);
+  CHECK(search_seconds({{"a", "b", "c", "d"}, 10, false, 1, 3}, four(1), 1) == 195);
 }
 
 TEST_CASE("drawn plans end within their time unless a thousandth of the steps takes longer") {
@@ -71,7 +80,7 @@ TEST_CASE("drawn plans end within their time unless a thousandth of the steps ta
     }
     const int threads = up_to(1, 16);
     const double seconds = std::exp(8 * random.uniform(2) - 2);
-    const SearchPlan plan = search_plan(times, threads, seconds, 10);
+    const SearchPlan plan = search_plan(times, threads, seconds, 10, 1 + static_cast<Index>(i % 3));
     CAPTURE(i);
     CHECK(plan.folds >= 2);
     CHECK(!plan.candidates.empty());
@@ -80,7 +89,7 @@ TEST_CASE("drawn plans end within their time unless a thousandth of the steps ta
 }
 
 TEST_CASE("a search is read as it was written, and nothing else is") {
-  const StoredSearch search{"qkv fit a.tsv", "accuracy", {{"a", "b"}, 3, true, 0.25}};
+  const StoredSearch search{"qkv fit a.tsv", "accuracy", {{"a", "b"}, 3, true, 0.25, 2}};
   CHECK(parse_search(to_json(search), variants({"b", "c", "a"})) == search);
   const auto refused = [&](const char* key, nlohmann::json value) {
     auto changed = nlohmann::json::parse(to_json(search));
@@ -94,6 +103,8 @@ TEST_CASE("a search is read as it was written, and nothing else is") {
   CHECK(refused("folds", 1) == "it has 1 folds instead of 2 to 10");
   CHECK(refused("folds", 1'000'000'000'000) == "it has 1000000000000 folds instead of 2 to 10");
   CHECK(refused("fraction", 0) == "it has a fraction of 0 instead of one in (0, 1]");
+  CHECK(refused("seeds", 0) == "it has 0 seeds instead of 1 to 3");
+  CHECK(refused("seeds", 4) == "it has 4 seeds instead of 1 to 3");
   CHECK(refused("halves", nullptr) != "no error");
   CHECK(refused("metric", 1) != "no error");
   for (const char* text : {"", "{", "[]", "{}", "{\"command\": 1}"})
