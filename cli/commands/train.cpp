@@ -29,6 +29,10 @@ Document train_from_config(const TrainCommandOptions& options) {
     const Config& config = file.base;
     RunFolder folder(options.run.empty() ? std::filesystem::path("runs") / config.name
                                          : std::filesystem::path(options.run));
+    require<UserError>(ensemble_of(folder.path()).size() == 1,
+                       "{} holds an ensemble, which would answer together with the new run; remove "
+                       "it, or choose another folder with --run",
+                       folder.path().string());
     const auto progress = progress_of(ranks, stop);
     Run run = start_run(config, *progress);
     check_or_leave_out_probes(run, file.other_data, *progress);

@@ -105,6 +105,9 @@ class Commands(ProgramTest):
         self.assertEqual(self.json("embed", "pair", "money bank grows"), self.json("embed", "runs/tiny", "money bank grows"))
         noted = self.run_qkv("export", "pair", "--cpp", "pair.h").stderr
         self.assertIn("pair is an ensemble of 2 models, of which the first is exported", noted)
+        (self.folder / "new/ensemble").mkdir(parents=True)
+        shutil.copytree(self.folder / "runs/third", self.folder / "new/ensemble/third")
+        self.assert_refused(["train", "tiny.toml", "--run", "new"], "new holds an ensemble", "--run")
 
     def test_embed(self):
         result = self.json("embed", "runs/tiny", "money bank grows", "river bank flows", "--word", "bank")

@@ -139,7 +139,10 @@ void clear(const std::vector<SweepRun>& runs) {
   std::error_code missing;
   for (const SweepRun& run : runs)
     if (fs::is_directory(run.folder.path(), missing)) locks.emplace_back(run.folder.path());
-  for (const SweepRun& run : runs) run.folder.clear();
+  for (const SweepRun& run : runs) {
+    run.folder.clear();
+    run.folder.clear_ensemble();
+  }
 }
 
 std::vector<std::size_t> order_of(const std::vector<SweepRun>& runs, bool restart,

@@ -165,6 +165,10 @@ void RunFolder::clear() const {
   for (const fs::path& file : checkpoints()) remove_file(file);
   for (const fs::path& file : {config(), metrics(), best(), last(), report()}) remove_file(file);
   if (is_there(events())) remove_file(events());
+}
+
+void RunFolder::clear_ensemble() const {
+  require_no_links();
   for (const fs::path& run : runs_in(ensemble()))
     if (std::error_code unknown; fs::is_symlink(run, unknown))
       remove_file(run);

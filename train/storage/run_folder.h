@@ -47,9 +47,11 @@ class RunFolder {
   /// Creates the folder. Throws FileError when it cannot be created, UserError when a folder in it
   /// is a link.
   void create() const;
-  /// Removes the files of an earlier run and of its ensemble. Throws UserError when a folder in it
+  /// Removes the files of an earlier run. Throws UserError when a folder in it
   /// is a link.
   void clear() const;
+  /// Removes the runs of its ensemble; of a link the link alone. Throws as `clear`.
+  void clear_ensemble() const;
   /// Removes temporary files that processes left when they were killed.
   void remove_leftovers() const;
 

@@ -179,7 +179,7 @@ TEST_CASE("the checkpoint of a stop goes with the next one, unless it is the bes
                                             folder.checkpoint(40), folder.checkpoint(30)});
 }
 
-TEST_CASE("an ensemble is a run and those in its folder, and goes with the run; links alone stay") {
+TEST_CASE("an ensemble is a run and those in its folder; clearing it leaves runs that it links to") {
   const TempDir dir;
   const RunFolder run(dir.path() / "run"), member(run.ensemble() / "b"),
       other(dir.path() / "other");
@@ -191,6 +191,8 @@ TEST_CASE("an ensemble is a run and those in its folder, and goes with the run; 
   CHECK(ensemble_of(run.path()) == std::vector{run.path(), run.ensemble() / "a", member.path()});
   CHECK(ensemble_of(run.last()) == std::vector{run.last()});
   run.clear();
+  CHECK(ensemble_of(run.path()).size() == 3);
+  run.clear_ensemble();
   CHECK(ensemble_of(run.path()) == std::vector{run.path()});
   CHECK(!member.holds_checkpoints());
   CHECK(other.holds_checkpoints());
