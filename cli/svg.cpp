@@ -4,92 +4,19 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cmath>
 #include <optional>
 
+#include "cli/drawing.h"
 #include "datasets/text.h"
 #include "inspect/block_average.h"
-#include "inspect/report/encode.h"
 
 namespace qkv {
 namespace {
 
 constexpr std::string_view beginning_of_svg = "<!-- A picture that qkv drew -->\n<svg ";
 constexpr std::string_view frame = "fill=\"none\" stroke=\"#c8c8ce\"", soft = "fill=\"#6e6e73\"";
-constexpr double text_size = 12, small_text = 10;
 constexpr Index most_cells = 128;  // in a row or column
-
-/// A place in a drawing, in pixels from its origin to the right and down.
-struct Point {
-  double x, y;
-};
-
-std::string xml(const std::string& text) {
-  return report::html_text(in_one_line(text));
-}
-
-/// The approximate width of a text in a sans-serif font.
-double text_width(const std::string& text, double size) {
-  const auto wide = std::ranges::count_if(text, [](unsigned char c) {
-    return std::isupper(c) || std::string_view("mw%@").find(static_cast<char>(c)) < 4;
-  });
-  return size * (0.57 * display_width(text) + 0.42 * static_cast<double>(wide));
-}
-
-/// Marks of SVG, and the rectangle around them and the origin.
-class Drawing {
- public:
-  void rect(Point corner, double width, double height, std::string_view attributes) {
-    elements_ +=
-        fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" {}/>\n",
-                    corner.x, corner.y, width, height, attributes);
-    include(corner, width, height);
-  }
-  void circle(Point middle, double radius, std::string_view attributes) {
-    elements_ += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\" {}/>\n", middle.x,
-                             middle.y, radius, attributes);
-    include({middle.x - radius, middle.y - radius}, 2 * radius, 2 * radius);
-  }
-  /// `anchor`: "start", "middle" or "end" of the text is at the point. An upright text reads from
-  /// the bottom to the top.
-  void text(Point at, const std::string& text, double size = text_size,
-            std::string_view anchor = "start", std::string_view attributes = "",
-            bool is_upright = false) {
-    elements_ += fmt::format(
-        "<text transform=\"translate({:.1f} {:.1f}){}\" font-size=\"{}\" text-anchor=\"{}\" "
-        "{}>{}</text>\n",
-        at.x, at.y, is_upright ? " rotate(-90)" : "", size, anchor, attributes, xml(text));
-    const double length = text_width(text, size), height = size * 1.3;
-    const double before = anchor == "start" ? 0 : anchor == "end" ? length : length / 2;
-    if (is_upright)
-      include({at.x - size, at.y + before - length}, height, length);
-    else
-      include({at.x - before, at.y - size}, length, height);
-  }
-  /// Adds another drawing as a group, its top left corner at `corner`.
-  void add(const Drawing& other, Point corner, std::string_view attributes = "") {
-    elements_ += fmt::format("<g {} transform=\"translate({:.1f} {:.1f})\">\n{}</g>\n", attributes,
-                             corner.x - other.left_, corner.y - other.top_, other.elements_);
-    include(corner, other.width(), other.height());
-  }
-  void add(const std::string& elements) { elements_ += elements; }
-
-  const std::string& elements() const { return elements_; }
-  double width() const { return right_ - left_; }
-  double height() const { return bottom_ - top_; }
-
- private:
-  void include(Point corner, double width, double height) {
-    left_ = std::min(left_, corner.x);
-    top_ = std::min(top_, corner.y);
-    right_ = std::max(right_, corner.x + width);
-    bottom_ = std::max(bottom_, corner.y + height);
-  }
-
-  std::string elements_;
-  double left_ = 0, top_ = 0, right_ = 0, bottom_ = 0;
-};
 
 struct Scale {
   double largest;
