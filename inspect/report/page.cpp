@@ -28,6 +28,10 @@ std::string filled(std::string_view text, std::span<const PageFile> parts) {
   return result += text.substr(from);
 }
 
+std::string_view file_of(std::string_view name) {
+  return std::ranges::find(page_files, name, &PageFile::first)->second;
+}
+
 }  // namespace
 
 std::string page(std::string_view title, std::string_view data) {
@@ -35,13 +39,21 @@ std::string page(std::string_view title, std::string_view data) {
   std::vector<PageFile> parts(page_files.begin(), page_files.end());
   parts.emplace_back("title", name);
   parts.emplace_back("data", encoded);
-  const std::string_view frame = std::ranges::find(parts, "page.html", &PageFile::first)->second;
+  const std::string_view frame = file_of("page.html");
   const auto begin = frame.find(packed_begin), end = frame.find(packed_end);
   require<Error>(begin != frame.npos && end != frame.npos, "[report] the page has no scripts");
   const auto inside = frame.substr(begin + packed_begin.size());
   return filled(frame.substr(0, begin), parts) +
          encoded_gzip(filled(inside.substr(0, end - begin - packed_begin.size()), parts)) +
          filled(frame.substr(end + packed_end.size()), parts);
+}
+
+std::string plain_page(std::string_view title, std::string_view content) {
+  const std::string name = html_text(title);
+  std::vector<PageFile> parts(page_files.begin(), page_files.end());
+  parts.emplace_back("title", name);
+  parts.emplace_back("content", content);
+  return filled(file_of("plain.html"), parts);
 }
 
 std::size_t characters_around_data() {
