@@ -1,8 +1,8 @@
 #include "cli/commands/compare_results.h"
 
 #include <algorithm>
-#include <cmath>
-#include <numeric>
+
+#include "train/fit/search_plan.h"
 
 namespace qkv::commands {
 namespace {
@@ -31,12 +31,8 @@ void add_statistics(Json& variant, const VariantResult& result, Split split) {
   }
   for (const auto& [name, list] : all.items()) {
     const auto values = list.get<std::vector<double>>();
-    const auto count = static_cast<double>(values.size());
-    const double mean = std::accumulate(values.begin(), values.end(), 0.0) / count;
-    double squares = 0;
-    for (const double value : values) squares += (value - mean) * (value - mean);
-    variant["mean"][name] = mean;
-    variant["std"][name] = values.size() < 2 ? 0 : std::sqrt(squares / (count - 1));
+    variant["mean"][name] = mean_of(values);
+    variant["std"][name] = sample_std(values);
   }
 }
 

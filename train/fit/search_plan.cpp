@@ -48,14 +48,6 @@ bool are_candidates(const std::vector<std::string>& names, const std::vector<Var
          });
 }
 
-/// The sample standard deviation.
-double deviation_of(std::span<const double> values) {
-  const double mean = mean_of(values);
-  double squares = 0;
-  for (const double value : values) squares += (value - mean) * (value - mean);
-  return std::sqrt(squares / static_cast<double>(values.size() - 1));
-}
-
 /// Half of the interval of `expected_score`.
 double half_interval(std::size_t folds, double deviation) {
   // The quantile .975 for 2 to 10 folds.
@@ -158,9 +150,17 @@ double mean_of(std::span<const double> values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
+double sample_std(std::span<const double> values) {
+  if (values.size() < 2) return 0;
+  const double mean = mean_of(values);
+  double squares = 0;
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  return std::sqrt(squares / static_cast<double>(values.size() - 1));
+}
+
 ExpectedScore expected_score(std::span<const double> scores) {
   const double mean = mean_of(scores);
-  const double half = half_interval(scores.size(), deviation_of(scores));
+  const double half = half_interval(scores.size(), sample_std(scores));
   return {mean, mean - half, mean + half};
 }
 
@@ -168,7 +168,7 @@ ExpectedScore expected_fraction(std::span<const double> scores, Index examples) 
   const double mean = mean_of(scores);
   const auto count = static_cast<double>(examples), folds = static_cast<double>(scores.size());
   const double p = (mean * count + 1) / (count + 2);
-  const double deviation = std::max(deviation_of(scores), std::sqrt(p * (1 - p) * folds / count));
+  const double deviation = std::max(sample_std(scores), std::sqrt(p * (1 - p) * folds / count));
   const double half = half_interval(scores.size(), deviation);
   return {mean, std::max(mean - half, 0.0), std::min(mean + half, 1.0)};
 }

@@ -65,6 +65,8 @@ SearchPlan search_plan(std::vector<CandidateTime> times, int threads, double sec
 
 /// The mean of one or more values.
 double mean_of(std::span<const double> values);
+/// Their sample standard deviation; 0 of one value.
+double sample_std(std::span<const double> values);
 
 /// The mean of the scores of folds, and the interval in which the score of as many new examples as
 /// a fold has is with a probability of 95 %, if scores are normally distributed: mean ± t s
