@@ -4,6 +4,7 @@
 #include "cli/commands/ranking.h"
 #include "cli/commands/training.h"
 #include "train/config/option_list.h"
+#include "train/config/sweep_file.h"
 
 namespace qkv::commands {
 namespace {

@@ -15,6 +15,7 @@
 #include "core/open_file.h"
 #include "train/config/draft.h"
 #include "train/config/former_options.h"
+#include "train/config/sweep_file.h"
 #include "train/config/sweep_points.h"
 #include "train/config/toml_document.h"
 
@@ -208,7 +209,7 @@ ConfigFile parse_config_file(std::string_view toml, std::string_view source, con
   return config_file(parse_toml(toml, source), source, folder, overrides, variants);
 }
 
-ConfigFile read_sweep(const fs::path& path, std::span<const std::string> overrides, Index trials) {
+SweepFile read_sweep(const fs::path& path, std::span<const std::string> overrides, Index trials) {
   const std::string source = one_line(path.string());
   TomlDocument document = parse_toml(read_text(path, source), source);
   document.probes.clear();
@@ -220,7 +221,12 @@ ConfigFile read_sweep(const fs::path& path, std::span<const std::string> overrid
     return crossed(file.variants, trials == 0 ? grid_of(file.sweeps, source)
                                               : random_points(file.sweeps, trials, seed));
   };
-  return config_file(document, source, path.parent_path(), overrides, points);
+  SweepFile file{
+      config_file(document, source, path.parent_path(), overrides, points), document.sweeps, {}};
+  for (const TomlTable& variant : document.variants)
+    file.crossed.push_back(
+        std::get<std::string>(std::ranges::find(variant.entries, "name", &TomlEntry::key)->value));
+  return file;
 }
 
 Config parse_config(std::string_view toml, std::string_view source) {

@@ -178,13 +178,6 @@ ConfigFile parse_config_file(std::string_view toml, std::string_view source,
                              const std::filesystem::path& folder,
                              std::span<const std::string> overrides);
 
-/// Reads a configuration file whose variants are the points of its [[sweep]]s or, where it has
-/// variants too, one of each with each point: those of the grid, or with `trials` so many random
-/// ones (train/config/sweep_points.h). Its probes, which are about the file's own models, are left
-/// out. Throws ConfigError as `read_config` does.
-ConfigFile read_sweep(const std::filesystem::path& path, std::span<const std::string> overrides,
-                      Index trials);
-
 /// Reads a configuration without variants, such as the one stored in a checkpoint; errors call it
 /// `source`. Paths stay as they are. Throws ConfigError.
 Config parse_config(std::string_view toml, std::string_view source);

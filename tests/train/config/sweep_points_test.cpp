@@ -5,6 +5,7 @@
 #include <set>
 
 #include "tests/train/config/parse.h"
+#include "train/config/sweep_file.h"
 
 using namespace qkv;
 using namespace qkv::config_tests;
@@ -22,7 +23,7 @@ std::vector<std::string> names(const std::vector<TomlTable>& points) {
   return all;
 }
 
-ConfigFile read_swept(const std::string& more, Index trials) {
+SweepFile read_swept(const std::string& more, Index trials) {
   const TempDir dir;
   std::ofstream(dir.path() / "c.toml") << smallest + more;
   return read_sweep(dir.path() / "c.toml", none, trials);
@@ -96,14 +97,17 @@ TEST_CASE("lists have no more random points than a grid") {
 
 TEST_CASE("the points of a sweep are variants, and each variant has every point") {
   const std::string sweep = "[[sweep]]\nmodel.heads = [1, 2]\n";
-  const ConfigFile alone = read_swept(sweep, 0);
+  const SweepFile alone = read_swept(sweep, 0);
+  CHECK(alone.crossed.empty());
+  CHECK(alone.sweeps.size() == 1);
   REQUIRE(alone.variants.size() == 2);
   CHECK(alone.variants[1].name == "heads 2");
   CHECK(alone.variants[1].config.model.heads == 2);
   CHECK(alone.variants[1].config.name == "bank - heads 2");
-  const ConfigFile both = read_swept("[[variant]]\nname = 'wide'\nmodel.width = 64\n" + sweep, 0);
+  const SweepFile both = read_swept("[[variant]]\nname = 'wide'\nmodel.width = 64\n" + sweep, 0);
   REQUIRE(both.variants.size() == 2);
   CHECK(both.variants[1].name == "wide, heads 2");
+  CHECK(both.crossed == std::vector<std::string>{"wide"});
   CHECK(both.variants[1].config.model.width == 64);
 }
 
