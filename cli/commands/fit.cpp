@@ -6,6 +6,7 @@
 
 #include "cli/commands/fit_card.h"
 #include "cli/commands/fit_search.h"
+#include "cli/commands/search_page.h"
 #include "cli/commands/training.h"
 #include "train/config/option.h"
 #include "train/fit/candidates.h"
@@ -132,7 +133,8 @@ std::optional<VariantRun> trained(const std::vector<SweepRun>& jobs, const StopS
   VariantRun model = *runs.front();
   if (runs.size() == 1 || !model.outcome.test) return model;
   std::vector<Evaluation> evaluations;
-  for (const SweepRun& job : jobs) evaluations.push_back(evaluation_with_probabilities(job.folder));
+  for (const SweepRun& job : jobs)
+    evaluations.push_back(evaluation_with_probabilities(job.folder.path()));
   model.outcome.test = averaged(evaluations);
   return model;
 }
@@ -160,25 +162,24 @@ Document fit(const FitOptions& options) {
                    .metric = search.metric,
                    .plan = search.plan,
                    .candidates = candidates.results(),
-                   .folds = {},
                    .model = {}};
-  if (!result.candidates.empty()) {
-    const CandidateResult& winner = result.candidates.front();
-    result.folds = candidates.folds_of(winner.members.front());
-    result.model = trained(last_trainings(file, search, winner, folder), stop);
-  }
+  if (!result.candidates.empty())
+    result.model = trained(last_trainings(file, search, result.candidates.front(), folder), stop);
   Document document;
   if (const int signal = stop.received()) {
     note_stopped(document, signal, continuation(options));
     return document;
   }
   write_durably(folder / "card.md", card_of(result, data));
+  write_durably(folder / "fit.html",
+                search_page({result.run, result.metric, "folds", {}}, result.candidates));
   document.data = to_json(result);
   document.add_table(candidate_table(result));
   document.add_text("\n{}\n", expectation(result));
   if (const auto& test = result.model->outcome.test) add_evaluation(document, "test split", *test);
   note_written(document, folder);
   note_written(document, folder / "card.md");
+  note_written(document, folder / "fit.html");
   return document;
 }
 

@@ -78,8 +78,8 @@ std::string example_section(const FitResult& result) {
       "reads them: labels to check, or what it cannot do.\n\n{}\nThe words that lower the loss of "
       "each label's held-out examples the most, in {} (gradient × input, Shrikumar et al. "
       "2016).\n\n{}\n",
-      to_markdown(worst_examples(winner, result.folds)), winner.members.front(),
-      to_markdown(telling_words(result.folds.front())));
+      to_markdown(worst_examples(winner)), winner.members.front(),
+      to_markdown(telling_words(winner.runs.front().folder)));
 }
 
 /// Means over the folds of the winner.

@@ -14,10 +14,8 @@ struct FitResult {
   std::string run;  ///< folder of the model
   std::string metric;
   SearchPlan plan;
-  std::vector<CandidateResult> candidates;   ///< the winner first
-  std::vector<std::filesystem::path> folds;  ///< folders of the winner's runs, of an ensemble the
-                                             ///< first member's
-  std::optional<VariantRun> model;           ///< the winner, trained on all examples
+  std::vector<CandidateResult> candidates;  ///< the winner first
+  std::optional<VariantRun> model;          ///< the winner, trained on all examples
 };
 
 /// {"run", "metric", "winner", "members", "expected", "folds", "halves", "fraction", "seeds",

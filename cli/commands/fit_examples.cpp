@@ -59,14 +59,13 @@ std::string most_telling(const std::map<std::string, double>& contributions) {
 
 }  // namespace
 
-Cells worst_examples(const CandidateResult& winner,
-                     const std::vector<std::filesystem::path>& runs) {
+Cells worst_examples(const CandidateResult& winner) {
   Cells rows = {{"label", "probability", "answer", "text"}};
   std::map<std::size_t, std::shared_ptr<const Task>> tasks;
   for (const auto& [probability, fold, example] : worst_answers(winner)) {
     auto& task = tasks[fold];
     if (!task) {
-      const std::string run = runs[fold].string();
+      const std::string run = winner.runs[fold].folder.string();
       task = drawn_task(load_model(run), run, silent_reading);
     }
     const LabelledText text = task->example(Split::test, example);

@@ -1,8 +1,6 @@
 #pragma once
 
 #include <filesystem>
-#include <string>
-#include <vector>
 
 #include "cli/commands/ranking.h"
 
@@ -10,8 +8,8 @@
 namespace qkv::commands {
 
 /// The examples to whose labels the winner gives the lowest probabilities, as its first member
-/// reads them. `runs`: folders of that member's folds. Empty without probabilities.
-Cells worst_examples(const CandidateResult& winner, const std::vector<std::filesystem::path>& runs);
+/// reads them.
+Cells worst_examples(const CandidateResult& winner);
 
 /// Of each label the words that lower the loss of its examples the most, in a fold's run: the sums
 /// of their contributions (`LossGradients`) to examples that the fold holds out.

@@ -69,9 +69,14 @@ CandidateTime time_of(const Variant& candidate, const Config& known, const FitDa
   return *std::ranges::max_element(times, {}, &CandidateTime::training);
 }
 
-/// The slowest comes first in a plan; of equally good ones the fastest is to win.
-std::vector<std::string> fastest_first(const SearchPlan& plan) {
-  return {plan.candidates.rbegin(), plan.candidates.rend()};
+/// The candidates of a plan in the order of the file: of equally good ones the first is to win,
+/// whichever was measured to be faster.
+std::vector<std::string> in_order(const ConfigFile& file, const SearchPlan& plan) {
+  std::vector<std::string> names;
+  for (const Variant& candidate : file.variants)
+    if (std::ranges::find(plan.candidates, candidate.name) != plan.candidates.end())
+      names.push_back(candidate.name);
+  return names;
 }
 
 void check(const Task& task, const std::string& metric, const std::string& source) {
@@ -84,7 +89,7 @@ void check(const Task& task, const std::string& metric, const std::string& sourc
                      source);
 }
 
-/// The result of an ensemble of candidates.
+/// The result of an ensemble of candidates; its runs have the folders of the first member's.
 CandidateResult averaged_result(const std::vector<CandidateResult>& candidates,
                                 const SelectedEnsemble& selected) {
   CandidateResult together;
@@ -92,15 +97,17 @@ CandidateResult averaged_result(const std::vector<CandidateResult>& candidates,
     const CandidateResult& member = candidates[number];
     together.name += (together.members.empty() ? "" : " + ") + member.name;
     together.members.push_back(member.name);
-    together.runs.resize(member.runs.size());
+    if (number == selected.members.front()) {
+      together.runs = member.runs;
+      continue;
+    }
     for (std::size_t i = 0; i < member.runs.size(); ++i) {
-      together.runs[i].seed = member.runs[i].seed;
-      together.runs[i].fold = member.runs[i].fold;
       together.runs[i].parameters += member.runs[i].parameters;
       together.runs[i].outcome.seconds += member.runs[i].outcome.seconds;
-      together.runs[i].outcome.test = selected.folds[i];
     }
   }
+  for (std::size_t i = 0; i < together.runs.size(); ++i)
+    together.runs[i].outcome.test = selected.folds[i];
   return together;
 }
 
@@ -142,8 +149,8 @@ Config shortened(Config config, double fraction) {
   return config;
 }
 
-Evaluation evaluation_with_probabilities(const RunFolder& run) {
-  const std::string folder = run.path().string();
+Evaluation evaluation_with_probabilities(const std::filesystem::path& run) {
+  const std::string folder = run.string();
   const LoadedModel model = load_model(folder);
   return evaluation_data(model, folder, "", silent_reading)
       .evaluate({.probabilities = true}, silent_reading);
@@ -155,7 +162,7 @@ Search::Search(const ConfigFile& file, const FitData& data, const StoredSearch& 
       search_(search),
       stop_(stop),
       jobs_(runs_of(file, SweepOptions{{}, 1, search.plan.folds}, folder)),
-      ranking_(fastest_first(search.plan), search.metric) {
+      ranking_(in_order(file, search.plan), search.metric) {
   for (SweepRun& job : jobs_) {
     job.config = shortened(job.config, search.plan.fraction);
     job.config.task.folds = search.plan.folds;
@@ -228,18 +235,11 @@ std::optional<CandidateResult> Search::ensemble() const {
   for_each_side_by_side(
       numbers_below(candidates.size() * folds), [&] { return stop_.received() != 0; },
       [&](std::size_t i, bool) {
-        const RunFolder run(folds_of(candidates[i / folds].name)[i % folds]);
-        evaluations[i / folds][i % folds] = evaluation_with_probabilities(run);
+        const VariantRun& run = candidates[i / folds].runs[i % folds];
+        evaluations[i / folds][i % folds] = evaluation_with_probabilities(run.folder);
       });
   if (stop_.received() != 0) return std::nullopt;
   return averaged_result(candidates, selected_ensemble(evaluations, search_.metric));
-}
-
-std::vector<std::filesystem::path> Search::folds_of(const std::string& candidate) const {
-  std::vector<std::filesystem::path> folders;
-  for (const SweepRun& job : jobs_)
-    if (job.variant == candidate) folders.push_back(job.folder.path());
-  return folders;
 }
 
 }  // namespace qkv::commands

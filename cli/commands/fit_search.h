@@ -27,7 +27,7 @@ SearchPlan planned_search(const ConfigFile& file, const FitData& data, std::stri
 Config shortened(Config config, double fraction);
 
 /// The evaluation of a run's test split, with the probabilities of all labels.
-Evaluation evaluation_with_probabilities(const RunFolder& run);
+Evaluation evaluation_with_probabilities(const std::filesystem::path& run);
 
 /// Trains candidates on folds, and shows after each training which candidate is ahead.
 class Search {
@@ -39,8 +39,6 @@ class Search {
   /// The candidates, the best first, before them their ensemble where that is better
   /// (`selected_ensemble`); nothing after a signal.
   std::vector<CandidateResult> results();
-  /// The folders of a candidate's runs, in the order of the folds.
-  std::vector<std::filesystem::path> folds_of(const std::string& candidate) const;
 
  private:
   std::vector<SweepRun> jobs_of(const SearchRound& round) const;

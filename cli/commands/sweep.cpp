@@ -1,10 +1,11 @@
 #include <algorithm>
 #include <iterator>
 
-#include "cli/commands/ranking.h"
+#include "cli/commands/search_page.h"
+#include "cli/commands/sweep_axes.h"
 #include "cli/commands/training.h"
 #include "train/config/option_list.h"
-#include "train/config/sweep_file.h"
+#include "train/storage/durable_file.h"
 
 namespace qkv::commands {
 namespace {
@@ -30,7 +31,7 @@ std::string continuation(const SearchOptions& options) {
   return command;
 }
 
-ConfigFile config_file(const SearchOptions& options) {
+SweepFile config_file(const SearchOptions& options) {
   const auto& [only, seeds, folds] = options.sweep;
   require<UserError>(seeds == 1 || folds == 0,
                      "--folds and --seeds exclude each other; give one of them");
@@ -42,7 +43,7 @@ ConfigFile config_file(const SearchOptions& options) {
   return read_sweep(options.config, changes, options.trials);
 }
 
-SearchPlan plan_of(const ConfigFile& file, const SearchOptions& options) {
+SearchPlan plan_of(const SweepFile& file, const SearchOptions& options) {
   SearchPlan plan{{}, std::max(options.sweep.seeds, options.sweep.folds), options.halve, 1};
   for (const Variant& variant : file.variants) plan.candidates.push_back(variant.name);
   return plan;
@@ -65,7 +66,7 @@ std::vector<std::size_t> jobs_of(const SearchRound& round, const std::vector<Swe
 /// The points of a sweep, the best first; nothing on other ranks than 0 and after a signal.
 std::vector<CandidateResult> ranked(const std::vector<SweepRun>& jobs,
                                     const std::vector<std::size_t>& order, const SearchPlan& plan,
-                                    const ConfigFile& file, const StopSignal& stop,
+                                    const SweepFile& file, const StopSignal& stop,
                                     const Communicator& ranks) {
   Ranking ranking(plan.candidates, file.base.train.select);
   for (const SearchRound& round : rounds_of(plan)) {
@@ -113,11 +114,15 @@ std::string overrides(const SearchOptions& options, const Json& point) {
   return text;
 }
 
-void show(Document& document, const std::vector<CandidateResult>& results, const ConfigFile& file,
-          const SearchOptions& options) {
-  const auto& select = file.base.train.select;
-  const std::string metric =
-      select.empty() ? evaluation_of(results.front().runs.front()).metrics.front().first : select;
+std::string metric_of(const SweepFile& file, const std::vector<CandidateResult>& results) {
+  const std::string& select = file.base.train.select;
+  return select.empty() ? evaluation_of(results.front().runs.front()).metrics.front().first
+                        : select;
+}
+
+/// `to_json` of the results, with the options of each.
+Json candidates_of(const std::vector<CandidateResult>& results, const SweepFile& file,
+                   const std::string& metric) {
   Json candidates = to_json(results, metric);
   const auto keys = swept_keys(file.variants);
   for (Json& candidate : candidates) {
@@ -126,15 +131,26 @@ void show(Document& document, const std::vector<CandidateResult>& results, const
     candidate["options"] = Json::object();
     for (const std::string& key : keys) candidate["options"][key] = value_of(config, key);
   }
+  return candidates;
+}
+
+/// Shows the results, and writes their page.
+void show(Document& document, const std::vector<CandidateResult>& results, const SweepFile& file,
+          const SearchOptions& options, const fs::path& page) {
+  const std::string metric = metric_of(file, results),
+                    runs = options.sweep.folds > 0 ? "folds" : "seeds";
+  const Json candidates = candidates_of(results, file, metric);
   document.data = object({{"metric", metric}, {"candidates", candidates}});
-  document.add_table(
-      candidate_table(candidates, metric, options.sweep.folds > 0 ? "folds" : "seeds"));
+  document.add_table(candidate_table(candidates, metric, runs));
   document.add_text("\nthe best: qkv train {}{}\n", shell_word(options.config),
                     overrides(options, candidates[0]["options"]));
+  write_durably(
+      page,
+      search_page({page.parent_path().string(), metric, runs, axes_of(file, candidates)}, results));
 }
 
 Document sweep(const SearchOptions& options, const Communicator& ranks, const StopSignal& stop) {
-  const ConfigFile file = config_file(options);
+  const SweepFile file = config_file(options);
   const fs::path parent = fs::path("runs") / (file.base.name + "-sweep");
   const auto jobs = runs_of(file, options.sweep, parent);
   const auto check = [&](const Run& run) {
@@ -144,14 +160,18 @@ Document sweep(const SearchOptions& options, const Communicator& ranks, const St
                        options.config);
   };
   const auto order = order_of(jobs, options.restart, check, ranks);
+  const fs::path page = parent / "sweep.html";
+  std::error_code missing;
+  if (ranks.rank() == 0) fs::remove(page, missing);  // soon out of date
   const auto results = ranked(jobs, order, plan_of(file, options), file, stop, ranks);
   Document document;
   if (const int signal = received_by_any(stop, ranks)) {
     note_stopped(document, signal, continuation(options));
   } else if (ranks.rank() == 0) {
     date_configs(jobs);
-    show(document, results, file, options);
+    show(document, results, file, options, page);
     note_written(document, parent);
+    note_written(document, page);
   }
   return document;
 }

@@ -30,8 +30,12 @@ VariantRun carry_out(SweepRun job, bool other_data, Callback& callback) {
                   : start_run(job.config, callback);
   auto left_out = other_data ? leave_out_probes(run) : std::vector<std::string>();
   const Outcome outcome = outcome_of(job, run, !saved, callback);
-  VariantRun done{job.config.seed, job.fold, parameter_count(*run.network), outcome,
-                  std::move(left_out)};
+  VariantRun done{.seed = job.config.seed,
+                  .fold = job.fold,
+                  .folder = job.folder.path(),
+                  .parameters = parameter_count(*run.network),
+                  .outcome = outcome,
+                  .left_out = std::move(left_out)};
   if (outcome.signal) return done;
   done.probes = probed(run, job.variant);
   if (run.task->size(Split::valid) > 0) done.valid = run.task->evaluate(*run.network, Split::valid);

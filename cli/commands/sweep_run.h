@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@ namespace qkv::commands {
 struct VariantRun {
   std::uint64_t seed;
   Index fold;  ///< 0 without cross-validation
+  std::filesystem::path folder;
   Index parameters;
   Outcome outcome;
   std::vector<std::string> left_out;  ///< probes that cannot be asked

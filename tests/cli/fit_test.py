@@ -14,6 +14,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 from built_program import PROGRAM, PROJECT, ProgramTest
+from search_pages import SearchPage
 
 FILMS = ("films.tsv", "--test", "test.tsv")
 
@@ -54,6 +55,17 @@ class Fit(ProgramTest):
         for part in ("films.tsv: 30 training examples for classify", "2 labels: ", "tokens a text", "40 test examples", found["winner"],
                      f"{found['expected']['mean']:.4f}", f"{found['test']['accuracy']:.4f} on 40 test examples"):
             self.assertIn(part, card)
+
+    def test_the_page_shows_the_scores_of_each_fold(self):
+        self.assertIn("wrote runs/films/fit.html\n", self.done.stderr)
+        found, page = json.loads(self.done.stdout)["candidates"], SearchPage(self.folder / "runs/films/fit.html")
+        self.assertEqual([row[0] for row in page.rows()], [candidate["name"] for candidate in found])
+        self.assertEqual(sorted(page.marks("Scores", "circle")),
+                         sorted(f"{candidate['name']}: {score:.4f}" for candidate in found for score in candidate["scores"]))
+        self.assertNotIn("Learning curves", page.headings())  # ten steps are measured once
+        self.run_qkv("fit", *FILMS, "--run", "runs/curves", "--set", "train.eval_every=3")
+        curves = SearchPage(self.folder / "runs/curves/fit.html").marks("Learning curves", "polyline")
+        self.assertTrue(any(title.startswith("attention, fold 10: ") for title in curves))
 
     def test_the_expected_score_is_the_mean_of_cross_validation(self):
         found = self.json("fit", "films.tsv", "--metric", "macro_f1", "--run", "runs/f1")
@@ -102,6 +114,8 @@ class Fit(ProgramTest):
             for candidate in result["candidates"]:
                 del candidate["seconds"]
         self.assertEqual(found["candidates"], whole["candidates"])
+        pages = [(self.folder / run / "fit.html").read_text().replace(run, "") for run in ("killed", "runs/films")]
+        self.assertEqual(*pages)
 
     def test_other_tasks_are_recognised(self):
         (self.folder / "bank.tsv").write_text("".join(lines("bank-twins/train.tsv", 60)))

@@ -14,6 +14,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 from built_program import CONFIG, PROGRAM, ProgramTest
+from search_pages import SearchPage
 
 GRID = """
 [[sweep]]
@@ -100,7 +101,8 @@ class Sweep(ProgramTest):
     def test_a_sweep_that_is_killed_ends_as_one_that_is_not(self):
         arguments = ["sweep", "grid.toml", "--seeds", "3", "--halve", "--set", "train.steps=300"]
         whole = self.sweep(*arguments[1:])
-        checksums = {path.name: self.checksum(path) for path in self.runs.iterdir()}
+        page = (self.runs / "sweep.html").read_bytes()
+        checksums = {path.name: self.checksum(path) for path in self.runs.iterdir() if path.is_dir()}
         draw, restart = random.Random(1), ["--restart"]
         for how in (signal.SIGKILL, signal.SIGTERM, signal.SIGKILL, signal.SIGINT):
             process = subprocess.Popen([PROGRAM, *arguments, *restart, "--threads", str(draw.randint(1, 3))], cwd=self.folder,
@@ -115,7 +117,59 @@ class Sweep(ProgramTest):
             if process.returncode == 128 + how and how != signal.SIGKILL:
                 self.assertIn("continue with: qkv sweep grid.toml --set train.steps=300 --seeds 3 --halve\n", rest)
         self.assertEqual(without_seconds(self.sweep(*arguments[1:])), without_seconds(whole))
-        self.assertEqual({path.name: self.checksum(path) for path in self.runs.iterdir()}, checksums)
+        self.assertEqual({path.name: self.checksum(path) for path in self.runs.iterdir() if path.is_dir()}, checksums)
+        self.assertEqual((self.runs / "sweep.html").read_bytes(), page)
+
+    def test_its_page_shows_every_point(self):
+        (self.folder / "ranges.toml").write_text(CONFIG + RANGES + "model.heads = [1, 2]\n")
+        done = self.run_qkv("sweep", "ranges.toml", "--trials", "6", "--seeds", "2", "--json")
+        self.assertIn("wrote runs/tiny-sweep/sweep.html\n", done.stderr)
+        found, page = json.loads(done.stdout)["candidates"], SearchPage(self.runs / "sweep.html")
+        self.assertEqual([row[-3:] for row in page.rows()],
+                         [[f"{c['mean']:.4f} ± {statistics.stdev(c['scores']):.4f}", "2", str(c["parameters"])] for c in found])
+        for row, candidate in zip(page.rows(), found):
+            self.assertEqual(row[1:-3], [str(candidate["options"][key]) for key in ("optimizer.lr", "model.dropout", "model.heads")])
+        names = sorted(c["name"] for c in found)
+        self.assertEqual(sorted(mark.split(":")[0] for mark in page.marks("Options and score", "polyline")), names)
+        self.assertEqual(sorted(mark.split(":")[0] for mark in page.marks("Score by option", "circle")), sorted(3 * names))
+        self.assertEqual(sorted(mark.split(":")[0] for mark in page.marks("Learning curves", "polyline")),
+                         sorted(f"{name}, seed {seed}" for name in names for seed in (1, 2)))
+        self.assertLessEqual({"0.0002", "0.0005", "0.001"}, set(page.labels()))  # of the logarithmic axis
+        self.assertIn("valid accuracy", page.labels())
+
+    def test_a_page_of_results_that_are_gone_is_removed(self):
+        self.run_qkv("sweep", "grid.toml", "--set", "train.steps=10")
+        self.assertTrue((self.runs / "sweep.html").exists())
+        process = subprocess.Popen([PROGRAM, "sweep", "grid.toml", "--restart", "--set", "train.steps=1000000"], cwd=self.folder,
+                                   stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+        for line in process.stderr:
+            if ": step" in line:
+                break
+        process.terminate()
+        process.communicate()
+        self.assertFalse((self.runs / "sweep.html").exists())
+
+    def test_its_page_tells_points_that_were_left_out(self):
+        found = self.sweep("grid.toml", "--seeds", "3", "--halve")
+        page = SearchPage(self.runs / "sweep.html")
+        self.assertEqual([row[-2] for row in page.rows()], ["3", "3", "1 of 3", "1 of 3"])
+        early = [mark.split(":")[0] for mark in page.marks("Options and score", "polyline") if "left out early" in mark]
+        self.assertEqual(sorted(early), sorted(c["name"] for c in found[2:]))
+        self.assertEqual(len(page.marks("Learning curves", "polyline")), 3 + 3 + 1 + 1)
+
+    def test_its_page_has_variants_as_an_axis_and_names_as_text(self):
+        names = ["<script>x, one", "two & <b> \"{{title}}\""]
+        variants = "".join(f"[[variant]]\nname = '{name}'\nmodel.layers = {i + 1}\n" for i, name in enumerate(names))
+        config = CONFIG.replace('name = "tiny"', "name = 'a <i>&'")
+        self.assertNotEqual(config, CONFIG)
+        (self.folder / "odd.toml").write_text(config + variants + GRID)
+        found = self.sweep("odd.toml")
+        page = SearchPage(self.folder / "runs/a <i>&-sweep/sweep.html")
+        self.assertEqual(page.root.findtext(".//h1"), "runs/a <i>&-sweep")
+        self.assertEqual([row[1] for row in page.rows()],
+                         [next(name for name in names if candidate["name"].startswith(name)) for candidate in found])
+        self.assertIn("variant", page.labels())
+        self.assertIn(names[0], page.labels())
 
     def test_what_cannot_be_swept_is_refused_before_anything_is_trained(self):
         (self.folder / "none.toml").write_text(CONFIG)
