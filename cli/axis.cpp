@@ -88,19 +88,19 @@ void Axis::add_log_ticks() {
   add({1, 2, 5});
 }
 
-Drawing Frame::drawing() const {
+Drawing Frame::drawing(std::string_view grid) const {
   Drawing drawing;
   const double between = width / static_cast<double>(std::max<std::size_t>(x.ticks().size(), 1));
   double left = 0;
   for (const auto& [position, label] : x.ticks()) {
     const double at = width * position;
-    drawing.line(std::array{Point{at, 0}, Point{at, height}}, "class=\"grid\"");
+    drawing.line(std::array{Point{at, 0}, Point{at, height}}, grid);
     drawing.text({at, height + 16}, fitting(label, between), small_text, "middle");
   }
   for (const auto& [position, label] : y.ticks()) {
     const double at = height * (1 - position);
     const std::string text = abbreviated(label, 30);
-    drawing.line(std::array{Point{0, at}, Point{width, at}}, "class=\"grid\"");
+    drawing.line(std::array{Point{0, at}, Point{width, at}}, grid);
     drawing.text({-8, at + small_text / 3}, text, small_text, "end");
     left = std::max(left, text_width(text, small_text));
   }

@@ -2,6 +2,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/drawing.h"
@@ -49,8 +50,8 @@ struct Frame {
   Point at(double at_x, double at_y) const {
     return {width * x.at(at_x), height * (1 - y.at(at_y))};
   }
-  /// Grid lines (class "grid"), the labels of ticks, and the names of the axes.
-  Drawing drawing() const;
+  /// Lines with the attributes `grid` at the ticks, their labels, and the names of the axes.
+  Drawing drawing(std::string_view grid = "class=\"grid\"") const;
 };
 
 }  // namespace qkv

@@ -40,6 +40,7 @@ class Drawing {
   void add(const std::string& elements) { elements_ += elements; }
 
   const std::string& elements() const { return elements_; }
+  Point corner() const { return {left_, top_}; }
   double width() const { return right_ - left_; }
   double height() const { return bottom_ - top_; }
 

@@ -4,6 +4,7 @@
 #include <utility>
 #include <variant>
 
+#include "cli/curve.h"
 #include "cli/heat_map.h"
 #include "cli/scatter.h"
 #include "cli/terminal.h"
@@ -18,7 +19,7 @@ struct Weights {
 /// A drawing of a command, for a terminal (`in_terminal`) and for papers (cli/svg.h).
 struct Picture {
   std::string title;  ///< a heading, and details after a colon: "layer 0, head 1: entropy 1.2 bits"
-  std::variant<HeatMap, Scatter, Weights> content;
+  std::variant<HeatMap, Scatter, Weights, Curve> content;
   bool needs_colours = false;  ///< without them a table says the same, or the shades say nothing
   bool begins_row = false;     ///< among several pictures: stands below those before it
 };

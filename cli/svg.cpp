@@ -157,6 +157,34 @@ Body drawn(const Scatter& scatter) {
   return {drawing};
 }
 
+constexpr double curve_width = 480, curve_height = 300;
+
+Body drawn(const Curve& curve) {
+  constexpr std::string_view point_style = "fill=\"#9a9aa2\"", mark_style = "fill=\"#c4553b\"",
+                             line_style = "fill=\"none\" stroke=\"#4e79d8\" stroke-width=\"2\"";
+  const Frame axes = frame_of(curve, curve_width, curve_height);
+  Drawing drawing = axes.drawing("stroke=\"#e8e8ec\""), points;
+  drawing.rect({0, 0}, curve_width, curve_height, frame);
+  std::vector<Point> line;
+  for (std::size_t i = 0; i < curve.x.size(); ++i) {
+    points.circle(axes.at(curve.x[i], curve.points[i]), 1.5, point_style);
+    line.push_back(axes.at(curve.x[i], curve.line[i]));
+  }
+  drawing.add(points, points.corner(), "class=\"points\"");
+  drawing.line(line, line_style);
+  if (curve.mark) drawing.circle(line[*curve.mark], 5, mark_style);
+  auto explain = [&, y = 14.0](const std::string& name, double radius,
+                               std::string_view style) mutable {
+    drawing.circle({curve_width + 18, y - 4}, radius, style);
+    drawing.text({curve_width + 30, y}, name);
+    y += 20;
+  };
+  explain(curve.points_name, 1.5, point_style);
+  explain(curve.line_name, 3, "fill=\"#4e79d8\"");
+  if (curve.mark) explain(curve.mark_name, 5, mark_style);
+  return {drawing};
+}
+
 /// Some values from the least to the largest with their shades.
 Drawing legend(const Scale& scale) {
   constexpr double size = 32;

@@ -179,6 +179,22 @@ TEST_CASE("a scatter has a mark for each point and a name for each kind") {
   CHECK(is_balanced(svg("", {{.title = "s", .content = Scatter{}}})));
 }
 
+TEST_CASE("a curve has a circle for each point, a line, a mark and names") {
+  const Curve curve = {.x = {0.01, 0.1, 1},
+                       .points = {3, 2, 1},
+                       .line = {3, 2.5, 2},
+                       .mark = 1,
+                       .axis = "<rate>",
+                       .points_name = "loss",
+                       .line_name = "mean",
+                       .mark_name = "best"};
+  const std::string text = svg("", {{.title = "c", .content = curve}});
+  CHECK(is_balanced(text));
+  CHECK(count(groups(text, "points"), "<circle") == 3);
+  for (const char* label : {"&lt;rate&gt;", "loss", "mean", "best", "0.01", "0.1", "1", "2"})
+    CHECK(count(text, ">" + std::string(label) + "</text>") == 1);
+}
+
 TEST_CASE("an SVG begins as one that may be replaced by another") {
   CHECK(begins_as_svg(drawn(map_of(1, 1))));
   CHECK_FALSE(begins_as_svg("<svg xmlns=\"http://www.w3.org/2000/svg\"></svg>"));
