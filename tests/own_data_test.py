@@ -19,7 +19,7 @@ PAGE = (PROJECT / "docs/your-own-data.md").read_text()
 COMMANDS = re.findall(r"^    ((?:qkv|head) .*)$", PAGE, re.MULTILINE)
 
 # What makes a command quick, which the page shows as its reader would give it.
-QUICKER = {"qkv fit": ["--time", "3s"], "qkv train": ["--set", "train.steps=2"], "qkv train configs/shakespeare.toml": ["--set", "train.batch=2"],
+QUICKER = {"qkv find-lr": ["--steps", "50"], "qkv fit": ["--time", "3s"], "qkv train": ["--set", "train.steps=2"], "qkv train configs/shakespeare.toml": ["--set", "train.batch=2"],
            "qkv compare configs": ["--set", "train.steps=2"], "qkv compare grid.toml": ["--set", "train.epochs=0.1"]}
 
 

@@ -31,6 +31,7 @@ QUICKER = {
     "qkv train configs/classify.toml": ["--set", "train.steps=2"],
     "qkv train configs/pretrain.toml": ["--set", "train.steps=20"],
     "qkv sweep configs/sweep.toml": ["--set", "train.steps=5"],
+    "qkv find-lr": ["--steps", "50"],
     "qkv fit": ["--time", "3s"],
     "qkv generate": ["--tokens", "20"],
     "qkv bench": ["--seconds", "0.1"],

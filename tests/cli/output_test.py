@@ -31,6 +31,7 @@ TABLES = [  # every command that prints tables, in each of its ways
     ["embed", "runs/tiny", SENTENCE, "river bank flows", "--data", "test.tsv"],
     ["eval", "runs/tiny"],
     ["explain", "runs/tiny", SENTENCE],
+    ["find-lr", "tiny.toml"],
     ["fit", "train.tsv", "--time", "2s", "--run"],
     ["gradcheck", "tiny.toml"],
     ["gradients", "runs/tiny", SENTENCE],

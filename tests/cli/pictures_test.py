@@ -44,6 +44,7 @@ class Pictures(ProgramTest):
             (["linear-probe"], [2 * 3]),
             (["inspect", "w_q"], [64, 8]),
             (["patch", *two], [2 * columns, columns, columns, 2 * columns]),
+            (["find-lr"], [None]),
         ]
         cls.browser = None
         if not browser.missing():
@@ -59,9 +60,18 @@ class Pictures(ProgramTest):
         return next([a, b] for (a, one), (b, other) in itertools.combinations(zip(texts, labels), 2)
                     if one != other and len(a.split()) == len(b.split()))
 
+    @staticmethod
+    def on(run, arguments):
+        """The arguments of a command on a run, or on a config for a command that takes one."""
+        return [arguments[0], "tiny.toml" if arguments[0] == "find-lr" else run, *arguments[1:]]
+
+    def shown(self, arguments, **environment):
+        """The text that a command on the longer run leaves on a terminal, without the progress bar before it."""
+        return self.in_terminal(*self.on("longer", arguments), **environment).split("\r\x1b[K")[-1]
+
     def svg(self, arguments, run="longer", file="picture.svg"):
         """The root of what --svg writes."""
-        done = self.run_qkv(arguments[0], run, *arguments[1:], "--svg", file)
+        done = self.run_qkv(*self.on(run, arguments), "--svg", file)
         self.assertIn(f"wrote {file}\n", done.stderr)
         return xml.etree.ElementTree.parse(self.folder / file).getroot()
 
@@ -97,12 +107,12 @@ class Pictures(ProgramTest):
             for environment, colour in (({"COLORTERM": "truecolor"}, r"\x1b\[[34]8;2;"), ({"COLORTERM": ""}, r"\x1b\[[34]8;5;"),
                                         ({"COLORTERM": "", "TERM": "linux"}, r"\x1b\[(3|4|9|10)[0-7][;m]")):
                 with self.subTest(" ".join(arguments), **environment):
-                    text = self.in_terminal(arguments[0], "longer", *arguments[1:], **environment)
+                    text = self.shown(arguments, **environment)
                     for title in titles:
                         self.assertIn(f"\n{title}\r\n", "\n" + text)
-                    if cells[0]:  # a scatter has letters instead of colours
+                    if cells[0]:  # a scatter has letters and a curve has signs instead of colours
                         self.assertRegex(text, colour)
-            self.assertNotIn("\033", self.in_terminal(arguments[0], "longer", *arguments[1:], NO_COLOR="1"))
+            self.assertNotIn("\033", self.shown(arguments, NO_COLOR="1"))
 
     def test_the_shades_of_a_map_are_its_weights(self):
         (weights,) = [self.json("attend", "longer", SENTENCE)["layers"][0]["heads"][1]]
