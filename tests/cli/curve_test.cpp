@@ -25,7 +25,7 @@ TEST_CASE("a curve has its points, its line, its mark and axes with round values
         "     2 ┤       •\n"
         "     1 ┤       ·\n"
         "       └┴───┴──┴───┴\n"
-        "        0.001  0.1\n"
+        "        0.001  0.1 1\n"
         "        → rate   · loss   • mean   ◆ best\n");
 }
 

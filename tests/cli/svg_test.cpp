@@ -181,8 +181,8 @@ TEST_CASE("a scatter has a mark for each point and a name for each kind") {
 
 TEST_CASE("a curve has a circle for each point, a line, a mark and names") {
   const Curve curve = {.x = {0.01, 0.1, 1},
-                       .points = {3, 2, 1},
-                       .line = {3, 2.5, 2},
+                       .points = {30, 20, 10},
+                       .line = {30, 25, 20},
                        .mark = 1,
                        .axis = "<rate>",
                        .points_name = "loss",
@@ -191,7 +191,7 @@ TEST_CASE("a curve has a circle for each point, a line, a mark and names") {
   const std::string text = svg("", {{.title = "c", .content = curve}});
   CHECK(is_balanced(text));
   CHECK(count(groups(text, "points"), "<circle") == 3);
-  for (const char* label : {"&lt;rate&gt;", "loss", "mean", "best", "0.01", "0.1", "1", "2"})
+  for (const char* label : {"&lt;rate&gt;", "loss", "mean", "best", "0.01", "0.1", "1", "20"})
     CHECK(count(text, ">" + std::string(label) + "</text>") == 1);
 }
 

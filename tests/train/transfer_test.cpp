@@ -180,7 +180,8 @@ TEST_CASE("a trained model that cannot serve is refused with the reason") {
   config.task.lower_case = false;
   CHECK(start_error(config) ==
         fmt::format("train.init: {} was trained with task.tokenizer = \"word\", task.lower_case = "
-                    "true; this run has task.tokenizer = \"word\", task.lower_case = false",
+                    "true, task.ngrams = 1; this run has task.tokenizer = \"word\", "
+                    "task.lower_case = false, task.ngrams = 1",
                     from.folder().string()));
   config = from.next();
   config.model.width = 12;

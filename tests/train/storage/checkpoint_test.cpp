@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-Checkpoint sample() {
+Checkpoint sample_checkpoint() {
   Checkpoint checkpoint;
   checkpoint.step = 500;
   checkpoint.config = "name = \"bank\"\n";
@@ -97,7 +97,7 @@ std::string with_tokens(const std::string& data, const std::vector<std::int64_t>
 
 TEST_CASE("a checkpoint is read as it was written, bit for bit") {
   const TempDir dir;
-  const Checkpoint written = sample();
+  const Checkpoint written = sample_checkpoint();
   write_checkpoint(dir.path() / "c.h5", written);
   const Checkpoint read = read_checkpoint(dir.path() / "c.h5");
   CHECK(read.step == written.step);
@@ -111,7 +111,7 @@ TEST_CASE("a checkpoint is read as it was written, bit for bit") {
 
 TEST_CASE("without the optimizer, the rest of a checkpoint is read as it was written") {
   const TempDir dir;
-  const Checkpoint written = sample();
+  const Checkpoint written = sample_checkpoint();
   REQUIRE(!written.optimizer.empty());
   write_checkpoint(dir.path() / "c.h5", written);
   const Checkpoint read = read_checkpoint(dir.path() / "c.h5", CheckpointPart::without_optimizer);
@@ -123,8 +123,8 @@ TEST_CASE("without the optimizer, the rest of a checkpoint is read as it was wri
 
 TEST_CASE("equal checkpoints make equal files") {
   const TempDir dir;
-  write_checkpoint(dir.path() / "a.h5", sample());
-  write_checkpoint(dir.path() / "b.h5", sample());
+  write_checkpoint(dir.path() / "a.h5", sample_checkpoint());
+  write_checkpoint(dir.path() / "b.h5", sample_checkpoint());
   CHECK(bytes_of(dir.path() / "a.h5") == bytes_of(dir.path() / "b.h5"));
 }
 
@@ -144,7 +144,7 @@ TEST_CASE("a file's bytes do not depend on the version of HDF5") {
 
 TEST_CASE("a group of many parameters, deep paths and every rank are read as they were written") {
   const TempDir dir;
-  Checkpoint written = sample();
+  Checkpoint written = sample_checkpoint();
   for (int i = 0; i < 700; ++i)
     written.model[fmt::format("layers.{}.w", i)] = Tensor::full({2}, static_cast<double>(i));
   std::string path = "deep";
@@ -160,7 +160,7 @@ TEST_CASE("a config of any length is read as it was written, up to 65496 bytes a
   const fs::path file = dir.path() / "c.h5";
   for (const std::size_t length : {0U, 65496U, 65497U, 65503U, 65504U, 65536U, 1U << 20}) {
     CAPTURE(length);
-    Checkpoint written = sample();
+    Checkpoint written = sample_checkpoint();
     written.config = std::string(length, 'x');
     write_checkpoint(file, written);
     CHECK(read_checkpoint(file).config == written.config);
@@ -173,7 +173,7 @@ TEST_CASE("a config of any length is read as it was written, up to 65496 bytes a
 TEST_CASE("a long token costs its own bytes, not those of the vocabulary") {
   const TempDir dir;
   const fs::path file = dir.path() / "c.h5";
-  Checkpoint written = sample();
+  Checkpoint written = sample_checkpoint();
   std::vector<std::string>& tokens = written.vocabulary["tokens"];
   for (int i = 0; i < 20000; ++i) tokens.push_back(fmt::format("token{}", i));
   tokens.emplace_back("");
@@ -200,7 +200,7 @@ TEST_CASE("a step outside of [0, 2^53] is refused") {
   const fs::path file = dir.path() / "c.h5";
   for (const std::int64_t step :
        {std::int64_t{-1}, (std::int64_t{1} << 53) + 1, std::numeric_limits<std::int64_t>::min()}) {
-    Checkpoint written = sample();
+    Checkpoint written = sample_checkpoint();
     written.step = step;
     write_checkpoint(file, written);
     CHECK(error_of<CheckpointError>([&] { read_checkpoint(file); }) ==
@@ -230,7 +230,7 @@ TEST_CASE("an empty checkpoint and empty texts can be stored") {
 
 TEST_CASE("a checkpoint cut short anywhere is refused") {
   const TempDir dir;
-  write_checkpoint(dir.path() / "whole.h5", sample());
+  write_checkpoint(dir.path() / "whole.h5", sample_checkpoint());
   const std::string whole = bytes_of(dir.path() / "whole.h5");
   CHECK(error_of_bytes(dir, "") == "is empty");
   CHECK(error_of_bytes(dir, whole.substr(0, whole.size() / 2))
@@ -245,7 +245,7 @@ TEST_CASE("a checkpoint cut short anywhere is refused") {
 
 TEST_CASE("a checkpoint with any bit flipped is refused") {
   const TempDir dir;
-  write_checkpoint(dir.path() / "whole.h5", sample());
+  write_checkpoint(dir.path() / "whole.h5", sample_checkpoint());
   std::string bytes = bytes_of(dir.path() / "whole.h5");
   for (std::size_t i = 0; i < bytes.size(); i += i + 200 < bytes.size() ? 61 : 1) {
     CAPTURE(i);
@@ -276,7 +276,7 @@ TEST_CASE("what is no checkpoint is refused by name") {
 TEST_CASE("a damaged checkpoint is distinguished from another kind of file") {
   const TempDir dir;
   const fs::path file = dir.path() / "c.h5";
-  write_checkpoint(file, sample());
+  write_checkpoint(file, sample_checkpoint());
   const std::string whole = bytes_of(file);
   for (const std::string& damaged : {std::string(), whole.substr(0, 5), whole.substr(0, 5000),
                                      whole.substr(0, whole.size() - 1), "x" + whole.substr(1)}) {
@@ -293,7 +293,7 @@ TEST_CASE("wrong metadata behind a right seal are refused or mean the same, and 
   const TempDir dir;
   const fs::path file = dir.path() / "c.h5";
   SUBCASE("a sample") {
-    write_checkpoint(file, sample());
+    write_checkpoint(file, sample_checkpoint());
   }
   SUBCASE("tokens by their offsets") {
     dir.write("c.h5", with_tokens("<pad><unk>bank", {0, 5, 10, 14}));
@@ -337,7 +337,7 @@ TEST_CASE("names that the format cannot hold are refused behind a right seal, to
 TEST_CASE("a writer killed at any moment leaves a complete checkpoint") {
   const TempDir dir;
   const fs::path file = dir.path() / "c.h5";
-  Checkpoint checkpoint = sample();
+  Checkpoint checkpoint = sample_checkpoint();
   write_checkpoint(file, checkpoint);
   for (int round = 0; round < 20; ++round) {
     const pid_t writer = fork();
