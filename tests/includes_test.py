@@ -22,7 +22,7 @@ ALLOWED_IN_TRAIN = {
     "tasks": {"tasks", "config"},
     "start": {"start", "tasks", "config"},
     "run": {"run", "start", "tasks", "memory", "metrics", "storage", "config"},
-    "fit": {"fit", "storage", "config"},
+    "fit": {"fit", "tasks", "storage", "config"},
     "inference": {"inference", "run", "tasks", "config"},
     "exchange": {"exchange", "run", "tasks", "storage", "config"},
     "loop": {"loop", "run", "ranks", "tasks", "memory", "metrics", "storage", "config"},

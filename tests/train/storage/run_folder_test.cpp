@@ -179,7 +179,8 @@ TEST_CASE("the checkpoint of a stop goes with the next one, unless it is the bes
                                             folder.checkpoint(40), folder.checkpoint(30)});
 }
 
-TEST_CASE("an ensemble is a run and those in its folder; clearing it leaves runs that it links to") {
+TEST_CASE(
+    "an ensemble is a run and those in its folder, and clearing it leaves runs that it links to") {
   const TempDir dir;
   const RunFolder run(dir.path() / "run"), member(run.ensemble() / "b"),
       other(dir.path() / "other");
