@@ -12,8 +12,8 @@ namespace qkv {
 struct LossGradients {
   double loss;                ///< -log of the answer's probability; of a written text the mean
   std::vector<double> words;  ///< norm of the loss's gradient by each word's static vector
-  /// How much each word's static vector lowers the loss, to first order: minus its product with its
-  /// gradient ("gradient × input", Shrikumar et al. 2016).
+  /// The part of each word's static vector in lowering the loss, to first order: minus its product
+  /// with its gradient ("gradient × input", Shrikumar et al. 2016).
   std::vector<double> contributions;
   std::vector<double> inputs;  ///< the same of the tokens of a written text that the decoder reads
   std::vector<std::pair<std::string, Tensor>> parameters;  ///< gradients by path

@@ -81,8 +81,8 @@ def inner(a, b):
 
 
 def minimum(objective, point, memory=10, most_steps=500, tolerance=1e-5):
-    """Where a smooth convex objective, which returns value and gradient at a point, has no element of the gradient above the
-    tolerance, or what `most_steps` reach."""
+    """The minimum of a smooth convex objective, which returns value and gradient at a point: no element of its gradient is above
+    the tolerance, or it is what `most_steps` reach."""
     value, gradient = objective(point)
     pairs = collections.deque(maxlen=memory)
     for _ in range(most_steps):

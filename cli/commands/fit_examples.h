@@ -11,8 +11,8 @@ namespace qkv::commands {
 /// reads them.
 Cells worst_examples(const CandidateResult& winner);
 
-/// Of each label the words that lower the loss of its examples the most, in a fold's run: the sums
-/// of their contributions (`LossGradients`) to examples that the fold holds out.
+/// The words that lower the loss of each label's examples the most, in a fold's run: the sums of
+/// their contributions (`LossGradients`) to examples that the fold holds out.
 Cells telling_words(const std::filesystem::path& run);
 
 }  // namespace qkv::commands

@@ -144,7 +144,7 @@ std::string curve_section(const SearchPage& page, const std::vector<CandidateRes
                  box("Learning curves", "plot wide", learning_curves(curves, plotted, name)));
 }
 
-/// How to read the page.
+/// A sentence that explains the marks.
 std::string introduction(const SearchPage& page, const std::vector<PlottedCandidate>& plotted) {
   const bool has_early = std::ranges::any_of(plotted, &PlottedCandidate::is_early);
   return fmt::format(

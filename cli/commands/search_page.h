@@ -8,7 +8,7 @@
 
 namespace qkv::commands {
 
-/// How a search is shown.
+/// The title of a search's page, and its columns and axes.
 struct SearchPage {
   std::string title;
   std::string metric;

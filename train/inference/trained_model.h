@@ -40,8 +40,8 @@ struct TextAttention {
 class TrainedModel {
  public:
   explicit TrainedModel(LoadedModel model);
-  /// Of several models, an ensemble, `predict` averages the probabilities; the first is the one
-  /// that all else is about.
+  /// An ensemble: `predict` averages the probabilities of its models, and all else is about the
+  /// first.
   explicit TrainedModel(std::vector<LoadedModel> models);
   TrainedModel(TrainedModel&&) noexcept;
   TrainedModel& operator=(TrainedModel&&) noexcept;

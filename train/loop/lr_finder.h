@@ -63,7 +63,7 @@ class RangeCurve {
 RangeCurve range_test(Run run, const RateRange& range, Callback& callback,
                       const Communicator& ranks = single_process);
 
-/// How long a training is.
+/// The length of a training.
 struct TrainingLength {
   Index batch;  ///< examples a step
   Index steps;
