@@ -133,6 +133,7 @@ std::optional<VariantRun> trained(const std::vector<SweepRun>& jobs, const StopS
   VariantRun model = *runs.front();
   if (runs.size() == 1 || !model.outcome.test) return model;
   std::vector<Evaluation> evaluations;
+  evaluations.reserve(jobs.size());
   for (const SweepRun& job : jobs)
     evaluations.push_back(evaluation_with_probabilities(job.folder.path()));
   model.outcome.test = averaged(evaluations);

@@ -77,8 +77,10 @@ std::vector<Prediction> averaged(const std::vector<std::vector<Prediction>>& pre
   for (const auto& other : predictions)
     require<UserError>(other.size() == first.size(), "the models are about different words");
   std::vector<Prediction> together;
+  together.reserve(first.size());
   for (std::size_t word = 0; word < first.size(); ++word) {
     std::vector<Prediction> of_word;
+    of_word.reserve(predictions.size());
     for (const auto& of_model : predictions) of_word.push_back(of_model[word]);
     together.push_back(averaged(of_word));
   }
