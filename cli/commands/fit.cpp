@@ -156,7 +156,7 @@ Document fit(const FitOptions& options) {
   Progress progress(stop);
   const FitData data = read_data(options.file, file.variants.front().config, progress);
   const StoredSearch search = search_of(file, data, options, progress);
-  for (const std::string& fact : facts_of(data)) progress.on_message(fact);
+  for (const std::string& fact : data.facts) progress.on_message(fact);
   progress.on_message(search_described(search.plan));
   Search candidates(file, data, search, search_folder(options), stop);
   FitResult result{.run = folder.string(),

@@ -34,7 +34,7 @@ double per_cent(Index part, Index whole) {
 std::string data_section(const FitResult& result, const FitData& data) {
   const auto [all, unknown] = held_out_tokens(result);
   std::string text;
-  for (const std::string& fact : facts_of(data)) text += "- " + fact + "\n";
+  for (const std::string& fact : data.facts) text += "- " + fact + "\n";
   return text + fmt::format(
                     "- {:.1f} % of the tokens of held-out examples are not in the vocabulary of "
                     "the others\n",

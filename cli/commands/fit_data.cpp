@@ -28,15 +28,6 @@ std::string lengths_of(const Task& task) {
                      lengths[lengths.size() / 2]);
 }
 
-}  // namespace
-
-FitData read_data(const std::string& file, const Config& config, ReadCallback& callback) {
-  const auto start = std::chrono::steady_clock::now();
-  FitData data{file, config.task.kind, make_task(config, callback), 0};
-  data.reading = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  return data;
-}
-
 std::vector<std::string> facts_of(const FitData& data) {
   const auto texts = texts_of(*data.task, Split::train), tests = texts_of(*data.task, Split::test);
   const std::set<std::string> distinct(texts.begin(), texts.end());
@@ -51,6 +42,16 @@ std::vector<std::string> facts_of(const FitData& data) {
     facts.push_back(fmt::format("{} test examples, {} of them the text of a training example",
                                 tests.size(), leaked));
   return facts;
+}
+
+}  // namespace
+
+FitData read_data(const std::string& file, const Config& config, ReadCallback& callback) {
+  const auto start = std::chrono::steady_clock::now();
+  FitData data{file, config.task.kind, make_task(config, callback), 0, {}};
+  data.reading = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  data.facts = facts_of(data);
+  return data;
 }
 
 }  // namespace qkv::commands

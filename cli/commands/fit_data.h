@@ -16,12 +16,11 @@ struct FitData {
   TaskKind kind;
   std::shared_ptr<const Task> task;
   double reading;
+  /// Lines on task, size, labels, lengths, duplicates, and test examples that are in the training
+  /// data.
+  std::vector<std::string> facts = {};
 };
 /// The data of `config`, which `file` names as the user does. Throws UserError.
 FitData read_data(const std::string& file, const Config& config, ReadCallback& callback);
-
-/// Lines on task, size, labels, lengths, duplicates, and test examples that are in the training
-/// data.
-std::vector<std::string> facts_of(const FitData& data);
 
 }  // namespace qkv::commands

@@ -53,6 +53,24 @@ std::vector<std::size_t> numbers_below(std::size_t count) {
   return numbers;
 }
 
+/// Throws UserError when the updates of the vectors of n-grams take longer than `seconds`, if all
+/// n-grams differ: an optimizer updates every vector at each step.
+void require_few_ngrams(const Config& config, const FitData& data, double seconds) {
+  constexpr double seconds_a_value = 1e-9;
+  if (config.task.ngrams == 1) return;
+  const Index examples = data.task->size(Split::train);
+  double tokens = 0;
+  for (Index i = 0; i < examples; ++i) tokens += static_cast<double>(data.task->tokens(i));
+  const double ngrams = tokens * static_cast<double>(config.task.ngrams - 1),
+               steps = config.train.epochs * static_cast<double>(examples) /
+                       static_cast<double>(config.train.batch);
+  require<UserError>(
+      ngrams * static_cast<double>(config.model.width) * steps * seconds_a_value <= seconds,
+      "up to {:.0f} n-grams, whose vectors all change in each of {:.0f} steps, take longer than "
+      "--time",
+      ngrams, steps);
+}
+
 /// Seconds that a candidate's training takes where others are trained on the other threads, as in a
 /// search: cores share caches and memory. `data` were read for `known`.
 CandidateTime time_of(const Variant& candidate, const Config& known, const FitData& data) {
@@ -127,6 +145,7 @@ SearchPlan planned_search(const ConfigFile& file, const FitData& data, std::stri
   check(*data.task, metric, data.file);
   std::vector<CandidateTime> times;
   for (const Variant& candidate : file.variants) try {
+      require_few_ngrams(candidate.config, data, seconds);
       times.push_back(time_of(candidate, first, data));
     } catch (const UserError& error) {
       callback.on_message(fmt::format("{} left out: {}", candidate.name, error.what()));

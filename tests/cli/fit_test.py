@@ -95,6 +95,10 @@ class Fit(ProgramTest):
         found = self.json("fit", "films.tsv", "--time", "0.05s", "--run", "runs/quick")
         self.assertLess(sum(len(candidate["scores"]) for candidate in found["candidates"]), 60)
 
+    def test_candidates_with_too_many_ngrams_for_the_time_are_left_out(self):
+        done = self.run_qkv("fit", "films.tsv", "--time", "1s", "--run", "runs/long", "--set", "train.epochs=1000000")
+        self.assertIn("bag of words and pairs left out: up to ", done.stderr)
+
     def test_a_search_that_is_killed_ends_as_one_that_is_not(self):
         draw = random.Random(1)
         command = [PROGRAM, "fit", *FILMS, "--run", "killed"]

@@ -22,7 +22,7 @@ warmup = 20
 epochs = 10
 batch = 32
 ema = 0.98
-eval_every = 20
+eval_every = 200
 checkpoint_every = 1000
 keep = 1
 )";

@@ -104,8 +104,10 @@ std::vector<SearchRound> rounds_of(const SearchPlan& plan) {
 
 double search_seconds(const SearchPlan& plan, std::span<const CandidateTime> times, int threads) {
   std::vector<double> costs;
+  double reading = 0;
   for (const std::string& name : plan.candidates) {
     const CandidateTime& time = *std::ranges::find(times, name, &CandidateTime::name);
+    reading = std::max(reading, time.reading);
     costs.push_back(2 * time.reading + plan.fraction * time.training);  // evaluated again
   }
   std::ranges::sort(costs, std::greater());
@@ -113,6 +115,7 @@ double search_seconds(const SearchPlan& plan, std::span<const CandidateTime> tim
   const auto last = costs.begin() + static_cast<std::ptrdiff_t>(rounds.back().candidates);
   const double models = static_cast<double>(plan.seeds) * std::accumulate(costs.begin(), last, 0.0);
   double seconds = std::max(models / threads, costs.front());
+  seconds += static_cast<double>(plan.folds + 1) * reading;  // examples of the folds are shown
   for (const SearchRound& round : rounds) {
     const auto folds = static_cast<double>(round.last_fold - round.first_fold + 1);
     const auto slowest = costs.begin() + static_cast<std::ptrdiff_t>(round.candidates);

@@ -39,6 +39,9 @@ TEST_CASE("the seconds of a search are those of its trainings beside each other 
   CHECK(search_seconds({{"a", "b", "c", "d"}, 5, false}, times, 2) == 37.5 + 8);
   CHECK(search_seconds({{"a", "b", "c", "d"}, 3, true}, times, 1) == 15 + 2 * 12 + 12);
   CHECK(search_seconds({{"d"}, 2, true, 0.5}, times, 8) == 0.5 + 0.5);  // a fold each, then all
+  // Each training reads and is evaluated after reading again, and so are the folds in the end.
+  CHECK(search_seconds({{"a"}, 2, true}, std::vector{CandidateTime{"a", 0.25, 1}}, 1) ==
+        3 * 1.5 + 3 * 0.25);
 }
 
 TEST_CASE("a plan has as many folds and candidates as there is time for") {
