@@ -47,10 +47,10 @@ double seconds_a_step(Run& run) {
   return since(start) / static_cast<double>(run.step - first);
 }
 
-std::vector<std::size_t> numbers_below(std::size_t count) {
-  std::vector<std::size_t> numbers(count);
-  std::iota(numbers.begin(), numbers.end(), std::size_t{0});
-  return numbers;
+std::vector<std::size_t> indices_below(std::size_t count) {
+  std::vector<std::size_t> indices(count);
+  std::iota(indices.begin(), indices.end(), std::size_t{0});
+  return indices;
 }
 
 /// Throws UserError when the updates of the vectors of n-grams take longer than `seconds`, if all
@@ -77,7 +77,7 @@ CandidateTime time_of(const Variant& candidate, const Config& known, const FitDa
   const bool is_equal = have_equal_tasks(known, candidate.config);
   std::vector<CandidateTime> times(static_cast<std::size_t>(threads()));
   for_each_side_by_side(
-      numbers_below(times.size()), [] { return false; },
+      indices_below(times.size()), [] { return false; },
       [&](std::size_t i, bool) {
         const auto start = Clock::now();
         Run run = start_run(candidate.config, silent_reading, is_equal ? data.task : nullptr);
@@ -111,11 +111,11 @@ void check(const Task& task, const std::string& metric, const std::string& sourc
 CandidateResult averaged_result(const std::vector<CandidateResult>& candidates,
                                 const SelectedEnsemble& selected) {
   CandidateResult together;
-  for (const std::size_t number : selected.members) {
-    const CandidateResult& member = candidates[number];
+  for (const std::size_t index : selected.members) {
+    const CandidateResult& member = candidates[index];
     together.name += (together.members.empty() ? "" : " + ") + member.name;
     together.members.push_back(member.name);
-    if (number == selected.members.front()) {
+    if (index == selected.members.front()) {
       together.runs = member.runs;
       continue;
     }
@@ -222,7 +222,7 @@ void Search::train(const std::vector<SweepRun>& jobs) {
   StopQuestion question(stop_);
   question.ask();  // from here on: a run may read its data while others train
   for_each_side_by_side(
-      numbers_below(jobs.size()), [&] { return stop_.received() != 0; },
+      indices_below(jobs.size()), [&] { return stop_.received() != 0; },
       [&](std::size_t i, bool) {
         SilentProgress silent(stop_);
         const VariantRun run = carry_out(jobs[i], false, silent);
@@ -252,7 +252,7 @@ std::optional<CandidateResult> Search::ensemble() const {
   if (!can_be_averaged(data_)) return std::nullopt;
   std::vector evaluations(candidates.size(), std::vector<Evaluation>(folds));
   for_each_side_by_side(
-      numbers_below(candidates.size() * folds), [&] { return stop_.received() != 0; },
+      indices_below(candidates.size() * folds), [&] { return stop_.received() != 0; },
       [&](std::size_t i, bool) {
         const VariantRun& run = candidates[i / folds].runs[i % folds];
         evaluations[i / folds][i % folds] = evaluation_with_probabilities(run.folder);

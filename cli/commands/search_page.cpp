@@ -114,7 +114,7 @@ std::vector<Point> values_of(const std::filesystem::path& file, std::string_view
   return some;
 }
 
-/// Those of runs that were measured more than once; an ensemble has none but those of its members.
+/// The curves of all runs that were measured more than once; those of an ensemble are its members'.
 std::vector<LearningCurve> curves_of(const std::vector<CandidateResult>& candidates,
                                      std::string_view split, const std::string& metric) {
   std::vector<LearningCurve> curves;

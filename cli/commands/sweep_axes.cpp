@@ -46,8 +46,8 @@ CandidateAxis option_axis(const SweepFile& file, const Json& candidates, const s
   }
   const bool is_log = any_has(file, key, TomlAxis::Kind::log_range);
   if (is_log || any_has(file, key, TomlAxis::Kind::range)) {
-    const std::vector<double> numbers(values.begin(), values.end());
-    return {Axis::of_numbers(key, numbers, is_log), numbers, texts};
+    const std::vector<double> positions(values.begin(), values.end());
+    return {Axis::of_numbers(key, positions, is_log), positions, texts};
   }
   std::ranges::sort(values);
   std::vector<std::string> labels;

@@ -10,7 +10,7 @@ namespace qkv {
 
 /// An ensemble of candidates and the evaluation of each fold.
 struct SelectedEnsemble {
-  std::vector<std::size_t> members;  ///< numbers of the candidates, in the order of their selection
+  std::vector<std::size_t> members;  ///< indices of the candidates, in the order of their selection
   std::vector<Evaluation> folds;
 };
 

@@ -49,12 +49,12 @@ bool are_candidates(const std::vector<std::string>& names, const std::vector<Var
 }
 
 /// Half of the interval of `expected_score`.
-double half_interval(std::size_t folds, double deviation) {
+double half_interval(std::size_t folds, double score_std) {
   // The quantile .975 for 2 to 10 folds.
   constexpr std::array quantiles = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262};
   require<ValueError>(folds >= 2 && folds < quantiles.size() + 2,
                       "expected_score takes the scores of 2 to 10 folds, got {}", folds);
-  return quantiles[folds - 2] * deviation * std::sqrt(1 + 1 / static_cast<double>(folds));
+  return quantiles[folds - 2] * score_std * std::sqrt(1 + 1 / static_cast<double>(folds));
 }
 
 }  // namespace
@@ -171,8 +171,8 @@ ExpectedScore expected_fraction(std::span<const double> scores, Index examples) 
   const double mean = mean_of(scores);
   const auto count = static_cast<double>(examples), folds = static_cast<double>(scores.size());
   const double p = (mean * count + 1) / (count + 2);
-  const double deviation = std::max(sample_std(scores), std::sqrt(p * (1 - p) * folds / count));
-  const double half = half_interval(scores.size(), deviation);
+  const double score_std = std::max(sample_std(scores), std::sqrt(p * (1 - p) * folds / count));
+  const double half = half_interval(scores.size(), score_std);
   return {mean, std::max(mean - half, 0.0), std::min(mean + half, 1.0)};
 }
 
