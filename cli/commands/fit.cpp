@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct FitOptions {
-  std::string file, test, word, metric, run;
+  std::string file, test, word, metric, pretrained, run;
   std::string time = "5m";
   std::vector<std::string> set;
   bool restart = false;
@@ -54,6 +54,7 @@ std::string continuation(const FitOptions& options) {
   add("--test", options.test);
   add("--word", options.word);
   add("--metric", options.metric);
+  add("--pretrained", options.pretrained);
   add("--run", options.run);
   add("--time", options.time);
   for (const std::string& change : options.set) add("--set", change);
@@ -66,7 +67,7 @@ ConfigFile candidates_of(const FitOptions& options) {
   if (!options.test.empty()) changes.push_back("task.test=" + toml_string(options.test));
   if (!options.word.empty()) changes.push_back("task.word=" + toml_string(options.word));
   changes.insert(changes.end(), options.set.begin(), options.set.end());
-  return candidates_for(task_kind_of(options.file, options.word), changes);
+  return candidates_for(task_kind_of(options.file, options.word), changes, options.pretrained);
 }
 
 fs::path search_file(const FitOptions& options) {
@@ -141,7 +142,8 @@ std::optional<VariantRun> trained(const std::vector<SweepRun>& jobs, const StopS
 }
 
 void clear_all(const ConfigFile& file, const FitOptions& options) {
-  auto runs = runs_of(file, SweepOptions{{}, 1, most_planned_folds}, search_folder(options));
+  auto runs = runs_of(file, SweepOptions{{}, most_planned_repeats, most_planned_folds},
+                      search_folder(options));
   runs.push_back({"", file.base, RunFolder(folder_of(options))});
   clear(runs);
   std::error_code missing;
@@ -201,6 +203,8 @@ Command fit_command() {
                    "Time for the search and the last training: 90s, 5m, 1h [5m]"},
                   {"--metric NAME", &o->metric,
                    "Metric to choose by: accuracy, macro_f1, log_loss [the task's first]"},
+                  {"--pretrained RUN", &o->pretrained,
+                   "A trained encoder that one more candidate starts from"},
                   {"--run FOLDER", &o->run, "Folder of the model [runs/NAME OF THE FILE]"},
                   {"--set KEY=VALUE", &o->set,
                    "Change an option of all candidates: --set task.columns=[\"label\",\"text\"]"},

@@ -1,26 +1,32 @@
 #include "cli/commands/fit_card.h"
 
 #include <algorithm>
+#include <span>
 
 #include "cli/commands/fit_examples.h"
 
 namespace qkv::commands {
 namespace {
 
-ExpectedScore expected(const FitResult& result) {
-  const CandidateResult& winner = result.candidates.front();
-  const auto scores = winner.scores(result.metric);
-  const Evaluation& first = evaluation_of(winner.runs.front());
-  if (first.score_by(result.metric) < 0) return expected_score(scores);  // a loss
-  Index examples = 0;
-  for (const VariantRun& fold : winner.runs) examples += evaluation_of(fold).count;
-  return expected_fraction(scores, examples);
+/// The winner's runs of the first cross-validation, which have each example once.
+std::span<const VariantRun> first_folds(const FitResult& result) {
+  return std::span(result.candidates.front().runs)
+      .first(static_cast<std::size_t>(result.plan.folds));
 }
 
-/// Over the folds of the winner.
+ExpectedScore expected(const FitResult& result) {
+  const auto scores = result.candidates.front().scores(result.metric);
+  const auto folds = first_folds(result);
+  if (evaluation_of(folds.front()).score_by(result.metric) < 0)  // a loss
+    return expected_score(scores, result.plan.folds);
+  Index examples = 0;
+  for (const VariantRun& fold : folds) examples += evaluation_of(fold).count;
+  return expected_fraction(scores, result.plan.folds, examples);
+}
+
 TokenCount held_out_tokens(const FitResult& result) {
   TokenCount sum;
-  for (const VariantRun& fold : result.candidates.front().runs) {
+  for (const VariantRun& fold : first_folds(result)) {
     sum.all += evaluation_of(fold).tokens.all;
     sum.unknown += evaluation_of(fold).tokens.unknown;
   }
@@ -70,22 +76,22 @@ std::string score_section(const FitResult& result) {
 }
 
 std::string example_section(const FitResult& result) {
-  const CandidateResult& winner = result.candidates.front();
-  if (evaluation_of(winner.runs.front()).probabilities.empty()) return "";
+  const auto folds = first_folds(result);
+  if (evaluation_of(folds.front()).probabilities.empty()) return "";
   return fmt::format(
       "## Examples\n\nThe held-out examples whose labels get the lowest probabilities, as the "
       "model "
       "reads them: labels to check, or what it cannot do.\n\n{}\nThe words that lower the loss of "
       "each label's held-out examples the most, in {} (gradient × input, Shrikumar et al. "
       "2016).\n\n{}\n",
-      to_markdown(worst_examples(winner)), winner.members.front(),
-      to_markdown(telling_words(winner.runs.front().folder)));
+      to_markdown(worst_examples(folds)), result.candidates.front().members.front(),
+      to_markdown(telling_words(folds.front().folder)));
 }
 
 /// Means over the folds of the winner.
 std::string label_section(const FitResult& result) {
   Cells rows = {{"label", "precision", "recall", "F1", "examples"}};
-  const auto& folds = result.candidates.front().runs;
+  const auto folds = first_folds(result);
   for (const LabelScores& first : evaluation_of(folds.front()).labels) {
     double precision = 0, recall = 0, f1 = 0;
     Index examples = 0;
@@ -115,6 +121,7 @@ Json to_json(const FitResult& result) {
                       {"members", result.candidates.front().members},
                       {"expected", object({{"mean", mean}, {"low", low}, {"high", high}})},
                       {"folds", result.plan.folds},
+                      {"repeats", result.plan.repeats},
                       {"halves", result.plan.halves},
                       {"fraction", result.plan.fraction},
                       {"seeds", result.plan.seeds},
@@ -135,8 +142,9 @@ std::string expectation(const FitResult& result) {
 }
 
 std::string search_described(const SearchPlan& plan) {
-  return fmt::format("{} candidates are compared on {} folds of the training examples{}",
+  return fmt::format("{} candidates are compared on {} folds of the training examples{}{}",
                      plan.candidates.size(), plan.folds,
+                     plan.repeats > 1 ? fmt::format(", drawn {} times", plan.repeats) : "",
                      plan.halves ? ", and the worse half of them is left out after each fold" : "");
 }
 

@@ -18,8 +18,8 @@ struct FitResult {
   std::optional<VariantRun> model;          ///< the winner, trained on all examples
 };
 
-/// {"run", "metric", "winner", "members", "expected", "folds", "halves", "fraction", "seeds",
-/// "candidates"} and, with test data, "test".
+/// {"run", "metric", "winner", "members", "expected", "folds", "repeats", "halves", "fraction",
+/// "seeds", "candidates"} and, with test data, "test".
 Json to_json(const FitResult& result);
 /// A row for each candidate.
 Cells candidate_table(const FitResult& result);

@@ -22,11 +22,11 @@ std::span<const double> probabilities_of(const Evaluation& evaluation, Index exa
 }
 
 /// The least probable first.
-std::vector<Answer> worst_answers(const CandidateResult& winner) {
+std::vector<Answer> worst_answers(std::span<const VariantRun> folds) {
   constexpr std::size_t shown = 10;
   std::vector<Answer> answers;
-  for (std::size_t fold = 0; fold < winner.runs.size(); ++fold) {
-    const Evaluation& evaluation = evaluation_of(winner.runs[fold]);
+  for (std::size_t fold = 0; fold < folds.size(); ++fold) {
+    const Evaluation& evaluation = evaluation_of(folds[fold]);
     for (std::size_t i = 0; i < evaluation.answers.size(); ++i) {
       const auto example = static_cast<Index>(i);
       const auto label = static_cast<std::size_t>(evaluation.answers[i]);
@@ -59,18 +59,18 @@ std::string most_telling(const std::map<std::string, double>& contributions) {
 
 }  // namespace
 
-Cells worst_examples(const CandidateResult& winner) {
+Cells worst_examples(std::span<const VariantRun> folds) {
   Cells rows = {{"label", "probability", "answer", "text"}};
   std::map<std::size_t, std::shared_ptr<const Task>> tasks;
-  for (const auto& [probability, fold, example] : worst_answers(winner)) {
+  for (const auto& [probability, fold, example] : worst_answers(folds)) {
     auto& task = tasks[fold];
     if (!task) {
-      const std::string run = winner.runs[fold].folder.string();
+      const std::string run = folds[fold].folder.string();
       task = drawn_task(load_model(run), run, silent_reading);
     }
     const LabelledText text = task->example(Split::test, example);
     rows.push_back({text.label, fmt::format("{:.4f}", probability),
-                    most_probable(evaluation_of(winner.runs[fold]), example), text.text});
+                    most_probable(evaluation_of(folds[fold]), example), text.text});
   }
   return rows;
 }

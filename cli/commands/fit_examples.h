@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <span>
 
 #include "cli/commands/ranking.h"
 
@@ -8,8 +9,8 @@
 namespace qkv::commands {
 
 /// The examples to whose labels the winner gives the lowest probabilities, as its first member
-/// reads them.
-Cells worst_examples(const CandidateResult& winner);
+/// reads them in `folds`, its runs of a cross-validation.
+Cells worst_examples(std::span<const VariantRun> folds);
 
 /// The words that lower the loss of each label's examples the most, in a fold's run: the sums of
 /// their contributions (`LossGradients`) to examples that the fold holds out.

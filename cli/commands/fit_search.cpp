@@ -35,11 +35,13 @@ Index examples_for_folds(const Task& task) {
   return sum;
 }
 
-double seconds_a_step(Run& run) {
+/// Measured for `seconds` after as many: the first steps take longer, until buffers are pooled.
+double seconds_a_step(Run& run, double seconds) {
   constexpr std::int64_t warm_up = 2, fewest = 3;
-  constexpr double seconds = 0.3;
   Updater updater(run);
-  while (run.step < std::min(warm_up, run.last_step - 1)) updater.step();
+  const auto begin = Clock::now();
+  while (run.step < run.last_step - 1 && (since(begin) < seconds || run.step < warm_up))
+    updater.step();
   const auto first = run.step;
   const auto start = Clock::now();
   do updater.step();
@@ -72,8 +74,10 @@ void require_few_ngrams(const Config& config, const FitData& data, double second
 }
 
 /// Seconds that a candidate's training takes where others are trained on the other threads, as in a
-/// search: cores share caches and memory. `data` were read for `known`.
-CandidateTime time_of(const Variant& candidate, const Config& known, const FitData& data) {
+/// search: cores share caches and memory. `data` were read for `known`. The steps are measured for
+/// `seconds`.
+CandidateTime time_of(const Variant& candidate, const Config& known, const FitData& data,
+                      double seconds) {
   const bool is_equal = have_equal_tasks(known, candidate.config);
   std::vector<CandidateTime> times(static_cast<std::size_t>(threads()));
   for_each_side_by_side(
@@ -82,7 +86,7 @@ CandidateTime time_of(const Variant& candidate, const Config& known, const FitDa
         const auto start = Clock::now();
         Run run = start_run(candidate.config, silent_reading, is_equal ? data.task : nullptr);
         times[i] = {candidate.name, data.reading + since(start), 0};
-        times[i].training = seconds_a_step(run) * static_cast<double>(run.last_step);
+        times[i].training = seconds_a_step(run, seconds) * static_cast<double>(run.last_step);
       });
   return *std::ranges::max_element(times, {}, &CandidateTime::training);
 }
@@ -143,10 +147,11 @@ SearchPlan planned_search(const ConfigFile& file, const FitData& data, std::stri
   const auto start = Clock::now();
   const Config& first = file.variants.front().config;
   check(*data.task, metric, data.file);
+  const double measured = std::clamp(seconds / 400, 0.1, 1.0);
   std::vector<CandidateTime> times;
   for (const Variant& candidate : file.variants) try {
       require_few_ngrams(candidate.config, data, seconds);
-      times.push_back(time_of(candidate, first, data));
+      times.push_back(time_of(candidate, first, data, measured));
     } catch (const UserError& error) {
       callback.on_message(fmt::format("{} left out: {}", candidate.name, error.what()));
     }
@@ -180,7 +185,7 @@ Search::Search(const ConfigFile& file, const FitData& data, const StoredSearch& 
     : data_(data),
       search_(search),
       stop_(stop),
-      jobs_(runs_of(file, SweepOptions{{}, 1, search.plan.folds}, folder)),
+      jobs_(runs_of(file, SweepOptions{{}, search.plan.repeats, search.plan.folds}, folder)),
       ranking_(in_order(file, search.plan), search.metric) {
   for (SweepRun& job : jobs_) {
     job.config = shortened(job.config, search.plan.fraction);
@@ -241,12 +246,12 @@ void Search::add(const std::string& name, const VariantRun& run) {
     bar_.draw(static_cast<double>(done_) / static_cast<double>(count_),
               fmt::format(" {}/{}  {}", done_, count_, so_far));
   else
-    print_note(fmt::format("{}/{}  {}, fold {}: {} {:.4f}; {}\n", done_, count_, name, run.fold,
+    print_note(fmt::format("{}/{}  {}, {}: {} {:.4f}; {}\n", done_, count_, name, name_of(run),
                            search_.metric, value_of(evaluation_of(run), search_.metric), so_far));
 }
 
 std::optional<CandidateResult> Search::ensemble() const {
-  const auto folds = static_cast<std::size_t>(search_.plan.folds);
+  const auto folds = static_cast<std::size_t>(search_.plan.repeats * search_.plan.folds);
   std::vector<CandidateResult> candidates = ranking_.results();
   std::erase_if(candidates, [&](const auto& result) { return result.runs.size() < folds; });
   if (!can_be_averaged(data_)) return std::nullopt;

@@ -1,5 +1,7 @@
 #include "cli/commands/ranking.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <functional>
 #include <utility>
@@ -8,6 +10,10 @@ namespace qkv::commands {
 
 const Evaluation& evaluation_of(const VariantRun& run) {
   return (run.fold > 0 ? run.outcome.test : run.valid).value();
+}
+
+std::string name_of(const VariantRun& run) {
+  return fmt::format("seed {}{}", run.seed, run.fold > 0 ? fmt::format(", fold {}", run.fold) : "");
 }
 
 double value_of(const Evaluation& evaluation, const std::string& metric) {
@@ -49,7 +55,7 @@ void Ranking::add(const std::string& name, const VariantRun& run) {
 void Ranking::end_round() {
   for (CandidateResult& result : results_)
     std::ranges::sort(result.runs, {},
-                      [](const VariantRun& run) { return std::pair(run.fold, run.seed); });
+                      [](const VariantRun& run) { return std::pair(run.seed, run.fold); });
   std::ranges::stable_sort(results_.begin(), results_.begin() + left_, std::greater(),
                            [this](const CandidateResult& result) { return result.rank(metric_); });
 }

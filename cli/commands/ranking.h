@@ -12,6 +12,9 @@ namespace qkv::commands {
 /// The evaluation that ranks a run: on the examples of its fold, else on the validation split.
 const Evaluation& evaluation_of(const VariantRun& run);
 
+/// "seed 1, fold 3", "seed 1"
+std::string name_of(const VariantRun& run);
+
 /// The loss or a metric.
 double value_of(const Evaluation& evaluation, const std::string& metric);
 

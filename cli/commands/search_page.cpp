@@ -122,9 +122,7 @@ std::vector<LearningCurve> curves_of(const std::vector<CandidateResult>& candida
     if (candidates[i].members.size() > 1) continue;
     for (const VariantRun& run : candidates[i].runs) {
       auto values = values_of(RunFolder(run.folder).metrics(), split, metric);
-      const std::string name =
-          run.fold > 0 ? fmt::format("fold {}", run.fold) : fmt::format("seed {}", run.seed);
-      if (values.size() > 1) curves.push_back({i, name, std::move(values)});
+      if (values.size() > 1) curves.push_back({i, name_of(run), std::move(values)});
     }
   }
   return curves;

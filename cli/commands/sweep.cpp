@@ -44,7 +44,7 @@ SweepFile config_file(const SearchOptions& options) {
 }
 
 SearchPlan plan_of(const SweepFile& file, const SearchOptions& options) {
-  SearchPlan plan{{}, std::max(options.sweep.seeds, options.sweep.folds), options.halve, 1};
+  SearchPlan plan{{}, std::max(options.sweep.seeds, options.sweep.folds), 1, options.halve};
   for (const Variant& variant : file.variants) plan.candidates.push_back(variant.name);
   return plan;
 }

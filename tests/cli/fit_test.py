@@ -39,12 +39,12 @@ class Fit(ProgramTest):
     def test_the_winner_is_an_ordinary_run_with_a_card(self):
         found = json.loads(self.done.stdout)
         self.assertEqual(found["run"], "runs/films")
-        self.assertEqual(found["folds"], 10)
+        self.assertEqual((found["folds"], found["repeats"]), (10, 3))
         means = [candidate["mean"] for candidate in found["candidates"]]
         self.assertEqual(means, sorted(means, reverse=True))
         self.assertEqual(found["winner"], found["candidates"][0]["name"])
         for candidate in found["candidates"]:
-            self.assertEqual(len(candidate["scores"]), 10)
+            self.assertEqual(len(candidate["scores"]), 30)
         self.assertLess(found["expected"]["low"], found["expected"]["mean"])
         self.assertEqual(found["test"], self.json("eval", "runs/films"))
         self.run_qkv("predict", "runs/films", "a warm and funny film")
@@ -65,7 +65,7 @@ class Fit(ProgramTest):
         self.assertNotIn("Learning curves", page.headings())  # ten steps are measured once
         self.run_qkv("fit", *FILMS, "--run", "runs/curves", "--set", "train.eval_every=3")
         curves = SearchPage(self.folder / "runs/curves/fit.html").marks("Learning curves", "polyline")
-        self.assertTrue(any(title.startswith("attention, fold 10: ") for title in curves))
+        self.assertTrue(any(title.startswith("attention, seed 1, fold 10: ") for title in curves))
 
     def test_the_expected_score_is_the_mean_of_cross_validation(self):
         found = self.json("fit", "films.tsv", "--metric", "macro_f1", "--run", "runs/f1")
@@ -73,23 +73,32 @@ class Fit(ProgramTest):
         (self.folder / "winner.toml").write_text(config)
         compared = self.json("compare", "winner.toml", "--folds", "10")["variants"][0]
         alone = next(one for one in found["candidates"] if one["name"] == found["members"][0])
-        self.assertEqual(alone["scores"], [fold["test"]["macro_f1"] for fold in compared["folds"]])
+        self.assertEqual(alone["scores"][:10], [fold["test"]["macro_f1"] for fold in compared["folds"]])
 
     def test_an_ensemble_is_measured_on_the_folds_and_trained_together(self):
-        found = json.loads(self.done.stdout)
+        found = self.json("fit", "films.tsv", "--metric", "log_loss", "--run", "runs/loss")
         self.assertGreater(len(found["members"]), 1)
         self.assertEqual(found["winner"], " + ".join(found["members"]))
         folders = [re.sub("[^A-Za-z0-9]+", "-", name) for name in found["members"]]
         models = {f"{name}{seed}" for name in folders for seed in ("", "-seed-2", "-seed-3")}
-        self.assertEqual({run.name for run in (self.folder / "runs/films/ensemble").iterdir()}, models - {folders[0]})
+        self.assertEqual({run.name for run in (self.folder / "runs/loss/ensemble").iterdir()}, models - {folders[0]})
         for fold in (1, 10):
-            together = self.json("eval", *(f"runs/films-fit/{name}-fold-{fold}" for name in folders))
-            self.assertEqual(together["accuracy"], found["candidates"][0]["scores"][fold - 1])
+            together = self.json("eval", *(f"runs/loss-fit/{name}-fold-{fold}" for name in folders))
+            self.assertEqual(together["log_loss"], found["candidates"][0]["scores"][fold - 1])
 
     def test_progress_says_who_is_ahead(self):
         progress = [line for line in self.done.stderr.splitlines() if "; ahead: " in line]
-        self.assertEqual(len(progress), 10 * 7)
-        self.assertRegex(progress[-1], r"^70/70  .*, fold \d+: accuracy \d\.\d{4}; ahead: .* \d\.\d{4}$")
+        self.assertEqual(len(progress), 10 * 7 * 3)
+        self.assertRegex(progress[-1], r"^210/210  .*, seed \d, fold \d+: accuracy \d\.\d{4}; ahead: .* \d\.\d{4}$")
+
+    def test_a_pretrained_model_is_one_more_candidate(self):
+        self.run_qkv("train", PROJECT / "configs/pretrain.toml", "--run", "general", "--set", "train.steps=20", "--set", "model.width=24",
+                     "--set", "task.data=films.tsv")
+        found = self.json("fit", "films.tsv", "--pretrained", "general", "--run", "runs/tuned")
+        self.assertIn("fine-tuned", [candidate["name"] for candidate in found["candidates"]])
+        config = (self.folder / "runs/tuned-fit/fine-tuned-fold-1/config.toml").read_text()
+        self.assertRegex(config, r"(?m)^width = 24\b")
+        self.assertIn("starts from pretrain, step 20", self.run_qkv("inspect", "runs/tuned-fit/fine-tuned-fold-1").stdout)
 
     def test_little_time_means_fewer_trainings(self):
         found = self.json("fit", "films.tsv", "--time", "0.05s", "--run", "runs/quick")
@@ -142,6 +151,7 @@ class Fit(ProgramTest):
                                   (["films.tsv", "--run", "new", "--time", "5"], "--time 5: must be a duration, such as 90s, 5m or 1h"),
                                   (["films.tsv", "--run", "new", "--time", "-1m"], "must be a duration"),
                                   (["films.tsv", "--run", "new", "--metric", "f2"], "--metric f2: this task has accuracy, macro_f1"),
+                                  (["films.tsv", "--run", "new", "--pretrained", "no-run"], "no-run"),
                                   (["films.tsv", "--run", "runs/tiny"], "runs/tiny holds a run of another command")):
             with self.subTest(arguments):
                 self.assert_refused(["fit", *arguments], *parts)

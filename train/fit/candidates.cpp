@@ -4,6 +4,9 @@
 
 #include "core/error.h"
 #include "datasets/tsv.h"
+#include "train/config/option_list.h"
+#include "train/storage/checkpoint.h"
+#include "train/storage/run_folder.h"
 
 namespace qkv {
 namespace {
@@ -99,13 +102,15 @@ kind = "word-sense"
 valid_share = 0
 truncate = true
 word_dropout = 2
+class_weights = "balanced"
 
 [model]
 kind = "encoder"
-width = 16
+width = 64
 layers = 1
-heads = 4
+heads = 8
 position = "windows"
+max_distance = 9
 feed_forward = 0
 norm = "none"
 embedding_std = 0.1
@@ -114,7 +119,6 @@ dropout = 0.3
 [[variant]]
 name = "log-count ratios of all words"
 task.word_dropout = 3
-task.class_weights = "balanced"
 model.init = "naive-bayes"
 model.attention = "uniform"
 model.position = "none"
@@ -129,11 +133,9 @@ optimizer.lr = 1e-4
 [[variant]]
 name = "log-count ratios of windows"
 task.word_dropout = 3
-task.class_weights = "balanced"
 model.init = "naive-bayes"
 model.width = 72
 model.heads = 9
-model.max_distance = 9
 model.dropout = 0
 train.epochs = 0
 train.steps = 100
@@ -204,6 +206,28 @@ std::string_view variants_of(TaskKind kind) {
   throw ValueError("there are no candidates for this task");
 }
 
+/// The candidate that starts from a trained model and is trained further.
+std::string fine_tuned(TaskKind kind, const std::filesystem::path& pretrained) {
+  const auto file = find_checkpoint(pretrained);
+  const Config trained =
+      stored_config(read_checkpoint(file, CheckpointPart::without_optimizer).config, file);
+  Config config;
+  config.model = trained.model;
+  config.model.dropout = 0.1;
+  config.task.kind = kind;
+  config.task.tokenizer = trained.task.tokenizer;
+  config.task.lower_case = trained.task.lower_case;
+  std::string toml =
+      fmt::format("\n[[variant]]\nname = \"fine-tuned\"\ntrain.init = {}\noptimizer.lr = 1e-3\n",
+                  toml_string(std::filesystem::absolute(pretrained).string()));
+  for (const Option& option : options_of(config)) {
+    const bool is_of_tokens = option.key == "task.tokenizer" || option.key == "task.lower_case";
+    if (option.has_effect(config) && (option.key.starts_with("model.") || is_of_tokens))
+      toml += fmt::format("{} = {}\n", option.key, option.print());
+  }
+  return toml;
+}
+
 /// Whether a field counts words.
 bool is_index(const std::string& field) {
   return !field.empty() && field.find_first_not_of("0123456789") == std::string::npos;
@@ -223,8 +247,10 @@ TaskKind task_kind_of(const std::filesystem::path& file, const std::string& word
   return has_indices ? TaskKind::word_sense : TaskKind::classify;
 }
 
-ConfigFile candidates_for(TaskKind kind, std::span<const std::string> overrides) {
-  const std::string toml = fmt::format("name = \"fit\"\n{}{}", common, variants_of(kind));
+ConfigFile candidates_for(TaskKind kind, std::span<const std::string> overrides,
+                          const std::filesystem::path& pretrained) {
+  std::string toml = fmt::format("name = \"fit\"\n{}{}", common, variants_of(kind));
+  if (!pretrained.empty()) toml += fine_tuned(kind, pretrained);
   return parse_config_file(toml, "the candidates", {}, overrides);
 }
 

@@ -47,24 +47,26 @@ std::string folder_name(const std::string& name) {
   return result;
 }
 
-/// Run `i` of a variant. With folds, that of fold i + 1; else the first has the variant's name and
-/// seed, and the others count on from there.
+/// Run `i` of a variant: all folds with the first seed, which is the variant's, and so on.
 SweepRun run_of(const Variant& variant, Index i, const SweepOptions& options,
                 const fs::path& parent) {
-  const std::string folder = folder_name(variant.name);
+  std::string folder = folder_name(variant.name);
   SweepRun run{variant.name, variant.config, RunFolder(parent / folder)};
   run.number = i + 1;
   const auto name_after = [&](std::string_view what, auto number) {
     run.config.name += fmt::format(", {} {}", what, number);
-    run.folder = RunFolder(parent / fmt::format("{}-{}-{}", folder, what, number));
+    folder += fmt::format("-{}-{}", what, number);
   };
-  if (options.folds > 0) {
-    run.fold = run.config.task.fold = i + 1;
-    name_after("fold", run.fold);
-  } else if (i > 0) {
-    run.config.seed += static_cast<std::uint64_t>(i);
+  const Index folds = std::max<Index>(options.folds, 1);
+  if (i >= folds) {
+    run.config.seed += static_cast<std::uint64_t>(i / folds);
     name_after("seed", run.config.seed);
   }
+  if (options.folds > 0) {
+    run.fold = run.config.task.fold = i % folds + 1;
+    name_after("fold", run.fold);
+  }
+  run.folder = RunFolder(parent / folder);
   return run;
 }
 
@@ -108,7 +110,7 @@ std::vector<SweepRun> runs_of(const ConfigFile& file, const SweepOptions& option
   std::map<std::string, std::string> folders;
   const auto& only = options.only;
   for (const Variant& variant : variants)
-    for (Index i = 0; i < std::max(options.seeds, options.folds); ++i) {
+    for (Index i = 0; i < options.seeds * std::max<Index>(options.folds, 1); ++i) {
       SweepRun run = run_of(variant, i, options, parent);
       const std::string folder = run.folder.path().filename();
       const auto [other, is_new] = folders.emplace(folder, variant.name);

@@ -17,8 +17,8 @@ namespace qkv {
 
 struct SweepOptions {
   std::vector<std::string> only;  ///< names of variants; empty: all
-  Index seeds = 1;                ///< runs of each variant, with seeds that count on
-  Index folds = 0;                ///< of a cross-validation; 0: none
+  Index seeds = 1;                ///< with which each variant is trained, counting on from its own
+  Index folds = 0;                ///< of a cross-validation with each seed; 0: none
 };
 
 struct SweepRun {

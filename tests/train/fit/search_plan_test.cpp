@@ -25,22 +25,22 @@ std::vector<Variant> variants(const std::vector<std::string>& names) {
 }  // namespace
 
 TEST_CASE("halving leaves the worse half out after each fold, down to two candidates") {
-  const SearchPlan plan{{"a", "b", "c", "d", "e", "f", "g"}, 5, true};
+  const SearchPlan plan{{"a", "b", "c", "d", "e", "f", "g"}, 5, 1, true};
   CHECK(rounds_of(plan) == std::vector<SearchRound>{{1, 1, 7}, {2, 2, 4}, {3, 5, 2}});
-  const SearchPlan all{plan.candidates, 5, false};
+  const SearchPlan all{plan.candidates, 5, 1, false};
   CHECK(rounds_of(all) == std::vector<SearchRound>{{1, 5, 7}});
-  const SearchPlan one{{"a"}, 3, true};
+  const SearchPlan one{{"a"}, 3, 1, true};
   CHECK(rounds_of(one) == std::vector<SearchRound>{{1, 3, 1}});
 }
 
 TEST_CASE("the seconds of a search are those of its trainings beside each other and of the last") {
   const auto times = four(1);
-  CHECK(search_seconds({{"a", "b", "c", "d"}, 5, false}, times, 1) == 5 * 15 + 15);
-  CHECK(search_seconds({{"a", "b", "c", "d"}, 5, false}, times, 2) == 37.5 + 8);
-  CHECK(search_seconds({{"a", "b", "c", "d"}, 3, true}, times, 1) == 15 + 2 * 12 + 12);
-  CHECK(search_seconds({{"d"}, 2, true, 0.5}, times, 8) == 0.5 + 0.5);  // a fold each, then all
+  CHECK(search_seconds({{"a", "b", "c", "d"}, 5, 1, false}, times, 1) == 5 * 15 + 15);
+  CHECK(search_seconds({{"a", "b", "c", "d"}, 5, 1, false}, times, 2) == 37.5 + 8);
+  CHECK(search_seconds({{"a", "b", "c", "d"}, 3, 1, true}, times, 1) == 15 + 2 * 12 + 12);
+  CHECK(search_seconds({{"d"}, 2, 1, true, 0.5}, times, 8) == 0.5 + 0.5);  // a fold each, then all
   // Each training reads and is evaluated after reading again, and so are the folds in the end.
-  CHECK(search_seconds({{"a"}, 2, true}, std::vector{CandidateTime{"a", 0.25, 1}}, 1) ==
+  CHECK(search_seconds({{"a"}, 2, 1, true}, std::vector{CandidateTime{"a", 0.25, 1}}, 1) ==
         3 * 1.5 + 3 * 0.25);
 }
 
@@ -49,15 +49,27 @@ TEST_CASE("a plan has as many folds and candidates as there is time for") {
     return search_plan(four(1), 1, seconds, most, 1);
   };
   const std::vector<std::string> all = {"a", "b", "c", "d"};
-  CHECK(plan(1000) == SearchPlan{all, 10, false});
-  CHECK(plan(1000, 4) == SearchPlan{all, 4, false});
-  CHECK(plan(100) == SearchPlan{all, 5, false});
-  CHECK(plan(75) == SearchPlan{all, 5, true});
-  CHECK(plan(51) == SearchPlan{all, 3, true});
-  CHECK(plan(39) == SearchPlan{all, 2, true});
-  CHECK(plan(20) == SearchPlan{{"b", "c", "d"}, 2, true});
-  CHECK(plan(3.5) == SearchPlan{{"d"}, 2, true});
-  CHECK(plan(1.5) == SearchPlan{{"d"}, 2, true, 0.5});
+  CHECK(plan(200) == SearchPlan{all, 10, 1, false});
+  CHECK(plan(100, 4) == SearchPlan{all, 4, 1, false});
+  CHECK(plan(100) == SearchPlan{all, 5, 1, false});
+  CHECK(plan(75) == SearchPlan{{"b", "c", "d"}, 5, 1, false});
+  CHECK(plan(39) == SearchPlan{{"c", "d"}, 10, 1, false});
+  CHECK(plan(20) == SearchPlan{{"c", "d"}, 5, 1, false});
+  CHECK(plan(17) == SearchPlan{{"c", "d"}, 3, 1, true});
+  CHECK(plan(3.5) == SearchPlan{{"d"}, 2, 1, true});
+  CHECK(plan(1.5) == SearchPlan{{"d"}, 2, 1, true, 0.5});
+}
+
+TEST_CASE("time that is left after all folds repeats the cross-validation") {
+  const auto repeats = [](double seconds, Index folds = 10) {
+    return search_plan(four(1), 1, seconds, folds, 1).repeats;
+  };
+  CHECK(repeats(10 * 15 + 15) == 1);
+  CHECK(repeats(20 * 15 + 15) == 2);
+  CHECK(repeats(30 * 15 + 15) == 3);
+  CHECK(repeats(1000) == 3);
+  CHECK(repeats(12 * 15 + 15, 4) == 3);
+  CHECK(search_plan(four(1), 1, 20 * 15 + 2 * 15, 10, 3).seeds == 3);  // seeds first
 }
 
 TEST_CASE("time that is left trains the winner with further seeds") {
@@ -66,7 +78,7 @@ TEST_CASE("time that is left trains the winner with further seeds") {
   CHECK(seeds(10 * 15 + 2 * 15) == 2);
   CHECK(seeds(10 * 15 + 3 * 15) == 3);
   CHECK(seeds(1000) == 3);
-  CHECK(search_seconds({{"a", "b", "c", "d"}, 10, false, 1, 3}, four(1), 1) == 195);
+  CHECK(search_seconds({{"a", "b", "c", "d"}, 10, 1, false, 1, 3}, four(1), 1) == 195);
 }
 
 TEST_CASE("drawn plans end within their time unless a thousandth of the steps takes longer") {
@@ -92,7 +104,7 @@ TEST_CASE("drawn plans end within their time unless a thousandth of the steps ta
 }
 
 TEST_CASE("a search is read as it was written, and nothing else is") {
-  const StoredSearch search{"qkv fit a.tsv", "accuracy", {{"a", "b"}, 3, true, 0.25, 2}};
+  const StoredSearch search{"qkv fit a.tsv", "accuracy", {{"a", "b"}, 3, 2, true, 0.25, 2}};
   CHECK(parse_search(to_json(search), variants({"b", "c", "a"})) == search);
   const auto refused = [&](const char* key, nlohmann::json value) {
     auto changed = nlohmann::json::parse(to_json(search));
@@ -105,6 +117,7 @@ TEST_CASE("a search is read as it was written, and nothing else is") {
   CHECK(refused("candidates", 7) != "no error");
   CHECK(refused("folds", 1) == "it has 1 folds instead of 2 to 10");
   CHECK(refused("folds", 1'000'000'000'000) == "it has 1000000000000 folds instead of 2 to 10");
+  CHECK(refused("repeats", 4) == "it has 4 repeats instead of 1 to 3");
   CHECK(refused("fraction", 0) == "it has a fraction of 0 instead of one in (0, 1]");
   CHECK(refused("seeds", 0) == "it has 0 seeds instead of 1 to 3");
   CHECK(refused("seeds", 4) == "it has 4 seeds instead of 1 to 3");
@@ -116,21 +129,24 @@ TEST_CASE("a search is read as it was written, and nothing else is") {
 
 TEST_CASE("the expected score has the interval of one more fold") {
   // R: t.test's quantile qt(.975, 4) = 2.776445; sd(c(.8, .9, .7, .85, .75)) = 0.07905694.
-  const auto [mean, low, high] = expected_score(std::vector{.8, .9, .7, .85, .75});
+  const auto [mean, low, high] = expected_score(std::vector{.8, .9, .7, .85, .75}, 5);
   CHECK(mean == doctest::Approx(.8));
   CHECK(high - mean == doctest::Approx(2.776 * 0.07905694 * std::sqrt(1.2)));
   CHECK(mean - low == doctest::Approx(high - mean));
-  CHECK(error_of<ValueError>([] { expected_score(std::vector{.8}); }) ==
+  const auto twice = expected_score(std::vector{.8, .9, .7, .85, .75, .8, .9, .7, .85, .75}, 5);
+  CHECK(twice.mean == doctest::Approx(.8));
+  CHECK(twice.high - .8 == doctest::Approx(std::sqrt(8. / 9) * (high - mean)));
+  CHECK(error_of<ValueError>([] { expected_score(std::vector{.8}, 1); }) ==
         "expected_score takes the scores of 2 to 10 folds, got 1");
 }
 
 TEST_CASE("the interval of a fraction is no smaller than chance and stays in [0, 1]") {
   const std::vector<double> equal = {1, 1}, spread = {.8, .9, .7, .85, .75};
-  const auto few = expected_fraction(equal, 2);
+  const auto few = expected_fraction(equal, 2, 2);
   CHECK(few.mean == 1);
   CHECK(few.low == 0);
   CHECK(few.high == 1);
-  const auto many = expected_fraction(equal, 20000);
+  const auto many = expected_fraction(equal, 2, 20000);
   CHECK(many.low == doctest::Approx(1 - 12.706 * std::sqrt(1.5 * 20001. / 20002 / 20002 / 10000)));
-  CHECK(expected_fraction(spread, 1'000'000).low == expected_score(spread).low);
+  CHECK(expected_fraction(spread, 5, 1'000'000).low == expected_score(spread, 5).low);
 }
