@@ -24,7 +24,7 @@ class InputGradients;
 /// One application of an op in the graph: the nodes of its inputs and its backward. A node without
 /// inputs is a parameter.
 struct Node {
-  explicit Node(std::string_view op) : op(op) {}
+  explicit Node(std::string_view name) : op(name) {}
   virtual ~Node();
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
@@ -197,7 +197,7 @@ concept Recomputable = requires(const Backward& backward) {
 template <class Inputs, class Backward>
 Tensor record(std::string_view op, Tensor y, const Inputs& inputs, Backward backward) {
   struct OpNode final : Node {
-    OpNode(std::string_view op, Backward&& f) : Node(op), f(std::move(f)) {}
+    OpNode(std::string_view name, Backward&& given) : Node(name), f(std::move(given)) {}
     void backward(const Tensor& dy, InputGradients& dx) override { f(dy, dx); }
     bool recomputable() const override { return Recomputable<Backward>; }
     Tensor recompute() const override {

@@ -141,8 +141,8 @@ class Module {
 
 /// A parameter of a module and its path. It stays valid when the module is moved.
 struct NamedParameter {
-  NamedParameter(std::string path, Parameter* named)
-      : path(std::move(path)), parameter(new Parameter(named->state_)) {}
+  NamedParameter(std::string name, Parameter* named)
+      : path(std::move(name)), parameter(new Parameter(named->state_)) {}
 
   std::string path;
   std::shared_ptr<Parameter> parameter;

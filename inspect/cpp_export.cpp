@@ -139,6 +139,11 @@ class DescriptionWriter {
   void assign(std::string_view name, std::string_view value) {
     text_ += fmt::format("    d.{} = {};\n", name, value);
   }
+  void activation(ActivationKind kind) {
+    std::string name(row_of(activation_kinds, kind).name);
+    std::ranges::replace(name, '-', '_');
+    assign("activation", "Activation::" + name);
+  }
   void number(std::string_view name, Index value) { assign(name, std::to_string(value)); }
   void list(std::string_view name, const Strings& items) {
     if (items.empty()) return;
@@ -192,7 +197,7 @@ std::string description_of(const LoadedModel& model) {
   d.assign("scale", options.scale ? "true" : "false");
   d.boolean("norm_last", options.norm == NormKind::post);
   d.assign("norm_epsilon", fmt::format("{}", norm_epsilon(options.kind)));
-  d.boolean("exact_gelu", options.activation == ActivationKind::gelu);
+  d.activation(options.activation);
   d.boolean("sinusoidal",
             is_transformer(options.kind) && options.position == PositionKind::sinusoidal);
   d.boolean("rotary", options.position == PositionKind::rotary);

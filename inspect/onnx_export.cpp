@@ -68,7 +68,7 @@ class Exporter : public onnx_export::Layers {
   Value of_each(const Value& x) {
     Value y = x;
     if (has("output_transform.linear.weight"))
-      y = norm(gelu(linear(y, "output_transform.linear")), "output_transform.norm");
+      y = norm(activated(linear(y, "output_transform.linear")), "output_transform.norm");
     if (has("head.weight")) return linear(y, "head");
     const Value logits = times_transposed(y, parameter("embedding.weight"));
     return has("output_bias") ? add(logits, parameter("output_bias")) : logits;

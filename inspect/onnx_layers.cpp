@@ -60,16 +60,26 @@ Value Layers::linear(const Value& x, const std::string& path) {
   return has(path + ".bias") ? add(y, parameter(path + ".bias")) : y;
 }
 
-/// x / 2 (1 + erf(x / sqrt(2))), or x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))
-Value Layers::gelu(const Value& x) {
-  Value y;
-  if (options_.activation == ActivationKind::gelu) {
-    y = op("Erf", {multiply(x, number(std::numbers::sqrt2 / 2))});
-  } else {
-    const Value inner = add(x, multiply(number(0.044715), multiply(multiply(x, x), x)));
-    y = op("Tanh", {multiply(number(std::sqrt(2 / std::numbers::pi)), inner)});
+/// GELU is x / 2 (1 + erf(x / sqrt(2))), or x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))).
+Value Layers::activated(const Value& x) {
+  const auto gated = [&](const Value& y) {
+    return multiply(multiply(x, number(0.5)), add(y, number(1)));
+  };
+  switch (options_.activation) {
+    case ActivationKind::gelu_tanh: {
+      const Value inner = add(x, multiply(number(0.044715), multiply(multiply(x, x), x)));
+      return gated(op("Tanh", {multiply(number(std::sqrt(2 / std::numbers::pi)), inner)}));
+    }
+    case ActivationKind::gelu:
+      return gated(op("Erf", {multiply(x, number(std::numbers::sqrt2 / 2))}));
+    case ActivationKind::relu:
+      return op("Relu", {x});
+    case ActivationKind::relu_squared: {
+      const Value y = op("Relu", {x});
+      return multiply(y, y);
+    }
   }
-  return multiply(multiply(x, number(0.5)), add(y, number(1)));
+  throw ValueError("there is no such activation");
 }
 
 Value Layers::norm(const Value& x, const std::string& path) {

@@ -42,10 +42,10 @@ class Layers : public Graph {
   Value times_transposed(const Value& x, const Value& weight) {
     return op("MatMul", {x, transpose(weight, {1, 0})});
   }
-  Value gelu(const Value& x);
+  Value activated(const Value& x);
   Value norm(const Value& x, const std::string& path);
   Value feed_forward(const Value& x, const std::string& path) {
-    return linear(gelu(linear(x, path + ".w_1")), path + ".w_2");
+    return linear(activated(linear(x, path + ".w_1")), path + ".w_2");
   }
   Value transformer(Value x, const std::string& path, const Tokens& tokens,
                     const Attended& attended);

@@ -6,20 +6,18 @@
 
 namespace qkv {
 
-/// w_2(gelu(w_1(x))), applied to each position alone (Vaswani et al. 2017, 3.3, with GELU for
-/// ReLU), of which `activation` says how it is computed.
+/// The activation of each element.
+Tensor activated(const Tensor& x, ActivationKind kind);
+
+/// w_2(activated(w_1(x))), applied to each position alone (Vaswani et al. 2017, 3.3).
 struct FeedForward : Module {
   FeedForward(Index width, Index hidden, bool with_bias = true,
               ActivationKind activation = ActivationKind::gelu_tanh);
 
   /// x [..., D] -> the same shape
-  Tensor operator()(const Tensor& x) const {
-    return activation == ActivationKind::gelu ? w_2(gelu_exact(w_1(x))) : w_2.of_gelu(w_1(x));
-  }
+  Tensor operator()(const Tensor& x) const;
   /// The formula of the output for an input called `x`.
-  static std::string formula(std::string_view x) {
-    return fmt::format("W_2 gelu(W_1 {} + b_1) + b_2", x);
-  }
+  std::string formula(std::string_view x) const;
   void visit(ModuleVisitor& visit) override { visit("w_1", w_1)("w_2", w_2); }
 
   Linear w_1, w_2;

@@ -10,8 +10,8 @@ namespace qkv {
 /// (x - mean) / sqrt(variance + epsilon) weight + bias over the last axis (Ba et al. 2016).
 /// `weight` [D] starts at 1, `bias` [D], which may be left out, at 0.
 struct LayerNorm : Module {
-  explicit LayerNorm(Index width, bool with_bias = true, double epsilon = 1e-5)
-      : weight(Tensor::full({width}, 1), Role::norm), epsilon(epsilon) {
+  explicit LayerNorm(Index width, bool with_bias = true, double eps = 1e-5)
+      : weight(Tensor::full({width}, 1), Role::norm), epsilon(eps) {
     if (with_bias) bias.emplace(Tensor::zeros({width}), Role::bias);
   }
 
@@ -37,8 +37,8 @@ struct LayerNorm : Module {
 /// x / sqrt(mean(x^2) + epsilon) weight over the last axis (Zhang & Sennrich 2019). `weight` [D]
 /// starts at 1.
 struct RmsNorm : Module {
-  explicit RmsNorm(Index width, double epsilon = 1e-5)
-      : weight(Tensor::full({width}, 1), Role::norm), epsilon(epsilon) {}
+  explicit RmsNorm(Index width, double eps = 1e-5)
+      : weight(Tensor::full({width}, 1), Role::norm), epsilon(eps) {}
 
   /// x [..., D] -> the same shape
   Tensor operator()(const Tensor& x) const { return rms_norm(x, weight, epsilon); }

@@ -63,11 +63,14 @@ inline constexpr auto norm_kinds = std::to_array<Kind<NormKind>>({
 });
 static_assert(lists_every_kind(norm_kinds));
 
-/// The activation between the two layers of a feed-forward network (Hendrycks & Gimpel 2016).
-enum class ActivationKind { gelu_tanh, gelu };
+/// The activation between the two layers of a feed-forward network: GELU (Hendrycks & Gimpel 2016),
+/// ReLU, or its square (So et al. 2021, "Primer").
+enum class ActivationKind { gelu_tanh, gelu, relu, relu_squared };
 inline constexpr auto activation_kinds = std::to_array<Kind<ActivationKind>>({
     {ActivationKind::gelu_tanh, "gelu-tanh", "GELU by the tanh approximation"},
     {ActivationKind::gelu, "gelu", "exact GELU"},
+    {ActivationKind::relu, "relu", "max(x, 0)"},
+    {ActivationKind::relu_squared, "relu-squared", "max(x, 0)^2"},
 });
 static_assert(lists_every_kind(activation_kinds));
 

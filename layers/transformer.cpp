@@ -209,9 +209,9 @@ std::vector<FormulaSource::Row> TransformerBlock::formulas() const {
           {"norm_2.output", normalized(norm_2, "h'_i", "x'_i", "f_i")},
           {"feed_forward.output",
            {"f_i",
-            FeedForward::formula(pre    ? "h'_i"
-                                 : post ? "x_i"
-                                        : "x'_i"),
+            feed_forward->formula(pre    ? "h'_i"
+                                  : post ? "x_i"
+                                         : "x'_i"),
             "feed-forward"}},
           {"output", output}};
 }

@@ -444,6 +444,8 @@ class Convolution(Module):
 
 
 def _activated(x, kind):
+    if kind.startswith("relu"):
+        return F.relu(x).square() if kind == "relu-squared" else F.relu(x)
     return F.gelu(x, approximate="none" if kind == "gelu" else "tanh")
 
 

@@ -15,13 +15,16 @@ struct Parameter {
   std::size_t rows, columns;
 };
 
+/// The activation between the two layers of a feed-forward network.
+enum class Activation { gelu_tanh, gelu, relu, relu_squared };
+
 /// All that `qkv export` writes of a model. Texts in base64 come in lines.
 struct Description {
   std::size_t width = 0, layers = 1, heads = 1, max_length = 0;
   bool scale = true;       ///< attention scores are divided by sqrt(width / heads)
   bool norm_last = false;  ///< norms come after each residual sum, rather than before
   double norm_epsilon = 1e-5;
-  bool exact_gelu = false;
+  Activation activation = Activation::gelu_tanh;
   bool sinusoidal = false, rotary = false;  ///< kinds of positions that have no parameters
   bool causal = false;                      ///< tokens attend to earlier ones alone
   bool lower_case = false;

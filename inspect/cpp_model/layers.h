@@ -90,15 +90,24 @@ inline Matrix sum_of(Matrix a, const Matrix& b) {
   return a;
 }
 
-/// GELU by the error function, or by the tanh approximation (Hendrycks & Gimpel 2016).
-inline Matrix gelu(Matrix x) {
-  const double sqrt_2_pi = std::sqrt(2 / std::acos(-1.0));
-  for (double& v : x.values) {
-    const double inner = description().exact_gelu
-                             ? std::erf(v / std::sqrt(2.0))
-                             : std::tanh(sqrt_2_pi * (v + 0.044715 * v * v * v));
-    v = v / 2 * (1 + inner);
+/// GELU by the error function, or by the tanh approximation (Hendrycks & Gimpel 2016); ReLU, or its
+/// square (So et al. 2021).
+inline double activated(double x) {
+  switch (description().activation) {
+    case Activation::gelu_tanh:
+      return x / 2 * (1 + std::tanh(std::sqrt(2 / std::acos(-1.0)) * (x + 0.044715 * x * x * x)));
+    case Activation::gelu:
+      return x / 2 * (1 + std::erf(x / std::sqrt(2.0)));
+    case Activation::relu:
+      return std::max(x, 0.0);
+    case Activation::relu_squared:
+      break;
   }
+  return std::max(x, 0.0) * std::max(x, 0.0);
+}
+
+inline Matrix activated(Matrix x) {
+  for (double& value : x.values) value = activated(value);
   return x;
 }
 
@@ -106,7 +115,7 @@ struct FeedForward {
   explicit FeedForward(const std::string& path) : w_1(path + ".w_1"), w_2(path + ".w_2") {}
 
   explicit operator bool() const { return static_cast<bool>(w_1); }
-  Matrix operator()(const Matrix& x) const { return w_2(gelu(w_1(x))); }
+  Matrix operator()(const Matrix& x) const { return w_2(activated(w_1(x))); }
 
   Linear w_1, w_2;
 };

@@ -232,7 +232,7 @@ class ForeignModels(unittest.TestCase):
     def test_what_is_not_supported_is_named(self):
         self.assert_refused(self.broken("relative", position_embedding_type="relative_key"), "position_embedding_type", "absolute")
         self.assert_refused(self.broken("decodes", is_decoder=True), "is_decoder must be false")
-        self.assert_refused(self.broken("relu", hidden_act="relu"), "hidden_act", "gelu")
+        self.assert_refused(self.broken("silu", hidden_act="silu"), "hidden_act", "gelu")
         self.assert_refused(self.broken("other", architectures=["BertForQuestionAnswering"]), "architectures", "BertModel")
         self.assert_refused(self.broken("wide", hidden_size=16), "has the shape", "config.json describes")
         self.assert_refused(self.broken("deep", num_hidden_layers=3), "has no tensor encoder.layer.2.")

@@ -81,8 +81,13 @@ Array layer_norm(const Array& x, const Paths& p) {
   return layer_norm(x, p.at("weight"), p.find("bias"), 1e-5);
 }
 
-Array feed_forward(const Array& x, const Paths& p) {
-  return linear(map(gelu, linear(x, p.of("w_1"))), p.of("w_2"));
+Scalar squared_relu(const Scalar& x) {
+  const Scalar y = positive_part(x);
+  return y * y;
+}
+
+Array feed_forward(const Array& x, const Paths& p, Scalar (*activation)(const Scalar&) = gelu) {
+  return linear(map(activation, linear(x, p.of("w_1"))), p.of("w_2"));
 }
 
 /// Each head of x [B, T, own d] as often as it takes to give `heads`.
@@ -194,13 +199,22 @@ void draw_swiglu(Builder& b) {
 }
 
 void draw_feed_forward(Builder& b) {
+  struct Row {
+    ActivationKind kind;
+    const char* code;
+    Scalar (*oracle)(const Scalar&);
+  };
+  const Row row = b.draw.pick<Row>({{ActivationKind::gelu_tanh, "gelu_tanh", gelu},
+                                    {ActivationKind::relu, "relu", positive_part},
+                                    {ActivationKind::relu_squared, "relu_squared", squared_relu}});
   const Index width = b.positive(17), hidden = b.positive(33);
   const bool bias = b.draw.chance(70);
   add_layer(
-      b, "FeedForward", {{b.size(3), b.size(5), width}}, "",
-      [=] { return std::make_shared<FeedForward>(width, hidden, bias); },
+      b, "FeedForward", {{b.size(3), b.size(5), width}},
+      fmt::format(", ActivationKind::{}", row.code),
+      [=] { return std::make_shared<FeedForward>(width, hidden, bias, row.kind); },
       [](const FeedForward& layer, const In& x) { return layer(x[0]); },
-      [](const Arrays& x, const Paths& p) { return feed_forward(x[0], p); });
+      [=](const Arrays& x, const Paths& p) { return feed_forward(x[0], p, row.oracle); });
 }
 
 ModelOptions draw_options(Builder& b) {

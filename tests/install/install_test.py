@@ -36,6 +36,12 @@ with tempfile.TemporaryDirectory() as folder:
     prefix = folder / "installed"
     run("cmake", "--install", qkv_build, "--prefix", prefix)
     assert "qkv" in run(prefix / "bin/qkv", "--help")
+    # No header gives a warning to a project with strict flags.
+    include = prefix / "include"
+    headers = sorted((include / "qkv").rglob("*.h"))
+    (folder / "headers.cpp").write_text("".join(f'#include "{header.relative_to(include)}"\n' for header in headers))
+    run(compiler, "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Werror", "-I", include,
+        folder / "headers.cpp")
     programs = built(folder / "package", f"-DCMAKE_PREFIX_PATH={prefix}")
     assert run(programs / "xor").startswith("loss 0.0")
     assert run(programs / "softsign") == "gradient right\n"

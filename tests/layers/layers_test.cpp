@@ -206,6 +206,8 @@ TEST_CASE("formulas follow the form of the block") {
   CHECK(formula(options, "norm_1.output") == "x_i = norm(x_i + o_i)");
   CHECK(formula(options, "norm_2.output") == "x_i = norm(x_i + f_i)");
   CHECK(formula(options, "feed_forward.output") == "f_i = W_2 gelu(W_1 x_i + b_1) + b_2");
+  options.activation = ActivationKind::relu_squared;
+  CHECK(formula(options, "feed_forward.output") == "f_i = W_2 relu(W_1 x_i + b_1)^2 + b_2");
   CHECK(formula(small(AttentionKind::parameter_free), "attention.output") == "o_i = z_i");
   CHECK(formula(small(AttentionKind::parameter_free), "output") == "x_i = o_i");
 }

@@ -26,6 +26,10 @@ class PositionKind:
     rotary, none = "rotary", "none"
 
 
+class ActivationKind:
+    gelu_tanh, relu, relu_squared = gelu, F.relu, lambda x: F.relu(x).square()
+
+
 class CellKind:
     rnn, gru, lstm = "rnn", "gru", "lstm"
 
@@ -48,9 +52,9 @@ def SwiGlu(inputs, parameters):
     return Linear([silu(Linear(inputs, w_1)) * Linear(inputs, w_3)], w_2)
 
 
-def FeedForward(inputs, parameters):
+def FeedForward(inputs, parameters, activation):
     half = len(parameters) // 2
-    return linear(gelu(Linear(inputs, parameters[:half])), *parameters[half:])
+    return linear(activation(Linear(inputs, parameters[:half])), *parameters[half:])
 
 
 def MultiHeadAttention(inputs, parameters, mask, options, cross=False):
@@ -93,7 +97,7 @@ def TransformerBlock(inputs, parameters, mask, options, memory_lengths):
     x = added(x, lambda h, own: MultiHeadAttention([h, h], own, mask, options), projections)
     for m in memory:
         x = added(x, lambda h, own: MultiHeadAttention([h, m], own, [memory_lengths, False], options, True), projections)
-    return added(x, lambda h, own: FeedForward([h], own), 2) if rest else x
+    return added(x, lambda h, own: FeedForward([h], own, gelu), 2) if rest else x
 
 
 def Recurrent(inputs, parameters, lengths, options):

@@ -101,6 +101,10 @@ def encoder(p, x, mask=None):
                            {"mask": mask, "src_key_padding_mask": PADDING})
 
 
+def feed_forward(activation, p, x):
+    return F.linear(activation(F.linear(x, p["w_1.weight"], p["w_1.bias"])), p["w_2.weight"], p["w_2.bias"])
+
+
 def by_distance(p, x):
     return x + p["weight"][(torch.arange(4) - torch.arange(1, 4)[:, None]).clamp(-2, 2) + 2].permute(2, 0, 1)
 
@@ -108,8 +112,9 @@ def by_distance(p, x):
 RECIPES = {
     "Embedding: an id twice":
         lambda p: functional_call(nn.Embedding(7, 4), p, (torch.tensor([[6, 0, 6], [1, 2, 2]]),)),
-    "FeedForward: exact GELU":
-        lambda p, x: F.linear(F.gelu(F.linear(x, p["w_1.weight"], p["w_1.bias"])), p["w_2.weight"], p["w_2.bias"]),
+    "FeedForward: exact GELU": functools.partial(feed_forward, F.gelu),
+    "FeedForward: ReLU": functools.partial(feed_forward, F.relu),
+    "FeedForward: squared ReLU": functools.partial(feed_forward, lambda x: F.relu(x).square()),
     "LayerNorm: another epsilon": lambda p, x: functional_call(nn.LayerNorm(6, 1e-3), p, (x,)),
     "MultiHeadAttention: self, padding and a bias": lambda p, x, bias: attention(
         p, x, x, attn_mask=bias.repeat(2, 1, 1), key_padding_mask=PADDING),

@@ -26,6 +26,12 @@ void prove_small_layers(Proof& proof) {
   FeedForward exact(4, 9, true, ActivationKind::gelu);
   prove(proof, "FeedForward: exact GELU", exact, {{2, 5, 4}},
         [&](const In& x, Context&) { return exact(x[0]); });
+  FeedForward rectified(4, 9, true, ActivationKind::relu);
+  prove(proof, "FeedForward: ReLU", rectified, {{2, 5, 4}},
+        [&](const In& x, Context&) { return rectified(x[0]); });
+  FeedForward squared(4, 9, true, ActivationKind::relu_squared);
+  prove(proof, "FeedForward: squared ReLU", squared, {{2, 5, 4}},
+        [&](const In& x, Context&) { return squared(x[0]); });
   LayerNorm other(6, true, 1e-3);
   prove(proof, "LayerNorm: another epsilon", other, {{2, 5, 6}},
         [&](const In& x, Context&) { return other(x[0]); });

@@ -73,7 +73,7 @@ def norm(p, name, x, epsilon):
     return F.layer_norm(x, (WIDTH,), p[name + ".weight"], p[name + ".bias"], epsilon)
 
 
-def bert(p, ids):
+def bert(p, ids, activation=F.gelu):
     """The vectors [time, width] and attentions of one sequence (Devlin et al. 2019)."""
     p = {name.removeprefix("bert."): value for name, value in p.items()}
     dense = lambda name, x: F.linear(x, p[name + ".weight"], p[name + ".bias"])
@@ -86,7 +86,7 @@ def bert(p, ids):
         mixed, weights = attention(*parts, torch.ones(len(ids), len(ids), dtype=torch.bool))
         found.append(weights)
         x = norm(p, at + "attention.output.LayerNorm", x + dense(at + "attention.output.dense", mixed), 1e-12)
-        x = norm(p, at + "output.LayerNorm", x + dense(at + "output.dense", F.gelu(dense(at + "intermediate.dense", x))), 1e-12)
+        x = norm(p, at + "output.LayerNorm", x + dense(at + "output.dense", activation(dense(at + "intermediate.dense", x))), 1e-12)
     return x, found
 
 

@@ -57,11 +57,13 @@ void require_tokenizer(const Import& import, std::string_view name, std::string_
 
 ActivationKind activation_of(const JsonOptions& options, const std::string& key,
                              ActivationKind usual) {
-  // The first is exact, the others are the tanh approximation.
-  static constexpr std::array<std::string_view, 4> activations = {"gelu", "gelu_new",
-                                                                  "gelu_pytorch_tanh", "gelu_fast"};
+  static constexpr std::array<std::string_view, 5> names = {"gelu", "relu", "gelu_new",
+                                                            "gelu_pytorch_tanh", "gelu_fast"};
   if (options.find(key).is_null()) return usual;
-  return options.choice(key, activations) == 0 ? ActivationKind::gelu : ActivationKind::gelu_tanh;
+  const auto name = options.choice(key, names);
+  return name == 0   ? ActivationKind::gelu
+         : name == 1 ? ActivationKind::relu
+                     : ActivationKind::gelu_tanh;
 }
 
 double dropout_of(const JsonOptions& options, const std::string& key,

@@ -1,8 +1,10 @@
 #include "train/fit/ensemble_selection.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
+#include "train/fit/search_plan.h"
 #include "train/tasks/ensemble.h"
 
 namespace qkv {
@@ -27,6 +29,18 @@ double score_of(const SelectedEnsemble& ensemble, const std::string& metric) {
   return sum / static_cast<double>(ensemble.folds.size());
 }
 
+/// Whether `other` is better by no more than the standard error.
+bool is_as_good(const SelectedEnsemble& ensemble, const SelectedEnsemble& other,
+                const std::string& metric) {
+  std::vector<double> differences;
+  differences.reserve(ensemble.folds.size());
+  for (std::size_t fold = 0; fold < ensemble.folds.size(); ++fold)
+    differences.push_back(other.folds[fold].score_by(metric) -
+                          ensemble.folds[fold].score_by(metric));
+  const auto count = static_cast<double>(differences.size());
+  return mean_of(differences) <= sample_std(differences) / std::sqrt(count);
+}
+
 /// The best ensemble with one member more; nothing when all are in it.
 std::optional<SelectedEnsemble> enlarged(Candidates candidates, const SelectedEnsemble& ensemble,
                                          const std::string& metric) {
@@ -44,12 +58,14 @@ std::optional<SelectedEnsemble> enlarged(Candidates candidates, const SelectedEn
 }  // namespace
 
 SelectedEnsemble selected_ensemble(Candidates candidates, const std::string& metric) {
-  SelectedEnsemble ensemble = ensemble_of(candidates, {0});
-  for (auto larger = enlarged(candidates, ensemble, metric);
-       larger && score_of(*larger, metric) > score_of(ensemble, metric);
-       larger = enlarged(candidates, ensemble, metric))
-    ensemble = std::move(*larger);
-  return ensemble;
+  std::vector<SelectedEnsemble> ensembles = {ensemble_of(candidates, {0})};
+  for (auto larger = enlarged(candidates, ensembles.back(), metric);
+       larger && score_of(*larger, metric) > score_of(ensembles.back(), metric);
+       larger = enlarged(candidates, ensembles.back(), metric))
+    ensembles.push_back(std::move(*larger));
+  return *std::ranges::find_if(ensembles, [&](const SelectedEnsemble& ensemble) {
+    return is_as_good(ensemble, ensembles.back(), metric);
+  });
 }
 
 }  // namespace qkv

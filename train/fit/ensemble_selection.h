@@ -16,9 +16,11 @@ struct SelectedEnsemble {
 
 /// Forward selection (Caruana et al. 2004, "Ensemble Selection from Libraries of Models"): begins
 /// with the first candidate, and adds the one with which the mean score of the folds is the
-/// highest, as long as that is higher than without. `candidates`: of each the evaluations of all
-/// folds with probabilities. `metric`: as in `Evaluation::score_by`. Throws UserError as
-/// `averaged`.
+/// highest, as long as that is higher than without. Of the ensembles on that way it is the smallest
+/// that is worse than the last one by no more than the standard error of the folds' differences
+/// (Breiman et al. 1984, "Classification and Regression Trees"). `candidates`: of each the
+/// evaluations of all folds with probabilities. `metric`: as in `Evaluation::score_by`. Throws
+/// UserError as `averaged`.
 SelectedEnsemble selected_ensemble(std::span<const std::vector<Evaluation>> candidates,
                                    const std::string& metric);
 

@@ -58,9 +58,9 @@ struct CandidateTime {
 /// that are left, where the slowest candidates stay to the end.
 double search_seconds(const SearchPlan& plan, std::span<const CandidateTime> times, int threads);
 /// The most thorough search that ends within `seconds`, without the slowest candidates where there
-/// is no time for them, on up to `most_folds` folds: at least half of the candidates without halving
-/// on 5 folds or more, else with halving. Where one candidate alone takes too long, it has a
-/// fraction of its steps. Where time is left, the winner is trained with several seeds, up to
+/// is no time for them, on up to `most_folds` folds: at least half of the candidates without
+/// halving on 5 folds or more, else with halving. Where one candidate alone takes too long, it has
+/// a fraction of its steps. Where time is left, the winner is trained with several seeds, up to
 /// `most_seeds`, and then the cross-validation is repeated.
 SearchPlan search_plan(std::vector<CandidateTime> times, int threads, double seconds,
                        Index most_folds, Index most_seeds);

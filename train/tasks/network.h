@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "layers/feed_forward.h"
 #include "layers/layer_norm.h"
 #include "layers/linear.h"
 #include "layers/model.h"
@@ -16,10 +17,7 @@ struct OutputTransform : Module {
         activation(options.activation) {}
 
   /// x [..., D] -> the same shape
-  Tensor operator()(const Tensor& x) const {
-    const Tensor h = linear(x);
-    return norm(activation == ActivationKind::gelu ? gelu_exact(h) : gelu(h));
-  }
+  Tensor operator()(const Tensor& x) const { return norm(activated(linear(x), activation)); }
   void visit(ModuleVisitor& visit) override { visit("linear", linear)("norm", norm); }
 
   Linear linear;

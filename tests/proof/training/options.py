@@ -160,7 +160,7 @@ OPTIONS = [
     Option("model.position", ["learned", "rotary", "relative", "none"], suits_position),
     Option("model.max_distance", [2], lambda c: suits_position(c) and c["model.position"] == "relative"),
     Option("model.feed_forward", [8, 0], lambda c: has_hidden(c) and (c["model.feed_forward"] > 0 or has_blocks(c))),
-    Option("model.activation", ["gelu"], is_activated),
+    Option("model.activation", ["gelu", "relu", "relu-squared"], is_activated),
     Option("model.norm", ["post", "none"], has_blocks),
     Option("model.bias", [False], has_bias),
     Option("model.tied", [True], task_is("language-model", "masked-language-model", "translate")),

@@ -53,6 +53,17 @@ TEST_CASE("a candidate that no other helps stays alone, with its own evaluations
   CHECK(selected_ensemble(candidates, "log_loss").members == std::vector<std::size_t>{0});
 }
 
+TEST_CASE("a candidate that helps by no more than the standard error is not added") {
+  const auto right = fold({0.9, 0.9, 0.9, 0.4}), all = fold({0.9, 0.9, 0.9, 0.9});
+  // Better by .25 in one fold of four: the mean is .0625, the standard error as well.
+  CHECK(selected_ensemble(Candidates{{right, right, right, right}, {right, right, right, all}},
+                          "accuracy")
+            .members == std::vector<std::size_t>{0});
+  CHECK(selected_ensemble(Candidates{{right, right, right, right}, {right, right, all, all}},
+                          "accuracy")
+            .members == std::vector<std::size_t>{0, 1});
+}
+
 TEST_CASE("a loss falls where a score rises") {
   const Candidates candidates = {{fold({0.8, 0.2})}, {fold({0.2, 0.7})}};
   CHECK(selected_ensemble(candidates, "log_loss").members == std::vector<std::size_t>{0, 1});
