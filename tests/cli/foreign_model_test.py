@@ -106,6 +106,11 @@ class ForeignModels(unittest.TestCase):
         self.assert_logits(prediction, logits, LABELS)
         self.assert_attends("runs/classifier", TEXT, weights)
 
+    def test_a_classifier_with_relu_has_pytorchs_logits(self):
+        self.run_qkv(*self.broken("rectified", hidden_act="relu"))
+        prediction, = self.json("predict", "runs/rectified", TEXT)["predictions"]
+        self.assert_logits(prediction, classified(self.classifier, self.bert_ids(TEXT), torch.relu)[0], LABELS)
+
     def test_a_masked_language_model_has_pytorchs_logits_and_attentions(self):
         ids = self.bert_ids("the bank of the river")
         ids[2] = self.vocabulary.index("[MASK]")

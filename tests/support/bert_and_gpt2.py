@@ -90,8 +90,8 @@ def bert(p, ids, activation=F.gelu):
     return x, found
 
 
-def classified(p, ids):
-    x, found = bert(p, ids)
+def classified(p, ids, activation=F.gelu):
+    x, found = bert(p, ids, activation)
     pooled = F.linear(x[0], p["bert.pooler.dense.weight"], p["bert.pooler.dense.bias"]).tanh()
     return F.linear(pooled, p["classifier.weight"], p["classifier.bias"]), found
 
