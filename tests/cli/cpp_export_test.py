@@ -21,7 +21,8 @@ from built_program import ProgramTest, qkv
 from options import BASE, OPTIONS, Config, proper
 
 SEED = int(sys.argv.pop(1)) if sys.argv[1:] and sys.argv[1].isdigit() else 1
-TOLERANCE = 1e-6  # of probabilities; of logits relative to the largest
+TOLERANCE = 1e-6  # of probabilities
+ROUNDING = 2e-6  # of logits, relative to the largest: the program computes in float32, the header in double
 FLAGS = ["-std=c++17", "-Wall", "-Wextra", "-Werror", "-Wpedantic", "-Wshadow", "-Wconversion", "-I."]
 # Task, kind of model, tokenizer; further options are drawn.
 MODELS = [
@@ -213,7 +214,7 @@ class Headers(unittest.TestCase):
         for mine, its in zip(values, answer["probabilities"].values()):
             self.assertLess(abs(mine - its), TOLERANCE, answer)
         for mine, its in zip(values[len(values) // 2:], answer["logits"]):
-            self.assertLess(abs(mine - its) / largest, TOLERANCE, answer)
+            self.assertLess(abs(mine - its) / largest, ROUNDING, answer)
 
     def test_texts_are_continued_as_by_the_program(self):
         ways = [(40, 0, 0, 1, 1), (40, 1, 0, 1, 7), (20, 0.7, 5, 1, 2**40 + 3), (20, 1.5, 0, 0.8, 9)]
