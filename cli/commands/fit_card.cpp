@@ -88,7 +88,7 @@ std::string example_section(const FitResult& result) {
       to_markdown(telling_words(folds.front().folder)));
 }
 
-/// Means over the folds of the winner.
+/// Means over the folds of the first cross-validation of the winner.
 std::string label_section(const FitResult& result) {
   Cells rows = {{"label", "precision", "recall", "F1", "examples"}};
   const auto folds = first_folds(result);

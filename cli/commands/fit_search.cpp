@@ -147,7 +147,7 @@ SearchPlan planned_search(const ConfigFile& file, const FitData& data, std::stri
   const auto start = Clock::now();
   const Config& first = file.variants.front().config;
   check(*data.task, metric, data.file);
-  const double measured = std::clamp(seconds / 400, 0.1, 1.0);
+  const double measured = std::clamp(seconds / 400, 0.1, 1.0);  // of each candidate's steps
   std::vector<CandidateTime> times;
   for (const Variant& candidate : file.variants) try {
       require_few_ngrams(candidate.config, data, seconds);

@@ -74,6 +74,9 @@ class Fit(ProgramTest):
         compared = self.json("compare", "winner.toml", "--folds", "10")["variants"][0]
         alone = next(one for one in found["candidates"] if one["name"] == found["members"][0])
         self.assertEqual(alone["scores"][:10], [fold["test"]["macro_f1"] for fold in compared["folds"]])
+        repeated = self.json("compare", "winner.toml", "--folds", "10", "--set", "seed=2", "--set", "name=repeated")["variants"][0]
+        self.assertEqual(alone["scores"][10:20], [fold["test"]["macro_f1"] for fold in repeated["folds"]])
+        self.assertNotEqual(alone["scores"][:10], alone["scores"][10:20])
 
     def test_an_ensemble_is_measured_on_the_folds_and_trained_together(self):
         found = self.json("fit", "films.tsv", "--metric", "log_loss", "--run", "runs/loss")
