@@ -199,6 +199,11 @@ std::vector<FormulaSource::Row> TransformerBlock::formulas() const {
     if (post) return {"x_i", fmt::format("norm(x_i + {})", change), "residual and norm"};
     return {symbol, layer_norm->formula(input), "norm"};
   };
+  const auto transformed = [&]() -> Formula {
+    if (!feed_forward) return {};
+    const char* input = pre ? "h'_i" : post ? "x_i" : "x'_i";
+    return {"f_i", feed_forward->formula(input), "feed-forward"};
+  };
   const Formula output = feed_forward ? Formula{"x_i", "x'_i + f_i", "residual"}
                          : residual   ? Formula{"x_i", "x_i + o_i", "residual"}
                                       : Formula{"x_i", "o_i", "what attention gives"};
@@ -207,12 +212,7 @@ std::vector<FormulaSource::Row> TransformerBlock::formulas() const {
           {"norm_cross.output", normalized(norm_cross, "h_i", "x'_i", "o_i")},
           {"cross_attended", {"x'_i", "x'_i + o_i", "residual"}},
           {"norm_2.output", normalized(norm_2, "h'_i", "x'_i", "f_i")},
-          {"feed_forward.output",
-           {"f_i",
-            feed_forward->formula(pre    ? "h'_i"
-                                  : post ? "x_i"
-                                         : "x'_i"),
-            "feed-forward"}},
+          {"feed_forward.output", transformed()},
           {"output", output}};
 }
 
