@@ -123,13 +123,13 @@ class InputGradients {
   bool needs(std::size_t i) const { return node_.inputs[i] != nullptr; }
   /// Adds `dx` to the gradient of input `i`.
   void add(std::size_t i, Tensor dx);
-  /// The same, computing `dx()` only when it is needed.
+  /// Adds `dx()`, computed only when it is needed.
   template <class F>
   requires std::is_invocable_r_v<Tensor, F>
   void add(std::size_t i, F&& dx) {
     if (needs(i)) add(i, Tensor(dx()));
   }
-  /// The same, where `accumulate(sum)` adds to the gradient accumulated so far, which is empty at
+  /// Calls `accumulate(sum)`, which adds to the gradient accumulated so far; that one is empty at
   /// first, and may do so in its buffer.
   template <class F>
   requires std::is_invocable_r_v<Tensor, F, Tensor>

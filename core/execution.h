@@ -14,7 +14,7 @@ struct Execution {
   MemoryPool* memory = nullptr;  ///< source of new blocks; set within MemoryPool::Use; null: malloc
   bool has_storage = true;       ///< new tensors have elements; off within WithoutStorage
 
-  /// That of the calling thread.
+  /// The calling thread's.
   static const Execution& current() noexcept;
 
   Execution with_graph(bool records) const noexcept {

@@ -24,7 +24,7 @@ namespace qkv {
 // ---- Arithmetic, with NumPy's broadcasting ------------------------------------------------------
 
 Tensor add(const Tensor& a, const Tensor& b);
-/// The same, in the buffer of `b` when no other tensor shares it and the shapes are equal.
+/// a + b, in the buffer of `b` when no other tensor shares it and the shapes are equal.
 Tensor add(const Tensor& a, Tensor&& b);
 Tensor subtract(const Tensor& a, const Tensor& b);
 Tensor multiply(const Tensor& a, const Tensor& b);
@@ -92,7 +92,7 @@ Tensor reshape(const Tensor& x, std::initializer_list<Index> sizes);
 Tensor reshape(const Tensor& x, const Shape& shape);
 /// x repeated along the axes in which `shape` is larger, as broadcasting does.
 Tensor expand(const Tensor& x, const Shape& shape);
-/// The same; -1 keeps the size of an axis of x.
+/// x repeated to these sizes; -1 keeps the size of an axis of x.
 Tensor expand(const Tensor& x, std::initializer_list<Index> sizes);
 /// Axis i of the result is axis `axes[i]` of x.
 Tensor permute(const Tensor& x, std::initializer_list<int> axes);

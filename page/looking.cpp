@@ -100,7 +100,7 @@ Sentence sentence_of(const Request& request, const LoadedModel& model) {
   return model.task->read(request.text("text"));
 }
 
-/// The same with the output that the model writes for it, if it writes any.
+/// The sentence, with the output that the model writes for it, if it writes any.
 Sentence answered(const Request& request, const LoadedModel& model, const Hook& hook) {
   Sentence sentence = sentence_of(request, model);
   Context context({.hook = &hook});

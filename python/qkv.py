@@ -139,7 +139,7 @@ def _metrics(lines):
             for split, found in events.items()}
 
 
-# What a config leaves out (layers/options.h).
+# Values of options that a config leaves out (layers/options.h).
 DEFAULTS = {"kind": "encoder", "width": 32, "layers": 1, "heads": 4, "kv_heads": 0, "attention": "learned", "scale": True,
             "position": "sinusoidal", "max_distance": 8, "feed_forward": 128, "norm": "pre", "bias": True, "cell": "lstm",
             "bidirectional": False, "max_length": 256, "activation": "gelu-tanh"}

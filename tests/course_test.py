@@ -22,7 +22,7 @@ LESSONS = sorted(COURSE.glob("*-*.md"), key=lambda page: int(page.name.split("-"
 SECTIONS = ["Answer first", "Run it", "Why", "Exercise"]
 DECIMAL = re.compile(r"-?\d*\.\d+")
 
-# What a reader could change in each exercise's config.
+# A solution of each exercise: changes of its config.
 SOLUTIONS = {
     1: [("contextual_cosine < 0.9", "contextual_cosine = 1")],
     2: [("The man in the bank saw a clerk.", "The duck on the bank saw a man.")],

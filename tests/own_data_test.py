@@ -18,7 +18,7 @@ from stand_ins import write_reviews
 PAGE = (PROJECT / "docs/your-own-data.md").read_text()
 COMMANDS = re.findall(r"^    ((?:qkv|head) .*)$", PAGE, re.MULTILINE)
 
-# What makes a command quick, which the page shows as its reader would give it.
+# Options that make a command quick; the page shows it as its reader would give it.
 QUICKER = {"qkv find-lr": ["--steps", "50"], "qkv fit": ["--time", "3s"], "qkv train": ["--set", "train.steps=2"], "qkv train configs/shakespeare.toml": ["--set", "train.batch=2"],
            "qkv compare configs": ["--set", "train.steps=2"], "qkv compare grid.toml": ["--set", "train.epochs=0.1"]}
 

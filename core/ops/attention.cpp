@@ -181,7 +181,7 @@ class Scores {
 
   T* data() const { return data_.data(); }
   Matrix<T> of(const Tile& tile) const { return {data() + tile.column, block_columns<T>}; }
-  /// The same, with a row for each query.
+  /// The transpose, with a row for each query.
   Matrix<const T> transposed(const Tile& tile) const {
     return {data() + tile.column, block_columns<T>, true};
   }

@@ -51,7 +51,7 @@ function drawLegend(svg, x, y, width, most, ink) {
   svg.append("text").attr("x", x + bar + 16).attr("y", y + 22).attr("font-size", 11).attr("fill", ink.soft).text(t("map.legend_column"));
 }
 
-// Of the run that `runOf` gives.
+// The attention map of the run that `runOf` gives.
 const drawAttention = runOf => (svg, width) => {
   const ink = colours(), r = runOf(), map = mapOf(r), { rows, columns } = map, weights = headWeights(map), word = chosenRow(map);
   const most = Math.max(rows.length, columns.length), pixels = isLarge(map), every = i => i % Math.ceil(most / 32) === 0;

@@ -44,7 +44,7 @@ function productNumbers(chain, { id, matrix, input, rows, bias, outputs, choices
           ...(isRotated ? [line("numbers.rotated", { value: fixed(outputs[d], 4) })] : [])];
 }
 
-// Of what a module recorded, from what its formula names.
+// The arithmetic of a recorded vector, from the vectors that its formula names.
 function recordNumbers(chain, { path, symbol, formula, values }) {
   const { known, document, word, index } = chain, owner = path.replace(/\.output$/, ""), result = { symbol, values: values[index] };
   const operands = [...new Set(formula.match(/[a-z]'?_i/g) || [])].filter(name => known.has(name)).map(name => ({ symbol: name, values: known.get(name) }));

@@ -1,4 +1,4 @@
-// What every figure is made of: the data, colours, controls, and figures that can be saved.
+// The parts of every figure: data, colours, controls, and figures that can be saved.
 
 const $ = id => document.getElementById(id);
 function bytesOf(base64) {
@@ -25,7 +25,7 @@ function showSection(id, shown) {
   for (const element of [$(id), document.querySelector(`nav a[href="#${id}"]`)]) element.hidden = !shown;
 }
 
-// What is chosen; `choose` changes it and redraws what depends on it. `word` and `key`: tokens that attend and are attended to;
+// The visitor's choices; `choose` changes them and redraws what depends on them. `word` and `key`: tokens that attend and are attended to;
 // `beside`: a second run; `changes`: interventions, as of `Engine`.
 const state = { run: 0, beside: null, text: "", map: "self", layer: 0, head: "mean", stop: 0, word: 0, key: 0,
                 changes: { uniform: false, shuffled: false, without_positions: false, off: "" } };

@@ -10,7 +10,7 @@ function valuesOf(view, kind) {
   return kind === "untrained" ? before : after.map((v, i) => v - before[i]);
 }
 
-// What the rows and columns of a matrix are, and at which fractions of an axis heads begin: { rows, columns, along, heads }.
+// The meaning of a matrix's rows and columns, and the fractions of an axis at which heads begin: { rows, columns, along, heads }.
 function meaningOf(path) {
   const { heads, kv_heads } = run().model.options.model, projection = (path.match(/\.(w_[qkvo])\.weight$/) || [])[1];
   if (path === "embedding.weight") return { rows: "tokens", columns: "dimensions" };

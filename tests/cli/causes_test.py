@@ -23,7 +23,7 @@ from built_program import PROJECT, ProgramTest, qkv
 
 TOLERANCE = 1e-4
 WIDTH, HEADS, LAYERS = 8, 2, 2
-# What is compared: the options of a model, the task's data, and two texts with different answers.
+# Cases: the options of a model, the task's data, and two texts with different answers.
 MODELS = {
     "an encoder": ("sequences/induction", ["model.norm=pre"]),
     "norms after the residual sum": ("sequences/induction", ["model.norm=post", "model.position=learned"]),

@@ -20,7 +20,7 @@ from long_tests import long_test
 from stand_ins import GIVEN, write_stand_ins
 
 BAD = "</script><img src=x onerror=document.title='owned'>"
-# What D3 5, 6 and 7 all have; others are gone in 6 (event, mouse, nest) or new in it (pointer, group, maxIndex).
+# Names that D3 5, 6 and 7 all have; others are gone in 6 (event, mouse, nest) or new in it (pointer, group, maxIndex).
 IN_EVERY_D3 = set("""area axisBottom axisLeft bisector color create deviation extent interpolateRgbBasis lab line max mean min
                   pairs range rgb scaleLinear sum symbol symbolDiamond""".split())
 MAP = "document.querySelector('#attention-map svg').outerHTML"

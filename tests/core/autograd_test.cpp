@@ -205,7 +205,7 @@ TEST_CASE("recomputed functions of constants, of parameters and without an effec
   CHECK(gradients_of(recomputed({a.value()}, doubled)).of(a).item() == 2);
   CHECK(gradients_of(recomputed({a.value()}, first)).of(a).item() == 1);
   CHECK(gradients_of(recomputed({a * 2.0}, first)).of(a).item() == 2);
-  // What the result does not depend on has a gradient from elsewhere alone.
+  // A tensor that the result does not depend on has a gradient from elsewhere alone.
   const Tensor other = unused * 5.0;
   CHECK(gradients_of(recomputed({a * 2.0, other}, first) + other).of(unused).item() == 5);
   const NoGrad no_grad;

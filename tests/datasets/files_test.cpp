@@ -20,7 +20,7 @@ struct Case {
 
 using Read = std::string (*)(const std::filesystem::path& file);
 
-/// What a file gives, or the error without the folder.
+/// The contents of a file, or the error without the folder.
 std::string outcome(const Case& file, Read read) {
   const TempDir dir;
   try {

@@ -26,7 +26,7 @@ struct Options {
   std::string torch;  ///< path of torch_side.py; empty: without PyTorch
 };
 
-/// What a worker leaves behind, also when it crashes.
+/// Results that a worker leaves behind, also when it crashes.
 struct Board {
   std::uint64_t index = 0;         ///< of the case that it works at
   std::uint64_t counts[128] = {};  ///< cases by family

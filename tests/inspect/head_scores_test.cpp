@@ -50,7 +50,7 @@ TEST_CASE("a perfect head of each pattern scores 1 and gets its name") {
 }
 
 TEST_CASE("only queries that have a key of the pattern count") {
-  // Of a b c a b only the second a and b follow an occurrence.
+  // In a b c a b only the second a and b follow an occurrence.
   CHECK(score(scores_of({4, 4, 4, 1, 4}, repeated), "induction") == 0.5);
   CHECK_FALSE(score(scores_of({0, 0, 1, 2, 3}, {1, 2, 3, 4, 5}), "induction"));
   CHECK_FALSE(score(scores_of({0, 0, 1, 2, 3}, {1, 2, 3, 4, 5}), "same token"));

@@ -59,7 +59,7 @@ bool attends(const ModelOptions& options) {
 
 constexpr Index vocabulary = 11;
 
-/// Of models drawn with this length as seed: heads, and their width around those of vectors.
+/// A model with drawn heads, whose width is around those of vectors.
 std::unique_ptr<Model> model_of(ModelOptions options, Index seed) {
   Random random(static_cast<std::uint64_t>(seed), Purpose::testing);
   if (attends(options) && !options.kv_heads) {
@@ -91,7 +91,7 @@ std::vector<std::int32_t> lengths_below(Index batch, Index time) {
 
 using Values = std::vector<double>;
 
-/// What a model makes of a batch: the vectors of its tokens (of an encoder-decoder, those that it
+/// The outputs of a model for a batch: the vectors of its tokens (an encoder-decoder's are those it
 /// decodes for the same tokens), then those of its sentences.
 struct Read {
   Tensor tokens, sentences;

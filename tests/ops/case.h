@@ -35,7 +35,7 @@ struct Step {
   bool detaches = false;  ///< whether the op takes an operand, or a part of one, for a constant
 };
 
-/// What is computed from a case in one type: an output and the derivatives of sum(output weights)
+/// Results of a case in one type: an output and the derivatives of sum(output weights)
 /// by each input.
 struct Outcome {
   Tensor output;
@@ -74,7 +74,7 @@ class Builder {
 
   /// A size around vector widths and tile, block and cut boundaries; `most` limits it.
   Index size(Index most = 130);
-  /// The same, but not 0.
+  /// A size that is not 0.
   Index positive(Index most = 130);
   Shape shape(int least_rank, int most_rank, Index most_elements = 2000);
 

@@ -23,7 +23,7 @@ T last_of(const Case& sample, std::vector<T> values, F call) {
   return values.back();
 }
 
-/// What the type holds of a value.
+/// The value, rounded to the type.
 Real held(double value, DType dtype) {
   return dtype == DType::float32 ? static_cast<Real>(static_cast<float>(value)) : Real{value};
 }

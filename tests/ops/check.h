@@ -19,10 +19,10 @@ struct Failure {
 In inputs_of(const Case& sample, DType dtype);
 /// The result of its last step.
 Tensor output_of(const Case& sample, const In& inputs);
-/// What the library makes of a case.
+/// The library's results of a case.
 Outcome outcome_of(const Case& sample, DType dtype);
 
-/// What the oracle makes of it: for the output and each gradient the exact values, with bounds.
+/// The oracle's: for the output and each gradient the exact values, with bounds.
 /// `inexactness` gives additional units of roundoff of results between steps.
 struct Expected {
   Shape shape;

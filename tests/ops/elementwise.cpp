@@ -122,7 +122,7 @@ Scalar gelu_exact_of(const Scalar& x) {
 auto trigonometric(bool cosine) {
   return [=](const Scalar& x) {
     const Real v = x.value(), s = std::sin(v), c = std::cos(v);
-    // Of infinity there is none; large arguments are reduced.
+    // Infinity has none; large arguments are reduced.
     Number y = function(x.number, cosine ? c : s, cosine ? s : c);
     y.unsure = y.unsure || x.number.bound() > 0.01L;  // no longer linear
     return function_of(y, {{x, function(x.number, cosine ? -s : c, cosine ? c : s)}});

@@ -69,7 +69,7 @@ Scalar silu(const Scalar& x);
 /// The randomness of dropout, which PyTorch's side knows as well.
 inline const Random dropout_random(7, Purpose::testing);
 constexpr const char* dropout_random_code = "Random(7, Purpose::testing)";
-/// What dropout makes of element `i`.
+/// Element `i` after dropout.
 Scalar dropped(const Scalar& x, std::size_t i, double probability);
 
 // Formulas of ops that layers consist of; those of the same name in core/ops.h describe them.

@@ -182,7 +182,7 @@ void draw_layer_norm(Builder& b) {
   if (width == 0) return;  // is refused
   const bool bias = b.draw.chance(70);
   const double epsilon = b.option({1e-5, 1e-3, 1, 0});
-  // Of gains near the largest value, sums over a row overflow.
+  // With gains near the largest value, sums over a row overflow.
   std::vector<std::size_t> operands = {x, b.within({width}, -2, 2)};
   if (bias) operands.push_back(b.like({width}));
   b.add("layer_norm", operands,
@@ -198,7 +198,7 @@ void draw_rms_norm(Builder& b) {
   const Index width = b.shape_of(x).dim(-1);
   if (width == 0) return;  // is refused
   const double epsilon = b.option({1e-5, 1e-3, 1, 0});
-  // Of gains near the largest value, sums over a row overflow.
+  // With gains near the largest value, sums over a row overflow.
   b.add("rms_norm", {x, b.within({width}, -2, 2)},
         {fmt::format("rms_norm($0, $1, {})", text(epsilon)),
          [=](const In& in) { return rms_norm(in[0], in[1], epsilon); },

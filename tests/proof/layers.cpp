@@ -81,7 +81,7 @@ void prove_recurrent(Proof& proof) {
   }
 }
 
-/// What the kinds of positional encoding add or do to x [2, 4, 6], from a position other than 0.
+/// Proves each kind of positional encoding on x [2, 4, 6], from a position other than 0.
 void prove_positions(Proof& proof) {
   ModelOptions options = small;
   for (const auto& [name, kind] : {std::pair("sinusoidal", PositionKind::sinusoidal),

@@ -57,7 +57,7 @@ using ModuleCall = std::function<Tensor(const std::vector<Tensor>&, Context&)>;
 void prove_module(Proof& proof, const std::string& section, const std::string& label,
                   Module& module, const std::vector<Shape>& inputs, const ModuleCall& call);
 
-// What fills the proof, a file for each section.
+// The sections of the proof, a file for each.
 void prove_ops(Proof& proof);
 /// The rows that layers have for the fuzzer; `prove_layers` has those beside them.
 void prove_layer_rows(Proof& proof);

@@ -3,7 +3,7 @@ import pathlib
 import tomllib
 
 SENTENCES = 6
-# What makes a difference to the computation; sizes and data do not.
+# Options that change the computation; sizes and data do not.
 OPTIONS = ["kind", "attention", "position", "norm", "scale", "tied", "bias", "cell", "bidirectional", "embedding", "kv_heads",
            "activation"]
 PROJECT = pathlib.Path(__file__).parents[2]

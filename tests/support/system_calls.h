@@ -13,7 +13,7 @@ namespace qkv {
 /// One at a time.
 class SystemCalls {
  public:
-  /// What happens at one of the calls: it fails, or the process ends as if it was killed, in the
+  /// The fault at one of the calls: it fails, or the process ends as if it was killed, in the
   /// middle of what the call writes.
   enum class Fault { none, error, kill };
 

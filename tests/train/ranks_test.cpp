@@ -36,7 +36,7 @@ struct Messages : Callback {
   std::string all;
 };
 
-/// What rank 0 says.
+/// The messages of rank 0.
 std::string train_on(Index size, const Config& config, const RunFolder& folder) {
   Messages messages;
   on_ranks(size, [&](const Communicator& ranks) {
@@ -97,7 +97,7 @@ TEST_CASE(
     "gradients that only some ranks have are summed as in one process, zeros with their sign") {
   Parameter a(Tensor::zeros({3})), b(Tensor::zeros({2})), c(Tensor::zeros({1}));
   const std::vector<NamedParameter> parameters = {{"a", &a}, {"b", &b}, {"c", &c}};
-  // Of four shards; nothing has a gradient of c.
+  // Four shards, none of which has a gradient of c.
   const auto gradients_of_shard = [&](Index shard) {
     Gradients::Entries entries;
     if (shard > 0) entries.emplace_back(b.node(), Tensor::from({-0.0, 1e8}, {2}));

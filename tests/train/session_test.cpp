@@ -44,7 +44,7 @@ struct Messages : Callback {
   std::string all;
 };
 
-/// What `qkv resume` does.
+/// Resumes as `qkv resume` does.
 Outcome continued(const Config& config, const RunFolder& folder, Callback& callback) {
   if (!folder.holds_checkpoints()) {
     Run run = start_run(config);

@@ -255,7 +255,7 @@ TEST_CASE("train.epochs counts passes over the training examples in place of ste
 TEST_CASE("train.patience ends a run after so many evaluations without a better checkpoint") {
   const TempDir dir;
   Config config = config_of(dir);
-  // What is learned makes the validation data worse from the first step on.
+  // Training makes the score of the validation data worse from the first step on.
   config.task.valid = dir.write("valid.tsv", labelled("no", "yes")).string();
   config.optimizer.lr = 0.5;
   config.train.steps = 60;

@@ -34,7 +34,7 @@ static_assert(lists_every_kind(export_names));
 Safetensors exported(const Checkpoint& checkpoint, const std::filesystem::path& file,
                      const std::filesystem::path& folder, ExportNames names = ExportNames::qkv);
 
-/// The same with a config whose paths are as the file is to say them.
+/// The tensors, with a config whose paths stand as the file is to have them.
 Safetensors exported(const Checkpoint& checkpoint, const std::filesystem::path& file,
                      const Config& config, ExportNames names = ExportNames::qkv);
 

@@ -65,7 +65,7 @@ class EmbeddingMetrics {
   double right_ = 0, targets_ = 0;
 };
 
-/// What does a word occur next to? Learns one vector a word from plain text, with a static model
+/// Which words occur beside a word? Learns one vector a word from plain text, with a static model
 /// whose output layer holds the context vectors. Rare words are left out, and windows end with the
 /// line. Of a line with tabs the last column is the text.
 ///

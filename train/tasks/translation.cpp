@@ -66,7 +66,7 @@ class TranslationMetrics {
   double right_ = 0;
 };
 
-/// What does a text say in another language? An encoder reads the source, a decoder predicts each
+/// How is a text put in another language? An encoder reads the source, a decoder predicts each
 /// word of the target from the words before it; both share one vocabulary. Evaluation and
 /// prediction decode greedily.
 class Translation final : public RowTask<EncodedPairs, TranslationMetrics> {

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t length_at = 40;  // in the superblock
 
-/// What can be read can be written, and is then the same.
+/// A checkpoint that was read can be written, and is then read as an equal one.
 void check_copy(const Checkpoint& checkpoint) {
   const auto copy = file_of({}, "copy");
   try {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-/// What the harnesses of script/fuzz share.
+/// Input and checks that the harnesses of script/fuzz share.
 namespace qkv::fuzz {
 
 /// Defined by each harness: reads an input that libFuzzer made. An `Error` refuses it; any other
@@ -25,7 +25,7 @@ std::string_view text_of(std::span<const std::byte> input);
 std::vector<std::span<const std::byte>> parts_of(std::span<const std::byte> input,
                                                  std::size_t count);
 
-/// What must hold whatever the input is. Otherwise what was read is wrong, which is a finding, too.
+/// Ends the program unless `ok`, which must hold whatever the input is: a wrong result is a crash.
 /// (clang 14 has no std::source_location.)
 void demand(bool ok, const char* file = __builtin_FILE(), int line = __builtin_LINE());
 

@@ -10,7 +10,7 @@
 
 namespace {
 
-/// What is read can be written, and is read as the same again.
+/// Tensors that were read can be written, and are then read as equal ones.
 void check(std::span<const std::byte> bytes) {
   using namespace qkv;
   const std::string written = safetensors_bytes(read_safetensors(fuzz::file_of(bytes)));

@@ -22,7 +22,7 @@ void check(const Tokenizer& tokenizer, std::string_view text) {
   for (const std::string& piece : pieces) tokenizer.encode_piece(piece, ids_of_pieces);
   demand(ids == ids_of_pieces);
 
-  // What is known comes back.
+  // Known tokens come back.
   const bool is_known = std::ranges::find(ids, Vocabulary::unknown) == ids.end();
   const std::string decoded = tokenizer.decode(ids),
                     expected = cutting.lower_case ? lower(composed(text)) : composed(text);

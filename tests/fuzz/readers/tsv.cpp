@@ -48,7 +48,7 @@ void read(std::span<const std::byte> input) {
                         reads_as(file, coreference_columns, coreference),
                         reads_as(file, translate_columns, translation)};
   if (std::ranges::find(reads, true) == std::end(reads)) {
-    // What a user lets a model read may lack columns.
+    // A file for a model to read may lack columns.
     ReadCallback silent;
     for_each_row(file, silent, [&](const TsvRow& row) { labelled(row, {}); });
   }

@@ -8,7 +8,7 @@ SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 CONFIG = {"model_type": "bert", "architectures": ["BertModel"], "hidden_size": WIDTH, "num_hidden_layers": 1,
           "num_attention_heads": HEADS, "intermediate_size": HIDDEN, "max_position_embeddings": LONGEST, "type_vocab_size": 2,
           "hidden_act": "gelu", "layer_norm_eps": 1e-12, "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
-# What a config says of it.
+# Its options in a config.
 MODEL = {"model.kind": "bert", "model.width": WIDTH, "model.layers": 1, "model.heads": HEADS, "model.feed_forward": HIDDEN,
          "model.max_length": LONGEST, "model.position": "learned", "model.norm": "post",
          "model.activation": "gelu", "task.tokenizer": "wordpiece"}

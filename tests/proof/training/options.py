@@ -243,7 +243,7 @@ IDLE = [
     ({"schedule.floor": 0.1}, {}),
 ]
 BY_KEY = {option.key: option for option in OPTIONS}
-# What an option that is idle is compared with, where its default is something else again.
+# The value that an idle option is compared with, where its default is yet another.
 NEUTRAL = {"model.position": "none"}
 
 

@@ -9,7 +9,7 @@
 #include "tests/support/temp_dir.h"
 #include "train/config/config.h"
 
-/// What the tests of configurations share.
+/// Helpers that the tests of configurations share.
 namespace qkv::config_tests {
 
 inline const std::vector<std::string> none;

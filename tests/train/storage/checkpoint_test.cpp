@@ -50,7 +50,7 @@ std::string bytes_of(const fs::path& file) {
   return read_file(file, 1 << 24);
 }
 
-/// What reading the bytes as a checkpoint complains of, without the file's name.
+/// The error of reading the bytes as a checkpoint, without the file's name.
 std::string error_of_bytes(const TempDir& dir, std::string_view bytes) {
   const fs::path file = dir.write("c.h5", bytes);
   const std::string error = error_of<Error>([&] { read_checkpoint(file); });

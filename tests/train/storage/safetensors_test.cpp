@@ -44,7 +44,7 @@ std::string two_tensors(const std::string& a, const std::string& b) {
                      a, b);
 }
 
-/// What reading these bytes complains of, without the file's name.
+/// The error of reading these bytes, without the file's name.
 template <class E>
 std::string error_of_bytes(const TempDir& dir, const std::string& bytes) {
   const auto file = dir.write("x.safetensors", bytes);

@@ -13,7 +13,7 @@ namespace {
 
 const std::vector<std::string> labels = {"a", "b"};
 
-/// Of two examples, with label a and b.
+/// An evaluation of two examples, with label a and b.
 Evaluation evaluation_of(std::vector<double> probabilities) {
   for (double& p : probabilities) p = std::log(p);
   ChoiceMetrics metrics(labels);

@@ -25,7 +25,7 @@ Network small_decoder() {
   return Network(options, {}, 9, 9, Random(3, Purpose::initialisation));
 }
 
-/// What `generate` must write, reading everything again for each token.
+/// The tokens that `generate` must write, by reading everything again for each.
 std::vector<std::int32_t> without_cache(const Network& network, std::vector<std::int32_t> text,
                                         Index count) {
   const NoGrad no_grad;

@@ -95,7 +95,7 @@ TEST_CASE("of the tokens to predict 80 % are masked, 10 % random, and 10 % stay"
   const auto masks = std::ranges::count(ids, Vocabulary::unknown);
   CHECK(static_cast<double>(masks) == doctest::Approx(16000).epsilon(0.02));
   CHECK(std::ranges::count(ids, Vocabulary::padding) == 0);
-  // Of four tokens, the right one is also one in four of the random ones.
+  // With four tokens, the right one is also one in four of the random ones.
   std::vector<std::int32_t> right;
   run.task->for_each_ids_of(Split::train, [&](std::span<const std::int32_t> part) {
     if (part[0] >= 0) right.insert(right.end(), part.begin(), part.end());

@@ -47,7 +47,7 @@ Evaluation calibration_of(std::vector<double> probabilities, const std::vector<s
 
 TEST_CASE(
     "accuracy, the scores of labels and macro F1 follow from the table of right and given labels") {
-  // Of 64 + 64 + 2 texts of one word each, how many of each label are given each label.
+  // Counts of answers, by the label and the answer, for 64 + 64 + 2 texts of one word each.
   const std::array<std::array<int, 3>, 3> counts = {{{60, 5, 1}, {20, 24, 0}, {2, 3, 15}}};
   const std::array<std::string, 3> labels = {"p", "q", "r"};
   const TempDir dir;

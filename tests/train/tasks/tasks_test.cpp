@@ -27,7 +27,7 @@ std::string data_error(TaskKind task, std::string_view text) {
   return name == error.npos ? error : error.substr(name);
 }
 
-/// What is said while a task reads its data.
+/// Messages while a task reads its data.
 class Said : public ReadCallback {
  public:
   void on_message(const std::string& line) override { lines.push_back(line); }
