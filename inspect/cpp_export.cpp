@@ -265,7 +265,7 @@ std::string cpp_namespace(const std::filesystem::path& file) {
   return name;
 }
 
-std::string cpp_header(const LoadedModel& model, const std::filesystem::path& file) {
+std::string cpp_header(const SavedModel& model, const std::filesystem::path& file) {
   require_parts(model.config);
   const ModelPart& kind = row_of(model_parts, model.config.model.kind);
   const TaskPart& task = row_of(task_parts, model.config.task.kind);

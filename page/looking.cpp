@@ -159,12 +159,10 @@ Looking::View Looking::model_of(const Request& request) {
 
 Json Looking::load(const Request& request) {
   const std::string name = request.text("model");
-  const Index step = request.integer("step");
   std::optional<LoadedModel> fresh;
   if (request.has("config")) fresh = described_model(request);
   LoadedModel& model = fresh ? *fresh : named(name).loaded;
   assign_parameters(*model.network, taken(files_, "parameters"));
-  model.step = step;
   Json shapes = shapes_of(*model.network);
   if (fresh)
     models_.insert_or_assign(name, Model{*std::move(fresh)});

@@ -19,7 +19,7 @@ class Looking {
  public:
   explicit Looking(Files& files) : files_(files) {}
 
-  /// {"model", "config": TOML, "vocabulary": {"tokens", ...}, "step"} and the file "parameters":
+  /// {"model", "config": TOML, "vocabulary": {"tokens", ...}} and the file "parameters":
   /// float32, little-endian, of all parameters in their order -> {"parameters": [{"path",
   /// "shape"}]}. Without "config" a loaded model gets other parameters.
   Json load(const Request& request);

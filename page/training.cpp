@@ -10,6 +10,7 @@
 #include "train/exchange/exchange.h"
 #include "train/loop/updater.h"
 #include "train/loop/validation.h"
+#include "train/run/run.h"
 #include "train/storage/content_hash.h"
 
 namespace qkv::page {
@@ -115,7 +116,7 @@ Json Training::evaluate(const Request& request) {
 
 Json Training::parameters(const Request& request) {
   const Run& run = session().run;
-  const Checkpoint now = checkpoint_of(run);
+  const Checkpoint now = run.checkpoint({});
   files_["parameters"] = bytes_of(now, run.parameters);
   Json document = object({{"step", now.step}, {"checksum", checksum_of(now.model)}});
   if (request.flag("brief")) return document;
@@ -126,7 +127,7 @@ Json Training::parameters(const Request& request) {
 
 Json Training::export_model(const Request&) {
   const Run& run = session().run;
-  files_["model.safetensors"] = safetensors_bytes(exported(checkpoint_of(run), source, run.config));
+  files_["model.safetensors"] = safetensors_bytes(exported(run.checkpoint({}), source, run.config));
   return Json::object();
 }
 

@@ -29,7 +29,7 @@ Document export_model(const ExportOptions& options) {
                      "name the file to write with --safetensors FILE, --onnx FILE or --cpp FILE");
   const fs::path file = find_checkpoint(options.model);
   const Checkpoint checkpoint = read_valid_checkpoint(file);
-  const LoadedModel model = model_of(checkpoint, file);
+  const SavedModel model = model_of(checkpoint, file);
   Document document;
   if (const auto models = ensemble_of(options.model); models.size() > 1)
     document.add_note("{} is an ensemble of {} models, of which the first is exported",

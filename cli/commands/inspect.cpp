@@ -139,7 +139,7 @@ Document values_of(const std::vector<NamedParameter>& chosen) {
 }
 
 /// A line for each parameter, and the singular values of each head.
-Document overview(const LoadedModel& trained, const std::vector<NamedParameter>& chosen) {
+Document overview(const SavedModel& trained, const std::vector<NamedParameter>& chosen) {
   Document document;
   document.data = object({{"parameters", Json::array()}, {"heads", Json::array()}});
   for (const auto& [path, parameter] : chosen)
@@ -162,7 +162,7 @@ Document overview(const LoadedModel& trained, const std::vector<NamedParameter>&
 }
 
 Document inspect(const InspectOptions& options) {
-  LoadedModel trained = load_model(options.model);
+  SavedModel trained = load_model(options.model);
   if (!options.diff.empty()) return changes_since(trained, options);
   const auto chosen = chosen_parameters(trained, options);
   return options.parameter.empty() ? overview(trained, chosen) : values_of(chosen);

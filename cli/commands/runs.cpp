@@ -112,18 +112,24 @@ Listed described(const fs::path& path) {
   constexpr std::uint64_t most_bytes = 1 << 20;
   const RunFolder folder(path);
   const std::string file = folder.config().string();
-  const Config config = parse_config(read_file(file, most_bytes), file);
+  const std::string text = read_file(file, most_bytes);
+  const Config config = parse_config(text, file);
   const auto events = read_valid_metrics(folder.metrics());
   Listed run{object({{"run", path.string()},
-                     {"task", std::string(row_of(task_kinds(), config.task.kind).name)},
-                     {"data", source_of(config.task)},
-                     {"model", std::string(row_of(model_kinds(), config.model.kind).name)},
+                     {"task", nullptr},
+                     {"data", nullptr},
+                     {"model", nullptr},
                      {"metric", nullptr},
                      {"score", nullptr},
                      {"step", folder.newest_step()},
                      {"age", age_of(folder)},
                      {"state", nullptr}}),
              std::nullopt};
+  if (has_task(text, file)) {  // not of a module of a program's own
+    run.row["task"] = std::string(row_of(task_kinds(), config.task.kind).name);
+    run.row["data"] = source_of(config.task);
+    run.row["model"] = std::string(row_of(model_kinds(), config.model.kind).name);
+  }
   add_score(run, events, config.train.select);
   if (const auto state = state_of(folder, events, config.train); !state.empty())
     run.row["state"] = state;

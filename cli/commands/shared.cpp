@@ -50,9 +50,9 @@ Option target_option(std::string& target) {
   return {"--target", &target, "Text that an encoder-decoder writes [its own output]"};
 }
 
-LoadedModel load_model(const std::string& model, bool before_training) {
-  LoadedModel trained = qkv::load_model(model);
-  return before_training ? untrained(trained) : std::move(trained);
+SavedModel load_model(const std::string& model, bool before_training) {
+  SavedModel trained = qkv::load_model(model);
+  return before_training ? SavedModel{untrained(trained)} : std::move(trained);
 }
 
 void require_in_range(Index value, std::size_t count, std::string_view option) {

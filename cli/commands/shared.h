@@ -27,7 +27,7 @@ Option word_option(std::string& word);
 Option untrained_flag(bool& flag);
 Option threads_option();
 /// The model that the MODEL argument and the --untrained flag name. Throws UserError.
-LoadedModel load_model(const std::string& model, bool before_training = false);
+SavedModel load_model(const std::string& model, bool before_training = false);
 
 /// Options that choose one of several.
 Option layer_option(Index& layer);

@@ -7,6 +7,7 @@
 #include "inspect/tensorboard.h"
 #include "train/loop/session.h"
 #include "train/ranks/communicator.h"
+#include "train/run/run.h"
 
 /// Helpers that train, resume and compare share.
 namespace qkv::commands {

@@ -43,15 +43,15 @@ const loaded = new Map();  // by name in the engine: { model of a run, its weigh
 // A checkpoint of a run after `changes`: { uniform, shuffled, without_positions: bool, off: id of a component }.
 class Engine {
   constructor(run, checkpoint, changes) {
-    Object.assign(this, { run, changes, weights: run.model.weights[checkpoint], step: run.stops[checkpoint].step });
+    Object.assign(this, { run, changes, weights: run.model.weights[checkpoint] });
   }
   // Weights are those of a checkpoint in the page, or float32 bytes. The engine has one checkpoint of a run at a time.
   load() {
-    const { run: { name, config, model }, weights, step } = this, before = loaded.get(name);
+    const { run: { name, config, model }, weights } = this, before = loaded.get(name);
     if (before && before.weights === weights) return;
     const described = before && before.model === model ? {} : { config, vocabulary: model.vocabulary };
     engine.put("parameters", weights instanceof Uint8Array ? weights : new Uint8Array(floatsOf(weights, this.run).buffer));
-    Object.assign(model, engine.call({ call: "load", model: name, step, ...described }));
+    Object.assign(model, engine.call({ call: "load", model: name, ...described }));
     loaded.set(name, { model, weights });
   }
   ask(call, request) {

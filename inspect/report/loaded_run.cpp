@@ -68,7 +68,7 @@ void load_checkpoints(LoadedRun& run, std::size_t count) {
       return fs::equivalent(file, other, missing);
     };
     if (!fs::exists(file, missing) || std::ranges::any_of(read, is_file)) return;
-    LoadedModel model = load_model(read.emplace_back(file));
+    SavedModel model = load_model(read.emplace_back(file));
     const std::int64_t step = model.step;
     by_step.try_emplace(step, RunCheckpoint{"", std::move(model)});
   };
@@ -76,7 +76,7 @@ void load_checkpoints(LoadedRun& run, std::size_t count) {
   for (const std::size_t i : spread(steps.size(), count)) add(steps[i]);
   add(folder.last());
   if (!by_step.contains(0))
-    by_step.emplace(0, RunCheckpoint{"untrained", untrained(by_step.begin()->second.model)});
+    by_step.emplace(0, RunCheckpoint{"untrained", {untrained(by_step.begin()->second.model)}});
   run.chosen = static_cast<std::size_t>(std::distance(by_step.begin(), by_step.find(chosen)));
   run.checkpoints.clear();
   for (auto& [step, checkpoint] : by_step) run.checkpoints.push_back(std::move(checkpoint));

@@ -14,7 +14,7 @@ using Json = nlohmann::ordered_json;
 /// The model of a run at one of its checkpoints.
 struct RunCheckpoint {
   std::string note;  ///< "untrained", "best" or empty
-  LoadedModel model;
+  SavedModel model;
 };
 
 /// A run, read once for all views of it.
@@ -25,7 +25,7 @@ struct LoadedRun {
   std::size_t chosen = 0;                  ///< the best checkpoint, without validation the last
 
   const RunCheckpoint& checkpoint() const { return checkpoints[chosen]; }
-  const LoadedModel& model() const { return checkpoint().model; }
+  const SavedModel& model() const { return checkpoint().model; }
   const Config& config() const { return model().config; }
 };
 

@@ -51,6 +51,12 @@ with tempfile.TemporaryDirectory() as folder:
     assert run(programs / "table", folder / "table.csv", cwd=folder).startswith("error 0.0")
     assert run(programs / "tagger", project / "datasets/tagging/train.conll").startswith("victoria/B-PER took/O the/O ")
     assert run(programs / "text_classifier").startswith(("good: 0.9", "good: 1.0"))
+    # Its training is finished at the second call.
+    said = run(programs / "trainer", folder / "square")
+    assert said.startswith("step 100: loss 0.") and said.splitlines()[-1].startswith("test loss 0.0")
+    assert run(programs / "trainer", folder / "square") == said.splitlines(keepends=True)[-1]
+    refused = subprocess.run([prefix / "bin/qkv", "predict", folder / "square", "a"], text=True, capture_output=True)
+    assert "module of its own" in refused.stderr, refused.stderr
 
     # A config in the installed tree finds its data there; the run goes to the working folder.
     share = prefix / "share/qkv"

@@ -11,6 +11,7 @@
 #include "page/engine.h"
 #include "tests/support/modules.h"
 #include "tests/support/temp_dir.h"
+#include "train/run/run.h"
 
 using namespace qkv;
 using page::Engine;
@@ -91,8 +92,7 @@ Json load_request(const Run& run) {
   return object({{"call", "load"},
                  {"model", "m"},
                  {"config", to_toml(run.config)},
-                 {"vocabulary", run.task->vocabularies()},
-                 {"step", 7}});
+                 {"vocabulary", run.task->vocabularies()}});
 }
 
 void load(Engine& engine, const Run& run) {
@@ -192,7 +192,7 @@ TEST_CASE("a model that the page loads from bytes is that of the run's checkpoin
   for (const Case& kind : kinds) {
     const Run run = run_of(kind);
     const auto file = folder.path() / fmt::format("{}.h5", &kind - kinds.data());
-    write_checkpoint(file, checkpoint_of(run));
+    write_checkpoint(file, run.checkpoint({}));
     Page page(run);
     CHECK(page.call({{"call", "predict"}, {"text", kind.text}}) ==
           predictions(load_model(file), kind.text));

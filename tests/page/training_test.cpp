@@ -7,6 +7,7 @@
 #include "train/exchange/exchange.h"
 #include "train/loop/trainer.h"
 #include "train/loop/validation.h"
+#include "train/run/run.h"
 #include "train/storage/content_hash.h"
 
 using namespace qkv;

@@ -9,6 +9,7 @@
 #include "tests/support/temp_dir.h"
 #include "tests/support/tiny_config.h"
 #include "train/loop/trainer.h"
+#include "train/run/run.h"
 
 using namespace qkv;
 

@@ -10,6 +10,7 @@
 #include "core/parallel.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/tiny_config.h"
+#include "train/run/run.h"
 
 using namespace qkv;
 

@@ -13,6 +13,7 @@
 #include "tests/support/tiny_config.h"
 #include "train/loop/session.h"
 #include "train/loop/step.h"
+#include "train/run/run.h"
 #include "train/storage/durable_file.h"
 
 namespace qkv::tests {

@@ -6,6 +6,7 @@
 
 #include "tests/support/temp_dir.h"
 #include "train/loop/trainer.h"
+#include "train/run/run.h"
 
 using namespace qkv;
 

@@ -39,7 +39,7 @@ Run after_one_update() {
 TEST_CASE("a checkpoint restores every parameter and the optimizer's state") {
   Run run = after_one_update();
   run.step = 1;
-  const Run restored = restore_run(run.config, checkpoint_of(run), "c.h5");
+  const Run restored = restore_run(run.config, run.checkpoint({}), "c.h5");
   CHECK(restored.step == 1);
   for (std::size_t i = 0; i < run.parameters.size(); ++i)
     CHECK(restored.parameters[i].parameter->value().values() ==
@@ -50,13 +50,13 @@ TEST_CASE("a checkpoint restores every parameter and the optimizer's state") {
 
 TEST_CASE("a checkpoint of another model is refused with every difference") {
   Run run = start_run(tiny_config());
-  const Checkpoint checkpoint = checkpoint_of(run);
+  const Checkpoint checkpoint = run.checkpoint({});
   Config wider = tiny_config();
   wider.model.width = 16;
   wider.model.attention = AttentionKind::uniform;
-  const Run other = start_run(wider);
+  Run other = start_run(wider);
   const std::string error =
-      error_of<CheckpointError>([&] { load_parameters(*other.network, checkpoint, "c.h5"); });
+      error_of<CheckpointError>([&] { other.load_parameters(checkpoint, "c.h5"); });
   CHECK(error.starts_with("c.h5: does not hold the model that its config describes: "));
   CHECK(error.find("head.weight has shape (2, 8) instead of (2, 16)") != error.npos);
   CHECK(error.find("encoder.layers.0.attention.w_q.weight is not a parameter of it") != error.npos);
@@ -64,7 +64,7 @@ TEST_CASE("a checkpoint of another model is refused with every difference") {
 
 TEST_CASE("a checkpoint of a model with another number of heads is refused") {
   Run run = start_run(tiny_config());
-  const Checkpoint checkpoint = checkpoint_of(run);
+  const Checkpoint checkpoint = run.checkpoint({});
   Config other = tiny_config();
   other.model.heads *= 2;
   const std::string error =
@@ -161,7 +161,7 @@ TEST_CASE("evaluation counts what is right for each label") {
 TEST_CASE("a checkpoint whose values no run can have is refused, whatever its seal says") {
   Run run = after_one_update();
   run.step = 3;
-  const Checkpoint good = checkpoint_of(run);
+  const Checkpoint good = run.checkpoint({});
   const double infinity = std::numeric_limits<double>::infinity();
   const auto error_with = [&](auto change) {
     Checkpoint checkpoint = good;
@@ -223,7 +223,7 @@ TEST_CASE("no change behind a right seal crashes what loads a model or resumes a
   Run run = after_one_update();
   run.step = 1;
   run.metrics = "{\"step\":1,\"split\":\"train\",\"loss\":0.7}\n";
-  write_checkpoint(file, checkpoint_of(run, dir.path()));
+  write_checkpoint(file, run.checkpoint(dir.path()));
   Mutations mutations(file);
   int refused = 0;
   for (int i = 0; i < Mutations::count(); ++i) {

@@ -13,6 +13,7 @@
 #include "tests/support/temp_dir.h"
 #include "tests/support/tiny_config.h"
 #include "train/metrics/metrics.h"
+#include "train/run/run.h"
 
 using namespace qkv;
 namespace fs = std::filesystem;

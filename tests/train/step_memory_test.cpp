@@ -3,6 +3,7 @@
 #include "core/memory.h"
 #include "optim/clip.h"
 #include "train/loop/step.h"
+#include "train/run/run.h"
 
 using namespace qkv;
 

@@ -18,6 +18,7 @@
 #include "tests/support/thread_ranks.h"
 #include "tests/support/tiny_config.h"
 #include "train/loop/step.h"
+#include "train/run/run.h"
 
 using namespace qkv;
 using namespace qkv::tests;

@@ -11,6 +11,7 @@
 #include "tests/support/four_shards.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/tiny_config.h"
+#include "train/run/run.h"
 
 namespace qkv {
 namespace {

@@ -14,6 +14,7 @@
 #include "tests/support/tiny_config.h"
 #include "train/loop/session.h"
 #include "train/loop/step.h"
+#include "train/run/run.h"
 
 using namespace qkv;
 
@@ -75,7 +76,7 @@ void check_same(const std::map<std::string, Tensor>& a, const std::map<std::stri
 
 TEST_CASE("runs side by side on threads of their own are the runs that they are alone") {
   const TempDir alone;
-  const std::string expected = checkpoint_of(Finished(config_of(alone), alone).run).metrics;
+  const std::string expected = Finished(config_of(alone), alone).run.checkpoint({}).metrics;
   set_threads(1);
   std::array<std::string, 4> metrics;
   {
@@ -83,7 +84,7 @@ TEST_CASE("runs side by side on threads of their own are the runs that they are 
     for (std::string& mine : metrics)
       threads.emplace_back([&mine] {
         const TempDir dir;
-        mine = checkpoint_of(Finished(config_of(dir), dir).run).metrics;
+        mine = Finished(config_of(dir), dir).run.checkpoint({}).metrics;
       });
   }
   set_threads(2);

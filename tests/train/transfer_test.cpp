@@ -8,6 +8,7 @@
 #include "tests/support/temp_dir.h"
 #include "tests/support/tiny_config.h"
 #include "train/loop/session.h"
+#include "train/run/run.h"
 
 using namespace qkv;
 
@@ -254,7 +255,7 @@ TEST_CASE("the model before its first step is the one that a run started from") 
   const Run run = start_run(config);
   const TempDir dir;
   const auto file = dir.path() / "c.h5";
-  write_checkpoint(file, checkpoint_of(run));
+  write_checkpoint(file, run.checkpoint({}));
   const LoadedModel before = untrained(load_model(file));
   CHECK(state_of(*before.network).at("embedding.weight").values() ==
         state_of(*run.network).at("embedding.weight").values());

@@ -194,6 +194,20 @@ ConfigFile config_file(const TomlDocument& document, std::string_view source,
   return result;
 }
 
+std::string to_toml(const std::vector<Option>& options) {
+  std::string result;
+  std::string_view table;
+  for (const Option& option : options) {
+    if (table_of(option.key) != table) {
+      table = table_of(option.key);
+      result += fmt::format("\n[{}]\n", table);
+    }
+    const std::string_view name = option.key.substr(option.key.rfind('.') + 1);
+    result += fmt::format("{} = {}  # {}\n", name, option.print(), option.help);
+  }
+  return result;
+}
+
 }  // namespace
 
 ConfigFile read_config(const fs::path& path, std::span<const std::string> overrides) {
@@ -248,7 +262,16 @@ Config parse_new_config(std::string_view toml, std::string_view source) {
   return without_ineffective_options(config);
 }
 
+bool has_task(std::string_view toml, std::string_view source) {
+  return std::ranges::any_of(parse_toml(toml, source).root.entries,
+                             [](const TomlEntry& entry) { return table_of(entry.key) == "task"; });
+}
+
 Config stored_config(std::string_view toml, const fs::path& file) {
+  require<UserError>(
+      has_task(toml, file.string()),
+      "{}: was trained by a program on a module of its own, which that program alone can use",
+      file.string());
   Config config = parse_config(toml, file.string());
   locate_files(config, file.parent_path());
   return config;
@@ -286,18 +309,20 @@ void apply_overrides(Config& config, std::span<const std::string> overrides) {
 
 std::string to_toml(const Config& config) {
   Config copy = config;
-  std::string result;
-  std::string_view table;
-  for (const Option& option : options_of(copy)) {
-    if (table_of(option.key) != table) {
-      table = table_of(option.key);
-      result += fmt::format("\n[{}]\n", table);
-    }
-    const std::string_view name = option.key.substr(option.key.rfind('.') + 1);
-    result += fmt::format("{} = {}  # {}\n", name, option.print(), option.help);
-  }
+  std::string result = to_toml(options_of(copy));
   for (const Probe& probe : config.probes) result += to_toml(probe);
   return result;
+}
+
+std::string to_toml(const TrainerOptions& options) {
+  Config config;
+  static_cast<TrainerOptions&>(config) = options;
+  std::vector<Option> listed = options_of(config);
+  std::erase_if(listed, [](const Option& option) {
+    const std::string_view table = table_of(option.key);
+    return table == "task" || table == "model";
+  });
+  return to_toml(listed);
 }
 
 std::string differing_options(const Config& before, const Config& now) {

@@ -14,8 +14,8 @@
 #include "core/shape.h"
 #include "datasets/tokenizer.h"
 #include "layers/options.h"
-#include "optim/options.h"
 #include "train/config/probe.h"
+#include "train/config/trainer_options.h"
 
 namespace qkv {
 
@@ -97,53 +97,14 @@ struct TaskOptions {
   friend bool operator==(const TaskOptions&, const TaskOptions&) = default;
 };
 
-/// Response to a loss or gradient that is not finite.
-enum class OnDivergence { stop, skip, detect };
-inline constexpr auto divergence_policies = std::to_array<Kind<OnDivergence>>({
-    {OnDivergence::stop, "stop", "error; the last finite checkpoint stays"},
-    {OnDivergence::skip, "skip", "leave the update out"},
-    {OnDivergence::detect, "detect",
-     "error that names the first op to produce a NaN or infinity, and parameters without a "
-     "gradient; slow"},
-});
-static_assert(lists_every_kind(divergence_policies));
-
-/// The training loop; [train].
-struct TrainOptions {
-  std::string init = {};                 ///< run folder or checkpoint to start from; empty: none
-  std::vector<std::string> freeze = {};  ///< parts that are not trained, see `freeze_parts`
-  std::int64_t steps = 500;
-  double epochs = 0;        ///< passes over the training examples, in place of steps; 0: none
-  Index batch = 32;         ///< examples a micro-batch
-  Index accumulate = 1;     ///< micro-batches a step
-  double clip = 1.0;        ///< maximum gradient norm; 0: no clipping
-  double clip_value = 0.0;  ///< maximum absolute value of its elements; 0: no clipping
-  double ema = 0.0;         ///< decay of the moving average of the weights, which is evaluated and
-                            ///< saved; 0: none
-  std::int64_t eval_every = 50, checkpoint_every = 100;  ///< steps
-  Index keep = 3;                                        ///< checkpoints kept
-  Index patience = 0;       ///< evaluations without a better checkpoint that end the run; 0: none
-  std::string select = {};  ///< metric that selects the best checkpoint; empty: the task's own
-  OnDivergence on_divergence = OnDivergence::stop;
-  std::string memory = {};   ///< budget of memory, as "4GB"; empty: none
-  bool tensorboard = false;  ///< write an event file (inspect/tensorboard.h)
-
-  friend bool operator==(const TrainOptions&, const TrainOptions&) = default;
-};
-
 /// Everything that a run depends on. train/config/option_list.cpp lists each option once: its key,
 /// bounds and help.
-struct Config {
-  std::string name;  ///< names the run and its folder: never empty, free of path separators
-  std::uint64_t seed = 1;
+struct Config : TrainerOptions {
   TaskOptions task;
   ModelOptions model;
   HeadOptions head;                  ///< model.tied
   InitKind init = InitKind::random;  ///< model.init
-  OptimizerOptions optimizer;
-  ScheduleOptions schedule;
-  TrainOptions train;
-  std::vector<Probe> probes;  ///< claims about the trained model
+  std::vector<Probe> probes;         ///< claims about the trained model
 
   friend bool operator==(const Config&, const Config&) = default;
 };
@@ -190,8 +151,12 @@ Config parse_new_config(std::string_view toml, std::string_view source);
 /// part.
 void locate_files(Config& config, const std::filesystem::path& folder);
 
+/// Whether a stored configuration has a task: that of a module of a program's own has none
+/// (train/loop/module_training.h). Throws ConfigError.
+bool has_task(std::string_view toml, std::string_view source);
+
 /// The configuration that was stored in `file`, in whose folder or above it relative paths are.
-/// Throws ConfigError.
+/// Throws ConfigError, UserError when it has no task.
 Config stored_config(std::string_view toml, const std::filesystem::path& file);
 
 /// A configuration as a file in `folder` or below says it: a path leads from the nearest folder
@@ -206,6 +171,8 @@ void apply_overrides(Config& config, std::span<const std::string> overrides);
 /// Every option with its value and help. `parse_config` gives back an equal configuration, provided
 /// that the options are within their bounds.
 std::string to_toml(const Config& config);
+/// Every option of a training without task and model.
+std::string to_toml(const TrainerOptions& options);
 
 /// The options in which two configurations differ, apart from probes:
 /// "train.steps = 40 (now 60)"; empty when there are none.

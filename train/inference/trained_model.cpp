@@ -35,15 +35,15 @@ Tensor of_one(const Tensor& x) {
 
 }  // namespace
 
-TrainedModel::TrainedModel(LoadedModel model) {
+TrainedModel::TrainedModel(SavedModel model) {
   models_.push_back(std::move(model));
 }
-TrainedModel::TrainedModel(std::vector<LoadedModel> models) : models_(std::move(models)) {}
+TrainedModel::TrainedModel(std::vector<SavedModel> models) : models_(std::move(models)) {}
 TrainedModel::TrainedModel(TrainedModel&&) noexcept = default;
 TrainedModel& TrainedModel::operator=(TrainedModel&&) noexcept = default;
 TrainedModel::~TrainedModel() = default;
 
-const LoadedModel& TrainedModel::parts() const {
+const SavedModel& TrainedModel::parts() const {
   return models_.front();
 }
 
@@ -62,7 +62,7 @@ bool TrainedModel::continues() const {
 std::vector<Prediction> TrainedModel::predict(std::string_view text) const {
   require_utf8(text);
   std::vector<std::vector<Prediction>> of_models;
-  for (const LoadedModel& model : models_)
+  for (const SavedModel& model : models_)
     of_models.push_back(model.task->predict(*model.network, text));
   return averaged(of_models);
 }
@@ -87,7 +87,7 @@ std::string TrainedModel::generate(std::string_view prompt, Index tokens, const 
 }
 
 TrainedModel load(const std::filesystem::path& run) {
-  std::vector<LoadedModel> models;
+  std::vector<SavedModel> models;
   for (const auto& model : ensemble_of(run)) models.push_back(load_model(model));
   return TrainedModel(std::move(models));
 }

@@ -14,7 +14,7 @@
 
 namespace qkv {
 
-struct LoadedModel;
+struct SavedModel;
 
 /// The tokens of a text and a vector of each, before and after the model has read the text.
 struct TextVectors {
@@ -39,10 +39,10 @@ struct TextAttention {
 /// The answers are those of the program's commands. Nothing in it changes: threads may share it.
 class TrainedModel {
  public:
-  explicit TrainedModel(LoadedModel model);
+  explicit TrainedModel(SavedModel model);
   /// An ensemble: `predict` averages the probabilities of its models, and all else is about the
   /// first.
-  explicit TrainedModel(std::vector<LoadedModel> models);
+  explicit TrainedModel(std::vector<SavedModel> models);
   TrainedModel(TrainedModel&&) noexcept;
   TrainedModel& operator=(TrainedModel&&) noexcept;
   ~TrainedModel();
@@ -70,10 +70,10 @@ class TrainedModel {
       const std::function<void(std::string_view)>& pass_on = [](std::string_view) {}) const;
 
   /// Config, task and network (train/run/run.h).
-  const LoadedModel& parts() const;
+  const SavedModel& parts() const;
 
  private:
-  std::vector<LoadedModel> models_;
+  std::vector<SavedModel> models_;
 };
 
 /// Loads a run folder, with the runs in its folder `ensemble`, or a checkpoint file. Throws

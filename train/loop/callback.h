@@ -6,7 +6,7 @@
 
 #include "datasets/read_callback.h"
 #include "train/metrics/metrics.h"
-#include "train/tasks/task.h"
+#include "train/tasks/evaluation.h"
 
 namespace qkv {
 

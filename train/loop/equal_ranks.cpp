@@ -69,13 +69,15 @@ void require_equal_configs(std::span<const Config> configs, const Communicator& 
                 "give every rank the same file and the same options", ranks);
 }
 
-void require_equal_ranks(const Run& run, const Communicator& ranks) {
+void require_equal_ranks(const Training& training, const Communicator& ranks) {
   if (ranks.size() == 1) return;
-  require_equal_configs({&run.config, 1}, ranks);
-  const std::string data = fmt::format("{} {} {}", run.data_hash, run.task->size(Split::valid),
-                                       run.task->size(Split::test));
+  const Checkpoint now = training.checkpoint({});
+  const Config config = parse_config(now.config, "the checkpoint");
+  require_equal_configs({&config, 1}, ranks);
+  const std::string data = fmt::format("{} {} {}", now.data_hash, training.size(Split::valid),
+                                       training.size(Split::test));
   require_equal(hash_of(data), "other data", "copy the same data to every machine", ranks);
-  require_equal(hash_of_state(checkpoint_of(run)), "other parameters",
+  require_equal(hash_of_state(now), "other parameters",
                 "resume every rank from the same checkpoint and use processors of one kind", ranks);
 }
 

@@ -3,7 +3,7 @@
 #include <span>
 
 #include "train/ranks/communicator.h"
-#include "train/run/run.h"
+#include "train/run/training.h"
 
 namespace qkv {
 
@@ -13,7 +13,7 @@ void require_equal_configs(std::span<const Config> configs, const Communicator& 
 
 /// Throws UserError, the same on every rank, when one of them has another config, other data or
 /// other parameters than rank 0.
-void require_equal_ranks(const Run& run, const Communicator& ranks);
+void require_equal_ranks(const Training& training, const Communicator& ranks);
 
 /// Throws Error, the same on every rank, when parameters or optimizer state are not those of rank
 /// 0: a fault of memory, or processors or libraries that compute other bits.

@@ -13,12 +13,12 @@ namespace {
 
 /// Makes metrics.jsonl hold the evaluations that the checkpoint knows. The times come from its
 /// lines, where they are there.
-void rewind_metrics(const RunFolder& folder, const Run& run) {
+void rewind_metrics(const RunFolder& folder, const Training& training) {
   std::map<std::pair<std::int64_t, std::string>, MetricsEvent> logged;
   for (MetricsEvent& event : read_metrics(folder.metrics()).events)
     logged[{event.step, event.split}] = std::move(event);
   std::string kept;
-  for (const MetricsEvent& event : parse_metrics(run.metrics).events) {
+  for (const MetricsEvent& event : parse_metrics(training.metrics).events) {
     const auto found = logged.find({event.step, event.split});
     const bool same = found != logged.end() && found->second.loss == event.loss;
     kept += (same ? found->second.json : event.json) + "\n";
@@ -37,7 +37,7 @@ double seconds_of(const std::vector<MetricsEvent>& events) {
   return before + last;
 }
 
-/// Creates the folder of a new run.
+/// Creates the folder of a new training.
 void create_run_folder(const RunFolder& folder) {
   folder.create();
   const std::string name = folder.path().string();
@@ -50,38 +50,39 @@ void create_run_folder(const RunFolder& folder) {
 }
 
 /// Writes the config, and removes a report of the run before it continues.
-void prepare(const Run& run, const RunFolder& folder) {
-  write_durably(folder.config(), to_toml(portable(run.config, folder.path())));
+void prepare(const Training& training, const RunFolder& folder) {
+  write_durably(folder.config(), training.config_text(folder.path()));
   std::error_code missing;
-  if (!is_finished(run)) std::filesystem::remove(folder.report(), missing);
+  if (!is_finished(training)) std::filesystem::remove(folder.report(), missing);
 }
 
 /// Finishes a save that was interrupted.
-void repair(Run& run, const RunFolder& folder, Callback& callback) {
+void repair(Training& training, const RunFolder& folder, Callback& callback) {
   folder.create();
   folder.remove_leftovers();
-  folder.restore_step(run.step);
-  if (run.best_step > 0 && !folder.restore_step(run.best_step)) {
+  folder.restore_step(training.step);
+  if (training.best_step > 0 && !folder.restore_step(training.best_step)) {
     callback.on_message(
         fmt::format("the best checkpoint, of step {}, is lost; that of step {} takes its place "
                     "until the next evaluation",
-                    run.best_step, run.step));
-    run.best_step = run.step;
-    run.best_score = std::numeric_limits<double>::lowest();
-    run.best_loss = 0;
+                    training.best_step, training.step));
+    training.best_step = training.step;
+    training.best_score = std::numeric_limits<double>::lowest();
+    training.best_loss = 0;
   }
-  folder.settle(run.step, run.best_step, run.config.train.keep);
+  folder.settle(training.step, training.best_step, training.options().train.keep);
 }
 
 }  // namespace
 
-Outcome start(Run& run, const RunFolder& folder, Callback& callback, const Communicator& ranks) {
-  require_equal_ranks(run, ranks);
+Outcome start(Training& training, const RunFolder& folder, Callback& callback,
+              const Communicator& ranks) {
+  require_equal_ranks(training, ranks);
   if (ranks.rank() == 0) {
     create_run_folder(folder);
-    prepare(run, folder);
+    prepare(training, folder);
   }
-  return train(run, folder, callback, ranks);
+  return train(training, folder, callback, ranks);
 }
 
 void start_from(Checkpoint checkpoint, const Config& config, const RunFolder& folder) {
@@ -91,28 +92,29 @@ void start_from(Checkpoint checkpoint, const Config& config, const RunFolder& fo
   folder.save(checkpoint, 1);
 }
 
-Outcome resume(Run& run, const RunFolder& folder, Callback& callback, const Communicator& ranks) {
-  require_equal_ranks(run, ranks);
-  if (ranks.rank() > 0) return train(run, folder, callback, ranks);
-  repair(run, folder, callback);
-  rewind_metrics(folder, run);
-  prepare(run, folder);
-  Outcome outcome = train(run, folder, callback, ranks);
+Outcome resume(Training& training, const RunFolder& folder, Callback& callback,
+               const Communicator& ranks) {
+  require_equal_ranks(training, ranks);
+  if (ranks.rank() > 0) return train(training, folder, callback, ranks);
+  repair(training, folder, callback);
+  rewind_metrics(folder, training);
+  prepare(training, folder);
+  Outcome outcome = train(training, folder, callback, ranks);
   outcome.seconds = seconds_of(read_metrics(folder.metrics()).events);
   return outcome;
 }
 
-std::optional<Outcome> finished(Run& run, const RunFolder& folder, Callback& callback) {
-  if (!is_finished(run)) return {};
-  repair(run, folder, callback);
+std::optional<Outcome> finished(Training& training, const RunFolder& folder, Callback& callback) {
+  if (!is_finished(training)) return {};
+  repair(training, folder, callback);
   const auto events = read_metrics(folder.metrics()).events;
   Outcome outcome{.seconds = seconds_of(events)};
-  const bool has_test = run.task->size(Split::test) > 0;
-  const bool tested = !events.empty() && events.back().step == run.best_step &&
+  const bool has_test = training.size(Split::test) > 0;
+  const bool tested = !events.empty() && events.back().step == training.best_step &&
                       events.back().split == to_string(Split::test);
   if (has_test && !tested) return {};
-  load_best(run, folder);
-  if (has_test) outcome.test = run.task->evaluate(*run.network, Split::test);
+  load_best(training, folder);
+  if (has_test) outcome.test = training.evaluate(Split::test);
   return outcome;
 }
 

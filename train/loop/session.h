@@ -14,7 +14,7 @@ namespace qkv {
 /// Creates the folder, writes the config and trains. Throws UserError when the folder holds a
 /// checkpoint already, and as `require_equal_ranks` and `train` do. Of several ranks, rank 0 alone
 /// writes to the folder.
-Outcome start(Run& run, const RunFolder& folder, Callback& callback,
+Outcome start(Training& training, const RunFolder& folder, Callback& callback,
               const Communicator& ranks = single_process);
 
 /// Creates the folder of a run with this config whose only checkpoint is `checkpoint`, as
@@ -22,19 +22,19 @@ Outcome start(Run& run, const RunFolder& folder, Callback& callback,
 /// checkpoint already.
 void start_from(Checkpoint checkpoint, const Config& config, const RunFolder& folder);
 
-/// Continues from the checkpoint that `run` was restored from, after the folder was made to agree
-/// with it whatever a kill left: metrics of later steps are dropped, lost ones come from the
+/// Continues from the checkpoint that `training` was restored from, after the folder was made to
+/// agree with it whatever a kill left: metrics of later steps are dropped, lost ones come from the
 /// checkpoint, best.h5 and last.h5 are remade, surplus and temporary files removed. When the file
-/// of the best checkpoint is lost, the callback gets a message and the checkpoint of `run` stands
+/// of the best checkpoint is lost, the callback gets a message and that of `training` stands
 /// in until the next evaluation. `seconds` counts the earlier sessions, too. The number of ranks
 /// may be another than in these; errors and ranks as in `start`.
-Outcome resume(Run& run, const RunFolder& folder, Callback& callback,
+Outcome resume(Training& training, const RunFolder& folder, Callback& callback,
                const Communicator& ranks = single_process);
 
-/// The outcome of a run that has reached its last step and was tested; `run.network` becomes the
+/// The outcome of a run that has reached its last step and was tested; its module becomes the
 /// best checkpoint, as after `train`. Nothing when there is training left. The folder is repaired
 /// as by `resume`.
-std::optional<Outcome> finished(Run& run, const RunFolder& folder, Callback& callback);
+std::optional<Outcome> finished(Training& training, const RunFolder& folder, Callback& callback);
 
 /// The newest valid checkpoint (`read_valid_checkpoint`) and its file; the callback gets a message
 /// for each other.

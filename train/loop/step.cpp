@@ -17,11 +17,11 @@ double milliseconds_since(Clock::time_point start) {
 }
 
 /// Adds the weighted *sum* of the losses and its gradients.
-void add_chunk(StepGradients& sum, const Run& run, std::span<const Index> examples,
+void add_chunk(StepGradients& sum, const Training& training, std::span<const Index> examples,
                const Random& random, bool recomputes) {
   const auto start = Clock::now();
   Context context({.random = random, .recompute = recomputes});
-  BatchLoss batch = run.task->loss(*run.network, examples, context);
+  BatchLoss batch = training.loss(examples, context);
   Tensor loss = batch.value * batch.weight;
   batch.value = {};
   sum.loss += loss.item();
@@ -34,24 +34,25 @@ void add_chunk(StepGradients& sum, const Run& run, std::span<const Index> exampl
 
 }  // namespace
 
-Stepper::Stepper(const Run& run, const Communicator& ranks)
-    : run_(run),
+Stepper::Stepper(const Training& training, const Communicator& ranks)
+    : training_(training),
       ranks_(ranks),
-      planner_(run, ranks),
-      sampler_(run.task->size(Split::train), run.config.train.batch, run.config.seed),
-      sum_(run.parameters, ranks) {}
+      planner_(training, ranks),
+      sampler_(training.size(Split::train), training.options().train.batch,
+               training.options().seed),
+      sum_(training.parameters, ranks) {}
 
 Stepper::Batches Stepper::batches() {
   Batches batches;
-  const Index count = run_.config.train.accumulate;
-  for (Index i = 0; i < count; ++i) batches.push_back(sampler_.at(run_.step * count + i));
+  const Index count = training_.options().train.accumulate;
+  for (Index i = 0; i < count; ++i) batches.push_back(sampler_.at(training_.step * count + i));
   return batches;
 }
 
 Index Stepper::tokens_of(const Batches& batches) const {
   Index tokens = 0;
   for (const auto& batch : batches)
-    for (const Index example : batch) tokens += run_.task->tokens(example);
+    for (const Index example : batch) tokens += training_.tokens(example);
   return tokens;
 }
 
@@ -114,10 +115,10 @@ StepGradients Stepper::shard_gradients(Index shard, const StepPlan& plan,
     for (Index chunk = plan.shards.begin(shard); chunk < plan.shards.end(shard); ++chunk) {
       const auto begin = static_cast<std::size_t>(plan.chunks.begin(chunk));
       const auto end = static_cast<std::size_t>(plan.chunks.end(chunk));
-      const auto micro_batch = static_cast<std::uint64_t>(run_.step) * batches.size() + i;
+      const auto micro_batch = static_cast<std::uint64_t>(training_.step) * batches.size() + i;
       const auto first = micro_batch * batches[i].size() + begin;
-      add_chunk(sum, run_, std::span(batches[i]).subspan(begin, end - begin),
-                Random(run_.config.seed, Purpose::dropout, first), plan.recomputes);
+      add_chunk(sum, training_, std::span(batches[i]).subspan(begin, end - begin),
+                Random(training_.options().seed, Purpose::dropout, first), plan.recomputes);
     }
   return sum;
 }

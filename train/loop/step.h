@@ -21,9 +21,9 @@ namespace qkv {
 /// `train.memory`, one lane computes at a time, and blocks are recomputed in backward.
 class Stepper {
  public:
-  explicit Stepper(const Run& run, const Communicator& ranks = single_process);
+  explicit Stepper(const Training& training, const Communicator& ranks = single_process);
 
-  /// The gradients of step `run.step`, the same on every rank.
+  /// The gradients of step `training.step`, the same on every rank.
   StepGradients gradients();
   /// How that step is divided.
   StepPlan plan() { return planner_.plan(tokens_of(batches())); }
@@ -43,7 +43,7 @@ class Stepper {
   StepGradients subtree_gradients(Subtree node, const StepPlan& plan, const Batches& batches) const;
   StepGradients shard_gradients(Index shard, const StepPlan& plan, const Batches& batches) const;
 
-  const Run& run_;
+  const Training& training_;
   const Communicator& ranks_;
   StepPlanner planner_;
   BatchSampler sampler_;

@@ -33,16 +33,14 @@ Index shard_count(Index parameters, Index examples, Index tokens) {
       std::bit_floor(static_cast<std::size_t>(std::min(std::max(count, least), most))));
 }
 
-StepPlanner::StepPlanner(const Run& run, const Communicator& ranks)
-    : config_(run.config),
+StepPlanner::StepPlanner(const Training& training, const Communicator& ranks)
+    : options_(training.options().train),
       ranks_(ranks),
-      parameters_(parameter_count(*run.network)),
-      outputs_(run.task->outputs()),
-      needs_(memory_needs(run.config, run.task->vocabulary().size(), outputs_)),
-      budget_(memory_budget(run.config.train)) {}
+      parameters_(parameter_count(training.module())),
+      memory_(training.memory()) {}
 
 StepPlan StepPlanner::plan(Index tokens) const {
-  const Index batch = config_.train.batch, batch_tokens = tokens / config_.train.accumulate;
+  const Index batch = options_.batch, batch_tokens = tokens / options_.accumulate;
   const double operations = operations_of(parameters_, batch_tokens);
   const Index shards = shard_count(parameters_, batch, batch_tokens);
   const Index chunks =
@@ -72,15 +70,15 @@ Index StepPlanner::fastest_lanes(Index shards, double operations) const {
 
 /// Whether the estimated bytes of a step are within the budget.
 bool StepPlanner::fits(const StepPlan& plan) const {
-  if (!budget_) return true;
+  if (!memory_) return true;
   const Index shards = std::max<Index>(plan.own_shards / plan.lanes, 1);
   const auto gradients = static_cast<double>(std::bit_width(static_cast<std::size_t>(shards)));
-  const Index batch_tokens = plan.tokens / config_.train.accumulate;
+  const Index batch_tokens = plan.tokens / options_.accumulate;
   const double tokens = static_cast<double>(batch_tokens) / static_cast<double>(plan.chunks.count);
-  const double activations = activation_bytes(config_, outputs_, tokens, plan.recomputes);
-  const double bytes =
-      needs_.state + static_cast<double>(plan.lanes) * (gradients * needs_.gradients + activations);
-  return bytes <= *budget_;
+  const double activations = memory_->activations(tokens, plan.recomputes);
+  const double bytes = memory_->state + static_cast<double>(plan.lanes) *
+                                            (gradients * memory_->gradients + activations);
+  return bytes <= memory_->budget;
 }
 
 }  // namespace qkv

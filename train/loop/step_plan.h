@@ -3,9 +3,8 @@
 #include <optional>
 
 #include "core/parallel.h"
-#include "train/memory/memory_needs.h"
 #include "train/ranks/communicator.h"
-#include "train/run/run.h"
+#include "train/run/training.h"
 
 namespace qkv {
 
@@ -26,10 +25,10 @@ struct StepPlan {
   bool recomputes;                ///< activations, in backward
 };
 
-/// Plans the steps of a run.
+/// Plans the steps of a training.
 class StepPlanner {
  public:
-  StepPlanner(const Run& run, const Communicator& ranks);
+  StepPlanner(const Training& training, const Communicator& ranks);
 
   /// The plan for a step of so many tokens: the fastest that keeps to train.memory, or else the one
   /// that takes least.
@@ -39,11 +38,10 @@ class StepPlanner {
   Index fastest_lanes(Index shards, double operations) const;
   bool fits(const StepPlan& plan) const;
 
-  const Config& config_;
+  const TrainOptions& options_;
   const Communicator& ranks_;
-  Index parameters_, outputs_;
-  MemoryNeeds needs_;
-  std::optional<double> budget_;  ///< bytes of train.memory
+  Index parameters_;
+  std::optional<StepMemory> memory_;
 };
 
 }  // namespace qkv

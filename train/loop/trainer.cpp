@@ -16,21 +16,26 @@ namespace qkv {
 namespace {
 
 /// Whether a run is at a step at which only a stop, or the end of a shorter run, saves it.
-bool is_off_the_grid(const Run& run) {
-  const bool improved = run.task->size(Split::valid) > 0 && run.best_step == run.step;
-  return run.step % run.config.train.checkpoint_every != 0 && !improved;
+bool is_off_the_grid(const Training& training) {
+  const bool improved = training.size(Split::valid) > 0 && training.best_step == training.step;
+  return training.step % training.options().train.checkpoint_every != 0 && !improved;
 }
 
 /// The state of a training loop.
 class Trainer {
  public:
-  Trainer(Run& run, const RunFolder& folder, Callback& callback, const Communicator& ranks)
-      : run_(run), folder_(folder), callback_(callback), ranks_(ranks), updater_(run, ranks) {}
+  Trainer(Training& training, const RunFolder& folder, Callback& callback,
+          const Communicator& ranks)
+      : training_(training),
+        folder_(folder),
+        callback_(callback),
+        ranks_(ranks),
+        updater_(training, ranks) {}
 
   Outcome train() {
     const int signal = take_steps();
     if (!signal) return finish();
-    callback_.on_message(fmt::format("stopped after step {}", run_.step));
+    callback_.on_message(fmt::format("stopped after step {}", training_.step));
     return {.signal = signal, .seconds = seconds()};
   }
 
@@ -43,17 +48,17 @@ class Trainer {
     MemoryPool pool;
     const MemoryPool::Use use(pool);
     introduce();
-    if (writes()) callback_.on_start(run_.step, run_.last_step);
+    if (writes()) callback_.on_start(training_.step, training_.last_step);
     std::optional<DetectAnomaly> detect;
     if (options_.on_divergence == OnDivergence::detect) detect.emplace();
-    bool finished = is_finished(run_);
+    bool finished = is_finished(training_);
     while (!finished) {
       step();
-      const bool last = run_.step == run_.last_step;
-      const bool improved = (last || run_.step % options_.eval_every == 0) && evaluate();
+      const bool last = training_.step == training_.last_step;
+      const bool improved = (last || training_.step % options_.eval_every == 0) && evaluate();
       const int signal = std::ranges::max(all_gather(ranks_, callback_.stop_signal()));
-      finished = all_gather(ranks_, is_finished(run_) ? 1 : 0).front() == 1;
-      if (finished || signal || improved || run_.step % options_.checkpoint_every == 0)
+      finished = all_gather(ranks_, is_finished(training_) ? 1 : 0).front() == 1;
+      if (finished || signal || improved || training_.step % options_.checkpoint_every == 0)
         save(signal != 0);
       if (signal && !finished) return signal;
     }
@@ -70,28 +75,24 @@ class Trainer {
     const StepPlan plan = updater_.plan();
     callback_.on_message(fmt::format(
         "{}: {} parameters{}, {} training examples ({} valid, {} test), {} steps of {}",
-        run_.config.name, parameter_count(*run_.network), frozen(), run_.task->size(Split::train),
-        run_.task->size(Split::valid), run_.task->size(Split::test), run_.last_step,
-        options_.batch * options_.accumulate));
-    if (const std::string labels = run_.task->label_summary(); !labels.empty())
-      callback_.on_message(labels);
-    if (!validates_)
-      callback_.on_message(
-          "no validation data: the best checkpoint is the last; name a file with task.valid, or "
-          "let task.valid_share take a fraction of task.data");
+        training_.options().name, parameter_count(training_.module()), frozen(),
+        training_.size(Split::train), training_.size(Split::valid), training_.size(Split::test),
+        training_.last_step, options_.batch * options_.accumulate));
+    for (const std::string& line : training_.data_summary()) callback_.on_message(line);
     if (ranks_.size() > 1)
       callback_.on_message(
           fmt::format("{} ranks share {} shards of each batch", ranks_.size(), plan.shards.count));
     if (plan.recomputes)
       callback_.on_message(
           fmt::format("activations are recomputed in backward, to keep to {}", options_.memory));
-    if (run_.step > 0) callback_.on_message(fmt::format("resuming at step {}", run_.step));
+    if (training_.step > 0)
+      callback_.on_message(fmt::format("resuming at step {}", training_.step));
   }
 
   /// " (80 frozen)", of those parameters; empty when all are trained.
   std::string frozen() const {
     Index count = 0;
-    for (const auto& [path, parameter] : run_.parameters)
+    for (const auto& [path, parameter] : training_.parameters)
       if (parameter->frozen()) count += parameter->value().size();
     return count ? fmt::format(" ({} frozen)", count) : "";
   }
@@ -99,7 +100,7 @@ class Trainer {
   void step() {
     latest_ = updater_.step();
     if (!latest_.message.empty()) callback_.on_message(latest_.message);
-    report_.step = run_.step;
+    report_.step = training_.step;
     report_.loss = latest_.loss;
     token_rate_.add(latest_.tokens, latest_.seconds);
     report_.tokens_per_second = token_rate_.tokens_per_second();
@@ -109,8 +110,8 @@ class Trainer {
   /// Writes a checkpoint, unless training could not continue from it: finite parameters may have a
   /// loss that is not.
   void save(bool at_once) {
-    if (!validates_) run_.best_step = run_.step;
-    Checkpoint checkpoint = checkpoint_of(run_, folder_.path());
+    if (!validates_) training_.best_step = training_.step;
+    Checkpoint checkpoint = training_.checkpoint(folder_.path());
     require_equal_state(checkpoint, ranks_);
     if (const std::string path = non_finite_tensor(checkpoint); !path.empty())
       throw updater_.diverged(path + " is not finite", report_.loss);
@@ -123,7 +124,7 @@ class Trainer {
   bool evaluate() {
     token_rate_.restart();
     updater_.trim();
-    const double train_loss = take_interval_loss(run_);
+    const double train_loss = take_interval_loss(training_);
     write(Split::train, {{"loss", train_loss},
                          {"learning_rate", latest_.learning_rate},
                          {"gradient_norm", latest_.gradient_norm}});
@@ -135,12 +136,12 @@ class Trainer {
   }
 
   bool validate(double train_loss) {
-    const Evaluation valid = evaluate_now(run_, Split::valid);
+    const Evaluation valid = evaluate_now(training_, Split::valid);
     updater_.require_usable("the validation loss", valid.loss);
     write(Split::valid, values_of(valid));
     report_.headline = valid.headline();
     callback_.on_evaluation(report_, train_loss, valid);
-    return take_if_best(run_, valid);
+    return take_if_best(training_, valid);
   }
 
   static MetricValues values_of(const Evaluation& evaluation) {
@@ -152,8 +153,8 @@ class Trainer {
   /// To metrics.jsonl, and without times to the checkpoint, so that equal runs have equal
   /// checkpoints.
   void write(Split split, const MetricValues& values) {
-    run_.metrics += metrics_line(run_.step, to_string(split), values) + "\n";
-    log(run_.step, split, values);
+    training_.metrics += metrics_line(training_.step, to_string(split), values) + "\n";
+    log(training_.step, split, values);
   }
 
   void log(std::int64_t step, Split split, MetricValues values) {
@@ -175,16 +176,16 @@ class Trainer {
   }
 
   Outcome finish() {
-    if (run_.step < run_.last_step)
+    if (training_.step < training_.last_step)
       callback_.on_message(
           fmt::format("stopped early at step {}: {} evaluations without a better "
                       "checkpoint than that of step {}",
-                      run_.step, options_.patience, run_.best_step));
+                      training_.step, options_.patience, training_.best_step));
     Outcome outcome{.seconds = seconds()};
     if (!writes()) return outcome;
-    const std::int64_t best_step = load_best(run_, folder_);
-    if (run_.task->size(Split::test) == 0) return outcome;
-    outcome.test = run_.task->evaluate(*run_.network, Split::test);
+    const std::int64_t best_step = load_best(training_, folder_);
+    if (training_.size(Split::test) == 0) return outcome;
+    outcome.test = training_.evaluate(Split::test);
     updater_.require_usable("the test loss", outcome.test->loss);
     log(best_step, Split::test, values_of(*outcome.test));
     callback_.on_message(fmt::format("test {}, loss {:.4f} (checkpoint of step {}), {:.1f} s",
@@ -193,15 +194,15 @@ class Trainer {
     return outcome;
   }
 
-  Run& run_;
+  Training& training_;
   const RunFolder& folder_;
   Callback& callback_;
   const Communicator& ranks_;
-  const TrainOptions& options_ = run_.config.train;
-  const bool validates_ = run_.task->size(Split::valid) > 0;
+  const TrainOptions& options_ = training_.options().train;
+  const bool validates_ = training_.size(Split::valid) > 0;
   /// The step at which an earlier session stopped between two checkpoints; 0: none did. An
   /// undisturbed run has no checkpoint of it.
-  const std::int64_t stop_ = is_off_the_grid(run_) ? run_.step : 0;
+  const std::int64_t stop_ = is_off_the_grid(training_) ? training_.step : 0;
   Updater updater_;
   bool logs_ = true;  ///< whether metrics.jsonl could be written so far
   StepResult latest_;
@@ -212,8 +213,9 @@ class Trainer {
 
 }  // namespace
 
-Outcome train(Run& run, const RunFolder& folder, Callback& callback, const Communicator& ranks) {
-  return Trainer(run, folder, callback, ranks).train();
+Outcome train(Training& training, const RunFolder& folder, Callback& callback,
+              const Communicator& ranks) {
+  return Trainer(training, folder, callback, ranks).train();
 }
 
 }  // namespace qkv

@@ -1,24 +1,15 @@
 #pragma once
 
-#include <optional>
-
 #include "train/loop/callback.h"
+#include "train/loop/outcome.h"
 #include "train/ranks/communicator.h"
-#include "train/run/run.h"
+#include "train/run/training.h"
 #include "train/storage/run_folder.h"
 
 namespace qkv {
 
-/// How a training run ended.
-struct Outcome {
-  int signal = 0;  ///< the signal that stopped it early, or 0
-  double seconds = 0;
-  /// Metrics of the best checkpoint; nothing when there is no test split or the run was stopped.
-  std::optional<Evaluation> test = {};
-};
-
-/// Trains until the run is finished or until the callback asks to stop, with evaluations and
-/// checkpoints. Afterwards, unless stopped, `run.network` is the best checkpoint. The best is the
+/// Trains until the training is finished or until the callback asks to stop, with evaluations and
+/// checkpoints. Afterwards, unless stopped, the module is the best checkpoint. The best is the
 /// one with the best score on the validation split, by train.select where it names a metric;
 /// without that split it is the last.
 ///
@@ -31,7 +22,7 @@ struct Outcome {
 /// same update. Rank 0 alone evaluates, writes and has the best checkpoint and a test result in the
 /// end. A signal that one rank receives stops all of them after the same step. Before a checkpoint
 /// is saved, Error is thrown when the states of ranks are no longer equal.
-Outcome train(Run& run, const RunFolder& folder, Callback& callback,
+Outcome train(Training& training, const RunFolder& folder, Callback& callback,
               const Communicator& ranks = single_process);
 
 }  // namespace qkv

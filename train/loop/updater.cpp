@@ -19,16 +19,16 @@ double seconds_since(Clock::time_point start) {
 
 }  // namespace
 
-Updater::Updater(Run& run, const Communicator& ranks) : run_(run) {
-  stepper_.emplace(run, ranks);
+Updater::Updater(Training& training, const Communicator& ranks) : training_(training) {
+  stepper_.emplace(training, ranks);
 }
 
 Updater::Update Updater::compute() {
   const auto start = Clock::now();
   StepGradients now = stepper_->gradients();
   if (!first_loss_) first_loss_ = now.loss;
-  clip_value(now.gradients, run_.config.train.clip_value);
-  const double norm = clip_norm(now.gradients, run_.config.train.clip);
+  clip_value(now.gradients, training_.options().train.clip_value);
+  const double norm = clip_norm(now.gradients, training_.options().train.clip);
   return {std::move(now), norm, seconds_since(start)};
 }
 
@@ -37,18 +37,18 @@ StepResult Updater::step() {
   const auto start = Clock::now();
   const std::string fault = fault_of(now);
   StepResult result{.gradient_norm = now.norm,
-                    .learning_rate = rate_of(run_.step),
+                    .learning_rate = rate_of(training_.step),
                     .tokens = now.gradients.tokens};
   result.message = fault.empty() ? apply(now) : leave_out(fault, now.gradients.loss);
   result.loss = loss_;
-  ++run_.step;
+  ++training_.step;
   result.seconds = now.seconds + seconds_since(start);
   return result;
 }
 
 void Updater::prepare() {
   next_ = compute();
-  if (run_.config.train.on_divergence == OnDivergence::skip) return;
+  if (training_.options().train.on_divergence == OnDivergence::skip) return;
   if (const std::string fault = fault_of(*next_); !fault.empty())
     throw diverged(fault, next_->gradients.loss);
 }
@@ -61,27 +61,29 @@ void Updater::finish() {
 /// Returns a message where the gradient norm is unusual.
 std::string Updater::apply(const Update& update) {
   const StepGradients& now = update.gradients;
-  run_.optimizer->step(run_.parameters, now.gradients, rate_of(run_.step), run_.updates);
-  ++run_.updates;
-  if (run_.average) run_.average->update(run_.parameters);
-  run_.interval_loss += now.loss;
-  ++run_.interval_steps;
+  training_.optimizer->step(training_.parameters, now.gradients, rate_of(training_.step),
+                            training_.updates);
+  ++training_.updates;
+  if (training_.average) training_.average->update(training_.parameters);
+  training_.interval_loss += now.loss;
+  ++training_.interval_steps;
   loss_ = now.loss;
   const auto ratio = spikes_.add(update.norm);
   return ratio ? fmt::format("step {}: the gradient norm {:.4g} is {:.0f} times its mean",
-                             run_.step, update.norm, *ratio)
+                             training_.step, update.norm, *ratio)
                : "";
 }
 
 /// Returns a message. Throws Error unless such updates are left out.
 std::string Updater::leave_out(const std::string& fault, double loss) {
-  if (run_.config.train.on_divergence != OnDivergence::skip) throw diverged(fault, loss);
+  if (training_.options().train.on_divergence != OnDivergence::skip) throw diverged(fault, loss);
   ++left_out_;
-  return fmt::format("step {}: {}; update left out, {} so far", run_.step, fault, left_out_);
+  return fmt::format("step {}: {}; update left out, {} so far", training_.step, fault, left_out_);
 }
 
 double Updater::rate_of(std::int64_t step) const {
-  return learning_rate(run_.config.schedule, run_.config.optimizer.lr, step, run_.last_step);
+  return learning_rate(training_.options().schedule, training_.options().optimizer.lr, step,
+                       training_.last_step);
 }
 
 /// Describes the fault of a loss, a mean over targets; empty where training can go on. A loss
@@ -96,12 +98,12 @@ std::string Updater::fault_of(std::string_view what, double loss) const {
 std::string Updater::fault_of(const Update& update) const {
   if (std::isfinite(update.norm)) return fault_of("the loss", update.gradients.loss);
   const Gradients& gradients = update.gradients.gradients;
-  const auto wrong = std::ranges::find_if(run_.parameters, [&](const NamedParameter& named) {
+  const auto wrong = std::ranges::find_if(training_.parameters, [&](const NamedParameter& named) {
     return gradients.has(*named.parameter) &&
            !std::isfinite(sum(gradients.of(*named.parameter)).item());
   });
   return fmt::format("the gradient of {} is not finite",
-                     wrong == run_.parameters.end() ? "a parameter" : wrong->path);
+                     wrong == training_.parameters.end() ? "a parameter" : wrong->path);
 }
 
 void Updater::require_usable(std::string_view what, double loss) const {
@@ -109,12 +111,12 @@ void Updater::require_usable(std::string_view what, double loss) const {
 }
 
 Error Updater::diverged(const std::string& fault, double loss) const {
-  const double rate = rate_of(std::max<std::int64_t>(run_.step - 1, 0));
+  const double rate = rate_of(std::max<std::int64_t>(training_.step - 1, 0));
   return Error(fmt::format(
       "step {}: {} (loss {:g}, learning rate {:g}); lower optimizer.lr or "
       "train.clip and resume from the last checkpoint, or find the op that caused it with "
       "train.on_divergence=detect",
-      run_.step, fault, loss, rate));
+      training_.step, fault, loss, rate));
 }
 
 }  // namespace qkv

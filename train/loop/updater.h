@@ -26,10 +26,10 @@ struct StepResult {
 /// divergence: Error, unless train.on_divergence leaves such updates out.
 class Updater {
  public:
-  /// `run` and `ranks` must outlive it.
-  explicit Updater(Run& run, const Communicator& ranks = single_process);
+  /// `training` and `ranks` must outlive it.
+  explicit Updater(Training& training, const Communicator& ranks = single_process);
 
-  /// Takes step `run.step`, which must be before `run.last_step`.
+  /// Takes step `training.step`, which must be before `training.last_step`.
   StepResult step();
   /// Computes the gradients of the next step ahead. Throws Error when they or the loss are a
   /// divergence, unless such updates are left out: training can continue from here.
@@ -62,7 +62,7 @@ class Updater {
   std::string fault_of(const Update& update) const;
   double rate_of(std::int64_t step) const;
 
-  Run& run_;
+  Training& training_;
   std::optional<Stepper> stepper_;  ///< until `finish`
   std::optional<Update> next_;      ///< of the next step, where it was computed ahead
   std::optional<double> first_loss_;

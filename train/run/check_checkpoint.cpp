@@ -34,14 +34,15 @@ void check_progress(const Checkpoint& checkpoint, const std::string& file) {
 
 }  // namespace
 
-void check_checkpoint(const Checkpoint& checkpoint, const Config& config,
+void check_checkpoint(const Checkpoint& checkpoint, const TrainerOptions& options,
                       const std::filesystem::path& path) {
   const std::string file = path.string();
   const std::int64_t most =
-      std::numeric_limits<std::int64_t>::max() / (config.train.batch * config.train.accumulate) - 1;
+      std::numeric_limits<std::int64_t>::max() / (options.train.batch * options.train.accumulate) -
+      1;
   require<CheckpointError>(checkpoint.step <= most,
                            "{}: step {} is more than {}, the most for batches of {} x {}", file,
-                           checkpoint.step, most, config.train.batch, config.train.accumulate);
+                           checkpoint.step, most, options.train.batch, options.train.accumulate);
   check_progress(checkpoint, file);
   const auto malformed = parse_metrics(checkpoint.metrics).malformed;
   require<CheckpointError>(malformed.empty(),

@@ -12,6 +12,7 @@
 #include "train/config/toml_document.h"
 #include "train/memory/memory_needs.h"
 #include "train/run/check_checkpoint.h"
+#include "train/run/freeze.h"
 #include "train/run/transfer.h"
 #include "train/start/naive_bayes.h"
 #include "train/storage/content_hash.h"
@@ -52,16 +53,6 @@ void tell_vectors(const Config& config, const Network& network, ReadCallback& ca
     callback.on_message(fmt::format("{}: the last line has no end; is the file complete?", file));
 }
 
-/// The steps of all epochs, the last of which may be begun.
-std::int64_t last_step_of(const TrainOptions& train, Index examples) {
-  if (train.epochs == 0) return train.steps;
-  const auto per_step = static_cast<double>(train.batch * train.accumulate);
-  const double steps = train.epochs * static_cast<double>(examples) / per_step;
-  // Rounding errors begin no step: 1.1 epochs of 100 examples are 110.00000000000001.
-  constexpr double rounding = 1e-9;
-  return std::max<std::int64_t>(std::llround(std::ceil(steps * (1 - rounding))), 1);
-}
-
 /// Throws UserError when options of early stopping or of the best checkpoint do not fit the task.
 void check_selection(const Config& config, const Task& task) {
   const TrainOptions& train = config.train;
@@ -85,23 +76,17 @@ Run assembled(const Config& config, Vectors vectors, const Task::Vocabularies& k
   require_training_memory(config, 0, 0, limit);  // before the data are read
   run.task = task ? std::move(task) : make_task(config, known, callback);
   check_selection(config, *run.task);
-  run.last_step = last_step_of(config.train, run.task->size(Split::train));
   require_training_memory(config, run.task->vocabulary().size(), run.task->outputs(), limit);
   run.network = fresh_network(config, *run.task, vectors);
   tell_vectors(config, *run.network, callback);
   if (vectors == Vectors::from_file && config.init == InitKind::naive_bayes)
     start_as_naive_bayes(*run.network, config.model, *run.task);
-  freeze_parts(*run.network, config.train.freeze);
   if (auto& head = run.network->head; head && head->bias && !predicts_with_bias(config))
     head->bias->freeze();
   // Only the vector of a text is pooled.
   if (config.model.kind == ModelKind::bert && config.task.kind != TaskKind::classify)
     freeze_parts(*run.network, std::vector<std::string>{"pooler"});
-  run.parameters = parameters(*run.network);
-  OptimizerOptions optimizer = config.optimizer;
-  if (config.train.on_divergence == OnDivergence::detect) optimizer.require_gradients = true;
-  run.optimizer = make_optimizer(optimizer);
-  if (config.train.ema > 0) run.average.emplace(config.train.ema);
+  run.begin();
   return run;
 }
 
@@ -109,24 +94,6 @@ Run assembled(const Config& config, Vectors vectors, const Task::Vocabularies& k
 Task::Vocabularies known_tokens(const Config& config, const Task::Vocabularies& vocabulary) {
   const bool learns = config.train.init.empty() && !is_imported(cutting_of(config).kind);
   return learns ? Task::Vocabularies() : vocabulary;
-}
-
-/// With averaging, the prefix of the parameters themselves in a checkpoint's optimizer state.
-constexpr std::string_view live = "live.";
-
-/// Moves the parameters themselves out of the optimizer state of a checkpoint whose model is their
-/// average. Throws ValueError.
-void restore_average(Run& run, std::map<std::string, Tensor>& state) {
-  if (run.average) run.average->load(state_of(*run.network));
-  for (const auto& [path, parameter] : run.parameters) {
-    const auto found = state.find(std::string(live) + path);
-    if (found == state.end()) continue;
-    require<ValueError>(found->second.shape() == parameter->shape(),
-                        "{} has shape {} instead of {}", found->first, found->second.shape(),
-                        parameter->shape());
-    parameter->assign(found->second);
-    state.erase(found);
-  }
 }
 
 std::string hash_of(const Task& task, Split split) {
@@ -161,16 +128,19 @@ void require_equal_heads(Network& network, Index heads, const std::filesystem::p
                              file.string(), heads, path, attention->options.heads);
 }
 
-}  // namespace
-
-bool is_finished(const Run& run) {
-  const TrainOptions& train = run.config.train;
-  // `step` and `best_step` are those of evaluations or later.
-  const std::int64_t without_better =
-      run.step / train.eval_every - run.best_step / train.eval_every;
-  return run.step >= run.last_step ||
-         (train.patience > 0 && run.best_step > 0 && without_better >= train.patience);
+/// Throws CheckpointError as `Run::load_parameters` does.
+void load_model_parameters(Network& network, const Checkpoint& checkpoint,
+                           const std::filesystem::path& file) {
+  require_equal_heads(network, config_of(checkpoint, file).model.heads, file);
+  try {
+    load_state(network, checkpoint.model);
+  } catch (const ValueError& error) {
+    throw CheckpointError(fmt::format("{}: does not hold the model that its config describes: {}",
+                                      file.string(), error.what()));
+  }
 }
+
+}  // namespace
 
 Run start_run(const Config& config, ReadCallback& callback, std::shared_ptr<const Task> task) {
   std::optional<InitialModel> from;
@@ -201,64 +171,48 @@ Run restore_run(const Config& config, const Checkpoint& checkpoint,
   require_unchanged("validation",
                     config.task.valid.empty() ? source_of(config.task) : config.task.valid,
                     run.valid_hash, checkpoint.valid_hash, file);
-  load_parameters(*run.network, checkpoint, file);
-  try {
-    auto state = checkpoint.optimizer;
-    restore_average(run, state);
-    run.optimizer->load_state(run.parameters, state);
-  } catch (const ValueError& error) {
-    throw CheckpointError(fmt::format("{}: {}", file.string(), error.what()));
-  }
-  const auto count = [&](const char* name) {
-    return static_cast<std::int64_t>(checkpoint.progress.at(name));
-  };
-  run.step = checkpoint.step;
-  run.updates = run.step == 0 ? 0 : count("updates");
+  run.restore(checkpoint, file);
   run.init = checkpoint.init;
-  run.interval_loss = checkpoint.progress.at("interval_loss");
-  run.interval_steps = count("interval_steps");
-  run.best_score = checkpoint.progress.at("best_score");
-  run.best_loss = checkpoint.progress.at("best_loss");
-  run.best_step = count("best_step");
-  run.metrics = checkpoint.metrics;
   return run;
 }
 
-Checkpoint checkpoint_of(const Run& run, const std::filesystem::path& folder) {
-  Checkpoint checkpoint;
-  checkpoint.step = run.step;
-  checkpoint.config = to_toml(folder.empty() ? run.config : portable(run.config, folder));
-  checkpoint.model = state_of(*run.network);
-  checkpoint.optimizer = run.optimizer->state();
-  if (run.average && !run.average->values().empty()) {  // empty before the first update
-    for (const auto& [path, value] : checkpoint.model)
-      checkpoint.optimizer[std::string(live) + path] = value;
-    checkpoint.model = run.average->values();
-  }
-  checkpoint.vocabulary = run.task->vocabularies();
-  checkpoint.progress = {{"interval_loss", run.interval_loss},
-                         {"interval_steps", static_cast<double>(run.interval_steps)},
-                         {"best_score", run.best_score},
-                         {"best_loss", run.best_loss},
-                         {"best_step", static_cast<double>(run.best_step)},
-                         {"updates", static_cast<double>(run.updates)},
-                         {"permuted_examples", 1}};
-  checkpoint.metrics = run.metrics;
-  checkpoint.data_hash = run.data_hash;
-  checkpoint.valid_hash = run.valid_hash;
-  checkpoint.init = run.init;
+std::optional<StepMemory> Run::memory() const {
+  const auto budget = memory_budget(config.train);
+  if (!budget) return std::nullopt;
+  const Index outputs = task->outputs();
+  const MemoryNeeds needs = memory_needs(config, task->vocabulary().size(), outputs);
+  return StepMemory{*budget, needs.state, needs.gradients,
+                    [this, outputs](double tokens, bool recomputed) {
+                      return activation_bytes(config, outputs, tokens, recomputed);
+                    }};
+}
+
+std::vector<std::string> Run::data_summary() const {
+  std::vector<std::string> lines;
+  if (std::string labels = task->label_summary(); !labels.empty())
+    lines.push_back(std::move(labels));
+  if (size(Split::valid) == 0)
+    lines.emplace_back(
+        "no validation data: the best checkpoint is the last; name a file with task.valid, or "
+        "let task.valid_share take a fraction of task.data");
+  return lines;
+}
+
+std::string Run::config_text(const std::filesystem::path& folder) const {
+  return to_toml(folder.empty() ? config : portable(config, folder));
+}
+
+Checkpoint Run::checkpoint(const std::filesystem::path& folder) const {
+  Checkpoint checkpoint = Training::checkpoint(folder);
+  checkpoint.vocabulary = task->vocabularies();
+  checkpoint.data_hash = data_hash;
+  checkpoint.valid_hash = valid_hash;
+  checkpoint.init = init;
   return checkpoint;
 }
 
-void load_parameters(Network& network, const Checkpoint& checkpoint,
-                     const std::filesystem::path& file) {
-  require_equal_heads(network, config_of(checkpoint, file).model.heads, file);
-  try {
-    load_state(network, checkpoint.model);
-  } catch (const ValueError& error) {
-    throw CheckpointError(fmt::format("{}: does not hold the model that its config describes: {}",
-                                      file.string(), error.what()));
-  }
+void Run::load_parameters(const Checkpoint& checkpoint, const std::filesystem::path& file) {
+  load_model_parameters(*network, checkpoint, file);
 }
 
 Config config_of(const Checkpoint& checkpoint, const std::filesystem::path& file) {
@@ -285,7 +239,6 @@ LoadedModel with_options(const LoadedModel& model, const ModelOptions& options) 
   Config config = model.config;
   config.model = options;
   LoadedModel changed = fresh_model(config, model.task->vocabularies());
-  changed.step = model.step;
   std::map<std::string, std::shared_ptr<Parameter>> by_path;
   for (const auto& [path, parameter] : parameters(*changed.network)) by_path[path] = parameter;
   for (const auto& [path, parameter] : parameters(*model.network))
@@ -298,7 +251,7 @@ std::unique_ptr<Task> task_with_data(const LoadedModel& model, ReadCallback& cal
   return make_task(model.config, known_tokens(model.config, model.task->vocabularies()), callback);
 }
 
-LoadedModel load_model(const std::filesystem::path& model) {
+SavedModel load_model(const std::filesystem::path& model) {
   const std::filesystem::path file = find_checkpoint(model);
   return model_of(read_checkpoint(file, CheckpointPart::without_optimizer), file);
 }
@@ -311,21 +264,12 @@ LoadedModel fresh_model(const Config& config, const Task::Vocabularies& vocabula
   return fresh;
 }
 
-LoadedModel model_of(const Checkpoint& checkpoint, const std::filesystem::path& file) {
-  LoadedModel loaded = fresh_model(config_of(checkpoint, file), checkpoint.vocabulary);
-  loaded.step = checkpoint.step;
+SavedModel model_of(const Checkpoint& checkpoint, const std::filesystem::path& file) {
+  SavedModel loaded{fresh_model(config_of(checkpoint, file), checkpoint.vocabulary),
+                    checkpoint.step};
   loaded.init = checkpoint.init;
-  load_parameters(*loaded.network, checkpoint, file);
+  load_model_parameters(*loaded.network, checkpoint, file);
   return loaded;
-}
-
-std::int64_t load_best(Run& run, const RunFolder& folder) {
-  run.optimizer = make_optimizer(run.config.optimizer);
-  run.average.reset();
-  const std::filesystem::path file = find_checkpoint(folder.path());
-  const Checkpoint checkpoint = read_checkpoint(file, CheckpointPart::without_optimizer);
-  load_parameters(*run.network, checkpoint, file);
-  return checkpoint.step;
 }
 
 }  // namespace qkv

@@ -9,7 +9,6 @@
 #include <unordered_map>
 
 #include "layers/attention.h"
-#include "train/config/spelling.h"
 #include "train/config/task_kinds.h"
 #include "train/storage/checkpoint.h"
 #include "train/storage/content_hash.h"
@@ -193,25 +192,6 @@ std::string other_options(const Config& there, const Config& here) {
   return differing_options(function_of(there.model), function_of(here.model));
 }
 
-bool is_end_of(const std::string& path, const std::string& name) {
-  return path == name || path.ends_with("." + name);
-}
-
-[[noreturn]] void refuse_part(const std::string& name,
-                              std::span<const std::pair<std::string, Module*>> parts) {
-  Tokens ends, near_the_root;
-  for (const auto& [path, part] : parts) {
-    ends.push_back(path);
-    for (auto dot = path.find('.'); dot != path.npos; dot = path.find('.', dot + 1))
-      ends.push_back(path.substr(dot + 1));
-    if (std::ranges::count(path, '.') <= 2) near_the_root.push_back(path);
-  }
-  const auto nearest = nearest_name(name, ends);
-  throw UserError(fmt::format("train.freeze: \"{}\" is no part of the model; {}", name,
-                              nearest ? fmt::format("did you mean \"{}\"?", *nearest)
-                                      : fmt::format("it has: {}", fmt::join(near_the_root, ", "))));
-}
-
 }  // namespace
 
 InitialModel read_initial_model(const Config& config) {
@@ -241,24 +221,6 @@ InitialModel read_initial_model(const Config& config) {
 std::vector<std::string> load_initial(Network& network, const Task::Vocabularies& vocabulary,
                                       const InitialModel& from) {
   return Loader(network, vocabulary, from).load();
-}
-
-void freeze_parts(Network& network, std::span<const std::string> names) {
-  const auto parts = modules<Module>(network);
-  for (const std::string& name : names) {
-    bool known = false;
-    for (const auto& [path, part] : parts) {
-      if (!is_end_of(path, name)) continue;
-      known = true;
-      for (const auto& [_, parameter] : parameters(*part)) parameter->freeze();
-    }
-    if (!known) refuse_part(name, parts);
-  }
-  const auto all = parameters(network);
-  require<UserError>(
-      names.empty() ||
-          !std::ranges::all_of(all, [](const NamedParameter& p) { return p.parameter->frozen(); }),
-      "train.freeze leaves no parameter to train");
 }
 
 }  // namespace qkv

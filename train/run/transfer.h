@@ -9,7 +9,7 @@
 #include "train/tasks/network.h"
 #include "train/tasks/task.h"
 
-/// Transfer learning: parameters of a trained model, and parts that keep theirs.
+/// Transfer learning: parameters of a trained model.
 namespace qkv {
 
 /// The trained model that a run starts from.
@@ -33,10 +33,5 @@ InitialModel read_initial_model(const Config& config);
 /// lines that say what was loaded and what was not.
 std::vector<std::string> load_initial(Network& network, const Task::Vocabularies& vocabulary,
                                       const InitialModel& from);
-
-/// Freezes the modules of these names, each the path of one or more or its end: "embedding",
-/// "encoder.layers.0", "layers.0", "attention". Throws UserError for an unknown name, and when
-/// nothing is left to train.
-void freeze_parts(Network& network, std::span<const std::string> names);
 
 }  // namespace qkv

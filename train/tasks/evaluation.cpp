@@ -32,7 +32,9 @@ double Evaluation::score_by(std::string_view name) const {
 }
 
 std::string Evaluation::headline() const {
-  return fmt::format("{} {:.4f}", metrics.front().first, metrics.front().second);
+  const auto& [name, value] =
+      metrics.empty() ? std::pair<std::string, double>("loss", loss) : metrics.front();
+  return fmt::format("{} {:.4f}", name, value);
 }
 
 TokenCount count_tokens(const IdLists& lists, const Vocabulary& vocabulary) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/random.h"
+#include "core/tensor.h"
 #include "datasets/corpus.h"
 
 namespace qkv {
@@ -17,6 +18,13 @@ std::string_view to_string(Split split);
 /// The most labels that are compared with each other: a matrix of more is no longer read, and its
 /// memory grows with the square of their number.
 inline constexpr std::size_t most_compared_labels = 200;
+
+/// The loss of a batch.
+struct BatchLoss {
+  Tensor value;   ///< scalar: the mean over the targets, each by its weight
+  Index targets;  ///< their number
+  double weight = static_cast<double>(targets);  ///< the sum of their weights
+};
 
 /// How well a label is predicted. A quotient by 0 is 0, as in scikit-learn.
 struct LabelScores {
@@ -55,7 +63,7 @@ struct Evaluation {
   /// The higher, the better by "loss" or a metric; by "" the `score`. Throws ValueError when there
   /// is no such metric.
   double score_by(std::string_view name) const;
-  /// The headline metric as "accuracy 0.9800".
+  /// The headline metric as "accuracy 0.9800"; the loss where there are no metrics.
   std::string headline() const;
 };
 

@@ -10,13 +10,6 @@
 
 namespace qkv {
 
-/// The loss of a batch.
-struct BatchLoss {
-  Tensor value;   ///< scalar: the mean over the targets, each by its weight
-  Index targets;  ///< their number
-  double weight = static_cast<double>(targets);  ///< the sum of their weights
-};
-
 /// How an evaluation runs.
 struct EvaluationOptions {
   const Hook* hook = nullptr;  ///< replaces activations of every forward pass

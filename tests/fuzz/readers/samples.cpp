@@ -14,7 +14,7 @@ Checkpoint model() {
   const std::string config =
       "name = \"bank\"\n[task]\nkind = \"classify\"\ntrain = \"" + data.string() +
       "\"\n[model]\nkind = \"recurrent\"\nwidth = 4\nlayers = 1\nmax_length = 8\n";
-  Checkpoint checkpoint = checkpoint_of(start_run(parse_config(config, "sample")));
+  Checkpoint checkpoint = start_run(parse_config(config, "sample")).checkpoint({});
   checkpoint.metrics = "{\"step\":0,\"split\":\"valid\",\"loss\":1}\n";
   return checkpoint;
 }

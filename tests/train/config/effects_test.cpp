@@ -10,6 +10,7 @@
 #include "train/config/option_list.h"
 #include "train/config/task_kinds.h"
 #include "train/loop/step.h"
+#include "train/run/run.h"
 
 using namespace qkv;
 

@@ -27,7 +27,7 @@ Run tiny_run() {
 template <class Change>
 std::string import_error(Change change) {
   const TempDir dir;
-  Safetensors contents = exported(checkpoint_of(tiny_run()), dir.path() / "c.h5", dir.path());
+  Safetensors contents = exported(tiny_run().checkpoint({}), dir.path() / "c.h5", dir.path());
   change(contents);
   return error_of<Error>([&] { imported(contents, "x.safetensors"); });
 }
@@ -39,7 +39,7 @@ TEST_CASE("a model that was exported and imported has the same weights, words an
   const Run run = tiny_run();
   const auto file = dir.write(
       "x.safetensors",
-      safetensors_bytes(exported(checkpoint_of(run, dir.path()), dir.path() / "c.h5", dir.path())));
+      safetensors_bytes(exported(run.checkpoint(dir.path()), dir.path() / "c.h5", dir.path())));
   const Checkpoint checkpoint = imported(read_safetensors(file), file);
   CHECK(checkpoint.vocabulary == run.task->vocabularies());
   CHECK(config_of(checkpoint, file) == run.config);
@@ -56,7 +56,7 @@ TEST_CASE("an imported run is at step 0, and resumes") {
   run.config.train.steps = 3;
   run.step = 2;
   const Safetensors contents =
-      exported(checkpoint_of(run, dir.path()), dir.path() / "c.h5", dir.path());
+      exported(run.checkpoint(dir.path()), dir.path() / "c.h5", dir.path());
   CHECK(contents.metadata.at("qkv.step") == "2");
   const RunFolder folder(dir.path() / "run");
   start_from(imported(contents, dir.path() / "x.safetensors"), run.config, folder);

@@ -27,8 +27,8 @@ constexpr std::array kinds = {
     Example{TaskKind::language_model, "the cat saw the dog and the dog saw the cat\n", "the cat"},
 };
 
-LoadedModel untrained_model(const TempDir& dir, const Example& kind) {
-  return start_run(tiny_config(kind.task, dir.write("data.txt", kind.data), 8));
+SavedModel untrained_model(const TempDir& dir, const Example& kind) {
+  return {start_run(tiny_config(kind.task, dir.write("data.txt", kind.data), 8))};
 }
 
 /// All that a model says about a text.

@@ -190,7 +190,7 @@ TEST_CASE("frozen vectors do not change while others are trained, also after a r
   };
   step(run);
   CHECK(row(run, "cat") == before);
-  Run restored = restore_run(config, checkpoint_of(run), "c.h5");
+  Run restored = restore_run(config, run.checkpoint({}), "c.h5");
   step(restored);
   CHECK(row(restored, "cat") == before);
   config.train.freeze = {};
