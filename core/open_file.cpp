@@ -1,6 +1,7 @@
 #include "core/open_file.h"
 
 #include <cerrno>
+#include <fstream>
 #include <system_error>
 
 #include "core/error.h"

@@ -1,5 +1,7 @@
 #include "core/print.h"
 
+#include <fmt/format.h>
+
 #include <ostream>
 
 namespace qkv {
@@ -58,3 +60,13 @@ std::ostream& operator<<(std::ostream& out, const Indices& x) {
 }
 
 }  // namespace qkv
+
+fmt::format_context::iterator fmt::formatter<qkv::Tensor>::format(
+    const qkv::Tensor& x, fmt::format_context& context) const {
+  return fmt::formatter<fmt::string_view>::format(qkv::to_string(x), context);
+}
+
+fmt::format_context::iterator fmt::formatter<qkv::Indices>::format(
+    const qkv::Indices& x, fmt::format_context& context) const {
+  return fmt::formatter<fmt::string_view>::format(qkv::to_string(x), context);
+}

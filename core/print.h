@@ -21,10 +21,12 @@ std::ostream& operator<<(std::ostream& out, const Indices& x);
 
 }  // namespace qkv
 
-template <class T>
-requires std::same_as<T, qkv::Tensor> || std::same_as<T, qkv::Indices>
-struct fmt::formatter<T> : fmt::formatter<std::string_view> {
-  auto format(const T& x, fmt::format_context& context) const {
-    return fmt::formatter<std::string_view>::format(qkv::to_string(x), context);
-  }
+template <>
+struct fmt::formatter<qkv::Tensor> : fmt::formatter<fmt::string_view> {
+  fmt::format_context::iterator format(const qkv::Tensor& x, fmt::format_context& context) const;
+};
+
+template <>
+struct fmt::formatter<qkv::Indices> : fmt::formatter<fmt::string_view> {
+  fmt::format_context::iterator format(const qkv::Indices& x, fmt::format_context& context) const;
 };

@@ -1,5 +1,7 @@
 #include "core/shape.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "core/error.h"
@@ -72,3 +74,8 @@ std::array<bool, Shape::max_rank> Axes::in(std::string_view op, const Shape& sha
 }
 
 }  // namespace qkv
+
+fmt::format_context::iterator fmt::formatter<qkv::Shape>::format(
+    const qkv::Shape& shape, fmt::format_context& context) const {
+  return fmt::format_to(context.out(), "{}", qkv::to_string(shape));
+}

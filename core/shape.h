@@ -1,6 +1,6 @@
 #pragma once
 
-#include <fmt/ranges.h>
+#include <fmt/core.h>
 
 #include <array>
 #include <cstdint>
@@ -77,7 +77,5 @@ class Axes {
 template <>
 struct fmt::formatter<qkv::Shape> {
   constexpr auto parse(fmt::format_parse_context& context) { return context.begin(); }
-  auto format(const qkv::Shape& shape, fmt::format_context& context) const {
-    return fmt::format_to(context.out(), "{}", qkv::to_string(shape));
-  }
+  fmt::format_context::iterator format(const qkv::Shape& shape, fmt::format_context& context) const;
 };

@@ -1,6 +1,7 @@
 #include "datasets/text_file.h"
 
 #include <algorithm>
+#include <fstream>
 #include <system_error>
 
 #include "core/error.h"

@@ -1,6 +1,6 @@
 #include "inspect/word_vectors.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>

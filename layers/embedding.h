@@ -7,6 +7,14 @@
 
 namespace qkv {
 
+/// Counts of the vectors that a file had for a vocabulary (layers/pretrained.h).
+struct VectorsFound {
+  Index words = 0;              ///< without "<pad>" and "<unk>"
+  Index found = 0;              ///< those that have a vector
+  Index repeated = 0;           ///< vectors of words that had one
+  bool lacks_line_end = false;  ///< in its last line, which may be cut off
+};
+
 /// One static vector for each token: row `id` of `weight` [V, D], which starts normal with standard
 /// deviation `std` (PyTorch: 1). The row `padding_idx` starts at zeros and receives no gradient.
 struct Embedding : Module {

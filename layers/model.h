@@ -8,7 +8,6 @@
 #include "layers/context.h"
 #include "layers/embedding.h"
 #include "layers/options.h"
-#include "layers/pretrained.h"
 
 namespace qkv {
 

@@ -4,17 +4,9 @@
 #include <span>
 #include <string>
 
-#include "core/parameter.h"
+#include "layers/embedding.h"
 
 namespace qkv {
-
-/// Counts of the vectors that a file had for a vocabulary.
-struct VectorsFound {
-  Index words = 0;              ///< without "<pad>" and "<unk>"
-  Index found = 0;              ///< those that have a vector
-  Index repeated = 0;           ///< vectors of words that had one
-  bool lacks_line_end = false;  ///< in its last line, which may be cut off
-};
 
 /// Puts the vectors of a word2vec or GloVe text file into the rows of `table` [V, D], whose row i
 /// is the vector of tokens[i]: lines `word value...`, with word2vec after a line `words width`.

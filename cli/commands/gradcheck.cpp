@@ -1,3 +1,5 @@
+#include <fmt/ranges.h>
+
 #include "cli/commands/shared.h"
 #include "inspect/model_gradient_check.h"
 

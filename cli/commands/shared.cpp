@@ -1,5 +1,7 @@
 #include "cli/commands/shared.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "cli/terminal.h"

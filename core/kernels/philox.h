@@ -3,8 +3,10 @@
 #include <cstdint>
 #include <utility>
 
-#if defined(__SSE2__)
+#if defined(__AVX2__)
 #include <immintrin.h>
+#elif defined(__SSE2__)
+#include <emmintrin.h>
 #endif
 
 #include "core/kernels/vector.h"

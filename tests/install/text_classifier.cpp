@@ -1,5 +1,6 @@
 // A classifier of texts with a module of its own.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <qkv/datasets/batch.h>
 #include <qkv/datasets/tokenizer.h>
 #include <qkv/layers/embedding.h>

@@ -1,3 +1,5 @@
+#include <fmt/ranges.h>
+
 #include <bit>
 #include <limits>
 #include <numeric>

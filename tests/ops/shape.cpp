@@ -1,3 +1,5 @@
+#include <fmt/ranges.h>
+
 #include <numeric>
 
 #include "tests/ops/formulas.h"

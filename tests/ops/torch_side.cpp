@@ -1,5 +1,6 @@
 #include "tests/ops/torch_side.h"
 
+#include <fmt/ranges.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

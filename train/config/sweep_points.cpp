@@ -1,6 +1,6 @@
 #include "train/config/sweep_points.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
