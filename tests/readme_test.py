@@ -21,7 +21,7 @@ from pages import PageTest, cells, indented_blocks
 from stand_ins import write_reviews, write_stand_ins
 
 README = (PROJECT / "README.md").read_text()
-PAGES = [README, *((PROJECT / f"docs/{name}.md").read_text() for name in ("commands", "configuration", "runs", "cpp"))]
+PAGES = [README, *((PROJECT / f"docs/{name}.md").read_text() for name in ("commands", "configuration", "runs", "cpp", "how-to", "tutorial"))]
 LAST_DIGITS = 0.005
 COMMAND = r"(?:qkv|script/[\w-]+|python3|tail|cmake) "
 

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 
-import idioms
+import examples
 
 source = pathlib.Path(__file__).parent
 project = source.parents[1]
@@ -73,10 +73,11 @@ with tempfile.TemporaryDirectory() as folder:
 
     (folder / "play.txt").write_text("To be, or not to be, that is the question.\n" * 50)
     assert run(programs / "char_gpt", folder / "play.txt", "200", cwd=folder).endswith(", or not to be, that is the question.\nTo")
-    for name, text, *options in (("bank", "the boat lay on the bank"), ("idiom", "ravi let the cat out of the bag ."),
-                                 ("shakespeare", "To be", "--set", f"task.data={folder}/play.txt", "--set", "train.batch=2")):
+    for name, text, steps, *options in (("bank", "the boat lay on the bank", 150), ("idiom", "ravi let the cat out of the bag .", 40),
+                                        ("shakespeare", "To be", 40, "--set", f"task.data={folder}/play.txt", "--set", "train.batch=2")):
         trained = f"runs/used-{name}"
-        run(prefix / "bin/qkv", "train", share / f"configs/{name}.toml", "--set", "train.steps=40", "--run", trained, *options, cwd=folder)
+        run(prefix / "bin/qkv", "train", share / f"configs/{name}.toml", "--set", f"train.steps={steps}", "--run", trained, *options,
+            cwd=folder)
         used = run(programs / "use", folder / trained, text)
         if name == "shakespeare":
             assert used == said(trained, "generate", "--prompt", text, "--tokens", "20", "--temperature", "0")["text"]
@@ -97,11 +98,19 @@ with tempfile.TemporaryDirectory() as folder:
         said = run(folder / f"{program}-by-pkg-config", *arguments, cwd=folder)
         assert said.startswith(("loss 0.0", "resumed exactly", '{"predictions":')), said
 
-    # The idioms of docs/libtorch.md print what the page says.
-    (folder / "idioms.cpp").write_text(idioms.source())
-    flags = run("pkg-config", "--cflags", "--libs", "qkv-storage", env={**os.environ, "PKG_CONFIG_PATH": str(package)}).split()
-    run(compiler, "-std=c++20", *own, folder / "idioms.cpp", "-o", folder / "idioms", *flags)
-    assert idioms.printed(run(folder / "idioms", cwd=folder)) == idioms.expected()
+    # The examples of docs/libtorch.md, tutorial.md and how-to.md print what the pages show; one that prints otherwise is found.
+    (folder / "runs/bank").symlink_to("used-bank")
+    run(prefix / "bin/qkv", "export", "runs/bank", "--cpp", "bank.h", cwd=folder)
+    (folder / "examples.cpp").write_text(examples.source())
+    flags = run("pkg-config", "--cflags", "--libs", "qkv-inference", env={**os.environ, "PKG_CONFIG_PATH": str(package)}).split()
+    run(compiler, "-std=c++20", "-Wall", "-Wextra", "-Wno-missing-field-initializers", "-Werror", *own, folder / "examples.cpp",
+        "-o", folder / "examples", *flags)
+    output, pages = run(folder / "examples", cwd=folder), examples.pages()
+    count, wrong = examples.differences(output, pages)
+    assert not wrong, "\n".join(wrong)
+    assert len(examples.differences(output, {**pages, "tutorial.md": pages["tutorial.md"].replace("row sums", "sums")})[1]) == 1
+    assert count >= 60, count
+    print(f"{count} examples of the documentation compiled, run, and their output compared")
 
     # The library needs none of what only the program needs. Configuring shows it, and one source that its headers serve;
     # building it all again would not show more.
