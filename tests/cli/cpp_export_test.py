@@ -1,10 +1,11 @@
-"""Models as C++ headers: what a compiler makes of qkv export --cpp answers as the program does.
+"""Models as C++ headers: what a compiler makes of qkv export --cpp answers as the program and as PyTorch in float64.
 
 Usage: cpp_export_test.py PROGRAM [SEED]
 
 Models of drawn options learn hard texts in a few steps, and others have the tokens of a BERT or a GPT-2; one program includes
 the headers of all.
 """
+import functools
 import itertools
 import json
 import pathlib
@@ -23,12 +24,14 @@ from built_program import ProgramTest, qkv
 from options import BASE, OPTIONS, Config, proper
 try:
     import bert_and_gpt2
-except ImportError:  # no PyTorch, which draws a BERT and a GPT-2
+    from float64_model import Float64Model
+except ImportError:  # no PyTorch
     bert_and_gpt2 = None
 
 SEED = int(sys.argv.pop(1)) if sys.argv[1:] and sys.argv[1].isdigit() else 1
 TOLERANCE = 1e-6  # of probabilities
-ROUNDING = 2e-6  # of logits, relative to the largest: the program computes in float32, the header in double
+ROUNDING = 2e-6  # of logits, relative to the largest: the program computes in float32, the header in float64
+EXACT = 1e-9  # likewise, and of probabilities, where both compute in float64
 FLAGS = ["-std=c++17", "-Wall", "-Wextra", "-Werror", "-Wpedantic", "-Wshadow", "-Wconversion", "-I."]
 # Task, kind of model, tokenizer; further options are drawn.
 MODELS = [
@@ -119,8 +122,8 @@ def write_imported(folder):
 
 def tuned():
     """Models with the tokens of an imported one: (task, kind, tokenizer), the imported model, and options."""
-    bert = {"model.layers": bert_and_gpt2.LAYERS, "model.heads": bert_and_gpt2.HEADS, "model.feed_forward": bert_and_gpt2.HIDDEN,
-            "model.activation": "gelu", "model.norm": "post", "model.position": "learned"}
+    bert = {"model.layers": bert_and_gpt2.LAYERS, "model.heads": bert_and_gpt2.HEADS, "model.norm": "post",
+            "model.feed_forward": bert_and_gpt2.HIDDEN, "model.activation": "gelu", "model.position": "learned"}
     lower, cased, cut = {"task.lower_case": True}, {"task.lower_case": False}, {"task.truncate": True}
     return [(("tagging", "bert", "wordpiece"), "bert", {**bert, **lower, **cut}),
             (("word-sense", "convolution", "wordpiece"), "cased", {**cased, **cut}),
@@ -154,8 +157,8 @@ class Headers(unittest.TestCase):
         for name, model in (("bert", classifier), ("cased", classifier), ("gpt2", continuation)):
             runs[name] = cls.add(model, "import", cls.folder / name)
         for (task, kind, tokenizer), name, options in tuned():
-            config = {"task.kind": task, "model.kind": kind, "task.tokenizer": tokenizer, "train.init": str(runs[name]), **options,
-                      "model.width": bert_and_gpt2.WIDTH, "model.max_length": bert_and_gpt2.LONGEST, "train.steps": 3}
+            config = {"task.kind": task, "model.kind": kind, "task.tokenizer": tokenizer, "train.init": str(runs[name]),
+                      "model.width": bert_and_gpt2.WIDTH, "model.max_length": bert_and_gpt2.LONGEST, "train.steps": 3, **options}
             cls.add_trained((task, kind, tokenizer), config, draw)
 
     @classmethod
@@ -185,22 +188,30 @@ class Headers(unittest.TestCase):
         done = subprocess.run([compiler, *FLAGS, "main.cpp", *options], cwd=cls.folder, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr[:4000]
 
-    def answers(self, lines):
+    @classmethod
+    def answers(cls, lines):
         """The lines that the program with the headers prints for each."""
-        done = subprocess.run(["./main"], cwd=self.folder, input="".join(line + "\n" for line in lines), capture_output=True, text=True)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        asked = "".join(line + "\n" for line in lines)
+        done = subprocess.run(["./main"], cwd=cls.folder, input=asked, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
         return [block.splitlines() for block in done.stdout.split("text\n")[1:]]
 
-    def test_predictions_are_those_of_the_program(self):
-        texts = [f"bank {text}" if i % 5 else text for i, text in enumerate(hard_texts(seed=SEED + 1)[::2]) if text.split()]
+    @classmethod
+    @functools.cache
+    def predictions(cls, i):
+        """The texts, the program's answers about each that model i takes, by number from 1, and the lines of its header's."""
+        texts = [f"bank {text}" if n % 5 else text for n, text in enumerate(hard_texts(seed=SEED + 1)[::2]) if text.split()]
         texts += ["bank " + text for text in texts_of_any_characters(random.Random(SEED))]
-        (self.folder / "texts").write_text("\n".join(texts))
+        (cls.folder / "texts").write_text("\n".join(texts))
+        done = qkv("predict", cls.folder / f"m{i}/run", "--file", cls.folder / "texts", "--json")
+        answers = json.loads(done.stdout)["predictions"]
+        expected = {number: list(group) for number, group in itertools.groupby(answers, lambda answer: answer["line"])}
+        return texts, expected, cls.answers(f"m{i} x{text.encode().hex()}" for text in texts)
+
+    def test_predictions_are_those_of_the_program(self):
         for i, (task, kind, tokenizer) in enumerate(self.models):
             with self.subTest(model=i, task=task, kind=kind, tokenizer=tokenizer):
-                done = qkv("predict", self.folder / f"m{i}/run", "--file", self.folder / "texts", "--json")
-                expected = {number: list(group) for number, group in
-                            itertools.groupby(json.loads(done.stdout)["predictions"], lambda p: p["line"])}
-                found = self.answers(f"m{i} x{text.encode().hex()}" for text in texts)
+                texts, expected, found = self.predictions(i)
                 self.assertEqual(len(found), len(texts))
                 self.assertGreater(len(expected), len(texts) / (4 if task == "language-model" else 2))
                 for number, lines in enumerate(found, 1):
@@ -210,6 +221,25 @@ class Headers(unittest.TestCase):
                     self.assertEqual(len(lines), len(expected[number]), texts[number - 1])
                     for line, answer in zip(lines, expected[number]):
                         self.compare(line.split(), answer)
+
+    def test_logits_are_those_of_a_float64_evaluation(self):
+        """The program's rounding has no part in this: both compute in float64, about the ids that the program has."""
+        if not bert_and_gpt2:
+            self.skipTest("no PyTorch")
+        for i, (task, kind, tokenizer) in enumerate(self.models):
+            with self.subTest(model=i, task=task, kind=kind, tokenizer=tokenizer):
+                model = Float64Model(self.folder / f"m{i}/run")
+                _, expected, found = self.predictions(i)
+                for number, answers in expected.items():
+                    for line, answer in zip(found[number - 1], answers):
+                        values = [float(value) for value in line.split()[2:]]
+                        if task == "translate":
+                            self.assertLess(abs(values[0] - model.probability_of_written(answer["ids"])), EXACT, answer)
+                            continue
+                        logits = model.logits(answer["ids"], answer.get("index"))
+                        largest = max(1, *map(abs, logits))
+                        for mine, its in zip(values[1 + len(logits):], logits, strict=True):
+                            self.assertLess(abs(mine - its) / largest, EXACT, answer)
 
     def compare(self, found, answer):
         if "output" in answer:
