@@ -22,20 +22,6 @@ bool stands_for_itself(int byte) {
   return (byte >= '!' && byte <= '~') || (byte >= 0xA1 && byte <= 0xFF && byte != 0xAD);
 }
 
-/// The bytes as printable characters: those of Latin-1 that are no spaces or controls stand for
-/// themselves, the others are U+0100 and the following codes in order.
-const std::array<char32_t, bytes>& printable() {
-  static const std::array<char32_t, bytes> table = [] {
-    std::array<char32_t, bytes> codes = {};
-    char32_t substitute = first_substitute;
-    for (int byte = 0; byte < bytes; ++byte)
-      codes[static_cast<std::size_t>(byte)] =
-          stands_for_itself(byte) ? static_cast<char32_t>(byte) : substitute++;
-    return codes;
-  }();
-  return table;
-}
-
 enum class Class { letter, number, space, other };
 
 Class class_of(std::string_view character) {
@@ -80,11 +66,11 @@ std::size_t byte_level_piece(std::string_view text) {
 std::string bytes_of_printable(std::string_view text) {
   std::string result;
   for_each_character(text, [&](std::string_view character) {
-    const auto found = std::ranges::find(printable(), first_code_point(character).code);
-    if (found == printable().end())
+    const auto found = std::ranges::find(printable_bytes(), first_code_point(character).code);
+    if (found == printable_bytes().end())
       result += character;
     else
-      result += static_cast<char>(found - printable().begin());
+      result += static_cast<char>(found - printable_bytes().begin());
   });
   return result;
 }
@@ -108,6 +94,18 @@ class ByteLevel final : public TokenRules {
 
 }  // namespace
 
+const std::array<char32_t, 256>& printable_bytes() {
+  static const std::array<char32_t, bytes> table = [] {
+    std::array<char32_t, bytes> codes = {};
+    char32_t substitute = first_substitute;
+    for (int byte = 0; byte < bytes; ++byte)
+      codes[static_cast<std::size_t>(byte)] =
+          stands_for_itself(byte) ? static_cast<char32_t>(byte) : substitute++;
+    return codes;
+  }();
+  return table;
+}
+
 const TokenRules& byte_level_rules() {
   static const ByteLevel rules;
   return rules;
@@ -121,7 +119,7 @@ ByteMerges::ByteMerges(std::vector<std::string> merges, const Vocabulary& vocabu
     return *id;
   };
   std::unordered_set<std::int32_t> made;
-  for (const char32_t code : printable()) {
+  for (const char32_t code : printable_bytes()) {
     byte_ids_.push_back(id_of(utf8(code)));
     made.insert(byte_ids_.back());
   }

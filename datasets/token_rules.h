@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+
 #include "datasets/tokenizer.h"
 
 namespace qkv {
@@ -46,6 +48,10 @@ const TokenRules& rules_of(TokenizerKind kind);
 const TokenRules& byte_pair_rules();
 const TokenRules& word_piece_rules();
 const TokenRules& byte_level_rules();
+
+/// The bytes as the printable characters of `byte-level`: those of Latin-1 that are no spaces or
+/// controls stand for themselves, the others are U+0100 and the following codes in order.
+const std::array<char32_t, 256>& printable_bytes();
 
 /// The tokens of byte-pair encoding (Sennrich et al. 2016, "Neural Machine Translation of Rare
 /// Words with Subword Units"): those of every vocabulary, a token for each byte ("<0x00>" to

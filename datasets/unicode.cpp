@@ -30,25 +30,6 @@ utf8proc_category_t category(char32_t code) {
   return utf8proc_category(static_cast<utf8proc_int32_t>(code));
 }
 
-/// Property Cased: letters with a case, and numerals and signs that have both.
-bool is_cased(char32_t code) {
-  const auto c = category(code);
-  const auto number = static_cast<utf8proc_int32_t>(code);
-  return c == UTF8PROC_CATEGORY_LU || c == UTF8PROC_CATEGORY_LL || c == UTF8PROC_CATEGORY_LT ||
-         utf8proc_tolower(number) != number || utf8proc_toupper(number) != number ||
-         code == U'\u00AA' || code == U'\u00BA';
-}
-
-/// Property Case_Ignorable: marks, modifiers, formats and the punctuation inside words.
-bool is_case_ignorable(char32_t code) {
-  constexpr std::u32string_view inside_words =
-      U"'.:\u00B7\u0387\u055F\u05F4\u2018\u2019\u2024\u2027\uFE13\uFE52\uFE55\uFF07\uFF0E\uFF1A";
-  constexpr std::array ignored = {UTF8PROC_CATEGORY_MN, UTF8PROC_CATEGORY_ME, UTF8PROC_CATEGORY_CF,
-                                  UTF8PROC_CATEGORY_LM, UTF8PROC_CATEGORY_SK};
-  return std::ranges::find(ignored, category(code)) != ignored.end() ||
-         inside_words.find(code) != inside_words.npos;
-}
-
 /// Whether a sigma ends a word (Final_Sigma of the Unicode Standard, 3.13): a cased letter comes
 /// before it and none after it, both with ignorable characters between.
 bool ends_word(const std::vector<char32_t>& codes, std::vector<char32_t>::const_iterator sigma) {
@@ -100,6 +81,31 @@ bool is_punctuation(char32_t code) {
   return code > ' ' && code < 0x7F && !is_letter(code) && !is_number(code);
 }
 
+bool is_cased(char32_t code) {
+  const auto c = category(code);
+  const auto number = static_cast<utf8proc_int32_t>(code);
+  return c == UTF8PROC_CATEGORY_LU || c == UTF8PROC_CATEGORY_LL || c == UTF8PROC_CATEGORY_LT ||
+         utf8proc_tolower(number) != number || utf8proc_toupper(number) != number ||
+         code == U'\u00AA' || code == U'\u00BA';
+}
+
+bool is_case_ignorable(char32_t code) {
+  constexpr std::u32string_view inside_words =
+      U"'.:\u00B7\u0387\u055F\u05F4\u2018\u2019\u2024\u2027\uFE13\uFE52\uFE55\uFF07\uFF0E\uFF1A";
+  constexpr std::array ignored = {UTF8PROC_CATEGORY_MN, UTF8PROC_CATEGORY_ME, UTF8PROC_CATEGORY_CF,
+                                  UTF8PROC_CATEGORY_LM, UTF8PROC_CATEGORY_SK};
+  return std::ranges::find(ignored, category(code)) != ignored.end() ||
+         inside_words.find(code) != inside_words.npos;
+}
+
+bool is_nonspacing(char32_t code) {
+  return category(code) == UTF8PROC_CATEGORY_MN;
+}
+
+char32_t lower_case(char32_t code) {
+  return static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(code)));
+}
+
 bool is_ideograph(char32_t code) {
   return std::ranges::any_of(
       ideographs, [=](const Range& range) { return range.first <= code && code <= range.second; });
@@ -114,11 +120,9 @@ std::string lower_without_accents(std::string_view text) {
   constexpr char32_t capital_sigma = 0x3A3, final_sigma = 0x3C2;
   std::string result;
   for (auto code = codes.cbegin(); code != codes.cend(); ++code) {
-    if (category(*code) == UTF8PROC_CATEGORY_MN) continue;
-    result +=
-        *code == capital_sigma && ends_word(codes, code)
-            ? utf8(final_sigma)
-            : utf8(static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(*code))));
+    if (is_nonspacing(*code)) continue;
+    const bool is_final = *code == capital_sigma && ends_word(codes, code);
+    result += utf8(is_final ? final_sigma : lower_case(*code));
   }
   return result;
 }

@@ -13,6 +13,13 @@ bool is_control(char32_t code);      ///< category C, which has unassigned codes
 bool is_punctuation(char32_t code);  ///< category P, or a character of ASCII that is no letter,
                                      ///< number, space or control
 bool is_ideograph(char32_t code);    ///< in a block of CJK ideographs
+bool is_nonspacing(char32_t code);   ///< category Mn
+/// Property Cased: letters with a case, and numerals and signs that have both.
+bool is_cased(char32_t code);
+/// Property Case_Ignorable: marks, modifiers, formats and the punctuation inside words.
+bool is_case_ignorable(char32_t code);
+/// The simple lower-case mapping; a code without one as it is.
+char32_t lower_case(char32_t code);
 
 /// A UTF-8 text in lower case, without accents: the canonical decomposition (NFD) without
 /// nonspacing marks (category Mn). A capital sigma at the end of a word becomes U+03C2.

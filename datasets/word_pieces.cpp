@@ -1,3 +1,5 @@
+#include "datasets/word_pieces.h"
+
 #include <algorithm>
 
 #include "core/error.h"
@@ -5,8 +7,6 @@
 #include "datasets/token_rules.h"
 #include "datasets/unicode.h"
 
-/// WordPiece as BERT has it (Devlin et al. 2019; Wu et al. 2016, "Google's Neural Machine
-/// Translation System").
 namespace qkv {
 namespace {
 
@@ -14,23 +14,13 @@ namespace {
 constexpr std::string_view word_piece_prefix = "##";
 constexpr Index longest_word = 100;  // in characters; longer ones are unknown
 
-bool is_word_of_its_own(char32_t code) {
-  return is_punctuation(code) || is_ideograph(code);
-}
-
-bool is_left_out(std::string_view character) {
-  constexpr char32_t replacement = 0xFFFD;
-  const auto [length, code] = first_code_point(character);
-  if (length == 0 || code == replacement) return true;
-  return is_control(code) && code != '\t' && code != '\n' && code != '\r';
-}
-
 /// A text without malformed bytes, control characters and U+FFFD; with `lower_case` in lower case
 /// and without accents. Tabs and line ends stay.
 std::string without_controls(std::string_view text, bool lower_case) {
   std::string kept;
   for_each_character(text, [&](std::string_view character) {
-    if (!is_left_out(character)) kept += character;
+    const auto [length, code] = first_code_point(character);
+    if (length > 0 && !is_no_word_piece(code)) kept += character;
   });
   return lower_case ? lower_without_accents(kept) : kept;
 }
@@ -90,8 +80,7 @@ class WordPieces final : public TokenRules {
     std::string kept;
     for_each_character(sentence, [&](std::string_view character) {
       const char32_t code = first_code_point(character).code;
-      const bool stays = code == '\t' || code == '\n' || code == '\r';
-      if (stays || !is_white(code) || !is_control(code)) kept += character;
+      if (!is_white(code) || !is_no_word_piece(code)) kept += character;
     });
     return words(kept);
   }
@@ -121,6 +110,16 @@ class WordPieces final : public TokenRules {
 };
 
 }  // namespace
+
+bool is_word_of_its_own(char32_t code) {
+  return is_punctuation(code) || is_ideograph(code);
+}
+
+bool is_no_word_piece(char32_t code) {
+  constexpr char32_t replacement = 0xFFFD;
+  const bool stays = code == '\t' || code == '\n' || code == '\r';
+  return code == replacement || (is_control(code) && !stays);
+}
 
 const TokenRules& word_piece_rules() {
   static const WordPieces rules;

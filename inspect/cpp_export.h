@@ -22,7 +22,7 @@ extern const std::span<const std::pair<std::string_view, std::string_view>> cpp_
 ///
 /// All stands in the namespace `cpp_namespace(file)`. The header holds the parts of
 /// inspect/cpp_model that the model needs, its description, and the weights as float32; it computes
-/// in float64. Throws UserError for tasks and tokenizers that have no such part.
+/// in float64. Throws UserError for tasks that have no such part.
 std::string cpp_header(const SavedModel& model, const std::filesystem::path& file);
 
 /// "qkv_" and the file's name without its extension, each run of characters that no name has as one

@@ -101,4 +101,12 @@ std::string combining_classes() {
   return ranges_of(combining_class, true);
 }
 
+std::string lower_pairs() {
+  std::string text;
+  for_each_code([&](char32_t code) {
+    if (lower_case(code) != code) text += utf8(code) + utf8(lower_case(code));
+  });
+  return text;
+}
+
 }  // namespace qkv::cpp_export

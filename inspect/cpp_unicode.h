@@ -15,5 +15,7 @@ std::string composed_pairs();
 std::string decomposed_pairs();
 /// First and last of the ranges of code points that have a combining class, which is the third.
 std::string combining_classes();
+/// Characters that have another in lower case, each with that one.
+std::string lower_pairs();
 
 }  // namespace qkv::cpp_export

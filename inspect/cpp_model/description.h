@@ -33,11 +33,21 @@ struct Description {
   bool tags = false;       ///< every word has a label
 
   std::vector<std::string_view> tokens, labels;
+  std::size_t reserved = 2;  ///< tokens that no text spells, padding and the unknown one; or 0
+  std::vector<std::string_view> merges;   ///< of byte-level tokens, each with a space between two
   std::vector<std::string_view> targets;  ///< the words whose senses the labels are
-  /// Code points in UTF-8 and base64: first and last of ranges; a composed character and the two
-  /// that it consists of; a character that is always decomposed, likewise, or with one and 0; first
-  /// and last of ranges and their combining class.
-  std::vector<std::string_view> white_space, marks, composed, decomposed, classes;
+
+  /// Tables of code points, in UTF-8 and base64; of those below, the ones that the tokens need.
+  /// First and last of the ranges with a property:
+  std::vector<std::string_view> white_space, marks;                             // of words
+  std::vector<std::string_view> left_out, separate, accents, cased, ignorable;  // of WordPiece
+  std::vector<std::string_view> letters, numbers, spaces;                       // of byte-level
+  /// A composed character and the two that it consists of; a character that is always decomposed,
+  /// likewise, or with one and 0; first and last of ranges and their combining class.
+  std::vector<std::string_view> composed, decomposed, classes;
+  std::vector<std::string_view> lower;      ///< a character and the same in lower case
+  std::vector<std::string_view> printable;  ///< the character of each byte in byte-level tokens
+
   std::vector<Parameter> parameters;
   std::vector<std::string_view> weights;  ///< float32, little-endian, in base64
 };

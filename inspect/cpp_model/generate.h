@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "inspect/cpp_model/tokenizers.h"
+#include "inspect/cpp_model/tokens.h"
 
 namespace qkv_model {
 
@@ -41,8 +41,8 @@ inline double uniform(std::uint64_t seed, std::uint64_t index) {
 
 /// Token `index` of a text.
 inline int drawn(const Vector& logits, const Sampling& sampling, std::uint64_t index) {
-  Ids tokens(logits.size() - first_text_id);
-  std::iota(tokens.begin(), tokens.end(), first_text_id);
+  Ids tokens(logits.size() - description().reserved);
+  std::iota(tokens.begin(), tokens.end(), static_cast<int>(description().reserved));
   const auto logit = [&](int token) { return logits[static_cast<std::size_t>(token)]; };
   std::sort(tokens.begin(), tokens.end(),
             [&](int a, int b) { return logit(a) > logit(b) || (logit(a) == logit(b) && a < b); });
@@ -73,7 +73,7 @@ template <class Tokenizer, class Model>
 std::string continuation_of(std::string_view prompt, std::size_t count, const Sampling& sampling) {
   require_utf8(prompt);
   Ids text;
-  for_each_piece<Tokenizer>(prepared(prompt),
+  for_each_piece<Tokenizer>(Tokenizer::prepared(prompt),
                             [&](std::string_view piece) { Tokenizer::encode(piece, text); });
   if (text.empty()) throw std::invalid_argument("the prompt has no token that the model reads");
   const std::size_t window = description().max_length;

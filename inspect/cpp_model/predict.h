@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "inspect/cpp_model/tokenizers.h"
+#include "inspect/cpp_model/tokens.h"
 
 namespace qkv_model {
 
@@ -27,6 +27,7 @@ struct Sentence {
   Ids ids;
   std::vector<std::string> words;      ///< the tokens; unknown ones as the text has them
   std::vector<std::size_t> positions;  ///< the first token of each word that is no mark
+  std::size_t ends = 0;                ///< special tokens at the beginning, and at the end
 };
 
 /// Appends the n-grams of a sentence's words, which are joined by spaces.
@@ -41,36 +42,58 @@ inline void add_ngrams(Sentence& sentence) {
     }
 }
 
+/// Appends the tokens of a word, before which a sentence may need a space.
+template <class Tokenizer>
+void add_word(std::string_view word, Sentence& sentence) {
+  const bool spaced =
+      Tokenizer::leads_with_space || (Tokenizer::keeps_spaces && !sentence.words.empty());
+  std::optional<std::size_t> first, named;
+  const std::string text = (spaced ? " " : "") + Tokenizer::prepared(word);
+  for_each_piece<Tokenizer>(text, [&](std::string_view piece) {
+    const std::string_view name = piece.substr(piece[0] == ' ' ? 1 : 0);
+    const std::size_t begin = sentence.ids.size();
+    if (!first) first = begin;
+    if (!named && !name.empty() && !is_one_mark(name)) named = begin;
+    Tokenizer::encode(piece, sentence.ids);
+    for (std::size_t i = begin; i < sentence.ids.size(); ++i) {
+      const bool is_token = Tokenizer::divides_pieces && !is_unknown(sentence.ids[i]);
+      sentence.words.emplace_back(is_token ? token_of(sentence.ids[i]) : piece);
+    }
+  });
+  if (first) sentence.positions.push_back(named ? *named : *first);
+}
+
 /// Reads a text as a sentence, in which white space counts as one space. Throws
 /// std::invalid_argument when the text is not UTF-8, empty or too long.
 template <class Tokenizer>
 Sentence sentence_of(std::string_view text) {
   require_utf8(text);
   Sentence sentence;
-  for (const std::string& whole : words_of(text)) {
-    const bool spaced =
-        Tokenizer::leads_with_space || (Tokenizer::keeps_spaces && !sentence.words.empty());
-    std::optional<std::size_t> first, named;
-    for_each_piece<Tokenizer>((spaced ? " " : "") + prepared(whole), [&](std::string_view piece) {
-      const std::string_view word = piece.substr(piece[0] == ' ' ? 1 : 0);
-      if (!first) first = sentence.ids.size();
-      if (!named && !word.empty() && !is_one_mark(word)) named = sentence.ids.size();
-      const std::size_t begin = sentence.ids.size();
-      Tokenizer::encode(piece, sentence.ids);
-      for (std::size_t i = begin; i < sentence.ids.size(); ++i)
-        sentence.words.emplace_back(Tokenizer::divides_pieces ? token_of(sentence.ids[i]) : piece);
-    });
-    if (first) sentence.positions.push_back(named ? *named : *first);
-  }
+  const std::vector<std::string> words = Tokenizer::words_of(text);
+  if (words.empty()) throw std::invalid_argument("the sentence is empty; give at least one word");
+  const auto add_end = [&](std::string_view token) {
+    if (token.empty()) return;
+    sentence.ids.push_back(id_of(token));
+    sentence.words.emplace_back(token);
+  };
+  add_end(Tokenizer::first);
+  sentence.ends = sentence.ids.size();
+  for (const std::string& word : words) add_word<Tokenizer>(word, sentence);
   add_ngrams(sentence);
+  add_end(Tokenizer::last);
   const std::size_t length = sentence.ids.size(), longest = description().max_length;
-  if (length == 0) throw std::invalid_argument("the sentence is empty; give at least one word");
-  if (length > longest && !description().truncate)
+  if (length <= longest) return sentence;
+  if (!description().truncate)
     throw std::invalid_argument("the sentence has " + std::to_string(length) +
                                 " tokens, more than the model's longest, " +
                                 std::to_string(longest));
-  sentence.ids.resize(std::min(length, longest));
-  sentence.words.resize(sentence.ids.size());
+  const auto crop = [&](auto& tokens) {
+    const auto left = static_cast<std::ptrdiff_t>(sentence.ends);
+    tokens.erase(tokens.end() - static_cast<std::ptrdiff_t>(length - longest) - left,
+                 tokens.end() - left);
+  };
+  crop(sentence.ids);
+  crop(sentence.words);
   return sentence;
 }
 
@@ -82,7 +105,7 @@ inline std::vector<std::size_t> targets_of(const Sentence& sentence, std::string
   const Description& model = description();
   if (model.tags) {
     for (const std::size_t position : sentence.positions)
-      if (position < sentence.ids.size()) targets.push_back(position);
+      if (position + sentence.ends < sentence.ids.size()) targets.push_back(position);
     if (targets.empty())
       throw std::invalid_argument("\"" + std::string(text) +
                                   "\" has no word that the tokenizer reads");

@@ -1,9 +1,11 @@
-"""Models as C++ headers: what a compiler makes of qkv export --cpp answers as the program does.
+"""Models as C++ headers: what a compiler makes of qkv export --cpp answers as the program and as PyTorch in float64.
 
 Usage: cpp_export_test.py PROGRAM [SEED]
 
-Models of drawn options learn hard texts in a few steps; one program includes the headers of all.
+Models of drawn options learn hard texts in a few steps, and others have the tokens of a BERT or a GPT-2; one program includes
+the headers of all.
 """
+import functools
 import itertools
 import json
 import pathlib
@@ -16,13 +18,20 @@ import unittest
 
 TESTS = pathlib.Path(__file__).parents[1]
 sys.path += [str(TESTS / "support"), str(TESTS / "proof/training")]
+import header_program
 import tokenizers
 from built_program import ProgramTest, qkv
 from options import BASE, OPTIONS, Config, proper
+try:
+    import bert_and_gpt2
+    from float64_model import Float64Model
+except ImportError:  # no PyTorch
+    bert_and_gpt2 = None
 
 SEED = int(sys.argv.pop(1)) if sys.argv[1:] and sys.argv[1].isdigit() else 1
 TOLERANCE = 1e-6  # of probabilities
-ROUNDING = 2e-6  # of logits, relative to the largest: the program computes in float32, the header in double
+ROUNDING = 2e-6  # of logits, relative to the largest: the program computes in float32, the header in float64
+EXACT = 1e-9  # likewise, and of probabilities, where both compute in float64
 FLAGS = ["-std=c++17", "-Wall", "-Wextra", "-Werror", "-Wpedantic", "-Wshadow", "-Wconversion", "-I."]
 # Task, kind of model, tokenizer; further options are drawn.
 MODELS = [
@@ -38,64 +47,19 @@ CHANGED = [option for option in OPTIONS if option.key in (
     "model.activation", "model.norm", "model.bias", "model.tied", "model.cell", "model.bidirectional")]
 VALUES = {option.key: [BASE[option.key], *option.values] for option in CHANGED}
 VALUES["model.position"].append("windows")
-PROGRAM = r"""
-#include <cstdio>
-#include <iostream>
-#include <sstream>
-
-static std::string from_hex(const std::string& digits) {
-  std::string text;
-  for (std::size_t i = 0; i + 1 < digits.size(); i += 2) text += static_cast<char>(std::stoi(digits.substr(i, 2), nullptr, 16));
-  return text;
-}
-static void print_hex(const std::string& text) {
-  std::printf(" x");
-  for (const char c : text) std::printf("%02x", static_cast<unsigned>(static_cast<unsigned char>(c)));
-}
-template <class Prediction>
-void print(const Prediction& answer) {
-  std::printf("%ld", answer.index ? static_cast<long>(*answer.index) : -1L);
-  print_hex(answer.label);
-  std::printf(" %.17g", answer.probability);
-  for (const double value : answer.probabilities) std::printf(" %.17g", value);
-  for (const double value : answer.logits) std::printf(" %.17g", value);
-  std::printf("\n");
-}
-template <class Prediction>
-void print(const std::vector<Prediction>& answers) {
-  for (const Prediction& answer : answers) print(answer);
-}
-static void print(const std::string& text) {
-  print_hex(text);
-  std::printf("\n");
-}
-
-int main() {
-  for (std::string line; std::getline(std::cin, line);) try {
-      std::istringstream words(line);
-      std::string model, digits;
-      words >> model >> digits;
-      const std::string text = from_hex(digits.substr(1));
-      std::printf("text\n");
-      @CALLS@
-    } catch (const std::invalid_argument& error) {
-      std::printf("error");
-      print(std::string(error.what()));
-    }
-}
-"""
-PREDICT = 'if (model == "{0}") print(qkv_{0}::{1}(text));'
-GENERATE = """if (model == "{0}") {{
-        std::size_t tokens = 0;
-        qkv_{0}::Sampling sampling;
-        words >> tokens >> sampling.temperature >> sampling.top_k >> sampling.top_p >> sampling.seed;
-        print(qkv_{0}::generate(text, tokens, sampling));
-      }}"""
 
 
 def hard_texts(seed):
     """Hard texts in a line each, in which fields and lines of data files end nowhere."""
     return [" ".join(text.split("\n")).replace("\t", " ").replace("\r", " ") for text in tokenizers.texts(seed=seed)]
+
+
+def texts_of_any_characters(draw, count=40):
+    """Texts with characters of all of Unicode, and among capital sigmas and accents."""
+    def character():
+        code = draw.choice((draw.randrange(0x20, 0x3000), draw.randrange(0xA000, 0xD800), draw.randrange(0xE000, 0x110000)))
+        return draw.choice((chr(code), draw.choice("aZ 1'\u03a3\u0301\u0345\u4e2d\u00ad.")))
+    return ["".join(character() for _ in range(draw.randint(1, 12))) for _ in range(count)]
 
 
 def drawn(task, kind, tokenizer, draw):
@@ -146,54 +110,110 @@ def write_data(folder, task, draw):
     (folder / "data").write_text("\n".join(lines) + "\n")
 
 
+def write_imported(folder):
+    """Folders of a BERT that reads lower case, of one that does not, and of a GPT-2."""
+    vocabulary = tokenizers.bert_vocabulary()
+    shapes = bert_and_gpt2.bert_shapes(len(vocabulary), labels=2)
+    for name, lower_case in (("bert", True), ("cased", False)):
+        bert_and_gpt2.write_bert(folder / name, vocabulary, "BertForSequenceClassification", shapes, id2label={0: "a", 1: "b"})
+        (folder / name / "tokenizer_config.json").write_text(json.dumps({"do_lower_case": lower_case}))
+    bert_and_gpt2.write_gpt2(folder / "gpt2", tokenizers.learned_merges(60))
+
+
+def tuned():
+    """Models with the tokens of an imported one: (task, kind, tokenizer), the imported model, and options."""
+    bert = {"model.layers": bert_and_gpt2.LAYERS, "model.heads": bert_and_gpt2.HEADS, "model.norm": "post",
+            "model.feed_forward": bert_and_gpt2.HIDDEN, "model.activation": "gelu", "model.position": "learned"}
+    lower, cased, cut = {"task.lower_case": True}, {"task.lower_case": False}, {"task.truncate": True}
+    return [(("tagging", "bert", "wordpiece"), "bert", {**bert, **lower, **cut}),
+            (("word-sense", "convolution", "wordpiece"), "cased", {**cased, **cut}),
+            (("language-model", "recurrent", "wordpiece"), "bert", lower),
+            (("classify", "recurrent", "byte-level"), "gpt2", {**cased, **cut}),
+            (("tagging", "static", "byte-level"), "gpt2", {**cased, **cut})]
+
+
 class Headers(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.temporary = tempfile.TemporaryDirectory()
         cls.addClassCleanup(cls.temporary.cleanup)
         cls.folder = pathlib.Path(cls.temporary.name)
+        cls.models = []
         draw = random.Random(SEED)
-        for i, ((task, _, _), config) in enumerate(zip(MODELS, drawn_of_every_value(draw))):
-            run = cls.folder / f"m{i}"
-            run.mkdir()
-            write_data(run, task, draw)
-            config |= {"name": f"m{i}", "task.data" if task == "language-model" else "task.train": str(run / "data")}
-            (run / "config.toml").write_text("".join(f"{key} = {json.dumps(value)}\n" for key, value in config.items()))
-            done = qkv("train", run / "config.toml", "--run", run / "run")
-            assert done.returncode == 0, f"{config}: {done.stderr}"
-            done = qkv("export", run / "run", "--cpp", cls.folder / f"m{i}.h")
-            assert done.returncode == 0, done.stderr
-        functions = {"translate": "translate"}
-        calls = "\n      else ".join((GENERATE if task == "language-model" else PREDICT).format(f"m{i}", functions.get(task, "predict"))
-                                    for i, (task, _, _) in enumerate(MODELS))
-        includes = "".join(f'#include "m{i}.h"\n' for i in range(len(MODELS)))
-        (cls.folder / "main.cpp").write_text(includes + PROGRAM.replace("@CALLS@", calls))
+        for model, config in zip(MODELS, drawn_of_every_value(draw)):
+            cls.add_trained(model, config, draw)
+        if bert_and_gpt2:
+            cls.add_imported(draw)
+        else:
+            print("no PyTorch: no models with imported tokens", file=sys.stderr)
+        (cls.folder / "main.cpp").write_text(header_program.source(cls.models))
         cls.compiled("g++", "-O1", "-o", "main")
+
+    @classmethod
+    def add_imported(cls, draw):
+        write_imported(cls.folder)
+        classifier, continuation = ("classify", "bert", "wordpiece"), ("language-model", "decoder", "byte-level")
+        runs = {}
+        for name, model in (("bert", classifier), ("cased", classifier), ("gpt2", continuation)):
+            runs[name] = cls.add(model, "import", cls.folder / name)
+        for (task, kind, tokenizer), name, options in tuned():
+            config = {"task.kind": task, "model.kind": kind, "task.tokenizer": tokenizer, "train.init": str(runs[name]),
+                      "model.width": bert_and_gpt2.WIDTH, "model.max_length": bert_and_gpt2.LONGEST, "train.steps": 3, **options}
+            cls.add_trained((task, kind, tokenizer), config, draw)
+
+    @classmethod
+    def add_trained(cls, model, config, draw):
+        """Trains a config on hard texts, as `add`."""
+        folder = cls.folder / f"m{len(cls.models)}"
+        folder.mkdir()
+        write_data(folder, model[0], draw)
+        data = "task.data" if model[0] == "language-model" else "task.train"
+        config = {"name": folder.name, data: str(folder / "data"), **config}
+        (folder / "config.toml").write_text("".join(f"{key} = {json.dumps(value)}\n" for key, value in config.items()))
+        cls.add(model, "train", folder / "config.toml")
+
+    @classmethod
+    def add(cls, model, *command):
+        """The run m0/run, m1/run, ... of a model that a command of the program writes, and its header m0.h, m1.h, ..."""
+        name = f"m{len(cls.models)}"
+        run = cls.folder / name / "run"
+        for arguments in ([*command, "--run", run], ["export", run, "--cpp", cls.folder / f"{name}.h"]):
+            done = qkv(*arguments)
+            assert done.returncode == 0, f"{model}, {arguments}: {done.stderr}"
+        cls.models.append(model)
+        return run
 
     @classmethod
     def compiled(cls, compiler, *options):
         done = subprocess.run([compiler, *FLAGS, "main.cpp", *options], cwd=cls.folder, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr[:4000]
 
-    def answers(self, lines):
+    @classmethod
+    def answers(cls, lines):
         """The lines that the program with the headers prints for each."""
-        done = subprocess.run(["./main"], cwd=self.folder, input="".join(line + "\n" for line in lines), capture_output=True, text=True)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        asked = "".join(line + "\n" for line in lines)
+        done = subprocess.run(["./main"], cwd=cls.folder, input=asked, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
         return [block.splitlines() for block in done.stdout.split("text\n")[1:]]
 
+    @classmethod
+    @functools.cache
+    def predictions(cls, i):
+        """The texts, the program's answers about each that model i takes, by number from 1, and the lines of its header's."""
+        texts = [f"bank {text}" if n % 5 else text for n, text in enumerate(hard_texts(seed=SEED + 1)[::2]) if text.split()]
+        texts += ["bank " + text for text in texts_of_any_characters(random.Random(SEED))]
+        (cls.folder / "texts").write_text("\n".join(texts))
+        done = qkv("predict", cls.folder / f"m{i}/run", "--file", cls.folder / "texts", "--json")
+        answers = json.loads(done.stdout)["predictions"]
+        expected = {number: list(group) for number, group in itertools.groupby(answers, lambda answer: answer["line"])}
+        return texts, expected, cls.answers(f"m{i} x{text.encode().hex()}" for text in texts)
+
     def test_predictions_are_those_of_the_program(self):
-        texts = [f"bank {text}" if i % 5 else text for i, text in enumerate(hard_texts(seed=SEED + 1)[::2]) if text.split()]
-        (self.folder / "texts").write_text("\n".join(texts))
-        for i, (task, kind, tokenizer) in enumerate(MODELS):
-            if task == "language-model":
-                continue
+        for i, (task, kind, tokenizer) in enumerate(self.models):
             with self.subTest(model=i, task=task, kind=kind, tokenizer=tokenizer):
-                done = qkv("predict", self.folder / f"m{i}/run", "--file", self.folder / "texts", "--json")
-                expected = {number: list(group) for number, group in
-                            itertools.groupby(json.loads(done.stdout)["predictions"], lambda p: p["line"])}
-                found = self.answers(f"m{i} x{text.encode().hex()}" for text in texts)
+                texts, expected, found = self.predictions(i)
                 self.assertEqual(len(found), len(texts))
-                self.assertGreater(len(expected), len(texts) / 2)
+                self.assertGreater(len(expected), len(texts) / (4 if task == "language-model" else 2))
                 for number, lines in enumerate(found, 1):
                     if number not in expected:
                         self.assertTrue(lines[0].startswith("error"), lines)
@@ -201,6 +221,25 @@ class Headers(unittest.TestCase):
                     self.assertEqual(len(lines), len(expected[number]), texts[number - 1])
                     for line, answer in zip(lines, expected[number]):
                         self.compare(line.split(), answer)
+
+    def test_logits_are_those_of_a_float64_evaluation(self):
+        """The program's rounding has no part in this: both compute in float64, about the ids that the program has."""
+        if not bert_and_gpt2:
+            self.skipTest("no PyTorch")
+        for i, (task, kind, tokenizer) in enumerate(self.models):
+            with self.subTest(model=i, task=task, kind=kind, tokenizer=tokenizer):
+                model = Float64Model(self.folder / f"m{i}/run")
+                _, expected, found = self.predictions(i)
+                for number, answers in expected.items():
+                    for line, answer in zip(found[number - 1], answers):
+                        values = [float(value) for value in line.split()[2:]]
+                        if task == "translate":
+                            self.assertLess(abs(values[0] - model.probability_of_written(answer["ids"])), EXACT, answer)
+                            continue
+                        logits = model.logits(answer["ids"], answer.get("index"))
+                        largest = max(1, *map(abs, logits))
+                        for mine, its in zip(values[1 + len(logits):], logits, strict=True):
+                            self.assertLess(abs(mine - its) / largest, EXACT, answer)
 
     def compare(self, found, answer):
         if "output" in answer:
@@ -219,7 +258,7 @@ class Headers(unittest.TestCase):
     def test_texts_are_continued_as_by_the_program(self):
         ways = [(40, 0, 0, 1, 1), (40, 1, 0, 1, 7), (20, 0.7, 5, 1, 2**40 + 3), (20, 1.5, 0, 0.8, 9)]
         prompts = ["the bank ", "cafe\u0301 don't", "x" * 30, "so"]
-        for i, (task, kind, tokenizer) in enumerate(MODELS):
+        for i, (task, kind, tokenizer) in enumerate(self.models):
             if task != "language-model":
                 continue
             for (tokens, temperature, top_k, top_p, seed), prompt in zip(ways, prompts):

@@ -21,8 +21,8 @@ import torch
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 import tokenizers
-from bert_and_gpt2 import (BERT_CONFIG, GPT2_CONFIG, LAYERS, LONGEST, bert_gradients, bert_shapes, classified, drawn, gpt2,
-                           gpt2_gradients, gpt2_shapes, masked_logits, write_safetensors)
+from bert_and_gpt2 import (GPT2_CONFIG, LAYERS, LONGEST, bert_gradients, bert_shapes, classified, drawn, gpt2, gpt2_gradients,
+                           gpt2_shapes, masked_logits, write_bert, write_gpt2, write_safetensors)
 from built_program import qkv
 
 TRIES = int(sys.argv.pop(1)) if sys.argv[1:] and sys.argv[1].isdigit() else 60
@@ -38,18 +38,11 @@ class ForeignModels(unittest.TestCase):
         cls.folder = pathlib.Path(cls.template.name)
         cls.vocabulary = tokenizers.bert_vocabulary()
         cls.merges = tokenizers.learned_merges(60)
-        cls.bytes = [*tokenizers.byte_alphabet().values(), *("".join(pair) for pair in cls.merges), "<|endoftext|>"]
         rows = len(cls.vocabulary)
         cls.classifier = cls.write_bert("classifier", "BertForSequenceClassification", bert_shapes(rows, labels=2),
                                         id2label=dict(enumerate(LABELS)))
         cls.masked = cls.write_bert("masked", "BertForMaskedLM", bert_shapes(rows, masked=True))
-        cls.gpt2 = drawn(gpt2_shapes(len(cls.bytes)))
-        folder = cls.folder / "gpt2"
-        folder.mkdir()
-        write_safetensors(folder / "model.safetensors", cls.gpt2)
-        (folder / "config.json").write_text(json.dumps(GPT2_CONFIG))
-        (folder / "vocab.json").write_text(json.dumps({token: i for i, token in enumerate(cls.bytes)}))
-        (folder / "merges.txt").write_text("#version: 0.2\n" + "".join(" ".join(pair) + "\n" for pair in cls.merges))
+        cls.gpt2, cls.bytes = write_gpt2(cls.folder / "gpt2", cls.merges)
         for name in ("classifier", "masked", "gpt2"):
             done = qkv("import", name, "--run", f"runs/{name}", cwd=cls.folder)
             assert done.returncode == 0, done.stderr
@@ -60,13 +53,7 @@ class ForeignModels(unittest.TestCase):
 
     @classmethod
     def write_bert(cls, name, architecture, shapes, **options):
-        folder = cls.folder / name
-        folder.mkdir()
-        parameters = drawn(shapes)
-        write_safetensors(folder / "model.safetensors", parameters)
-        (folder / "config.json").write_text(json.dumps({**BERT_CONFIG, "architectures": [architecture], **options}))
-        (folder / "vocab.txt").write_text("".join(token + "\n" for token in cls.vocabulary))
-        return parameters
+        return write_bert(cls.folder / name, cls.vocabulary, architecture, shapes, **options)
 
     def run_qkv(self, *arguments):
         done = qkv(*arguments, cwd=self.folder)

@@ -3,6 +3,7 @@ import json
 import re
 import struct
 
+import tokenizers
 import torch
 from torch.nn import functional as F
 
@@ -61,6 +62,28 @@ def gpt2_shapes(rows):
             shapes |= {f"h.{i}.{name}.weight": (inputs, out), f"h.{i}.{name}.bias": (out,)}
         shapes |= {f"h.{i}.{name}.{part}": (WIDTH,) for name in ("ln_1", "ln_2") for part in ("weight", "bias")}
     return {"transformer." + name: shape for name, shape in shapes.items()}
+
+
+def write_bert(folder, vocabulary, architecture, shapes, **options):
+    """Writes a folder as Hugging Face's of drawn parameters, which are returned; `options` are those of config.json besides."""
+    folder.mkdir()
+    parameters = drawn(shapes)
+    write_safetensors(folder / "model.safetensors", parameters)
+    (folder / "config.json").write_text(json.dumps({**BERT_CONFIG, "architectures": [architecture], **options}))
+    (folder / "vocab.txt").write_text("".join(token + "\n" for token in vocabulary))
+    return parameters
+
+
+def write_gpt2(folder, merges):
+    """Writes a folder as `write_bert`, with tokens of bytes and of `merges`; returns the parameters and the tokens."""
+    tokens = [*tokenizers.byte_alphabet().values(), *("".join(pair) for pair in merges), "<|endoftext|>"]
+    folder.mkdir()
+    parameters = drawn(gpt2_shapes(len(tokens)))
+    write_safetensors(folder / "model.safetensors", parameters)
+    (folder / "config.json").write_text(json.dumps(GPT2_CONFIG))
+    (folder / "vocab.json").write_text(json.dumps({token: i for i, token in enumerate(tokens)}))
+    (folder / "merges.txt").write_text("#version: 0.2\n" + "".join(" ".join(pair) + "\n" for pair in merges))
+    return parameters, tokens
 
 
 def attention(q, k, v, visible):
