@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <fstream>
+#include <numeric>
 
 #include "core/parallel.h"
 #include "datasets/batch.h"
@@ -132,7 +133,10 @@ TEST_CASE("an own module is trained as by a loop over the same batches") {
   problem.loss = [&](Split, std::span<const Index> examples, Context&) {
     return BatchLoss{loss_without_dropout(model, examples), std::ssize(examples)};
   };
-  train(model, problem, plain, dir.path() / "rows");
+  const Outcome outcome = train(model, problem, plain, dir.path() / "rows");
+  std::vector<Index> tested(static_cast<std::size_t>(problem.test));
+  std::iota(tested.begin(), tested.end(), Index{0});
+  CHECK(outcome.test->loss == doctest::Approx(loss_without_dropout(model, tested).item()));
   Mlp looped;
   const auto all = parameters(looped);
   const auto optimizer = make_optimizer(plain.optimizer);
