@@ -93,13 +93,15 @@ with tempfile.TemporaryDirectory() as folder:
         assert said.startswith(("loss 0.0", "resumed exactly", '{"predictions":')), said
 
     # The examples of docs/libtorch.md, tutorial.md and how-to.md print what the pages show; one that prints otherwise is found.
-    (folder / "runs/bank").symlink_to("used-bank")
-    run(prefix / "bin/qkv", "export", "runs/bank", "--cpp", "bank.h", cwd=folder)
-    (folder / "examples.cpp").write_text(examples.source())
+    reader = folder / "reader"
+    (reader / "runs").mkdir(parents=True)
+    (reader / "runs/bank").symlink_to(folder / "runs/used-bank")
+    run(prefix / "bin/qkv", "export", "runs/bank", "--cpp", "bank.h", cwd=reader)
+    (reader / "examples.cpp").write_text(examples.source())
     flags = run("pkg-config", "--cflags", "--libs", "qkv-inference", env={**os.environ, "PKG_CONFIG_PATH": str(package)}).split()
-    run(compiler, "-std=c++20", "-Wall", "-Wextra", "-Wno-missing-field-initializers", "-Werror", *own, folder / "examples.cpp",
-        "-o", folder / "examples", *flags)
-    output, pages = run(folder / "examples", cwd=folder), examples.pages()
+    run(compiler, "-std=c++20", "-Wall", "-Wextra", "-Wno-missing-field-initializers", "-Werror", *own, reader / "examples.cpp",
+        "-o", reader / "examples", *flags)
+    output, pages = run(reader / "examples", cwd=reader), examples.pages()
     count, wrong = examples.differences(output, pages)
     assert not wrong, "\n".join(wrong)
     assert len(examples.differences(output, {**pages, "tutorial.md": pages["tutorial.md"].replace("row sums", "sums")})[1]) == 1
