@@ -86,7 +86,8 @@ class Site(unittest.TestCase):
         chromium.window(1280, 900)
         chromium.open(SITE / "index.html")
         found = chromium.run("""new Promise(done => {
-          const field = document.querySelector(".md-search__input"), results = document.querySelector(".md-search-result__list");
+          const field = document.querySelector(".md-search__input");
+          const results = document.querySelector(".md-search-result__list");
           new MutationObserver(() => results.querySelector("a") && done(results.innerHTML)).observe(results, {childList: true});
           field.focus();
           field.value = "softsign";

@@ -58,8 +58,8 @@ def programs(name, text):
 def source():
     """One program of all pages, in one translation unit."""
     pages = {name: (DOCS / name).read_text() for name in PROGRAMS}
-    includes = [include for text in pages.values() for block in BLOCK.finditer(text) for include in INCLUDE.findall(block["code"])]
-    includes += ["#include <fmt/format.h>", "#include <cmath>", "#include <filesystem>", *(f"#include <qkv/{name}>" for name in HEADERS)]
+    includes = [f"#include <{name}>" for name in ("fmt/format.h", "cmath", "filesystem", *(f"qkv/{name}" for name in HEADERS))]
+    includes += [include for text in pages.values() for include in INCLUDE.findall(text)]
     functions = {IDIOMS: idioms((DOCS / IDIOMS).read_text()), **{name: programs(name, text) for name, text in pages.items()}}
     parts = [f"namespace page_{i} {{\n{function}}}\n" for i, function in enumerate(functions.values())]
     calls = "".join(f"page_{i}::examples();\n" for i in range(len(parts)))

@@ -73,11 +73,13 @@ with tempfile.TemporaryDirectory() as folder:
 
     (folder / "play.txt").write_text("To be, or not to be, that is the question.\n" * 50)
     assert run(programs / "char_gpt", folder / "play.txt", "200", cwd=folder).endswith(", or not to be, that is the question.\nTo")
-    for name, text, steps, *options in (("bank", "the boat lay on the bank", 150), ("idiom", "ravi let the cat out of the bag .", 40),
-                                        ("shakespeare", "To be", 40, "--set", f"task.data={folder}/play.txt", "--set", "train.batch=2")):
+    play = f"task.data={folder}/play.txt"
+    for name, text, steps, *options in (("bank", "the boat lay on the bank", 150),
+                                        ("idiom", "ravi let the cat out of the bag .", 40),
+                                        ("shakespeare", "To be", 40, "--set", play, "--set", "train.batch=2")):
         trained = f"runs/used-{name}"
-        run(prefix / "bin/qkv", "train", share / f"configs/{name}.toml", "--set", f"train.steps={steps}", "--run", trained, *options,
-            cwd=folder)
+        run(prefix / "bin/qkv", "train", share / f"configs/{name}.toml", "--set", f"train.steps={steps}", "--run", trained,
+            *options, cwd=folder)
         used = run(programs / "use", folder / trained, text)
         if name == "shakespeare":
             assert used == said(trained, "generate", "--prompt", text, "--tokens", "20", "--temperature", "0")["text"]
@@ -99,13 +101,15 @@ with tempfile.TemporaryDirectory() as folder:
         assert said.startswith(("loss 0.0", "resumed exactly", '{"predictions":')), said
 
     # The examples of docs/libtorch.md, tutorial.md and how-to.md print what the pages show; one that prints otherwise is found.
-    (folder / "runs/bank").symlink_to("used-bank")
-    run(prefix / "bin/qkv", "export", "runs/bank", "--cpp", "bank.h", cwd=folder)
-    (folder / "examples.cpp").write_text(examples.source())
-    flags = run("pkg-config", "--cflags", "--libs", "qkv-inference", env={**os.environ, "PKG_CONFIG_PATH": str(package)}).split()
-    run(compiler, "-std=c++20", "-Wall", "-Wextra", "-Wno-missing-field-initializers", "-Werror", *own, folder / "examples.cpp",
-        "-o", folder / "examples", *flags)
-    output, pages = run(folder / "examples", cwd=folder), examples.pages()
+    reader = folder / "reader"
+    (reader / "runs").mkdir(parents=True)
+    (reader / "runs/bank").symlink_to(folder / "runs/used-bank")
+    run(prefix / "bin/qkv", "export", "runs/bank", "--cpp", "bank.h", cwd=reader)
+    (reader / "examples.cpp").write_text(examples.source())
+    flags = run("pkg-config", "--cflags", "--libs", "qkv-inference", env={**os.environ, "PKG_CONFIG_PATH": package}).split()
+    run(compiler, "-std=c++20", "-Wall", "-Wextra", "-Wno-missing-field-initializers", "-Werror", *own, reader / "examples.cpp",
+        "-o", reader / "examples", *flags)
+    output, pages = run(reader / "examples", cwd=reader), examples.pages()
     count, wrong = examples.differences(output, pages)
     assert not wrong, "\n".join(wrong)
     assert len(examples.differences(output, {**pages, "tutorial.md": pages["tutorial.md"].replace("row sums", "sums")})[1]) == 1
