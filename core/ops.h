@@ -200,8 +200,8 @@ Tensor conv1d(const Tensor& x, const Tensor& weight, const Tensor& bias = {},
 
 /// Which keys a query may attend to.
 struct AttentionMask {
-  Indices key_lengths;  ///< [B]: keys of sequence b at or after key_lengths[b] are padding; empty:
-                        ///< none are
+  Indices key_lengths = {};  ///< [B]: keys of sequence b at or after key_lengths[b] are padding;
+                             ///< empty: none are
   bool causal = false;  ///< query t attends to keys up to t, both counted from the end; PyTorch's
                         ///< is_causal counts both from the start, which differs when Tq != Tk
   Tensor bias = {};     ///< broadcasts to [B, H, Tq, Tk] and is added to the scaled scores, such as

@@ -279,7 +279,7 @@ class Model(Module):
 
 
 class Positions(Module):
-    """Positional encodings [time, width] that are added to the embeddings (Vaswani et al. 2017, 3.5), in float32."""
+    """Positional encodings [time, width] that are added to the embeddings (Vaswani et al. 2017, 3.5)."""
 
     def __init__(self, options):
         super().__init__()
@@ -292,7 +292,7 @@ class Positions(Module):
             return self.weight[:time]
         column = torch.arange(self.width)
         angles = torch.arange(time).double()[:, None] / 10000**((column - column % 2).double() / self.width)
-        return torch.where(column % 2 == 0, angles.sin(), angles.cos()).float()
+        return torch.where(column % 2 == 0, angles.sin(), angles.cos())
 
 
 class Transformer(Module):
@@ -450,10 +450,10 @@ def _activated(x, kind):
 
 
 def _rotated(x):
-    """Elements i and i + half of each head are a complex number, rotated by position / 10000^(i / half) in float32."""
+    """Elements i and i + half of each head are a complex number, rotated by position / 10000^(i / half)."""
     half = x.shape[-1] // 2
     angles = torch.arange(x.shape[-2]).double()[:, None] / 10000**(torch.arange(half).double() / half)
-    cos, sin = angles.cos().float().to(x), angles.sin().float().to(x)
+    cos, sin = angles.cos().to(x), angles.sin().to(x)
     a, b = x[..., :half], x[..., half:]
     return torch.cat([a * cos - b * sin, b * cos + a * sin], -1)
 

@@ -99,8 +99,7 @@ struct Attention {
       const double rate = std::pow(10000.0, static_cast<double>(i) / static_cast<double>(half));
       for (std::size_t t = 0; t < x.rows(); ++t) {
         const double angle = static_cast<double>(first + t) / rate;
-        const auto cosine = static_cast<float>(std::cos(angle)),
-                   sine = static_cast<float>(std::sin(angle));
+        const double cosine = std::cos(angle), sine = std::sin(angle);
         for (double* head = x.row(t); head < x.row(t) + x.width; head += head_width) {
           const double a = head[i], b = head[i + half];
           head[i] = a * cosine - b * sine;
@@ -205,7 +204,7 @@ class Transformer {
         if (!description().sinusoidal) continue;
         const double exponent = static_cast<double>(i - i % 2) / static_cast<double>(x.width);
         const double angle = static_cast<double>(first + t) / std::pow(10000.0, exponent);
-        v += static_cast<float>(i % 2 ? std::cos(angle) : std::sin(angle));
+        v += i % 2 ? std::cos(angle) : std::sin(angle);
       }
     return input_norm_ ? input_norm_(std::move(x)) : x;
   }

@@ -107,7 +107,7 @@ with tempfile.TemporaryDirectory() as folder:
     run(prefix / "bin/qkv", "export", "runs/bank", "--cpp", "bank.h", cwd=reader)
     (reader / "examples.cpp").write_text(examples.source())
     flags = run("pkg-config", "--cflags", "--libs", "qkv-inference", env={**os.environ, "PKG_CONFIG_PATH": package}).split()
-    run(compiler, "-std=c++20", "-Wall", "-Wextra", "-Wno-missing-field-initializers", "-Werror", *own, reader / "examples.cpp",
+    run(compiler, "-std=c++20", "-Wall", "-Wextra", "-Werror", *own, reader / "examples.cpp",
         "-o", reader / "examples", *flags)
     output, pages = run(reader / "examples", cwd=reader), examples.pages()
     count, wrong = examples.differences(output, pages)

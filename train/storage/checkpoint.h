@@ -30,12 +30,12 @@ namespace qkv {
 ///                          `init`
 struct Checkpoint {
   std::int64_t step = 0;
-  std::string config;                                          ///< resolved TOML
-  std::map<std::string, Tensor> model;                         ///< by parameter path
-  std::map<std::string, Tensor> optimizer;                     ///< "first_moment.<parameter path>"
-  std::map<std::string, std::vector<std::string>> vocabulary;  ///< "tokens", "labels"; UTF-8
-  std::map<std::string, double> progress;                      ///< "best_score", "best_step"
-  std::string metrics;                                         ///< of the run so far, JSON lines
+  std::string config = {};                       ///< resolved TOML
+  std::map<std::string, Tensor> model = {};      ///< by parameter path
+  std::map<std::string, Tensor> optimizer = {};  ///< "first_moment.<parameter path>"
+  std::map<std::string, std::vector<std::string>> vocabulary = {};  ///< "tokens", "labels"; UTF-8
+  std::map<std::string, double> progress = {};                      ///< "best_score", "best_step"
+  std::string metrics = {};     ///< of the run so far, JSON lines
   std::string data_hash = {};   ///< of the training data; empty when it is unknown
   std::string init = {};        ///< what train.init loaded, for people; empty without it
   std::string valid_hash = {};  ///< as `data_hash`, of the validation data; empty without any
