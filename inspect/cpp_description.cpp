@@ -3,7 +3,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -23,6 +25,20 @@ using Strings = std::vector<std::string>;
 
 std::string literal(std::string_view text) {
   return escaped(text) + "sv";
+}
+
+/// Appends a row as integers, and its scale: the largest absolute value / 127 (absmax quantization,
+/// by row; Dettmers et al. 2022, "LLM.int8()", 2.1).
+void append_int8(std::span<const float> row, std::vector<float>& scales, std::string& integers) {
+  constexpr float largest_integer = 127;
+  float largest = 0;
+  for (const float value : row) largest = std::max(largest, std::abs(value));
+  const float scale = largest / largest_integer;
+  scales.push_back(scale);
+  for (const float value : row) {
+    const float nearest = scale > 0 ? std::round(value / scale) : 0;
+    integers += static_cast<char>(std::clamp(nearest, -largest_integer, largest_integer));
+  }
 }
 
 /// Statements that fill the description `d`.
@@ -64,17 +80,24 @@ class DescriptionWriter {
     }
     list(name, literals);
   }
-  void parameters(const std::map<std::string, Tensor>& parameters) {
-    std::vector<float> weights;
+  void parameters(const std::map<std::string, Tensor>& parameters, CppWeights format) {
+    std::vector<float> floats;
+    std::string integers;
     text_ += "    d.parameters = {\n";
     for (const auto& [path, value] : parameters) {
-      const Index rows = value.rank() > 1 ? value.dim(0) : 1;
-      text_ += fmt::format("        {{{}, {}, {}}},\n", literal(path), rows, value.size() / rows);
-      const auto data = value.data<float>();
-      weights.insert(weights.end(), data.begin(), data.end());
+      const bool is_int8 = format == CppWeights::int8 && value.rank() > 1;
+      const Index rows = value.rank() > 1 ? value.dim(0) : 1, columns = value.size() / rows;
+      text_ += fmt::format("        {{{}, {}, {}{}}},\n", literal(path), rows, columns,
+                           is_int8 ? ", true" : "");
+      const std::span<const float> data = value.data<float>();
+      if (!is_int8) floats.insert(floats.end(), data.begin(), data.end());
+      for (auto rest = data; is_int8 && !rest.empty();
+           rest = rest.subspan(static_cast<std::size_t>(columns)))
+        append_int8(rest.first(static_cast<std::size_t>(columns)), floats, integers);
     }
     text_ += "    };\n";
-    base64("weights", report::encoded_floats(weights));
+    base64("weights", report::encoded_floats(floats));
+    base64("integers", report::encoded_bytes(integers));
   }
   const std::string& text() const { return text_; }
 
@@ -135,7 +158,7 @@ bool normalizes(const Cutting& cutting) {
   return cutting.kind != TokenizerKind::byte_level;
 }
 
-std::string description_of(const LoadedModel& model) {
+std::string description_of(const LoadedModel& model, CppWeights format) {
   const ModelOptions& options = model.config.model;
   const Cutting cutting = cutting_of(model.config);
   DescriptionWriter d;
@@ -158,7 +181,7 @@ std::string description_of(const LoadedModel& model) {
   d.boolean("tags", model.config.task.kind == TaskKind::tagging);
   for (const auto& [name, texts] : model.task->vocabularies()) d.texts(name, texts);
   for (const auto& [name, table] : tables_of(cutting)) d.base64(name, report::encoded_bytes(table));
-  d.parameters(state_of(*model.network));
+  d.parameters(state_of(*model.network), format);
   return fmt::format(R"(inline const Description& description() {{
   static const Description model = [] {{
     using namespace std::string_view_literals;

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "datasets/tokenizer.h"
+#include "inspect/cpp_export.h"
 #include "train/run/run.h"
 
 /// The function `description` of a model exported as C++ (inspect/cpp_model/description.h).
@@ -17,6 +18,6 @@ std::string escaped(std::string_view text);
 bool normalizes(const Cutting& cutting);
 
 /// The definition of `description`: options, vocabularies, tables of code points and weights.
-std::string description_of(const LoadedModel& model);
+std::string description_of(const LoadedModel& model, CppWeights format);
 
 }  // namespace qkv::cpp_export

@@ -136,7 +136,8 @@ std::string cpp_namespace(const std::filesystem::path& file) {
   return name;
 }
 
-std::string cpp_header(const SavedModel& model, const std::filesystem::path& file) {
+std::string cpp_header(const SavedModel& model, const std::filesystem::path& file,
+                       CppWeights format) {
   require_part(model.config);
   const auto& kind = row_of(model_parts, model.config.model.kind);
   const auto& tokenizer = row_of(tokenizer_parts, cutting_of(model.config).kind);
@@ -155,7 +156,8 @@ std::string cpp_header(const SavedModel& model, const std::filesystem::path& fil
       "Apache License 2.0.\n#pragma once\n\n{}\n\nnamespace {} {{\n\n{}\n{}\n{}\n"
       "}}  // namespace {}\n",
       first_line, cpp_export::escaped(model.config.name), model.step, QKV_VERSION,
-      fmt::join(includes, "\n"), name, parts, cpp_export::description_of(model), function, name);
+      fmt::join(includes, "\n"), name, parts, cpp_export::description_of(model, format), function,
+      name);
 }
 
 bool begins_as_cpp_export(std::string_view beginning) {

@@ -14,6 +14,7 @@ namespace fs = std::filesystem;
 struct ExportOptions {
   std::string model;
   std::string safetensors, onnx, cpp;
+  bool int8 = false;
   std::string names = "qkv";
 };
 
@@ -27,6 +28,8 @@ ExportNames chosen_names(const ExportOptions& options) {
 Document export_model(const ExportOptions& options) {
   require<UserError>(!options.safetensors.empty() || !options.onnx.empty() || !options.cpp.empty(),
                      "name the file to write with --safetensors FILE, --onnx FILE or --cpp FILE");
+  require<UserError>(!options.int8 || !options.cpp.empty(),
+                     "--int8 has an effect on a C++ header alone; name its file with --cpp FILE");
   const fs::path file = find_checkpoint(options.model);
   const Checkpoint checkpoint = read_valid_checkpoint(file);
   const SavedModel model = model_of(checkpoint, file);
@@ -49,7 +52,8 @@ Document export_model(const ExportOptions& options) {
     write(options.onnx, onnx_bytes(model, contents_for(options.onnx).metadata),
           {"an ONNX model that qkv export wrote", begins_as_onnx_export});
   if (!options.cpp.empty())
-    write(options.cpp, cpp_header(model, options.cpp),
+    write(options.cpp,
+          cpp_header(model, options.cpp, options.int8 ? CppWeights::int8 : CppWeights::float32),
           {"a C++ header that qkv export wrote", begins_as_cpp_export});
   return document;
 }
@@ -71,6 +75,9 @@ Command export_command() {
                        "Write the model as a C++17 header that needs the standard library alone, "
                        "with predict, translate or generate in the namespace qkv_NAME of "
                        "NAME.h"},
+                      {"--int8", &o->int8,
+                       "With --cpp: weights of linear layers and embeddings as int8 with a scale "
+                       "for each row"},
                       {"--names qkv|torch", &o->names,
                        "Names of the parameters in safetensors: qkv, or torch as in "
                        "torch.nn.TransformerEncoder [qkv]"}},

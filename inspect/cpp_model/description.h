@@ -13,6 +13,7 @@ namespace qkv_model {
 struct Parameter {
   std::string_view path;
   std::size_t rows, columns;
+  bool int8 = false;  ///< integers, of which each row has a scale
 };
 
 /// The activation between the two layers of a feed-forward network.
@@ -49,7 +50,8 @@ struct Description {
   std::vector<std::string_view> printable;  ///< the character of each byte in byte-level tokens
 
   std::vector<Parameter> parameters;
-  std::vector<std::string_view> weights;  ///< float32, little-endian, in base64
+  std::vector<std::string_view> weights;   ///< float32, little-endian, in base64; scales of rows
+  std::vector<std::string_view> integers;  ///< int8, in base64
 };
 
 /// The model of this header.
@@ -86,17 +88,34 @@ struct Weights {
   const float* row(std::size_t i) const { return values + i * columns; }
 };
 
-/// All weights, decoded at the first call.
+/// Lines of base64 as float32.
+inline std::vector<float> floats_of(const std::vector<std::string_view>& lines) {
+  const std::string bytes = bytes_of(lines);
+  std::vector<float> values(bytes.size() / 4);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    std::uint32_t bits = 0;
+    for (std::size_t byte = 4; byte-- > 0;)
+      bits = bits << 8 | static_cast<unsigned char>(bytes[4 * i + byte]);
+    std::memcpy(&values[i], &bits, sizeof bits);
+  }
+  return values;
+}
+
+/// All weights, decoded at the first call: float32, or int8 times the scale of the row.
 inline const std::vector<float>& all_weights() {
   static const std::vector<float> decoded = [] {
-    const std::string bytes = bytes_of(description().weights);
-    std::vector<float> values(bytes.size() / 4);
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      std::uint32_t bits = 0;
-      for (std::size_t byte = 4; byte-- > 0;)
-        bits = bits << 8 | static_cast<unsigned char>(bytes[4 * i + byte]);
-      std::memcpy(&values[i], &bits, sizeof bits);
-    }
+    const std::vector<float> floats = floats_of(description().weights);
+    const std::string integers = bytes_of(description().integers);
+    std::vector<float> values;
+    values.reserve(floats.size() + integers.size());
+    auto next = floats.begin();
+    auto integer = integers.begin();
+    for (const Parameter& parameter : description().parameters)
+      for (std::size_t row = 0; row < parameter.rows; ++row) {
+        const float scale = parameter.int8 ? *next++ : 1;
+        for (std::size_t i = 0; i < parameter.columns; ++i)
+          values.push_back(parameter.int8 ? scale * static_cast<signed char>(*integer++) : *next++);
+      }
     return values;
   }();
   return decoded;
