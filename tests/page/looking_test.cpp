@@ -444,7 +444,7 @@ TEST_CASE("a model that the page cannot load is an error, and the one before sta
     return Json::parse(engine.call(request.dump())).value("error", "no error");
   };
   const std::size_t size = bytes_of(*run.network).size();
-  CHECK(error("abc", "step", 1) ==
+  CHECK(error("abc", "model", "m") ==
         fmt::format("the file \"parameters\" has 3 bytes; the {} parameters of the model have {}",
                     size / 4, size));
   CHECK(
@@ -452,7 +452,7 @@ TEST_CASE("a model that the page cannot load is an error, and the one before sta
   CHECK(error("", "vocabulary", {{"tokens", 3}}) ==
         "\"tokens\" of \"vocabulary\" must be a list of texts");
   CHECK(error("", "vocabulary", Json::object()) == "the checkpoint has no /vocabulary/tokens");
-  CHECK(error("", "step", "1") == "\"step\" of the request must be an integer");
+  CHECK(error("", "model", 1) == "\"model\" of the request must be a text");
   engine.files().clear();
   CHECK(Json::parse(engine.call(load_request(run).dump()))["error"] ==
         "there is no file \"parameters\"; put it before the call");
