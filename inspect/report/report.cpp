@@ -175,7 +175,7 @@ ReportPage untrained_page(const ConfigFile& file, const fs::path& folder) {
   std::vector<RunGroup> groups;
   const auto add = [&](const Config& config) {
     LoadedRun run{folder, {}, {}};
-    run.checkpoints.push_back({"untrained", start_run(config)});
+    run.checkpoints.push_back({"untrained", {start_run(config)}});
     groups.emplace_back().push_back(std::move(run));
   };
   for (const Variant& variant : file.variants) add(variant.config);
