@@ -116,8 +116,20 @@ Tensor& InputGradients::accumulated(std::size_t i) {
   return input.inputs.empty() ? gradients_.at(&input) : input.gradient;
 }
 
+void InputGradients::require_shape(std::size_t i, const Tensor& dx) const {
+  const Shape& shape = node_.inputs[i]->shape;
+  require(dx.shape() == shape, "[{}] backward has a gradient of shape {} for input {} of shape {}",
+          node_.op, dx.shape(), i, shape);
+}
+
+void InputGradients::throw_no_input(std::size_t i) const {
+  throw ValueError(fmt::format("[{}] backward adds a gradient to input {} of {}, counted from 0",
+                               node_.op, i, node_.inputs.size()));
+}
+
 void InputGradients::add(std::size_t i, Tensor dx) {
   if (!needs(i)) return;
+  require_shape(i, dx);
   if (Execution::current().detects_anomaly) detail::require_finite_gradient(node_.op, i, dx);
   accumulate(accumulated(i), std::move(dx));
 }

@@ -43,6 +43,7 @@ struct Node {
 
   /// At least 1 + the largest rank among the inputs: descending ranks are a topological order.
   int rank = 0;
+  Shape shape = {};  ///< of the value, and so of its gradient
 
   // Used while the graph is walked; a graph is walked by one thread at a time.
   bool visited = false;
@@ -119,9 +120,12 @@ class InputGradients {
   /// other tensor shares the buffer), so each element of `saved` must be read before it is written.
   Tensor donated_or_new(const Tensor& saved) const;
 
-  /// Whether input `i` depends on a parameter.
-  bool needs(std::size_t i) const { return node_.inputs[i] != nullptr; }
-  /// Adds `dx` to the gradient of input `i`.
+  /// Whether input `i` depends on a parameter. Throws ValueError when the op has no such input.
+  bool needs(std::size_t i) const {
+    if (i >= node_.inputs.size()) throw_no_input(i);
+    return node_.inputs[i] != nullptr;
+  }
+  /// Adds `dx` to the gradient of input `i`. Throws ShapeError when its shape is not the input's.
   void add(std::size_t i, Tensor dx);
   /// Adds `dx()`, computed only when it is needed.
   template <class F>
@@ -137,6 +141,7 @@ class InputGradients {
     if (!needs(i)) return;
     Tensor& sum = accumulated(i);
     sum = accumulate(std::exchange(sum, {}));
+    require_shape(i, sum);
     if (Execution::current().detects_anomaly) detail::require_finite_gradient(node_.op, i, sum);
   }
   /// For an op that computes its value again: walks the graph of `y`, whose gradient is `dy`, and
@@ -147,6 +152,8 @@ class InputGradients {
 
  private:
   Tensor& accumulated(std::size_t i);
+  void require_shape(std::size_t i, const Tensor& dx) const;
+  [[noreturn]] void throw_no_input(std::size_t i) const;
 
   Node& node_;
   Gradients& gradients_;

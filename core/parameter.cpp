@@ -22,10 +22,11 @@ Parameter::Parameter(const Parameter& other) : Parameter(other.state_->value, ot
 }
 
 void Parameter::throw_no_value() const {
-  throw ValueError(
-      fmt::format("[parameter] {} of shape {} has no value yet; call initialise(module, seed), or "
-                  "load a checkpoint into the module",
-                  path().empty() ? "a parameter" : path(), shape()));
+  throw ValueError(fmt::format(
+      "[parameter] {} of shape {} has no value yet; call initialise(module, seed), or load a "
+      "checkpoint into the module{}",
+      path().empty() ? "a parameter" : path(), shape(),
+      path().empty() ? ", and name the parameter in the module's `visit`" : ""));
 }
 
 void Parameter::assign(const Tensor& value) {
@@ -61,7 +62,10 @@ std::vector<NamedParameter> listed(const Module& module) {
       const auto is_known = [&](const NamedParameter& n) {
         return n.parameter->node() == p.node();
       };
-      if (std::ranges::none_of(found, is_known)) found.emplace_back(path, &p);
+      if (std::ranges::any_of(found, is_known)) return;
+      require<ValueError>(std::ranges::find(found, path, &NamedParameter::path) == found.end(),
+                          "[module] `visit` gives two parameters the name {}", path);
+      found.emplace_back(path, &p);
     }
   } collector;
   const_cast<Module&>(module).visit(collector);

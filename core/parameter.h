@@ -148,8 +148,8 @@ struct NamedParameter {
   std::shared_ptr<Parameter> parameter;
 };
 
-/// The parameters of a module in the order in which it names them. Tied weights are
-/// listed once.
+/// The parameters of a module in the order in which it names them. Tied weights are listed once.
+/// Throws ValueError when two parameters have one name.
 std::vector<NamedParameter> parameters(Module& module);
 /// The modules of type M below `root`, by path, in the order in which they are named.
 template <class M>

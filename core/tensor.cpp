@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/autograd.h"
+
 namespace qkv {
 namespace {
 
@@ -107,6 +109,7 @@ Tensor Tensor::with_node(std::shared_ptr<Node> node) const {
   result.buffer_ = buffer_;
   result.shape_ = shape_;
   result.dtype_ = dtype_;
+  if (node) node->shape = shape_;
   result.node_ = std::move(node);
   return result;
 }

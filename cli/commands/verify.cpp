@@ -25,13 +25,23 @@ std::vector<fs::path> files_of(const fs::path& model) {
   return files;
 }
 
+/// The number of elements of the model that the config describes; of a module of a program's own,
+/// which has no config, of all tensors.
+Index parameter_count_of(const Checkpoint& checkpoint, const fs::path& file) {
+  if (has_task(checkpoint.config, file.string()))
+    return parameter_count(*model_of(checkpoint, file).network);
+  Index count = 0;
+  for (const auto& [path, value] : checkpoint.model) count += value.size();
+  return count;
+}
+
 /// Adds what reading a checkpoint as `resume` does finds: its seal, then its structure and
 /// values, then the model that its config describes.
 void add_verdict(Document& document, const fs::path& file) {
   Json& files = document.data["files"];
   try {
     const Checkpoint checkpoint = read_valid_checkpoint(file);
-    const Index count = parameter_count(*model_of(checkpoint, file).network);
+    const Index count = parameter_count_of(checkpoint, file);
     const std::string checksum = checksum_of(checkpoint.model);
     files.push_back(object({{"file", file.string()},
                             {"ok", true},

@@ -9,6 +9,7 @@
 
 #include "core/ops.h"
 #include "core/parameter.h"
+#include "tests/support/errors.h"
 #include "tests/support/randn.h"
 
 namespace qkv::tests {
@@ -82,6 +83,33 @@ TEST_CASE("a walk that ends in an exception leaves the graph valid") {
 TEST_CASE("the derivative of a parameter by itself is 1") {
   const Parameter a = number(3);
   CHECK(gradients_of(a.value()).of(a).item() == 1);
+}
+
+TEST_CASE(
+    "a backward with a gradient of another shape than its input's names op, input and shapes") {
+  const Parameter x(Tensor::zeros({2, 3}));
+  const Tensor wrong = Tensor::zeros({2});
+  const auto error = [&](auto add) {
+    return error_of<ShapeError>([&] {
+      gradients_of(sum(record("mine", x.value().detach(), {x.value()},
+                              [&](const Tensor&, InputGradients& inputs) { add(inputs); })));
+    });
+  };
+  const std::string expected =
+      "[mine] backward has a gradient of shape (2,) for input 0 of shape (2, 3)";
+  CHECK(error([&](InputGradients& inputs) { inputs.add(0, wrong); }) == expected);
+  CHECK(error([&](InputGradients& inputs) { inputs.add(0, [&] { return wrong; }); }) == expected);
+  CHECK(error([&](InputGradients& inputs) { inputs.add(0, [&](Tensor) { return wrong; }); }) ==
+        expected);
+}
+
+TEST_CASE("a backward with a gradient for an input that the op does not have is an error") {
+  const Parameter x(Tensor::zeros({2}));
+  CHECK(error_of<ValueError>([&] {
+          gradients_of(
+              sum(record("mine", x.value().detach(), {x.value()},
+                         [](const Tensor& dy, InputGradients& inputs) { inputs.add(1, dy); })));
+        }) == "[mine] backward adds a gradient to input 1 of 1, counted from 0");
 }
 
 TEST_CASE("gradients need a scalar loss and say so") {

@@ -15,7 +15,8 @@ struct Mlp : qkv::Module {
 struct Progress : qkv::Callback {
   void on_evaluation(const qkv::StepReport& report, double train_loss,
                      const std::optional<qkv::Evaluation>& valid) override {
-    fmt::print("step {}: loss {:.3f}, valid {:.3f}\n", report.step, train_loss, valid->loss);
+    if (valid)
+      fmt::print("step {}: loss {:.3f}, valid {:.3f}\n", report.step, train_loss, valid->loss);
   }
 };
 
@@ -47,5 +48,5 @@ int main(int, char** arguments) {
       model, {.train = 800, .valid = 100, .test = 100, .loss = loss},
       {.optimizer = {.lr = 0.01}, .train = {.steps = 300, .eval_every = 100, .patience = 2}},
       arguments[1], progress);
-  fmt::print("test loss {:.3f}\n", outcome.test->loss);
+  if (outcome.test) fmt::print("test loss {:.3f}\n", outcome.test->loss);
 }

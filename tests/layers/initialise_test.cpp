@@ -70,15 +70,24 @@ TEST_CASE("each parameter has first values of its own") {
   CHECK(values["a.bias"] == std::vector<double>(4, 0));
 }
 
+TEST_CASE("two parameters of one name are an error that says it") {
+  struct Twice : Module {
+    void visit(ModuleVisitor& visit) override { visit("a", first)("a", second); }
+    Linear first{2, 2}, second{2, 2};
+  } module;
+  CHECK(error_of<ValueError>([&] { initialise(module, 1); }) ==
+        "[module] `visit` gives two parameters the name a.weight");
+}
+
 TEST_CASE("a parameter without a value says what gives it one") {
   InOut module;
   CHECK(module.in.weight.shape() == Shape{4, 3});
-  CHECK(error_of<ValueError>([&] {
-          module.in(Tensor::zeros({1, 3}));
-        }) ==
-        "[parameter] a parameter of shape (4, 3) has no value yet; call initialise(module, seed), "
-        "or load a "
-        "checkpoint into the module");
+  CHECK(
+      error_of<ValueError>([&] {
+        module.in(Tensor::zeros({1, 3}));
+      }) ==
+      "[parameter] a parameter of shape (4, 3) has no value yet; call initialise(module, seed), or "
+      "load a checkpoint into the module, and name the parameter in the module's `visit`");
   const auto named = parameters(module);
   CHECK(error_of<ValueError>([&] {
           module.in(Tensor::zeros({1, 3}));

@@ -169,6 +169,17 @@ TEST_CASE("a finished training of an own module is not trained again") {
   CHECK(after.test->loss == before.test->loss);
 }
 
+TEST_CASE("a folder of an own module's training may be renamed") {
+  const TempDir dir;
+  Mlp first, second;
+  TrainerOptions unnamed = options();
+  unnamed.name = "";
+  const Outcome before = train(first, problem_of(first), unnamed, dir.path() / "a");
+  fs::rename(dir.path() / "a", dir.path() / "b");
+  CHECK(train(second, problem_of(second), unnamed, dir.path() / "b").test->loss ==
+        before.test->loss);
+}
+
 TEST_CASE("the problem's own evaluation selects the best checkpoint") {
   const TempDir dir;
   Mlp model;

@@ -84,7 +84,9 @@ class ModuleTraining final : public Training {
     check_checkpoint(checkpoint, options_, file);
     Config now;
     static_cast<TrainerOptions&>(now) = options_;
-    require_resumable(parse_config(checkpoint.config, file.string()), now, file.string());
+    Config before = parse_config(checkpoint.config, file.string());
+    before.name = now.name;  // a folder may be renamed
+    require_resumable(before, now, file.string());
     require<UserError>(checkpoint.data_hash == data_hash(),
                        "{}: the problem has other numbers of examples than when its training "
                        "started; restore the data or choose another folder",

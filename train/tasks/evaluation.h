@@ -38,7 +38,7 @@ struct LabelScores {
   std::vector<Index> predicted = {};
 };
 
-/// How many tokens there are, and how many of them are <unk>.
+/// How many tokens there are, and how many of them are `<unk>`.
 struct TokenCount {
   Index all = 0, unknown = 0;
 };
