@@ -169,6 +169,19 @@ TEST_CASE("a finished training of an own module is not trained again") {
   CHECK(after.test->loss == before.test->loss);
 }
 
+TEST_CASE("the default evaluation of a problem is the mean by the weights of its batches") {
+  const TempDir dir;
+  Mlp model;
+  Problem problem = problem_of(model);
+  problem.valid = 0;
+  problem.loss = [](Split, std::span<const Index> examples, Context&) {
+    const double loss = examples.front() == 0 ? 1 : 5;
+    return BatchLoss{Tensor::scalar(loss), std::ssize(examples),
+                     examples.front() == 0 ? 0.03 : 0.01};
+  };
+  CHECK(train(model, problem, options(), dir.path() / "rows").test->loss == doctest::Approx(2));
+}
+
 TEST_CASE("a folder of an own module's training may be renamed") {
   const TempDir dir;
   Mlp first, second;
@@ -212,7 +225,7 @@ TEST_CASE("what an own module's training cannot continue or honour is refused") 
   };
   Problem fewer = problem_of(model);
   fewer.train = 60;
-  has(refusal(model, fewer, options(), folder), "other numbers of examples");
+  has(refusal(model, fewer, options(), folder), "the splits have other sizes");
   TrainerOptions changed = options();
   changed.optimizer.kind = OptimizerKind::sgd;
   has(refusal(model, problem_of(model), changed, folder), "optimizer.kind");

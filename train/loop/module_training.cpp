@@ -15,22 +15,22 @@ namespace {
 namespace fs = std::filesystem;
 
 /// The mean loss of a split, which is the default evaluation of a problem.
-Evaluation mean_loss(const Problem& problem, Split split, Index examples, Index batch) {
+Evaluation mean_loss(const Problem& problem, Split split, Index size, Index batch) {
   const NoGrad no_grad;
   Context context;
-  std::vector<Index> numbers(static_cast<std::size_t>(batch));
+  std::vector<Index> indices(static_cast<std::size_t>(batch));
   Evaluation evaluation;
-  evaluation.count = examples;
+  evaluation.count = size;
   double weight = 0;
-  for (Index begin = 0; begin < examples; begin += batch) {
-    const Index count = std::min(batch, examples - begin);
-    std::iota(numbers.begin(), numbers.begin() + count, begin);
+  for (Index begin = 0; begin < size; begin += batch) {
+    const Index count = std::min(batch, size - begin);
+    std::iota(indices.begin(), indices.begin() + count, begin);
     const BatchLoss part =
-        problem.loss(split, std::span(numbers).first(static_cast<std::size_t>(count)), context);
+        problem.loss(split, std::span(indices).first(static_cast<std::size_t>(count)), context);
     evaluation.loss += part.value.item() * part.weight;
     weight += part.weight;
   }
-  evaluation.loss /= std::max(weight, 1.0);
+  if (weight > 0) evaluation.loss /= weight;
   return evaluation;
 }
 
@@ -88,7 +88,7 @@ class ModuleTraining final : public Training {
     before.name = now.name;  // a folder may be renamed
     require_resumable(before, now, file.string());
     require<UserError>(checkpoint.data_hash == data_hash(),
-                       "{}: the problem has other numbers of examples than when its training "
+                       "{}: the splits have other sizes than when the training "
                        "started; restore the data or choose another folder",
                        file.string());
     restore(checkpoint, file);
@@ -108,7 +108,7 @@ class ModuleTraining final : public Training {
     parse_config(to_toml(options_), "options");  // within their bounds, without conflicts
   }
 
-  /// XXH3 of the numbers of examples, on which the order of training depends.
+  /// XXH3 of the sizes of the splits, on which the order of training depends.
   std::string data_hash() const {
     ContentHash hash;
     const std::array sizes = {problem_.train, problem_.valid, problem_.test};

@@ -11,7 +11,7 @@
 
 namespace qkv {
 
-/// A problem that a module of a program's own is trained on, as functions. Examples are numbers
+/// A problem that a module of a program's own is trained on, as functions. Examples are indices
 /// from 0 on in each split. The functions are called by several threads at once.
 struct Problem {
   Index train = 0, valid = 0, test = 0;  ///< examples of the splits
@@ -30,7 +30,7 @@ struct Problem {
 ///
 /// Throws UserError for options that an own module does not have (train.memory, train.tensorboard,
 /// and train.init, for which `load` of train/storage/module_file.h reads parameters), when the
-/// folder holds a training with other options, numbers of examples or of a run of the program, and
+/// folder holds a training with other options or sizes of splits, or a run of the program, and
 /// while another process trains in it; CheckpointError when its checkpoint does not fit the module;
 /// and as `train` of train/loop/trainer.h.
 Outcome train(Module& module, const Problem& problem, const TrainerOptions& options,

@@ -25,7 +25,7 @@ struct StepMemory {
   double budget;
   double state;      ///< parameters, averages and the optimizer's
   double gradients;  ///< one set of them
-  /// Those of the activations of so many tokens, kept or recomputed in backward.
+  /// Bytes of the activations of so many tokens, kept or recomputed in backward.
   std::function<double(double tokens, bool recomputed)> activations;
 };
 
