@@ -116,10 +116,14 @@ Tensor& InputGradients::accumulated(std::size_t i) {
   return input.inputs.empty() ? gradients_.at(&input) : input.gradient;
 }
 
-void InputGradients::require_shape(std::size_t i, const Tensor& dx) const {
-  const Shape& shape = node_.inputs[i]->shape;
-  require(dx.shape() == shape, "[{}] backward has a gradient of shape {} for input {} of shape {}",
-          node_.op, dx.shape(), i, shape);
+void InputGradients::require_like_input(std::size_t i, const Tensor& dx) const {
+  const Node& input = *node_.inputs[i];
+  require(dx.shape() == input.shape,
+          "[{}] backward has a gradient of shape {} for input {} of shape {}", node_.op, dx.shape(),
+          i, input.shape);
+  require<TypeError>(dx.dtype() == input.dtype,
+                     "[{}] backward has a gradient of {} for input {} of {}", node_.op,
+                     to_string(dx.dtype()), i, to_string(input.dtype));
 }
 
 void InputGradients::throw_no_input(std::size_t i) const {
@@ -129,7 +133,7 @@ void InputGradients::throw_no_input(std::size_t i) const {
 
 void InputGradients::add(std::size_t i, Tensor dx) {
   if (!needs(i)) return;
-  require_shape(i, dx);
+  require_like_input(i, dx);
   if (Execution::current().detects_anomaly) detail::require_finite_gradient(node_.op, i, dx);
   accumulate(accumulated(i), std::move(dx));
 }

@@ -43,7 +43,8 @@ struct Node {
 
   /// At least 1 + the largest rank among the inputs: descending ranks are a topological order.
   int rank = 0;
-  Shape shape = {};  ///< of the value, and so of its gradient
+  Shape shape = {};              ///< of the value, and so of its gradient
+  DType dtype = DType::float32;  ///< likewise
 
   // Used while the graph is walked; a graph is walked by one thread at a time.
   bool visited = false;
@@ -125,7 +126,8 @@ class InputGradients {
     if (i >= node_.inputs.size()) throw_no_input(i);
     return node_.inputs[i] != nullptr;
   }
-  /// Adds `dx` to the gradient of input `i`. Throws ShapeError when its shape is not the input's.
+  /// Adds `dx` to the gradient of input `i`. Throws ShapeError or TypeError when its
+  /// shape or type is not the input's.
   void add(std::size_t i, Tensor dx);
   /// Adds `dx()`, computed only when it is needed.
   template <class F>
@@ -141,7 +143,7 @@ class InputGradients {
     if (!needs(i)) return;
     Tensor& sum = accumulated(i);
     sum = accumulate(std::exchange(sum, {}));
-    require_shape(i, sum);
+    require_like_input(i, sum);
     if (Execution::current().detects_anomaly) detail::require_finite_gradient(node_.op, i, sum);
   }
   /// For an op that computes its value again: walks the graph of `y`, whose gradient is `dy`, and
@@ -152,7 +154,7 @@ class InputGradients {
 
  private:
   Tensor& accumulated(std::size_t i);
-  void require_shape(std::size_t i, const Tensor& dx) const;
+  void require_like_input(std::size_t i, const Tensor& dx) const;
   [[noreturn]] void throw_no_input(std::size_t i) const;
 
   Node& node_;

@@ -87,8 +87,12 @@ std::vector<GradientCheck> check_each_gradient(const std::vector<NamedParameter>
 GradientCheck check_gradients(const std::vector<NamedParameter>& parameters,
                               const std::function<Tensor()>& loss) {
   GradientCheck worst;
-  for (const GradientCheck& check : check_each_gradient(parameters, loss))
-    if (check.error > worst.error) worst = check;
+  Index checked = 0;
+  for (const GradientCheck& check : check_each_gradient(parameters, loss)) {
+    checked += check.checked;
+    if (check.error >= worst.error) worst = check;
+  }
+  worst.checked = checked;
   return worst;
 }
 

@@ -18,7 +18,7 @@ struct GradientCheck {
   Index element = 0;      ///< and the index of the element
   double analytic = 0;
   double numeric = 0;
-  Index checked = 0;  ///< elements that were compared
+  Index checked = 0;  ///< elements that were compared, of all parameters that were checked together
   Shape shape = {};   ///< of the parameter
 };
 

@@ -109,7 +109,10 @@ Tensor Tensor::with_node(std::shared_ptr<Node> node) const {
   result.buffer_ = buffer_;
   result.shape_ = shape_;
   result.dtype_ = dtype_;
-  if (node) node->shape = shape_;
+  if (node) {
+    node->shape = shape_;
+    node->dtype = dtype_;
+  }
   result.node_ = std::move(node);
   return result;
 }

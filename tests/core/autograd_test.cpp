@@ -103,6 +103,16 @@ TEST_CASE(
         expected);
 }
 
+TEST_CASE("a backward with a gradient of another type than its input's names op, input and types") {
+  const Parameter x(Tensor::zeros({2}));
+  CHECK(error_of<TypeError>([&] {
+          gradients_of(sum(record("mine", x.value().detach(), {x.value()},
+                                  [](const Tensor&, InputGradients& inputs) {
+                                    inputs.add(0, Tensor::zeros({2}, DType::float64));
+                                  })));
+        }) == "[mine] backward has a gradient of float64 for input 0 of float32");
+}
+
 TEST_CASE("a backward with a gradient for an input that the op does not have is an error") {
   const Parameter x(Tensor::zeros({2}));
   CHECK(error_of<ValueError>([&] {

@@ -34,6 +34,7 @@ TEST_CASE("each parameter has its own worst element, with both derivatives") {
   CHECK(checks[0].parameter == "right");
   CHECK(checks[0].error < 1e-8);
   CHECK(checks[0].checked == 2);
+  CHECK(checks[1].checked == 3);
   CHECK(checks[1].parameter == "wrong");
   CHECK(checks[1].shape == Shape{3});
   CHECK(checks[1].element == 1);
@@ -114,4 +115,12 @@ TEST_CASE("the sample of a large parameter is a function of the seed") {
   CHECK(losses(1).size() == 1 + 2 * 8);
   CHECK(losses(1) == losses(1));
   CHECK(losses(1) != losses(2));
+}
+
+TEST_CASE("the worst element of several parameters has the number of elements of all of them") {
+  Parameter a = parameter_of({1, 2}), b = parameter_of({0.5, -1, 3});
+  const GradientCheck check = check_gradients(
+      {{"a", &a}, {"b", &b}}, [&] { return sum(with_wrong_gradient(a, 0, 1e-3)) + sum(b * b); });
+  CHECK(check.parameter == "a");
+  CHECK(check.checked == 5);
 }
