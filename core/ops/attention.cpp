@@ -84,8 +84,9 @@ struct Tile {
   Index queries() const { return end - begin; }
 };
 
+/// Sums of a product's tile, in vectors of 16 queries or more, hide the latency of an addition.
 template <class T>
-constexpr Index tile_queries = kernels::width<T>;
+constexpr Index tile_queries = kernels::width<T>*(kernels::vector_bytes == 64 ? 1 : 2);
 template <class T>
 constexpr Index block_columns = 2 * tile_queries<T>;
 
