@@ -59,8 +59,8 @@ struct Layout {
 /// grows with the number of keys, not with its square, and most of what a causal mask hides is
 /// skipped (as in Dao 2023, "FlashAttention-2", but with whole rows). A block has queries [begin,
 /// end) of one problem (a head of a sequence), or all queries of several short ones, and consists
-/// of tiles of at most a vector of queries of one problem. Scores and weights have a row for each
-/// key and a column for each query:
+/// of tiles of at most `tile_queries` of one problem. Scores and weights have a row for each key
+/// and a column for each query:
 ///
 ///                    tile 0   tile 1
 ///     key 0          x x x x  x x x x
@@ -84,7 +84,7 @@ struct Tile {
   Index queries() const { return end - begin; }
 };
 
-/// Sums of a product's tile, in vectors of 16 queries or more, hide the latency of an addition.
+/// Two vectors, unless they are long: a product with fewer sums would wait for its additions.
 template <class T>
 constexpr Index tile_queries = kernels::width<T>*(kernels::vector_bytes == 64 ? 1 : 2);
 template <class T>
