@@ -120,6 +120,12 @@ Tensor Tensor::with_node(std::shared_ptr<Node> node) const {
 Tensor Tensor::with_shape(const Shape& shape) const {
   require(shape.size() == size(), "[reshape] {} has {} elements, {} has {}", shape_, size(), shape,
           shape.size());
+  return prefix(shape);
+}
+
+Tensor Tensor::prefix(const Shape& shape) const {
+  require(shape.size() <= size(), "[prefix] {} has {} elements, {} has {}", shape_, size(), shape,
+          shape.size());
   require<ValueError>(!node_,
                       "[with_shape] a tensor of shape {} has a node, whose gradient keeps that "
                       "shape; use reshape()",

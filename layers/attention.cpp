@@ -79,7 +79,7 @@ Tensor MultiHeadAttention::positioned(const Tensor& x, Index heads, const Contex
 KeysValues MultiHeadAttention::keys_values(const Tensor& source, const Context& context) const {
   KeyValueCache* const cache = context.cache();
   if (cache && cross)
-    if (const KeysValues* cached = cache->find(*this)) return *cached;
+    if (const auto cached = cache->find(*this)) return *cached;
   const Index key_heads = w_k ? kv_heads : options.heads,
               value_heads = w_v ? kv_heads : options.heads;
   const KeysValues now = {repeated_heads(positioned(projected(w_k, source), key_heads, context),
