@@ -244,7 +244,8 @@ const Tensor& Gradients::of(const Parameter& parameter) const {
   const auto found = std::ranges::find(entries_, parameter.node(), &Entry::first);
   require<ValueError>(
       found != entries_.end(),
-      "[gradients] {} of shape {} received no gradient: the loss does not depend on it",
+      "[gradients] {} of shape {} received no gradient: the loss does not depend on it, or "
+      "an op's backward adds none for it",
       parameter.path().empty() ? "a parameter" : parameter.path(), parameter.shape());
   return found->second;
 }

@@ -67,6 +67,10 @@ std::vector<GradientCheck> check_each_gradient(const std::vector<NamedParameter>
   std::vector<GradientCheck> worst;
   for (const NamedParameter& entry : parameters) {
     const Parameter& parameter = *entry.parameter;
+    require<TypeError>(parameter.dtype() == DType::float64,
+                       "[check_gradients] {} is {}, whose differences are too rough; use float64: "
+                       "convert(module, DType::float64) or Tensor::to",
+                       entry.path, to_string(parameter.dtype()));
     std::span<const double> gradient;
     if (gradients.has(parameter)) gradient = gradients.of(parameter).data<double>();
     const Random random(options.seed, Purpose::sampling, worst.size());

@@ -15,9 +15,9 @@ Parameter::Parameter(const Shape& shape, Initialiser initialiser, Role role)
   state_->has_value = false;
 }
 
-Parameter::Parameter(const Parameter& other) : Parameter(other.state_->value, other.role()) {
-  state_->initialiser = other.state_->initialiser;
-  state_->has_value = other.state_->has_value;
+Parameter::Parameter(const Parameter& other) : Parameter(other.state().value, other.role()) {
+  state_->initialiser = other.state().initialiser;
+  state_->has_value = other.state().has_value;
   if (other.frozen()) freeze();
 }
 
@@ -29,11 +29,17 @@ void Parameter::throw_no_value() const {
       path().empty() ? ", and name the parameter in the module's `visit`" : ""));
 }
 
+void Parameter::throw_moved() {
+  throw ValueError(
+      "[parameter] was moved from; call the module that its module was moved to, or copy modules "
+      "instead of moving them");
+}
+
 void Parameter::assign(const Tensor& value) {
   require(value.shape() == shape(), "[parameter] has shape {}, cannot take a value of shape {}",
           shape(), value.shape());
-  state_->value = value.with_node(frozen() ? nullptr : state_->node);
-  state_->has_value = true;
+  state().value = value.with_node(frozen() ? nullptr : state().node);
+  state().has_value = true;
 }
 
 ModuleVisitor& ModuleVisitor::operator()(const std::string& name, Parameter& p) {
@@ -76,13 +82,13 @@ std::vector<NamedParameter> listed(const Module& module) {
 
 std::vector<NamedParameter> parameters(Module& module) {
   std::vector<NamedParameter> all = listed(module);
-  for (NamedParameter& named : all) named.parameter->state_->path = named.path;
+  for (NamedParameter& named : all) named.parameter->state().path = named.path;
   return all;
 }
 
 void initialise(Module& module, Random& random) {
   for (const auto& [path, parameter] : parameters(module))
-    if (const Initialiser& draw = parameter->state_->initialiser)
+    if (const Initialiser& draw = parameter->state().initialiser)
       parameter->assign(draw(parameter->shape(), random.next()).to(parameter->dtype()));
 }
 

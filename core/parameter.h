@@ -53,38 +53,39 @@ class Parameter {
   Parameter(Parameter&&) noexcept = default;
   Parameter& operator=(Parameter&&) noexcept = default;
 
-  /// The current value, a leaf of the graph. Throws ValueError when there is none yet.
+  /// The current value, a leaf of the graph. Throws ValueError when there is none yet, and, as all
+  /// other members do, when the parameter was moved from.
   const Tensor& value() const {
-    if (!state_->has_value) throw_no_value();
-    return state_->value;
+    if (!state().has_value) throw_no_value();
+    return state().value;
   }
   operator const Tensor&() const { return value(); }
-  const Shape& shape() const noexcept { return state_->value.shape(); }
-  DType dtype() const noexcept { return state_->value.dtype(); }
-  Role role() const noexcept { return state_->role; }
+  const Shape& shape() const { return state().value.shape(); }
+  DType dtype() const { return state().value.dtype(); }
+  Role role() const { return state().role; }
   /// The path under which `parameters` last listed it; empty before.
-  const std::string& path() const noexcept { return state_->path; }
+  const std::string& path() const { return state().path; }
   /// Identifies the parameter in graphs and gradients.
-  const Node* node() const noexcept { return state_->node.get(); }
+  const Node* node() const { return state().node.get(); }
 
   /// Replaces the value; the dtype may change. Throws ShapeError when the shape does.
   void assign(const Tensor& value);
   /// Sets how `initialise` draws the value; with none, `initialise` leaves it as it is.
-  void set_initialiser(Initialiser initialiser) { state_->initialiser = std::move(initialiser); }
+  void set_initialiser(Initialiser initialiser) { state().initialiser = std::move(initialiser); }
   /// Write access for optimizers. Tensors that share the buffer keep the old elements
   /// (copy-on-write).
   template <class T>
   std::span<T> mutable_data() {
     make_unshared();
-    return state_->value.mutable_data<T>();
+    return state().value.mutable_data<T>();
   }
   /// Copies the buffer if a tensor shares it. After it, several threads may call `mutable_data`.
   void make_unshared() {
     if (!value().unshared()) assign(copy_if_shared(value()));
   }
   /// A frozen parameter takes part in the computation but receives no gradient.
-  void freeze() { state_->value = state_->value.detach(); }
-  bool frozen() const noexcept { return !state_->value.node(); }
+  void freeze() { state().value = state().value.detach(); }
+  bool frozen() const { return !state().value.node(); }
 
  private:
   friend struct NamedParameter;
@@ -98,7 +99,12 @@ class Parameter {
     bool has_value = true;
     std::string path = {};
   };
+  State& state() const {
+    if (!state_) throw_moved();
+    return *state_;
+  }
   [[noreturn]] void throw_no_value() const;
+  [[noreturn]] static void throw_moved();
   explicit Parameter(std::shared_ptr<State> state) : state_(std::move(state)) {}
 
   std::shared_ptr<State> state_;
@@ -185,3 +191,7 @@ Index parameter_count(const Module& module);
 void convert(Module& module, DType dtype);
 
 }  // namespace qkv
+
+/// A parameter is printed as its value.
+template <>
+struct fmt::formatter<qkv::Parameter> : fmt::formatter<qkv::Tensor> {};

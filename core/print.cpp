@@ -1,4 +1,4 @@
-#include "core/print.h"
+#include "core/tensor.h"
 
 #include <fmt/format.h>
 
@@ -57,6 +57,10 @@ std::ostream& operator<<(std::ostream& out, const Tensor& x) {
 
 std::ostream& operator<<(std::ostream& out, const Indices& x) {
   return out << to_string(x);
+}
+
+std::ostream& operator<<(std::ostream& out, const Shape& shape) {
+  return out << fmt::format("{}", shape);
 }
 
 }  // namespace qkv

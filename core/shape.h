@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <initializer_list>
+#include <iosfwd>
 #include <span>
 #include <string>
 #include <string_view>
@@ -71,6 +72,8 @@ class Axes {
   std::array<int, Shape::max_rank> axes_{};
   std::size_t count_ = 0;  ///< 0: all
 };
+
+std::ostream& operator<<(std::ostream& out, const Shape& shape);
 
 }  // namespace qkv
 

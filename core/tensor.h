@@ -3,6 +3,7 @@
 #include <array>
 #include <concepts>
 #include <initializer_list>
+#include <iosfwd>
 #include <memory>
 #include <span>
 #include <string>
@@ -91,6 +92,9 @@ class Tensor {
   /// These elements in another shape of equal size. Throws ShapeError when the sizes differ, and
   /// ValueError for a tensor with a node: `reshape` (core/ops.h) also reshapes its gradient.
   Tensor with_shape(const Shape& shape) const;
+  /// The first elements of a constant in a shape of at most its size, in the same buffer. Throws
+  /// ShapeError when there are too few, and ValueError for a tensor with a node.
+  Tensor prefix(const Shape& shape) const;
   /// These elements as the value of `node`.
   Tensor with_node(std::shared_ptr<Node> node) const;
 
@@ -151,4 +155,26 @@ class Indices {
   Shape shape_{0};
 };
 
+/// The elements to four digits, row by row, then shape and dtype:
+///
+///     [[0.5, -1],
+///      [2, 0.125]] (2, 2) float32
+///
+/// The first and last three elements stand for an axis of more than six. `fmt` and streams print
+/// the same.
+std::string to_string(const Tensor& x);
+std::string to_string(const Indices& x);
+std::ostream& operator<<(std::ostream& out, const Tensor& x);
+std::ostream& operator<<(std::ostream& out, const Indices& x);
+
 }  // namespace qkv
+
+template <>
+struct fmt::formatter<qkv::Tensor> : fmt::formatter<fmt::string_view> {
+  fmt::format_context::iterator format(const qkv::Tensor& x, fmt::format_context& context) const;
+};
+
+template <>
+struct fmt::formatter<qkv::Indices> : fmt::formatter<fmt::string_view> {
+  fmt::format_context::iterator format(const qkv::Indices& x, fmt::format_context& context) const;
+};

@@ -1,10 +1,9 @@
-#include "core/print.h"
-
 #include <doctest/doctest.h>
 
 #include <sstream>
 
 #include "core/creation.h"
+#include "core/parameter.h"
 
 namespace qkv::tests {
 
@@ -32,6 +31,14 @@ TEST_CASE("fmt and streams print a tensor, and one without elements' storage") {
   CHECK(fmt::format("{:>20}|", arange(2)) == " [0, 1] (2,) float32|");
   const WithoutStorage shapes_only;
   CHECK(to_string(Tensor::zeros({2, 3})) == "without storage (2, 3) float32");
+}
+
+TEST_CASE("fmt and streams print a parameter as its value, and streams a shape") {
+  const Parameter parameter(arange(2));
+  std::ostringstream out;
+  out << parameter << ' ' << parameter.shape();
+  CHECK(out.str() == "[0, 1] (2,) float32 (2,)");
+  CHECK(fmt::format("{}", parameter) == "[0, 1] (2,) float32");
 }
 
 }  // namespace qkv::tests

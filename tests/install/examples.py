@@ -17,7 +17,7 @@ ROW = re.compile(r"^\| `(?P<libtorch>.*?)` \| `(?P<code>.*?)` \| `(?P<prints>.*?
 BLOCK = re.compile(r"```cpp\n(?P<code>.*?)```\n(?:\n```text\n(?P<prints>.*?)```\n)?", re.DOTALL)
 INCLUDE = re.compile(r"^#include .*$", re.MULTILINE)
 END = 'fmt::print("\\x1e");\n'
-HEADERS = ("core/creation.h", "core/parallel.h", "core/print.h", "layers/embedding.h", "layers/layer_norm.h", "layers/recurrent.h",
+HEADERS = ("core/creation.h", "core/parallel.h", "layers/embedding.h", "layers/layer_norm.h", "layers/recurrent.h",
            "layers/transformer.h", "optim/clip.h", "optim/optimizer.h", "optim/schedule.h", "train/storage/module_file.h")
 
 
