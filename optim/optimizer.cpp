@@ -68,6 +68,7 @@ bool multiplies_input(Role role) {
 
 void Optimizer::step(std::span<const NamedParameter> parameters, const Gradients& gradients,
                      double learning_rate, std::int64_t step) {
+  require<ValueError>(step >= 0, "[optimizer] updates count from 0, got step {}", step);
   std::string missing;
   std::size_t trained = 0;
   for (const auto& [path, parameter] : parameters) {
@@ -80,7 +81,7 @@ void Optimizer::step(std::span<const NamedParameter> parameters, const Gradients
                       "[optimizer] no gradient for:{}; freeze what is not to be trained", missing);
   require<ValueError>(trained == gradients.size(),
                       "[optimizer] {} parameters have gradients but {} are listed: a module's "
-                      "visit() leaves some out",
+                      "visit() leaves some out, or the list is of another module or a copy",
                       gradients.size(), trained);
 
   std::vector<Section> divided, whole;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <concepts>
 #include <map>
 #include <memory>
 #include <span>
@@ -22,9 +23,13 @@ class Optimizer {
 
   /// Update number `step`, counted from 0, at `learning_rate`, which a schedule may have taken from
   /// the options' (optim/schedule.h). Throws ValueError when there are gradients of parameters that
-  /// are not listed and, with `require_gradients`, naming every listed parameter that has none.
+  /// are not listed, when `step` is negative and, with `require_gradients`, naming every listed
+  /// parameter that has none.
   void step(std::span<const NamedParameter> parameters, const Gradients& gradients,
             double learning_rate, std::int64_t step);
+  /// The learning rate comes first.
+  template <std::integral Step, std::floating_point Rate>
+  void step(std::span<const NamedParameter>, const Gradients&, Step, Rate) = delete;
 
   /// The number of values that are kept for each element of a parameter.
   virtual Index slots(const Parameter&) const { return std::ssize(slots_); }

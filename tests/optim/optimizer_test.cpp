@@ -11,10 +11,20 @@
 #include "optim/schedule.h"
 #include "tests/fuzz/families.h"
 #include "tests/ops/check_rows.h"
+#include "tests/support/errors.h"
 #include "tests/support/randn.h"
 
 namespace qkv::tests {
 namespace {
+
+template <class... Numbers>
+concept Steps = requires(Optimizer& optimizer, const std::vector<NamedParameter>& parameters,
+                         const Gradients& gradients, Numbers... numbers) {
+  optimizer.step(parameters, gradients, numbers...);
+};
+// The learning rate comes first, and neither number can be left out.
+static_assert(Steps<double, std::int64_t> && Steps<float, int> && Steps<int, int>);
+static_assert(!Steps<int, double> && !Steps<double> && !Steps<>);
 
 /// A restored optimizer makes the updates of the one that was not interrupted.
 void check_restored(const OptimizerOptions& options) {
@@ -272,6 +282,14 @@ TEST_CASE("a moving average starts at the first values and is in use only while 
   }
   CHECK(x.value().values() == std::vector<double>{5, 5});
   CHECK_THROWS_AS(MovingAverage(1), ValueError);
+}
+
+TEST_CASE("a negative step is an error") {
+  Parameter x(Tensor::from({1, 2}, {2}));
+  const std::vector<NamedParameter> parameters = {{"x", &x}};
+  CHECK(error_of<ValueError>([&] {
+          make_optimizer({})->step(parameters, gradients_of(sum(x * 2)), 0.1, -1);
+        }) == "[optimizer] updates count from 0, got step -1");
 }
 
 }  // namespace qkv::tests
