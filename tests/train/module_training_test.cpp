@@ -210,6 +210,24 @@ TEST_CASE("the problem's own evaluation selects the best checkpoint") {
   CHECK(read_checkpoint(dir.path() / "rows" / "best.h5").step == 8);
 }
 
+TEST_CASE("an own module's training that continues with other options says which") {
+  struct Messages : Callback {
+    std::string all;
+    void on_message(const std::string& message) override { all += message; }
+  } messages;
+  const TempDir dir;
+  const fs::path folder = dir.path() / "rows";
+  Mlp model;
+  trained(model, folder);
+  TrainerOptions changed = options();
+  changed.optimizer.lr = 0.02;
+  changed.train.steps = 14;
+  train(model, problem_of(model), changed, folder, messages);
+  CHECK(messages.all.find("optimizer.lr = 0.01 (now 0.02)") != messages.all.npos);
+  CHECK(messages.all.find("train.steps = 12 (now 14)") != messages.all.npos);
+  CHECK(read_checkpoint(folder / "last.h5").step == 14);
+}
+
 TEST_CASE("what an own module's training cannot continue or honour is refused") {
   const TempDir dir;
   const fs::path folder = dir.path() / "rows";

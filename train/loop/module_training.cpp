@@ -76,7 +76,7 @@ class ModuleTraining final : public Training {
   }
 
   /// Continues from a checkpoint of the same problem.
-  void resume_from(const Checkpoint& checkpoint, const fs::path& file) {
+  void resume_from(const Checkpoint& checkpoint, const fs::path& file, Callback& callback) {
     require<UserError>(!has_task(checkpoint.config, file.string()),
                        "{}: is of a run of a config, not of a program's own module; choose "
                        "another folder",
@@ -87,6 +87,9 @@ class ModuleTraining final : public Training {
     Config before = parse_config(checkpoint.config, file.string());
     before.name = now.name;  // a folder may be renamed
     require_resumable(before, now, file.string());
+    if (const std::string changes = differing_options(before, now); !changes.empty())
+      callback.on_message(
+          fmt::format("{}: changed since the last checkpoint: {}", file.string(), changes));
     require<UserError>(checkpoint.data_hash == data_hash(),
                        "{}: the splits have other sizes than when the training "
                        "started; restore the data or choose another folder",
@@ -132,7 +135,7 @@ Outcome train(Module& module, const Problem& problem, const TrainerOptions& opti
   run.lock();
   if (!run.holds_checkpoints()) return start(training, run, callback);
   const auto [checkpoint, file] = newest_valid_checkpoint(run, callback);
-  training.resume_from(checkpoint, file);
+  training.resume_from(checkpoint, file, callback);
   if (auto outcome = finished(training, run, callback)) return *outcome;
   return resume(training, run, callback);
 }
