@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "datasets/text.h"
+#include "datasets/text_file.h"
 
 namespace qkv {
 namespace {
@@ -66,6 +67,15 @@ std::optional<CsvRecord> CsvParser::add(std::size_t number, const std::string& l
 void CsvParser::finish() const {
   require<UserError>(!in_quotes_, "{}:{}: the quotes of a field are not closed", file_.string(),
                      record_.line);
+}
+
+void for_each_record(const std::filesystem::path& file, ReadCallback& callback,
+                     const std::function<void(CsvRecord& record)>& use) {
+  CsvParser parser(file);
+  for_each_line(file, callback, [&](std::size_t number, const std::string& line) {
+    if (auto record = parser.add(number, line)) use(*record);
+  });
+  parser.finish();
 }
 
 }  // namespace qkv

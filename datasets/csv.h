@@ -1,9 +1,12 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "datasets/read_callback.h"
 
 namespace qkv {
 
@@ -31,5 +34,10 @@ class CsvParser {
   char separator_ = '\0';  ///< of the first line on
   bool in_quotes_ = false;
 };
+
+/// Calls `use` for each record of a CSV file. Throws as `for_each_line` (datasets/text_file.h) and
+/// `CsvParser` do.
+void for_each_record(const std::filesystem::path& file, ReadCallback& callback,
+                     const std::function<void(CsvRecord& record)>& use);
 
 }  // namespace qkv

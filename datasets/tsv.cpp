@@ -44,16 +44,13 @@ void for_each_tsv_row(const std::filesystem::path& path, ReadCallback& callback,
 
 void for_each_csv_row(const std::filesystem::path& path, ReadCallback& callback,
                       const UseRow& use) {
-  CsvParser parser(path);
-  for_each_line(path, callback, [&](std::size_t number, std::string& line) {
-    auto record = parser.add(number, line);
-    if (!record || std::ranges::all_of(record->fields, is_blank)) return;
-    TsvRow row{fmt::format("{}:{}", path.string(), record->line), {}};
-    for (const std::string& field : record->fields) row.fields.emplace_back(trimmed(field));
+  for_each_record(path, callback, [&](const CsvRecord& record) {
+    if (std::ranges::all_of(record.fields, is_blank)) return;
+    TsvRow row{fmt::format("{}:{}", path.string(), record.line), {}};
+    for (const std::string& field : record.fields) row.fields.emplace_back(trimmed(field));
     for (const std::string& field : row.fields) require_short_tokens(field, row.place);
     use(row);
   });
-  parser.finish();
 }
 
 void for_each_raw_row(const std::filesystem::path& path, ReadCallback& callback,

@@ -16,10 +16,10 @@ struct VectorsFound {
 };
 
 /// One static vector for each token: row `id` of `weight` [V, D], which starts normal with standard
-/// deviation `std` (PyTorch: 1). The row `padding_idx` starts at zeros and receives no gradient.
+/// deviation `std`. The row `padding_idx` starts at zeros and receives no gradient.
 struct Embedding : Module {
   /// Throws IndexError when padding_idx is outside [0, vocabulary).
-  Embedding(Index vocabulary, Index width, double std, std::optional<Index> padding_idx = {});
+  Embedding(Index vocabulary, Index width, double std = 1, std::optional<Index> padding_idx = {});
 
   /// ids [B, T] -> [B, T, D]
   Tensor operator()(const Indices& ids) const;

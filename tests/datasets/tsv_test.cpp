@@ -1,7 +1,9 @@
 #include "datasets/tsv.h"
 
 #include <doctest/doctest.h>
+#include <fmt/ranges.h>
 
+#include "datasets/csv.h"
 #include "datasets/sentences.h"
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
@@ -73,6 +75,18 @@ TEST_CASE("a CSV file has commas, doubled quotes and line ends inside quotes") {
   CHECK(fields_of(dir.write("f.CSV", "good,\"fine, \"\"really\"\"\"\r\nbad,\"a\nb\"\n\n,\nx,\n")) ==
         Fields{{"good", "fine, \"really\""}, {"bad", "a b"}, {"x", ""}});
   CHECK(fields_of(dir.write("g.csv", "label,text\n\"a\tb\",c\n")) == Fields{{"a\tb", "c"}});
+}
+
+TEST_CASE("records of a CSV file are read one by one, a missing file is an error") {
+  const TempDir dir;
+  std::vector<std::string> read;
+  ReadCallback silent;
+  for_each_record(dir.write("a.csv", "a,b\n1,\"x\ny\"\n"), silent, [&](const CsvRecord& record) {
+    read.push_back(fmt::format("{}: {}", record.line, fmt::join(record.fields, "|")));
+  });
+  CHECK(read == std::vector<std::string>{"1: a|b", "2: 1|x y"});
+  CHECK_THROWS_AS(for_each_record(dir.path() / "none.csv", silent, [](const CsvRecord&) {}),
+                  UserError);
 }
 
 TEST_CASE("a CSV record is named by its first line, misplaced quotes by their own") {

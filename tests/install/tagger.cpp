@@ -40,8 +40,10 @@ int main(int, char** arguments) {
     for (const std::string& word : sentence.words) ++words[word];
     for (const std::string& tag : sentence.labels) ++tags[tag];
   });
-  const auto vocabulary = qkv::Vocabulary::build(words, 1),
-             labels = qkv::Vocabulary::build(tags, 1);
+  const auto vocabulary = qkv::Vocabulary::build(words, 1);
+  std::vector<std::string> names;
+  for (const auto& [tag, count] : tags) names.push_back(tag);
+  const qkv::Vocabulary labels(names, qkv::ReservedIds::none);
   Lists ids, answers;
   for (const qkv::LabelledWords& sentence : sentences) {
     auto& id = ids.emplace_back();
