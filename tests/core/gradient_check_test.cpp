@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/ops.h"
+#include "tests/support/errors.h"
 
 using namespace qkv;
 
@@ -123,4 +124,13 @@ TEST_CASE("the worst element of several parameters has the number of elements of
       {{"a", &a}, {"b", &b}}, [&] { return sum(with_wrong_gradient(a, 0, 1e-3)) + sum(b * b); });
   CHECK(check.parameter == "a");
   CHECK(check.checked == 5);
+}
+
+TEST_CASE("a gradient check of float32 names the parameter and what to do") {
+  Parameter rough(Tensor::zeros({2}));
+  CHECK(error_of<TypeError>([&] {
+          check_gradients({{"rough", &rough}}, [&] { return sum(rough * 2); });
+        }) ==
+        "[check_gradients] rough is float32, whose differences are too rough; use float64: "
+        "convert(module, DType::float64) or Tensor::to");
 }

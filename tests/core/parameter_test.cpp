@@ -69,17 +69,28 @@ TEST_CASE("listed parameters are those of the module wherever it is moved, and o
   CHECK(listed[0].parameter->value().values() == std::vector<double>{8, 9});
 }
 
+TEST_CASE("a parameter that was moved from is an error that says so") {
+  Model model;
+  const Model moved = std::move(model);
+  const std::string expected =
+      "[parameter] was moved from; call the module that its module was moved to, or copy modules "
+      "instead of moving them";
+  CHECK(error_of<ValueError>([&] { model.bias.value(); }) == expected);
+  CHECK(error_of<ValueError>([&] { parameters(model); }) == expected);
+}
+
 TEST_CASE("a parameter without a gradient is named by its path once it was listed") {
   Model model;
   const Gradients gradients = gradients_of(model.bias * 2);
   const auto asked = [&] { gradients.of(model.layer.weight); };
   CHECK(
       error_of<ValueError>(asked) ==
-      "[gradients] a parameter of shape (2,) received no gradient: the loss does not depend on it");
+      "[gradients] a parameter of shape (2,) received no gradient: the loss does not depend on it, "
+      "or an op's backward adds none for it");
   parameters(model);
   CHECK(error_of<ValueError>(asked) ==
         "[gradients] layer.weight of shape (2,) received no gradient: the loss does not depend on "
-        "it");
+        "it, or an op's backward adds none for it");
 }
 
 TEST_CASE("loading a state keeps each parameter's dtype") {
