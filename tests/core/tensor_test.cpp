@@ -26,6 +26,15 @@ TEST_CASE("a tensor without storage has a shape and no elements") {
   CHECK(Parameter(x).value().detach().shape() == x.shape());
 }
 
+TEST_CASE("a prefix has the first elements, in the same buffer, and never more than there are") {
+  const Tensor x = Tensor::from({1, 2, 3, 4, 5, 6}, {1, 3, 2});
+  const Tensor first = x.prefix({1, 2, 2});
+  CHECK(first.values() == std::vector<double>{1, 2, 3, 4});
+  CHECK(first.data<float>().data() == x.data<float>().data());
+  CHECK_THROWS_AS(x.prefix({7}), ShapeError);
+  CHECK_THROWS_AS(Parameter(x).value().prefix({2}), ValueError);
+}
+
 TEST_CASE("with_shape refuses a tensor with a node, whose gradient would keep the old shape") {
   const Parameter p(Tensor::zeros({2, 3}));
   CHECK_THROWS_AS(p.value().with_shape({6}), ValueError);

@@ -8,8 +8,11 @@
 #include <qkv/optim/optimizer.h>
 #include <qkv/train/storage/module_file.h>
 
+#include <cmath>
+
 struct Mlp : qkv::Module {
-  // Means and deviations of inputs and target, [columns]: saved with the module, and not trained.
+  // Means and standard deviations of inputs and target, [columns]: saved with the module, and not
+  // trained.
   qkv::Parameter means, deviations;
   qkv::Linear hidden, out;
   explicit Mlp(qkv::Index columns)

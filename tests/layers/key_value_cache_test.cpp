@@ -2,12 +2,17 @@
 
 #include <doctest/doctest.h>
 
+#include <type_traits>
+
 #include "core/creation.h"
 #include "core/ops.h"
 
 using namespace qkv;
 
 namespace {
+
+// A copy would write its tokens behind those that it shares.
+static_assert(!std::is_copy_constructible_v<KeyValueCache>);
 
 Tensor rows(Index batch, Index time, double first) {
   std::vector<double> values(static_cast<std::size_t>(batch * time * 2));
