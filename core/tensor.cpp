@@ -127,8 +127,8 @@ Tensor Tensor::prefix(const Shape& shape) const {
   require(shape.size() <= size(), "[prefix] {} has {} elements, {} has {}", shape_, size(), shape,
           shape.size());
   require<ValueError>(!node_,
-                      "[with_shape] a tensor of shape {} has a node, whose gradient keeps that "
-                      "shape; use reshape()",
+                      "[tensor] of shape {} has a node, whose gradient keeps that shape; use "
+                      "reshape() or slice()",
                       shape_);
   Tensor result = *this;
   result.shape_ = shape;
