@@ -161,6 +161,20 @@ std::size_t word_length(std::string_view text) {
   return std::max(length, first_character(text).size());
 }
 
+std::string with_plain_apostrophes(std::string_view text) {
+  constexpr std::string_view curly = "\u2019";
+  if (text.find(curly) == text.npos) return std::string(text);
+  std::string result;
+  for (bool in_word = false; !text.empty();) {
+    const std::string_view character = first_character(text);
+    text.remove_prefix(character.size());
+    const bool joins = in_word && character == curly && begins_with_letter(text);
+    result += joins ? "'" : character;
+    in_word = joins || begins_with_letter(character);
+  }
+  return result;
+}
+
 bool begins_with_white(std::string_view text) {
   return !text.empty() && is_white(first_code_point(text).code);
 }

@@ -73,6 +73,9 @@ bool is_one_mark(std::string_view text);
 /// The number of bytes of a text's first word, which may have marks inside, or else of its first
 /// character. The text is not empty.
 std::size_t word_length(std::string_view text);
+/// A text with each curly apostrophe (U+2019) between letters of a word as the plain one, so that a
+/// phone's "don\u2019t" is "don't".
+std::string with_plain_apostrophes(std::string_view text);
 /// Whether a text begins with white space.
 bool begins_with_white(std::string_view text);
 

@@ -11,6 +11,9 @@ class Words final : public TokenRules {
  public:
   Words() : TokenRules(Traits()) {}
 
+  std::string prepared(std::string_view text, bool lower_case) const override {
+    return with_plain_apostrophes(TokenRules::prepared(text, lower_case));
+  }
   std::size_t piece_length(std::string_view text) const override { return word_length(text); }
   bool is_left_out(std::string_view piece) const override { return begins_with_white(piece); }
   void encode(std::string_view piece, const Tokenizer& tokenizer,

@@ -21,7 +21,8 @@ class TokenRules {
   explicit TokenRules(const Traits& is) : traits(is) {}
   virtual ~TokenRules() = default;
 
-  /// A text as it is read: composed (NFC), with A to Z in lower case where `lower_case` says so.
+  /// A text as it is read: by default composed (NFC), with A to Z in lower case where `lower_case`
+  /// says so.
   virtual std::string prepared(std::string_view text, bool lower_case) const;
   /// The words of a sentence between white space.
   virtual std::vector<std::string> words_of(std::string_view sentence) const;

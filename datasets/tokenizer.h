@@ -42,7 +42,8 @@ constexpr bool is_imported(TokenizerKind kind) {
 /// are pieces that follow them: first those of two, then those of three.
 ///
 /// The pieces of `char`, `bpe` and `byte-level` are the whole text. The kinds that are learned read
-/// characters composed (NFC); what parts their words is `is_white` and `is_mark`.
+/// characters composed (NFC), `word` also curly apostrophes inside words as plain ones; what parts
+/// their words is `is_white` and `is_mark`.
 struct Cutting {
   TokenizerKind kind = TokenizerKind::word;
   bool lower_case = true;  ///< A to Z become a to z; of `wordpiece` all letters, without accents

@@ -25,6 +25,9 @@ struct LearnedTokens : TokenRules {
 
 /// Words and punctuation marks; white space is left out.
 struct WordTokenizer : LearnedTokens {
+  static std::string prepared(std::string_view text) {
+    return with_plain_apostrophes(LearnedTokens::prepared(text));
+  }
   static std::size_t piece_length(std::string_view text) { return word_length(text); }
   static void encode(std::string_view piece, Ids& ids) { ids.push_back(id_of(piece)); }
   static void append(std::string_view token, std::string& text) {

@@ -122,6 +122,21 @@ inline std::size_t word_length(std::string_view text) {
   return std::max(length, first_character(text).size());
 }
 
+/// A text with each curly apostrophe (U+2019) between letters of a word as the plain one.
+inline std::string with_plain_apostrophes(std::string_view text) {
+  constexpr std::string_view curly = "\xE2\x80\x99";
+  if (text.find(curly) == text.npos) return std::string(text);
+  std::string result;
+  for (bool in_word = false; !text.empty();) {
+    const std::string_view character = first_character(text);
+    text.remove_prefix(character.size());
+    const bool joins = in_word && character == curly && begins_with_letter(text);
+    result += joins ? "'" : character;
+    in_word = joins || begins_with_letter(character);
+  }
+  return result;
+}
+
 /// A text split at white space.
 inline std::vector<std::string> split(std::string_view text) {
   std::vector<std::string> words(1);

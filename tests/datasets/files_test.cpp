@@ -184,7 +184,7 @@ TEST_CASE("files of labels and texts as people have them") {
           {"f.tsv", "cafe\u0301\tun cafe\u0301\ncaf\u00E9\tun caf\u00E9\n",
            "caf\u00E9: un caf\u00E9; caf\u00E9: un caf\u00E9"},
           {"f.tsv", "a\t\u201CFine\u201D film\u2026 don\u2019t\u2014go \u2018now\u2019\n",
-           "a: \u201C fine \u201D film \u2026 don\u2019t \u2014 go \u2018 now \u2019"},
+           "a: \u201C fine \u201D film \u2026 don't \u2014 go \u2018 now \u2019"},
           {"f.tsv", "a\t\u00BFqu\u00E9? \u00ABfilm\u00BB l\u00B7l co\u2011op\n",
            "a: \u00BF qu\u00E9 ? \u00AB film \u00BB l\u00B7l co\u2011op"},
           // Encodings and other formats.

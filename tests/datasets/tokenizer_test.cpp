@@ -91,10 +91,14 @@ TEST_CASE("white space is that of Unicode, and so are the marks that are words")
   CHECK(pieces_of("a \u201Cb", byte_pairs) == Words{"a", " \u201C", "b"});
 }
 
-TEST_CASE("an apostrophe or hyphen between letters belongs to the word, as in ASCII") {
+TEST_CASE("an apostrophe or hyphen between letters belongs to the word, curly ones as plain") {
   CHECK(pieces_of("don\u2019t co\u2011op col\u00B7lega \u2018quoted\u2019 dogs\u2019", {}) ==
-        Words{"don\u2019t", "co\u2011op", "col\u00B7lega", "\u2018", "quoted", "\u2019", "dogs",
+        Words{"don't", "co\u2011op", "col\u00B7lega", "\u2018", "quoted", "\u2019", "dogs",
               "\u2019"});
+  CHECK(pieces_of("The Bank\u2019s", {}) == pieces_of("The Bank's", {}));
+  CHECK(pieces_of("\u2019tis \u2019\u2019 a\u2019\u2019b 1\u20192", {}) ==
+        Words{"\u2019", "tis", "\u2019", "\u2019", "a", "\u2019", "\u2019", "b", "1'2"});
+  CHECK(pieces_of("don\u2019t", byte_pairs) == Words{"don\u2019t"});
 }
 
 TEST_CASE("a letter and its accent are one character to every tokenizer that is learned") {

@@ -96,12 +96,12 @@ TEST_CASE("an exported model composes every character and texts of marks as the 
   for (char32_t code = 0; code <= 0x10FFFF; ++code) {
     if (code >= 0xD800 && code <= 0xDFFF) continue;
     const std::string text = utf8(code);
-    if (qkv_model::WordTokenizer::prepared(text) != composed(text))
+    if (qkv_model::CharacterTokenizer::prepared(text) != composed(text))
       FAIL("U+" << std::hex << std::uint32_t{code});
     if (code > 0) qkv_model::require_utf8(text);
   }
   for_each_drawn_text([](const std::string& text) {
-    CHECK(qkv_model::WordTokenizer::prepared(text) == composed(text));
+    CHECK(qkv_model::CharacterTokenizer::prepared(text) == composed(text));
   });
 }
 
