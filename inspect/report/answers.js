@@ -98,11 +98,25 @@ function unknownText(reading) {
   return t("words.unknown", { unknown: reading.unknown_words.length, all: reading.words });
 }
 
+// The kind of a run's attention, a term; null where it is another kind of model.
+function attentionKind(r) {
+  const { kind, attention } = data.runs[r].model.options.model;
+  if (kind === "static") return "no_attention";
+  return ["encoder", "decoder", "encoder-decoder"].includes(kind) ? attention.replace("-", "_") : null;
+}
+
+// The answers that there are, where they are few.
+function onlyText(reading) {
+  const prediction = chosenOf(predictionsOf(reading)), labels = prediction && prediction.label !== undefined ? Object.keys(prediction.probabilities) : [];
+  const few = labels.length > 1 && labels.length <= 6 && reading.kind !== "language-model";
+  return few ? t("try.only", { labels: new Intl.ListFormat(language).format(labels) }) : "";
+}
+
 // A card with a run's answer; `suffix` tells the ids of the second from those of the first.
 function makeCard(suffix, runOf) {
   const name = make("h3", { id: `model${suffix}` }), note = make("p", { class: "note", id: `note${suffix}`, role: "status" });
-  const answer = make("div", { class: "answer", id: `answer${suffix}` });
-  const card = make("article", { class: "card", "aria-labelledby": `model${suffix}` }, name, answer, note);
+  const kind = make("p", { class: "soft" }), answer = make("div", { class: "answer", id: `answer${suffix}` });
+  const card = make("article", { class: "card", "aria-labelledby": `model${suffix}` }, name, kind, answer, note);
   let shown;
   const show = () => {
     const r = runOf();
@@ -110,6 +124,8 @@ function makeCard(suffix, runOf) {
     if (card.hidden) return;
     const reading = readingOf(r), isSame = shown === reading && reading && reading.kind === "language-model";
     name.replaceChildren(make("i", { class: "dot", style: `background:${colourOf(r)}` }), data.runs[r].name);
+    const attention = attentionKind(r);
+    kind.replaceChildren(...(attention ? [term(attention, t(`kind.${attention}`))] : []));
     note.replaceChildren(...notesOf(r).map(line => make("span", {}, line)));
     if (isSame) return;  // it may be writing on
     shown = reading;
@@ -181,6 +197,8 @@ function showAnswers() {
   showSentence();
   showKnownWords();
   cards.forEach(({ show }) => show());
+  const reading = readingOf(state.run);
+  $("only").textContent = isRead(reading) ? onlyText(reading) : "";
 }
 function startAnswers() {
   cards = [makeCard("-beside", () => state.beside), makeCard("", () => state.run)];

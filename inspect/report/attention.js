@@ -127,7 +127,7 @@ function timeControl() {
   const button = make("button", { type: "button", class: "quiet", id: "play" }, t("time.play"));
   button.addEventListener("click", () => timer === null ? play() : pause());
   $("time").replaceChildren(button, make("label", {}, range), make("output", { for: "stop", id: "stop-name" }));
-  $("time").hidden = stops.length < 2;
+  for (const id of ["time", "time-lead"]) $(id).hidden = stops.length < 2;
 }
 
 // The slider and its name follow what is chosen, by whatever means.

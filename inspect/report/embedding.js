@@ -3,6 +3,14 @@
 const labelColour = i => colourOf(i + 6);  // other colours than the runs have
 const labelsOf = points => [...new Set(points.map(point => point.label))].sort();
 
+// The label of the points on one position: "banks: money 4, river 3".
+const fewPositions = 6;
+function usesAt(points) {
+  const words = new Set(points.map(p => shownToken(p.tokens[p.index] || "")));
+  const counts = labelsOf(points).map(label => `${label} ${count(points.filter(p => p.label === label).length)}`);
+  return `${[...words].join(", ")}: ${counts.join(", ")}`;
+}
+
 // Where a vector lies in the view: its first two principal components.
 function projected(view, vector) {
   const floats = text => new Float32Array(bytesOf(text).buffer), mean = floats(view.mean), directions = floats(view.directions);
@@ -40,14 +48,18 @@ function drawPoints(which) {
       .attr("cx", p => x(p[0])).attr("cy", p => y(p[1])).attr("r", 5).attr("fill-opacity", 0.75).attr("stroke", ink.paper).attr("stroke-width", 1)
       .attr("fill", (_, i) => labelColour(labels.indexOf(points[i].label)))
       .append("title").text((_, i) => `${points[i].label}: ${points[i].tokens.join(" ")}`);
-    const positions = new Set(now.map(p => `${p[0].toFixed(2)} ${p[1].toFixed(2)}`)).size;
-    if (positions === 1 && now.length > 1)
-      svg.append("text").attr("x", x(now[0][0])).attr("y", y(now[0][1]) - 14).attr("fill", ink.ink)
-        .attr("text-anchor", x(now[0][0]) < width / 3 ? "start" : x(now[0][0]) > width * 2 / 3 ? "end" : "middle")
-        .text(t("embeddings.one_vector", { n: now.length }));
+    const positions = new Map();
+    now.forEach((p, i) => memo(positions, p.map(v => v.toFixed(2)).join(" "), () => []).push(i));
+    if (positions.size <= fewPositions && now.length > positions.size)
+      for (const uses of positions.values()) {
+        const [at] = uses.map(i => [x(now[i][0]), y(now[i][1])]);
+        svg.append("text").attr("x", at[0]).attr("y", at[1] - 14).attr("fill", ink.ink)
+          .attr("text-anchor", at[0] < width / 3 ? "start" : at[0] > width * 2 / 3 ? "end" : "middle")
+          .text(positions.size > 1 ? usesAt(uses.map(i => points[i])) : t("embeddings.one_vector", { n: now.length }));
+      }
     if (at) drawTyped(svg, at, [x(at[0]), y(at[1])], typed.name, width, ink);
     return { height, title: t(`embeddings.${which}`), file: `embeddings ${which} step ${run().stops[state.stop].step}`,
-      description: t("embeddings.description", { n: now.length, positions, labels: labels.join(", ") }) +
+      description: t("embeddings.description", { n: now.length, positions: positions.size, labels: labels.join(", ") }) +
         (at ? ` ${t("embeddings.typed", { name: typed.name, at: at.map(v => fixed(v, 2)).join("; ") })}` : "") };
   };
 }
@@ -61,7 +73,7 @@ function startEmbedding() {
     const { points } = run(), labels = labelsOf(points), words = [...new Set(points.map(p => p.tokens[p.index] || ""))];
     const what = words.length > 1 ? "words" : words[0] ? "word" : "means";
     $("embeddings-lead").replaceChildren(...rich(`embeddings.of_${what}`, { word: words[0], n: points.length, split: t(`split.${run().texts_from.replace(/ /g, "_")}`) }),
-      ...rich("embeddings.lead"));
+      ...rich("embeddings.lead"), run().stops.length > 1 ? t("embeddings.slider") : "");
     $("labels").replaceChildren(...(labels.length > 1 ? labels : []).map((label, i) =>
       make("span", {}, make("i", { class: "dot", style: `background:${labelColour(i)}` }), label)));
     pictures.forEach(redraw => redraw());

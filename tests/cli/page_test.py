@@ -61,6 +61,36 @@ class FirstScreen(Visit):
                     self.assertTrue(0 < bottom < height, f"{selector} ends at {bottom}")
                 self.assertLessEqual(self.browser.run("document.documentElement.scrollWidth"), width)
 
+    def test_each_model_s_attention_is_explained_and_the_only_answers_are_named(self):
+        self.compare()
+        self.open("runs/tiny-compare")
+        self.browser.run(CHOOSE % ("#run", 1))
+        kinds = {"static": "no attention", "uniform": "uniform attention", "learned": "learned attention"}
+        self.assertEqual(self.texts("#answers .term"), [kinds[name] for name in self.texts("#answers h3")])
+        for i in range(2):
+            self.browser.run(f"document.querySelectorAll('#answers .term')[{i}].click()")
+            self.assertIn(self.text("#explanation"), LANGUAGES["en"].values())
+        self.assertEqual(self.text("#only"), "The only answers are money and river; a model can be sure and still be wrong.")
+
+    def test_the_link_to_its_first_section_shows_the_title(self):
+        self.open("runs/tiny")
+        self.browser.run("document.documentElement.style.scrollBehavior = 'auto'; scrollTo(0, document.body.scrollHeight)")
+        self.click("nav a[href='#try']")
+        self.wait_for("scrollY < 200")
+        top, bar = (self.browser.run(f"document.querySelector('{selector}').getBoundingClientRect().{side}")
+                    for selector, side in (("#name", "top"), (".top", "bottom")))
+        self.assertGreaterEqual(top, bar)
+
+    def test_static_vectors_on_one_spot_say_whose_they_are(self):
+        """Another form of the word has another vector, which must not look as if senses were told apart."""
+        lines = ["money\t1\tmoney banks grow", "river\t1\triver banks flow", "money\t1\tmoney bank grows", "river\t1\triver bank flows"]
+        (self.folder / "forms.tsv").write_text("\n".join(lines) + "\n")
+        self.run_qkv("train", "tiny.toml", "--run", "forms", "--set", "train.steps=4", *(f"--set=task.{s}=forms.tsv" for s in ("train", "valid", "test")))
+        self.open("forms")
+        labels = self.texts("#before svg text")
+        self.assertIn("bank: money 1, river 1", labels)
+        self.assertIn("banks: money 1, river 1", labels)
+
     def test_its_sections_go_from_trying_to_the_config(self):
         self.open("runs/tiny")
         sections = self.browser.run("[...document.querySelectorAll('main > section')].filter(e => e.offsetParent).map(e => e.id)")

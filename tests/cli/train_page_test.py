@@ -127,6 +127,8 @@ class Controls(TrainPage):
         self.wait_for("document.querySelector('#attention-map title').textContent.includes('Step 40')")
         self.browser.run("document.querySelector('#embeddings').scrollIntoView()")
         self.wait_for("document.querySelectorAll('#after .typed').length === 1")
+        self.assertEqual(self.browser.run("[...document.querySelectorAll('#time, #time-lead')].filter(e => e.offsetParent).length"), 0)
+        self.assertNotIn("slider", self.text("#embeddings-lead"))
         self.assert_quiet()
 
     def test_a_head_that_is_off_changes_the_answer_while_it_learns(self):

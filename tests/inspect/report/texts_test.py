@@ -33,7 +33,7 @@ class Texts(unittest.TestCase):
         families = set(re.findall(r"`([a-z]+\.(?:\w+_)?)\$\{", SOURCES)) - {"term."}
         used = {key for key in keys if key in whole or any(key.startswith(family) for family in families)}
         terms = {f"term.{name}" for name in TERM.findall(texts)}
-        terms |= {key.replace("metric.", "term.") for key in used if key.startswith("metric.")}
+        terms |= {re.sub("^(metric|kind)", "term", key) for key in used if key.startswith(("metric.", "kind."))}
         self.assertEqual(terms - keys.keys(), set())
         self.assertEqual(keys.keys() - used - terms - {"language.name"}, set())
 
