@@ -61,13 +61,9 @@ class TrainPage(PageTest):
         return self.browser.run(f"Object.fromEntries({cells}.map(e => [e.dataset.name, e.textContent]))")
 
     def saved(self, button, name):
-        self.browser.save_downloads_to(self.folder)
-        self.click(button)
-        for _ in range(200):
-            if (self.folder / name).exists():
-                return self.folder / name
-            time.sleep(0.05)
-        self.fail(f"{name} was not saved")
+        file, = self.browser.downloads(self.folder, 1, f"document.querySelector('{button}').click()")
+        self.assertEqual(file, self.folder / name)
+        return file
 
     def checksum(self, run):
         return self.json("verify", run)["files"][0]["parameters_checksum"]

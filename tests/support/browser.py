@@ -70,6 +70,8 @@ class Browser:
             self.complaints.append(what["entry"]["text"])
         elif method == "Network.requestWillBeSent":
             self.requests.append(what["request"]["url"])
+        elif method == "Browser.downloadProgress" and what["state"] == "completed":
+            self.saved.append(pathlib.Path(what["filePath"]))
 
     def call(self, method, **params):
         self.number += 1
@@ -111,5 +113,11 @@ class Browser:
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 500)
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
 
-    def save_downloads_to(self, folder):
-        self.call("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(folder))
+    def downloads(self, folder, count, script):
+        """The files, complete, that a JavaScript expression lets the page save."""
+        self.saved = []
+        self.call("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(folder), eventsEnabled=True)
+        self.run(script)
+        while len(self.saved) < count:
+            self.note(json.loads(self.socket.recv()))
+        return self.saved
