@@ -25,7 +25,8 @@ function largeAnswer(reading, prediction) {
     return [make("p", { class: "large written" }, prediction.output || t("answer.nothing"))];
   const { label, probability, probabilities } = prediction, undecided = isUndecided(reading.kind, prediction);
   const shown = sure(probability, probabilities);
-  return [make("p", { class: undecided ? "large undecided" : "large" }, answerName(reading.kind, prediction)),
+  const answer = answerName(reading.kind, prediction);
+  return [make("p", { class: undecided ? "large undecided" : "large" }, undecided ? term("undecided", answer) : answer),
     make("p", { class: "sure" }, undecided ? t("answer.rather", { label: shownToken(label), percent: shown }) : shown)];
 }
 
@@ -150,7 +151,8 @@ function showSentence() {
     $("sentence").replaceChildren(...tokens.map((token, i) => tokenElement(token, reading.unknown[i], () => choose({ word: i }))));
   shownSentence = now;
   [...$("sentence").children].forEach((element, i) => element.setAttribute("aria-pressed", i === wordOf(reading)));
-  $("unknown-note").textContent = unknownText(reading);
+  const unknown = unknownText(reading);
+  remake("unknown-note", [unknown, language], () => $("unknown-note").replaceChildren(...(unknown ? [term("vocabulary", unknown)] : [])));
 }
 
 // Puts a word at the cursor, between spaces.

@@ -59,7 +59,8 @@ function explainTerm(button, name) {
   bubble.textContent = t(`term.${name}`);  // after it is in the page, so that it is read out
   const left = Math.min(at.left, document.documentElement.clientWidth - bubble.offsetWidth - 12);
   bubble.style.left = `${Math.max(left, 12) + scrollX}px`;
-  bubble.style.top = `${at.bottom + 6 + scrollY}px`;
+  const below = at.bottom + 6, above = at.top - 6 - bubble.offsetHeight, hasRoom = below + bubble.offsetHeight <= document.documentElement.clientHeight;
+  bubble.style.top = `${(hasRoom || above < 0 ? below : above) + scrollY}px`;
   button.setAttribute("aria-expanded", "true");
   button.setAttribute("aria-describedby", "explanation");
   closeExplanation = () => {

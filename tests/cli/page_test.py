@@ -66,9 +66,9 @@ class FirstScreen(Visit):
         self.open("runs/tiny-compare")
         self.browser.run(CHOOSE % ("#run", 1))
         kinds = {"static": "no attention", "uniform": "uniform attention", "learned": "learned attention"}
-        self.assertEqual(self.texts("#answers .term"), [kinds[name] for name in self.texts("#answers h3")])
+        self.assertEqual(self.texts("#answers .card > .soft .term"), [kinds[name] for name in self.texts("#answers h3")])
         for i in range(2):
-            self.browser.run(f"document.querySelectorAll('#answers .term')[{i}].click()")
+            self.browser.run(f"document.querySelectorAll('#answers .card > .soft .term')[{i}].click()")
             self.assertIn(self.text("#explanation"), LANGUAGES["en"].values())
         self.assertEqual(self.text("#only"), "The only answers are money and river; a model can be sure and still be wrong.")
 
@@ -112,6 +112,8 @@ class Answers(Visit):
         large, sure = self.answer("-beside")
         self.assertEqual(large, "undecided")
         self.assertRegex(sure, rf"^rather {prediction['label']}, 5\d%$")
+        self.click("#answer-beside .large .term")
+        self.assertIn("below 60 %", self.text("#explanation"))
 
     def test_no_answer_is_said_to_be_certain_or_impossible(self):
         self.run_qkv("train", "tiny.toml", "--run", "sure", "--set", "train.steps=300", "--set", "optimizer.lr=0.03")
@@ -146,6 +148,8 @@ class Words(Visit):
         (prediction,) = self.json("predict", "runs/tiny", "the zebra, (bank) qux!")["predictions"]
         self.assertEqual((prediction["words"], prediction["unknown_words"]), (4, ["zebra", "qux"]))
         self.assertEqual(self.text("#unknown-note"), "2 of 4 words unknown")
+        self.click("#unknown-note .term")
+        self.assertIn("one and the same unknown word", self.text("#explanation"))
         self.type("the bank the money")
         self.assertEqual((self.browser.run(struck), self.text("#unknown-note")), ([], ""))
 
@@ -208,10 +212,11 @@ class Languages(Visit):
         self.browser.window(390, 844)
         self.open("runs/tiny")
         outside = self.browser.run("""[...document.querySelectorAll('.term')].filter(e => e.offsetParent).map(e => {
+            e.scrollIntoView({ block: 'end', behavior: 'instant' });
             e.click();
-            const { left, right } = document.querySelector('#explanation').getBoundingClientRect();
-            return [e.textContent, left, right];
-        }).filter(([, left, right]) => left < 0 || right > 390)""")
+            const { left, right, top, bottom } = document.querySelector('#explanation').getBoundingClientRect();
+            return [e.textContent, left, right, top, bottom];
+        }).filter(([, left, right, top, bottom]) => left < 0 || right > 390 || top < 0 || bottom > 844)""")
         self.assertEqual(outside, [])
 
 

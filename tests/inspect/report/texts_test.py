@@ -32,7 +32,7 @@ class Texts(unittest.TestCase):
         self.assertEqual({name for name in re.findall(r'data-(?:text|label)="([^"]+)"', SOURCES)} - keys.keys(), set())
         families = set(re.findall(r"`([a-z]+\.(?:\w+_)?)\$\{", SOURCES)) - {"term."}
         used = {key for key in keys if key in whole or any(key.startswith(family) for family in families)}
-        terms = {f"term.{name}" for name in TERM.findall(texts)}
+        terms = {f"term.{name}" for name in TERM.findall(texts) + re.findall(r'\bterm\("(\w+)"', SOURCES)}
         terms |= {re.sub("^(metric|kind)", "term", key) for key in used if key.startswith(("metric.", "kind."))}
         self.assertEqual(terms - keys.keys(), set())
         self.assertEqual(keys.keys() - used - terms - {"language.name"}, set())
