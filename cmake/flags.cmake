@@ -105,13 +105,6 @@ function(qkv_optimise_little target)
   endif()
 endfunction()
 
-# For what tests seldom run: the address sanitizer's checks take twice as long to compile when they are optimised.
-function(qkv_check_unoptimised target)
-  if(QKV_SANITIZE MATCHES address)
-    target_compile_options(${target} PRIVATE -O0)
-  endif()
-endfunction()
-
 function(qkv_compile_quickly target)
   qkv_optimise_little(${target})
   qkv_compile_in_batches(${target})
