@@ -68,14 +68,14 @@ class Fit(ProgramTest):
         self.assertTrue(any(title.startswith("bag of words and pairs, seed 1, fold 2: ") for title in curves))
 
     def test_the_expected_score_is_the_mean_of_cross_validation(self):
-        found = json.loads(self.done.stdout)
-        config = (self.folder / "runs/films/config.toml").read_text()
+        found = self.json("fit", "films.tsv", "--metric", "macro_f1", "--run", "runs/f1")
+        config = (self.folder / "runs/f1/config.toml").read_text()
         (self.folder / "winner.toml").write_text(config)
         compared = self.json("compare", "winner.toml", "--folds", "10")["variants"][0]
         alone = next(one for one in found["candidates"] if one["name"] == found["members"][0])
-        self.assertEqual(alone["scores"][:10], [fold["test"]["accuracy"] for fold in compared["folds"]])
+        self.assertEqual(alone["scores"][:10], [fold["test"]["macro_f1"] for fold in compared["folds"]])
         repeated = self.json("compare", "winner.toml", "--folds", "10", "--set", "seed=2", "--set", "name=repeated")["variants"][0]
-        self.assertEqual(alone["scores"][10:20], [fold["test"]["accuracy"] for fold in repeated["folds"]])
+        self.assertEqual(alone["scores"][10:20], [fold["test"]["macro_f1"] for fold in repeated["folds"]])
         self.assertNotEqual(alone["scores"][:10], alone["scores"][10:20])
 
     def test_an_ensemble_is_measured_on_the_folds_and_trained_together(self):

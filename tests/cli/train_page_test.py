@@ -304,7 +304,7 @@ class Data(TrainPage):
         self.steps(1)
         before, after = self.edit(first), self.edit(more)
         print(f"memory of the browser after {first} edits: {before / 1e6:.0f} MB, after {first + more}: {after / 1e6:.0f} MB")
-        self.assertLess(after, 1.1 * before)
+        self.assertLess(after, 1.05 * before)
         self.assertEqual(self.browser.run("document.querySelectorAll('#run option').length"), 2)
         self.assert_quiet()
 
