@@ -64,16 +64,18 @@ bool narrowed(std::vector<Layout>& columns, int width) {
 
 std::string drawn(const Cells& rows, const std::vector<Layout>& columns,
                   const std::vector<std::size_t>& shown) {
-  std::string text;
+  std::string text, rule;
+  for (const std::size_t i : shown) {
+    if (i != shown.front()) rule.append(gap, ' ');
+    for (int j = 0; j < columns[i].width; ++j) rule += "─";
+  }
   for (std::size_t r = 0; r < rows.size(); ++r) {
-    std::string line, rule;
+    std::string line;
     for (const std::size_t i : shown) {
       const auto [width, numeric] = columns[i];
       const std::string cell = abbreviated(rows[r][i], width);
       if (i != shown.front()) line.append(gap, ' ');
-      if (i != shown.front()) rule.append(gap, ' ');
       line += numeric ? pad_left(cell, width) : pad_right(cell, width);
-      for (int j = 0; j < width; ++j) rule += "─";
     }
     text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
     if (r == 0) text += rule + "\n";

@@ -17,6 +17,7 @@ namespace {
 
 /// A byte that is not UTF-8 has the width of U+FFFD.
 int character_width(std::string_view character) {
+  if (character.size() == 1 && character[0] >= ' ' && character[0] <= '~') return 1;
   const CodePoint point = first_code_point(character);
   const int width = point.length > 0 ? wcwidth(static_cast<wchar_t>(point.code)) : 1;
   return width < 0 ? 1 : width;  // -1: not known to the locale

@@ -201,7 +201,8 @@ Json Looking::predict(const Request& request) {
   const View view = model_of(request);
   const LoadedModel& model = view.model;
   const std::string text = request.text("text");
-  const Sentence sentence = model.task->read(text);
+  const ReadText read{text, model.task->read(text)};
+  const Sentence& sentence = read.sentence;
   const Hook hook = hook_of(view.off);
   Context context({.hook = &hook});
   std::vector<Prediction> predictions;
@@ -210,8 +211,9 @@ Json Looking::predict(const Request& request) {
   } else {
     std::optional<Index> asked;
     if (request.has("index")) asked = request.index("index", std::ssize(sentence.words));
-    for (const auto& word : asked_words(model, sentence, asked))
-      predictions.push_back(model.task->answer(*model.network, text, sentence, word, context));
+    std::vector<AnswerTarget> targets;
+    for (const auto& word : asked_words(model, sentence, asked)) targets.push_back({&read, word});
+    predictions = model.task->answers(*model.network, targets, context);
   }
   const auto words = documents::words_of(text, model.task->tokenizer());
   Json list = Json::array();

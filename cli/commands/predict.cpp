@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <iterator>
 
 #include "cli/commands/shared.h"
 #include "cli/terminal.h"
+#include "core/parallel.h"
 #include "datasets/text.h"
 #include "datasets/text_file.h"
 #include "inspect/documents/predict.h"
@@ -63,11 +65,14 @@ std::vector<Question> questions(const PredictOptions& options, const LoadedModel
   return texts;
 }
 
-std::vector<Prediction> predictions_of(std::span<const TrainedModel> models,
-                                       const std::string& text) {
-  std::vector<std::vector<Prediction>> of_models;
-  for (const TrainedModel& model : models) of_models.push_back(model.predict(text));
-  return averaged(of_models);
+/// The predictions of all models together for each text.
+std::vector<TextPredictions> predictions_of(std::span<const TrainedModel> models,
+                                            std::span<const Question> asked) {
+  std::vector<std::string> texts;
+  for (const Question& question : asked) texts.push_back(question.text);
+  std::vector<std::vector<TextPredictions>> of_models;
+  for (const TrainedModel& model : models) of_models.push_back(model.predict(texts));
+  return averaged(std::move(of_models));
 }
 
 /// The first argument and the files and folders that follow it, before the texts.
@@ -83,35 +88,66 @@ std::vector<TrainedModel> take_models(PredictOptions& options) {
   return models;
 }
 
+/// The predictions for a text as JSON and rows of the table.
+struct Answer {
+  std::vector<Json> json = {};
+  Cells rows = {};
+  Sentence sentence = {};
+  bool has_unknown_words = false;
+};
+
+Answer answer_of(const Tokenizer& tokenizer, const Question& asked, TextPredictions found) {
+  Answer answer{.sentence = {std::move(found.tokens), std::move(found.ids)}};
+  const Sentence& sentence = answer.sentence;
+  const auto words = documents::words_of(asked.text, tokenizer);
+  answer.has_unknown_words = !words.unknown.empty();
+  for (const Prediction& p : found.predictions) {
+    answer.json.push_back(documents::prediction(p, sentence, words, asked.line));
+    answer.rows.push_back(
+        {p.text, p.index ? visible(sentence.words[static_cast<std::size_t>(*p.index)]) : "",
+         p.is_output ? p.label : visible(p.label), fmt::format("{:.4f}", p.probability),
+         fmt::format("{} of {}", words.unknown.size(), words.count)});
+  }
+  return answer;
+}
+
 struct Answers {
   Json json = Json::array();
   Cells rows = {{"text", "word", "answer", "probability", "unknown"}};
   bool has_unknown_words = false;
   std::vector<Sentence> sentences;
 
-  void add(std::span<const TrainedModel> models, const Question& asked) {
-    const Task& task = *models.front().parts().task;
-    const Sentence sentence = read_sentence(task, asked.text);
-    const auto words = documents::words_of(asked.text, task.tokenizer());
-    has_unknown_words = has_unknown_words || !words.unknown.empty();
-    for (const Prediction& p : predictions_of(models, asked.text)) {
-      json.push_back(documents::prediction(p, sentence, words, asked.line));
-      rows.push_back(
-          {p.text, p.index ? visible(sentence.words[static_cast<std::size_t>(*p.index)]) : "",
-           p.is_output ? p.label : visible(p.label), fmt::format("{:.4f}", p.probability),
-           fmt::format("{} of {}", words.unknown.size(), words.count)});
-    }
-    sentences.push_back(sentence);
+  void add(Answer answer) {
+    std::ranges::move(answer.json, std::back_inserter(json));
+    std::ranges::move(answer.rows, std::back_inserter(rows));
+    has_unknown_words = has_unknown_words || answer.has_unknown_words;
+    sentences.push_back(std::move(answer.sentence));
   }
 
   /// Without the column of unknown words where no text has one.
-  Cells table() const {
-    Cells shown = rows;
+  Cells table() && {
     if (!has_unknown_words)
-      for (auto& row : shown) row.pop_back();
-    return shown;
+      for (auto& row : rows) row.pop_back();
+    return std::move(rows);
   }
 };
+
+/// The answers to some texts, in their order; one that there is no answer to has its error.
+std::vector<std::pair<Answer, std::string>> answers_to(std::span<const Question> asked,
+                                                       std::span<const TrainedModel> models) {
+  auto predictions = predictions_of(models, asked);
+  const Tokenizer& tokenizer = models.front().parts().task->tokenizer();
+  std::vector<std::pair<Answer, std::string>> answers(asked.size());
+  constexpr Index cost = 1000;
+  parallel_for(partition(std::ssize(asked), cost), [&](Index first, Index end) {
+    for (auto i = static_cast<std::size_t>(first); i < static_cast<std::size_t>(end); ++i) {
+      answers[i].second = predictions[i].error;
+      if (predictions[i].error.empty())
+        answers[i].first = answer_of(tokenizer, asked[i], std::move(predictions[i]));
+    }
+  });
+  return answers;
+}
 
 Document predict(PredictOptions options) {
   const auto models = take_models(options);
@@ -123,20 +159,24 @@ Document predict(PredictOptions options) {
   Document document;
   Notes notes(document);
   const std::vector<Question> all = questions(options, models.front().parts(), document);
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    notes.on_item("predicting", i, all.size());
-    const Question& asked = all[i];
-    try {
-      answers.add(models, asked);
-    } catch (const UserError& error) {
-      if (options.texts.size() == 1) throw;
-      document.add_note("{}: {}", asked.place, error.what());
+  constexpr std::size_t texts_at_once = 512;
+  for (std::size_t begin = 0; begin < all.size(); begin += texts_at_once) {
+    notes.on_item("predicting", begin, all.size());
+    const auto asked = std::span(all).subspan(begin, std::min(texts_at_once, all.size() - begin));
+    for (std::size_t i = 0; auto& [answer, error] : answers_to(asked, models)) {
+      const std::string& place = asked[i++].place;
+      if (error.empty()) {
+        answers.add(std::move(answer));
+        continue;
+      }
+      require<UserError>(options.texts.size() != 1, "{}", error);
+      document.add_note("{}: {}", place, error);
       document.exit_code = wrong_data;
     }
   }
   note_unknown_words(document, *models.front().parts().task, answers.sentences);
-  document.data = object({{"predictions", answers.json}});
-  document.add_table(answers.table());
+  document.data = object({{"predictions", std::move(answers.json)}});
+  document.add_table(std::move(answers).table());
   return document;
 }
 

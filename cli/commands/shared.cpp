@@ -211,15 +211,20 @@ void note_written(Document& document, const std::filesystem::path& file) {
 }
 
 void note_unknown_words(Document& document, const Task& task, std::span<const Sentence> sentences) {
-  std::vector<std::string> unknown;
+  std::vector<std::string_view> unknown;
+  std::set<std::string_view> distinct;
   for (const Sentence& sentence : sentences)
     for (std::size_t i = 0; i < sentence.ids.size(); ++i)
       if (task.vocabulary().is_unknown(sentence.ids[i]) && sentence.words[i] != mask_text &&
           !task.tokenizer().is_ngram(sentence.words[i]) &&
-          std::ranges::find(unknown, sentence.words[i]) == unknown.end())
+          distinct.insert(sentence.words[i]).second)
         unknown.push_back(sentence.words[i]);
-  if (!unknown.empty())
-    document.add_note("not in the vocabulary, read as <unk>: {}", fmt::join(unknown, " "));
+  if (unknown.empty()) return;
+  constexpr std::size_t most = 20;
+  const std::size_t shown = std::min(unknown.size(), most), more = unknown.size() - shown;
+  document.add_note("not in the vocabulary, read as <unk>: {}{}",
+                    fmt::join(std::span(unknown).first(shown), " "),
+                    more ? fmt::format(" and {} more", more) : "");
 }
 
 Index position_of(const Task& task, const Sentence& sentence, const std::string& word,

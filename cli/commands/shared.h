@@ -104,7 +104,7 @@ std::vector<std::string> marked(const Sentence& sentence, std::span<const Index>
 /// Notes that a file was written.
 void note_written(Document& document, const std::filesystem::path& file);
 
-/// Notes unknown words, each once.
+/// Notes unknown words, each once, and how many there are beyond the first twenty.
 void note_unknown_words(Document& document, const Task& task, std::span<const Sentence> sentences);
 
 /// The position of `word` in a sentence, or without one of the task's first target word. Throws

@@ -4,7 +4,7 @@ namespace qkv {
 
 Json object(std::initializer_list<Member> members) {
   Json json = Json::object();
-  for (const auto& [key, value] : members) json[key] = value;
+  for (const auto& [key, value] : members) json[key] = std::move(value);
   return json;
 }
 

@@ -17,7 +17,7 @@ using Json = nlohmann::ordered_json;
 /// instantiates templates for each length of a key.
 struct Member {
   const char* key;
-  Json value;
+  mutable Json value;  ///< `object` moves it
 };
 Json object(std::initializer_list<Member> members);
 

@@ -154,6 +154,14 @@ class Commands(ProgramTest):
         done = self.run_qkv("predict", "runs/tiny", "the zebra bank and the zebra")
         self.assertEqual(done.stderr, "not in the vocabulary, read as <unk>: zebra\n")
 
+    def test_of_many_unknown_words_the_first_twenty_are_said(self):
+        def words(first, end):
+            return " ".join("z" * length for length in range(first, end))
+
+        (self.folder / "unknown").write_text(f"the bank {words(1, 10)}\nthe bank {words(5, 23)}\n")
+        done = self.run_qkv("predict", "runs/tiny", "--file", "unknown")
+        self.assertEqual(done.stderr, f"not in the vocabulary, read as <unk>: {words(1, 21)} and 2 more\n")
+
     def test_predict_says_how_many_words_are_unknown(self):
         texts = "The zebra, bank and; the Zebra!", "the bank and, the."
         done = self.run_qkv("predict", "runs/tiny", *texts)

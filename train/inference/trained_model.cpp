@@ -1,6 +1,10 @@
 #include "train/inference/trained_model.h"
 
+#include <algorithm>
+
 #include "core/autograd.h"
+#include "core/memory.h"
+#include "core/parallel.h"
 #include "datasets/text.h"
 #include "train/inference/attention.h"
 #include "train/inference/continuation.h"
@@ -26,6 +30,44 @@ Recorder recorded(const LoadedModel& model, const Sentence& sentence) {
   Context context({.recorder = &recorder});
   model.task->scores(*model.network, sentence, 0, context);
   return recorder;
+}
+
+std::vector<TextPredictions> predictions_of(const SavedModel& model,
+                                            std::span<const std::string> texts) {
+  std::vector<TextPredictions> results(texts.size());
+  std::vector<ReadText> read(texts.size());
+  constexpr Index reading_cost = 1000;
+  parallel_for(partition(std::ssize(texts), reading_cost), [&](Index begin, Index end) {
+    for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) try {
+        require_utf8(texts[i]);
+        read[i] = model.task->read_answerable(texts[i]);
+      } catch (const UserError& error) {
+        results[i].error = error.what();
+      }
+  });
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < texts.size(); ++i)
+    if (results[i].error.empty()) order.push_back(i);
+  const auto length = [&](std::size_t i) { return read[i].sentence.ids.size(); };
+  std::ranges::stable_sort(order, {}, length);
+  MemoryPool pool;
+  const MemoryPool::Use use(pool);
+  Context context;
+  for (auto next = order.begin(); next != order.end();) {
+    constexpr std::size_t most_tokens = 4096;  // padding included
+    const auto first = next;
+    std::vector<ReadText> batch;
+    do {
+      batch.push_back(std::move(read[*next++]));
+    } while (next != order.end() && (batch.size() + 1) * length(*next) <= most_tokens);
+    auto predictions = model.task->predictions(*model.network, batch, context);
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      Sentence& sentence = batch[i].sentence;
+      results[first[static_cast<std::ptrdiff_t>(i)]] = {
+          std::move(predictions[i]), std::move(sentence.words), std::move(sentence.ids)};
+    }
+  }
+  return results;
 }
 
 /// [1, T, D] -> [T, D]
@@ -65,6 +107,12 @@ std::vector<Prediction> TrainedModel::predict(std::string_view text) const {
   for (const SavedModel& model : models_)
     of_models.push_back(model.task->predict(*model.network, text));
   return averaged(of_models);
+}
+
+std::vector<TextPredictions> TrainedModel::predict(std::span<const std::string> texts) const {
+  std::vector<std::vector<TextPredictions>> of_models;
+  for (const SavedModel& model : models_) of_models.push_back(predictions_of(model, texts));
+  return averaged(std::move(of_models));
 }
 
 TextVectors TrainedModel::embed(std::string_view text) const {

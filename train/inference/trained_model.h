@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -57,6 +58,9 @@ class TrainedModel {
   /// One answer for each word of a text that the task asks about, or one for the whole text
   /// (`qkv predict`). Throws UserError when the text is empty, too long or about nothing.
   std::vector<Prediction> predict(std::string_view text) const;
+  /// The predictions of many texts, with the bits of `predict` of each: texts of similar length are
+  /// computed side by side.
+  std::vector<TextPredictions> predict(std::span<const std::string> texts) const;
   /// Throws UserError as `predict`, as do the following (`qkv embed`).
   TextVectors embed(std::string_view text) const;
   /// `qkv attend`

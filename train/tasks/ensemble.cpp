@@ -87,4 +87,29 @@ std::vector<Prediction> averaged(const std::vector<std::vector<Prediction>>& pre
   return together;
 }
 
+namespace {
+
+TextPredictions averaged_text(std::vector<std::vector<TextPredictions>>& predictions,
+                              std::size_t text) try {
+  std::vector<std::vector<Prediction>> of_models;
+  for (auto& of_texts : predictions) {
+    if (!of_texts[text].error.empty()) return of_texts[text];
+    of_models.push_back(std::move(of_texts[text].predictions));
+  }
+  TextPredictions together = std::move(predictions.front()[text]);
+  together.predictions = averaged(of_models);
+  return together;
+} catch (const UserError& error) {
+  return {.error = error.what()};
+}
+
+}  // namespace
+
+std::vector<TextPredictions> averaged(std::vector<std::vector<TextPredictions>> predictions) {
+  std::vector<TextPredictions> together;
+  for (std::size_t text = 0; text < predictions.front().size(); ++text)
+    together.push_back(averaged_text(predictions, text));
+  return together;
+}
+
 }  // namespace qkv

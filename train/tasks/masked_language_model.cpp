@@ -83,11 +83,11 @@ class MaskedLanguageModel final : public RowTask<EncodedTexts, MaskedTokenMetric
                        mask_text);
   }
   /// The ten most probable choices.
-  Prediction answer(const Network& network, std::string_view text, const Sentence& sentence,
-                    std::optional<Index> index, Context& context) const override {
-    Prediction prediction = RowTask::answer(network, text, sentence, index, context);
-    keep_most_probable(prediction);
-    return prediction;
+  std::vector<Prediction> answers(const Network& network, std::span<const AnswerTarget> targets,
+                                  Context& context) const override {
+    auto answers = RowTask::answers(network, targets, context);
+    std::ranges::for_each(answers, keep_most_probable);
+    return answers;
   }
 
  private:

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,6 +18,14 @@ struct Prediction {
   bool is_output = false;                 ///< whether the label is a generated text
   std::vector<std::string> choices = {};  ///< of which the label is one; none for generated text
   std::vector<double> logits = {}, probabilities = {};  ///< of each choice
+};
+
+/// The predictions of a model for one of many texts, or why there is none.
+struct TextPredictions {
+  std::vector<Prediction> predictions = {};
+  std::vector<std::string> tokens = {};  ///< of the text
+  std::vector<std::int32_t> ids = {};    ///< of the tokens
+  std::string error = {};                ///< empty where there are predictions
 };
 
 }  // namespace qkv

@@ -176,31 +176,82 @@ std::string Reader::refusal(const Sentence&, std::string_view) const {
   return "";
 }
 
-Prediction Reader::answer(const Network& network, std::string_view text, const Sentence& sentence,
-                          std::optional<Index> index, Context& context) const {
+ReadText Reader::read_answerable(std::string_view text) const {
+  ReadText answerable{std::string(text), read(text)};
+  const std::string refusal = this->refusal(answerable.sentence, text);
+  require<UserError>(refusal.empty(), "{}", refusal);
+  return answerable;
+}
+
+std::vector<Scores> Reader::scores_of_rows(const Tensor& logits, const Tokens& choices,
+                                           std::string_view formula) {
+  std::vector<Scores> scores;
+  for (Index i = 0; i < logits.dim(0); ++i)
+    scores.push_back({reshape(slice(logits, 0, i, i + 1), {-1}), choices, std::string(formula)});
+  return scores;
+}
+
+std::vector<Scores> Reader::scores_of(const Network& network, std::span<const AnswerTarget> targets,
+                                      Context& context) const {
+  std::vector<std::span<const std::int32_t>> sentences;
+  std::vector<std::int32_t> sentence_of_target;
+  const ReadText* last = nullptr;
+  for (const AnswerTarget& target : targets) {
+    if (target.text != std::exchange(last, target.text))
+      sentences.push_back(target.text->sentence.ids);
+    sentence_of_target.push_back(static_cast<std::int32_t>(sentences.size() - 1));
+  }
+  const TokenBatch batch = pad(sentences);
+  std::vector<std::int32_t> rows;
+  for (std::size_t i = 0; i < targets.size(); ++i)
+    rows.push_back(sentence_of_target[i] * static_cast<std::int32_t>(batch.ids.dim(1)) +
+                   static_cast<std::int32_t>(targets[i].index.value_or(0)));
+  const Tensor x = (*network.model)(batch.ids, batch.lengths, context);
+  const Tensor asked = embedding(reshape(x, {-1, x.dim(2)}), Indices(rows, {std::ssize(rows)}));
+  return scores_of_rows(network.logits(asked), labels().empty() ? vocabulary().tokens() : labels(),
+                        "W y_i + b");
+}
+
+std::vector<Prediction> Reader::answers(const Network& network,
+                                        std::span<const AnswerTarget> targets,
+                                        Context& context) const {
   const NoGrad no_grad;
-  return prediction_of(text, index, scores(network, sentence, index.value_or(0), context));
+  std::vector<Scores> scores = scores_of(network, targets, context);
+  std::vector<Prediction> answers;
+  for (std::size_t i = 0; i < targets.size(); ++i)
+    answers.push_back(prediction_of(targets[i].text->text, targets[i].index, std::move(scores[i])));
+  return answers;
+}
+
+std::vector<std::vector<Prediction>> Reader::predictions(const Network& network,
+                                                         std::span<const ReadText> texts,
+                                                         Context& context) const {
+  std::vector<AnswerTarget> targets;
+  for (const ReadText& text : texts) {
+    for (const Index index : text.sentence.targets) targets.push_back({&text, index});
+    if (text.sentence.targets.empty()) targets.push_back({&text, std::nullopt});
+  }
+  std::vector<Prediction> answers = this->answers(network, targets, context);
+  std::vector<std::vector<Prediction>> predictions(texts.size());
+  for (std::size_t i = 0; i < targets.size(); ++i)
+    predictions[static_cast<std::size_t>(targets[i].text - texts.data())].push_back(
+        std::move(answers[i]));
+  return predictions;
 }
 
 std::vector<Prediction> Reader::predict(const Network& network, std::string_view text,
                                         Context& context) const {
-  const Sentence sentence = read(text);
-  const std::string refusal = this->refusal(sentence, text);
-  require<UserError>(refusal.empty(), "{}", refusal);
-  if (sentence.targets.empty()) return {answer(network, text, sentence, std::nullopt, context)};
-  std::vector<Prediction> predictions;
-  for (const Index target : sentence.targets)
-    predictions.push_back(answer(network, text, sentence, target, context));
-  return predictions;
+  const ReadText one[] = {read_answerable(text)};
+  return std::move(predictions(network, one, context).front());
 }
 
-Prediction prediction_of(std::string_view text, std::optional<Index> index, const Scores& scores) {
+Prediction prediction_of(std::string_view text, std::optional<Index> index, Scores scores) {
   const auto probabilities = softmax(scores.logits).values();
   const auto best = std::ranges::max_element(probabilities);
   Prediction prediction{std::string(text), index,
                         scores.choices[static_cast<std::size_t>(best - probabilities.begin())],
                         *best};
-  prediction.choices = scores.choices;
+  prediction.choices = std::move(scores.choices);
   prediction.logits = scores.logits.values();
   prediction.probabilities = probabilities;
   return prediction;

@@ -44,6 +44,18 @@ struct LabelledText {
   Index antecedent = -1;  ///< the word that is the answer, where answers are words
 };
 
+/// A text and its tokens.
+struct ReadText {
+  std::string text;
+  Sentence sentence;
+};
+
+/// A word of a text, or with none the whole text, that a model is asked about.
+struct AnswerTarget {
+  const ReadText* text;
+  std::optional<Index> index;
+};
+
 /// Stands in texts for a token that is to be predicted.
 inline constexpr std::string_view mask_text = "[MASK]";
 
@@ -104,13 +116,24 @@ class Reader {
   /// Why `predict` has no answer about a sentence that was read from `text`, such as that it has no
   /// target word; empty: it has one.
   virtual std::string refusal(const Sentence& sentence, std::string_view text) const;
-  /// The most probable choice for word `index` of a sentence or, with none, for the whole.
-  virtual Prediction answer(const Network& network, std::string_view text, const Sentence& sentence,
-                            std::optional<Index> index, Context& context) const;
-  /// One prediction for each target word of a text, or for the text as a whole. Throws UserError
-  /// with the refusal.
-  virtual std::vector<Prediction> predict(const Network& network, std::string_view text,
+  /// Reads a text that `predictions` has an answer about. Throws UserError as `read`, and with the
+  /// refusal.
+  ReadText read_answerable(std::string_view text) const;
+  /// As `scores`, by default of all targets in one batch.
+  virtual std::vector<Scores> scores_of(const Network& network,
+                                        std::span<const AnswerTarget> targets,
+                                        Context& context) const;
+  /// The most probable choice for each target.
+  virtual std::vector<Prediction> answers(const Network& network,
+                                          std::span<const AnswerTarget> targets,
                                           Context& context) const;
+  /// For each text one prediction for each of its target words, or one for the text as a whole.
+  virtual std::vector<std::vector<Prediction>> predictions(const Network& network,
+                                                           std::span<const ReadText> texts,
+                                                           Context& context) const;
+  /// The predictions of one text. Throws UserError as `read_answerable`.
+  std::vector<Prediction> predict(const Network& network, std::string_view text,
+                                  Context& context) const;
   std::vector<Prediction> predict(const Network& network, std::string_view text) const {
     Context context;
     return predict(network, text, context);
@@ -148,6 +171,9 @@ class Reader {
   }
   /// A sentence that the model can read, cut where the options say so. Throws UserError as `read`.
   Sentence fitted(Sentence sentence) const;
+  /// Logits [N, C] as the scores of N targets.
+  static std::vector<Scores> scores_of_rows(const Tensor& logits, const Tokens& choices,
+                                            std::string_view formula);
   /// Runs a model without an output layer, where there is nothing to choose from.
   static Scores no_scores(const Network& network, const Sentence& sentence, Context& context);
 
@@ -160,7 +186,7 @@ class Reader {
 };
 
 /// The most probable choice.
-Prediction prediction_of(std::string_view text, std::optional<Index> index, const Scores& scores);
+Prediction prediction_of(std::string_view text, std::optional<Index> index, Scores scores);
 
 /// One of the lists that `Reader::vocabularies` gave. Throws FileError when it is missing or empty,
 /// or one of its texts is.

@@ -270,6 +270,25 @@ Scores SentenceTask::scores(const Network& network, const Sentence& sentence, In
           question_.has_labels ? labels() : sentence.words, std::string(question_.formula)};
 }
 
+/// One by one where the choices are words, in which sentences differ.
+std::vector<Scores> SentenceTask::scores_of(const Network& network,
+                                            std::span<const AnswerTarget> targets,
+                                            Context& context) const {
+  if (!question_.has_labels) {
+    std::vector<Scores> of_words;
+    for (const auto& [text, index] : targets)
+      of_words.push_back(scores(network, text->sentence, index.value_or(0), context));
+    return of_words;
+  }
+  Examples asked;
+  for (const auto& [text, index] : targets) {
+    asked.sentences.add(text->sentence.ids);
+    asked.questions.push_back({static_cast<std::int32_t>(index.value_or(0)), 0});
+  }
+  const Batch batch = collated(asked, index_range(0, asked.size()));
+  return scores_of_rows(question_.logits(network, batch, context), labels(), question_.formula);
+}
+
 /// No word is its own antecedent.
 bool SentenceTask::has_choices(const Sentence& sentence) const {
   return question_.has_labels || sentence.ids.size() > 1;

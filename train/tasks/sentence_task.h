@@ -57,6 +57,8 @@ class SentenceTask final : public RowTask<EncodedSentences, ChoiceMetrics> {
   LabelledText read_line(const TsvRow& row) const override;
   Scores scores(const Network& network, const Sentence& sentence, Index index,
                 Context& context) const override;
+  std::vector<Scores> scores_of(const Network& network, std::span<const AnswerTarget> targets,
+                                Context& context) const override;
   std::string label_summary() const override;
   bool has_choices(const Sentence& sentence) const override;
   std::string refusal(const Sentence& sentence, std::string_view text) const override;

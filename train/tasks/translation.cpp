@@ -97,13 +97,20 @@ class Translation final : public RowTask<EncodedPairs, TranslationMetrics> {
     return written(ids);
   }
 
-  std::vector<Prediction> predict(const Network& network, std::string_view text,
-                                  Context& context) const override {
-    const Ids source[] = {read(text).ids};
-    const Output output = decoded(network, source, context)[0];
-    Prediction prediction{std::string(text), std::nullopt, text_of(output.ids), output.probability};
-    prediction.is_output = true;
-    return {prediction};
+  std::vector<std::vector<Prediction>> predictions(const Network& network,
+                                                   std::span<const ReadText> texts,
+                                                   Context& context) const override {
+    std::vector<Ids> sources;
+    for (const ReadText& text : texts) sources.push_back(text.sentence.ids);
+    const auto outputs = decoded(network, sources, context);
+    std::vector<std::vector<Prediction>> predictions;
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+      Prediction prediction{texts[i].text, std::nullopt, text_of(outputs[i].ids),
+                            outputs[i].probability};
+      prediction.is_output = true;
+      predictions.push_back({std::move(prediction)});
+    }
+    return predictions;
   }
 
  private:

@@ -6,6 +6,8 @@
 #include <array>
 
 #include "core/joining_thread.h"
+#include "core/random.h"
+#include "datasets/text.h"
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/tiny_config.h"
@@ -26,6 +28,33 @@ constexpr std::array kinds = {
     Example{TaskKind::translate, "a b\tx y\nb a\ty x\n", "a b"},
     Example{TaskKind::language_model, "the cat saw the dog and the dog saw the cat\n", "the cat"},
 };
+
+/// Tasks that answer about texts.
+constexpr std::array answering_kinds = {
+    kinds[0],
+    kinds[1],
+    kinds[2],
+    Example{TaskKind::coreference, "0\t3\tp q x it\n1\t2\tw s it t\n", "p q it"},
+    Example{TaskKind::tagging, "p A\nq B\n\nw A\nx B\n", "p q x"},
+    Example{TaskKind::masked_language_model, "p q x\nw s t\n", "p [MASK] x"},
+};
+
+/// Texts of up to nine words of the example or others, so that some cannot be answered: they are
+/// empty, too long, not UTF-8 or about nothing.
+std::vector<std::string> drawn_texts(const Example& kind, std::size_t count) {
+  const auto known = words(kind.text);
+  const Random random(5, Purpose::testing);
+  std::vector<std::string> texts(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint32_t length = random.bits(16 * i) % 10;
+    for (std::uint32_t word = 0; word < length; ++word) {
+      const std::uint32_t drawn = random.bits(16 * i + word + 1) % 40;
+      texts[i] += drawn == 39 ? "\xff" : drawn > 35 ? "new" : known[drawn % known.size()];
+      texts[i] += ' ';
+    }
+  }
+  return texts;
+}
 
 SavedModel untrained_model(const TempDir& dir, const Example& kind) {
   return {start_run(tiny_config(kind.task, dir.write("data.txt", kind.data), 8))};
@@ -79,6 +108,57 @@ TEST_CASE("a trained model has the vectors and attention weights of its network"
     CHECK(attention.cross.empty() == (kind.task != TaskKind::translate));
     CHECK(attention.outputs.empty() == (kind.task != TaskKind::translate));
   }
+}
+
+TEST_CASE("the predictions of many texts have the bits of each one's, and its error") {
+  const TempDir dir;
+  for (const ModelKind model : {ModelKind::encoder, ModelKind::recurrent, ModelKind::convolution,
+                                ModelKind::static_embedding})
+    for (const Example& kind : answering_kinds) {
+      Config config = tiny_config(kind.task, dir.write("data.txt", kind.data), 8);
+      if (config.model.kind != ModelKind::encoder_decoder) config.model.kind = model;
+      if (model == ModelKind::static_embedding && kind.task != TaskKind::classify) continue;
+      CAPTURE(to_toml(config));
+      const TrainedModel trained(SavedModel{start_run(config)});
+      const std::vector<std::string> texts = drawn_texts(kind, 1200);
+      const auto many = trained.predict(texts);
+      REQUIRE(many.size() == texts.size());
+      for (std::size_t i = 0; i < texts.size(); ++i) {
+        CAPTURE(texts[i]);
+        std::vector<Prediction> one;
+        const auto error = error_of<UserError>([&] { one = trained.predict(texts[i]); });
+        CHECK(many[i].error == (one.empty() ? error : ""));
+        REQUIRE(many[i].predictions.size() == one.size());
+        for (std::size_t word = 0; word < one.size(); ++word) {
+          const Prediction& found = many[i].predictions[word];
+          CHECK(found.text == texts[i]);
+          CHECK(found.index == one[word].index);
+          CHECK(found.label == one[word].label);
+          CHECK(found.choices == one[word].choices);
+          CHECK(found.logits == one[word].logits);
+          CHECK(found.probabilities == one[word].probabilities);
+          CHECK(found.probability == one[word].probability);
+        }
+      }
+    }
+}
+
+TEST_CASE("an ensemble predicts many texts as it predicts each") {
+  const TempDir dir;
+  std::vector<SavedModel> models;
+  for (const std::uint64_t seed : {1, 2}) {
+    Config config =
+        tiny_config(TaskKind::classify, dir.write("data.txt", answering_kinds[1].data), 8);
+    config.seed = seed;
+    models.push_back({start_run(config)});
+  }
+  const TrainedModel ensemble(std::move(models));
+  const std::vector<std::string> texts = {"p q", "", "s"};
+  const auto many = ensemble.predict(texts);
+  CHECK(many[0].predictions[0].probabilities == ensemble.predict("p q")[0].probabilities);
+  CHECK(many[1].error == error_of<UserError>([&] { ensemble.predict(""); }));
+  CHECK(many[1].predictions.empty());
+  CHECK(many[2].predictions[0].probabilities == ensemble.predict("s")[0].probabilities);
 }
 
 TEST_CASE("threads that share a trained model hear what one hears") {
