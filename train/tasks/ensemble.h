@@ -20,8 +20,8 @@ Prediction averaged(std::span<const Prediction> predictions);
 /// From the predictions of each for all words of a text. Throws UserError also when they are about
 /// different words.
 std::vector<Prediction> averaged(const std::vector<std::vector<Prediction>>& predictions);
-/// From the predictions of each for all texts, with the tokens of the first. A text that some model has no prediction for has its
-/// error, and one whose predictions cannot be averaged says why.
+/// From the predictions of each for all texts, with the tokens of the first. A text that some model
+/// has no prediction for has its error, and one whose predictions cannot be averaged says why.
 std::vector<TextPredictions> averaged(std::vector<std::vector<TextPredictions>> predictions);
 
 }  // namespace qkv
