@@ -215,6 +215,7 @@ std::vector<Scores> Reader::scores_of(const Network& network, std::span<const An
 std::vector<Prediction> Reader::answers(const Network& network,
                                         std::span<const AnswerTarget> targets,
                                         Context& context) const {
+  if (targets.empty()) return {};
   const NoGrad no_grad;
   std::vector<Scores> scores = scores_of(network, targets, context);
   std::vector<Prediction> answers;
