@@ -85,8 +85,11 @@ class MaskedLanguageModel final : public RowTask<EncodedTexts, MaskedTokenMetric
   /// The ten most probable choices.
   std::vector<Prediction> answers(const Network& network, std::span<const AnswerTarget> targets,
                                   Context& context) const override {
-    auto answers = RowTask::answers(network, targets, context);
-    std::ranges::for_each(answers, keep_most_probable);
+    std::vector<Prediction> answers;
+    for (const AnswerTarget& target : targets) {  // each has the whole vocabulary for a moment
+      answers.push_back(std::move(RowTask::answers(network, {&target, 1}, context).front()));
+      keep_most_probable(answers.back());
+    }
     return answers;
   }
 
