@@ -44,7 +44,7 @@ constexpr Index in_cache = Index{1} << 16;
 #if !defined(__AVX512F__)
 /// Unless so many rows of A pay for packing one that is larger than the L1 cache: of its rows,
 /// which are often a power of two apart, only some can be there at a time.
-constexpr Index paying_rows = 128, in_first_cache = Index{1} << 13;
+constexpr Index paying_rows = 48, in_first_cache = Index{1} << 13;
 #else
 constexpr Index paying_rows = 0, in_first_cache = in_cache;  // a panel has two lines of a row
 #endif
@@ -121,17 +121,25 @@ template <class T, int Rows, int Vectors>
   unrolled<Rows>([&](auto r) { unrolled<Vectors>([&](auto v) { sums[r][v] = Vector<T>{}; }); });
   // Elements in the last vector of a row.
   const Index last = block.columns - (Vectors - 1) * width<T>;
-  const T *a = block.a, *b = block.b;
-  for (Index k = 0; k < block.k; ++k, a += block.a_column, b += block.b_row) {
-    Vector<T> row[Vectors];
-    unrolled<Vectors>([&](auto v) {
-      row[v] = v < Vectors - 1 ? load(b + v * width<T>) : load_most(b + v * width<T>, last);
-    });
-    unrolled<Rows>([&](auto r) {
-      const T factor = a[r * block.a_row];
-      unrolled<Vectors>([&](auto v) { sums[r][v] += factor * row[v]; });
-    });
-  }
+  const auto add_products = [&](auto load_last) {
+    const T *a = block.a, *b = block.b;
+#pragma GCC unroll 2
+    for (Index k = 0; k < block.k; ++k, a += block.a_column, b += block.b_row) {
+      Vector<T> row[Vectors];
+      unrolled<Vectors>([&](auto v) {
+        row[v] = v < Vectors - 1 ? load(b + v * width<T>) : load_last(b + v * width<T>);
+      });
+      unrolled<Rows>([&](auto r) {
+        const T factor = a[r * block.a_row];
+        unrolled<Vectors>([&](auto v) { sums[r][v] += factor * row[v]; });
+      });
+    }
+  };
+  // Two loops: a test in the innermost one would cost a tenth of its time.
+  if (last == width<T>)
+    add_products([](const T* x) { return load(x); });
+  else
+    add_products([last](const T* x) { return load_part(x, last); });
   put<T, Rows, Vectors>(sums, block);
 }
 
@@ -311,7 +319,8 @@ void pack_tiles(Index m, Index k, const Strided<T>& a, T* to) {
   for (Index p = 0; p < k; ++p, to += tile_rows) {
     const T* from = a.at(0, p);
     Index i = 0;
-    for (; i + tile_rows <= m; i += tile_rows) std::copy_n(from + i, tile_rows, to + i * k);
+    for (; i + tile_rows <= m; i += tile_rows)
+      __builtin_memcpy(to + i * k, from + i, tile_rows * sizeof(T));
     // Unrolled: a call of memcpy for a few bytes would take as long as the other tiles together.
     unrolled<tile_rows - 1>([&](int r) {
       if (r < m - i) to[i * k + r] = from[i + r];

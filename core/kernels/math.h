@@ -16,38 +16,36 @@ inline double exp(double x) {
   return std::exp(x);
 }
 
-/// exp(x) = factor 2^exponent, for a float or a vector of them, with an integral exponent.
+/// exp(x) = factor 2^exponent, for a float or a vector of them, with an integral exponent, also as
+/// `sum`, which is exponent + rounding.
 template <class Float>
 struct Power {
-  Float factor, exponent;
+  Float factor, exponent, sum;
 };
 
-/// Adding it rounds a float to an integer, which is then in its low bits.
-constexpr float rounding = 0x1.8p23f;
+/// Adding it rounds a float to an integer, which is then in its low bits, plus twice the bias of
+/// float32's exponents.
+constexpr float rounding = 0x1.8p23f + 2 * 127;
 
 template <class Float>
 [[gnu::always_inline]] inline Power<Float> reduced_exp(const Float& x) {
   constexpr float log2e = 1.44269504f, ln2_high = 0.693359375f, ln2_low = -2.12194440e-4f;
-  const Float exponent = (x * log2e + rounding) - rounding;
+  const Float sum = x * log2e + rounding, exponent = sum - rounding;
   const Float r = (x - exponent * ln2_high) - exponent * ln2_low;
   Float p = r * 1.3814467e-3f + 8.3687808e-3f;
   p = p * r + 4.1668393e-2f;
   p = p * r + 1.6666520e-1f;
   p = p * r + 4.9999994e-1f;
-  return {(p * r + 1.0f) * r + 1.0f, exponent};
+  return {(p * r + 1.0f) * r + 1.0f, exponent, sum};
 }
 
-/// factor 2^exponent for exponents in [-150, 129], in two steps, so that subnormals and
-/// infinity are exact; `Int` is an int32 or a vector of as many as `Float` has.
+/// factor 2^exponent for exponents in [-150, 129], in two steps, so that subnormals and infinity
+/// are exact; `Int` is an int32 or a vector of as many as `Float` has.
 template <class Int, class Float>
 [[gnu::always_inline]] inline Float scaled(const Power<Float>& x) {
-  const auto power_of_two = [](Int exponent) {
-    return std::bit_cast<Float>((exponent + 127) << 23);
-  };
-  const Int exponent =
-      std::bit_cast<Int>(x.exponent + rounding) - std::bit_cast<std::int32_t>(rounding);
-  const Int half = exponent >> 1;
-  return x.factor * power_of_two(half) * power_of_two(exponent - half);
+  // The low bits of each half are a biased exponent.
+  const Int sum = std::bit_cast<Int>(x.sum), half = sum >> 1, rest = sum - half;
+  return x.factor * std::bit_cast<Float>(half << 23) * std::bit_cast<Float>(rest << 23);
 }
 
 [[gnu::always_inline]] inline float value(const Power<float>& x) {
