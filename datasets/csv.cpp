@@ -1,5 +1,6 @@
 #include "datasets/csv.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/error.h"
@@ -33,32 +34,35 @@ std::optional<CsvRecord> CsvParser::add(std::size_t number, const std::string& l
     record_ = {number, {""}};
   if (separator_ == '\0') separator_ = separator_of(line);
   bool closed = false;  // the field's quotes
-  for (std::size_t i = 0; i < line.size(); ++i) {
+  for (std::string_view rest = line;;) {
     std::string& field = record_.fields.back();
-    const bool quote = line[i] == '"', doubled = quote && i + 1 < line.size() && line[i + 1] == '"';
-    if (in_quotes_) {
-      if (quote && !doubled) {
-        in_quotes_ = false;
-        closed = true;
-      } else {
-        field += line[i];
-        i += doubled;
-      }
-      demand(field.size() <= max_token_bytes,
-             "a field in quotes must have at most 65536 bytes; "
-             "are they closed?");
-    } else if (line[i] == separator_) {
+    const auto special = std::ranges::find_if(
+        rest, [&](char c) { return c == '"' || (c == separator_ && !in_quotes_); });
+    const auto text = rest.substr(0, static_cast<std::size_t>(special - rest.begin()));
+    rest.remove_prefix(text.size());
+    const bool quote = rest.starts_with('"');
+    demand(!closed || (!quote && text.find_first_not_of(' ') == text.npos),
+           "text follows the quotes of a field; double the quotes inside it");
+    if (!closed) field += text;
+    demand(!in_quotes_ || field.size() <= max_token_bytes,
+           "a field in quotes must have at most 65536 bytes; "
+           "are they closed?");
+    if (rest.empty()) break;
+    rest.remove_prefix(1);
+    if (!quote) {
       record_.fields.emplace_back();
       closed = false;
-    } else if (!closed || line[i] != ' ') {
-      demand(!closed, "text follows the quotes of a field; double the quotes inside it");
-      demand(!quote || trimmed(field).empty(),
+    } else if (in_quotes_ && rest.starts_with('"')) {
+      field += '"';
+      rest.remove_prefix(1);
+    } else if (in_quotes_) {
+      in_quotes_ = false;
+      closed = true;
+    } else {
+      demand(trimmed(field).empty(),
              "a quote inside a field; put the field in quotes and double this one");
-      in_quotes_ = quote;
-      if (quote)
-        field.clear();
-      else
-        field += line[i];
+      in_quotes_ = true;
+      field.clear();
     }
   }
   return in_quotes_ ? std::nullopt : std::optional(std::exchange(record_, {}));
