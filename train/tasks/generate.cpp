@@ -8,15 +8,33 @@
 
 namespace qkv {
 
+namespace {
+
+/// The ids from `reserved` on by falling logit, equal ones by id: the first `count`, or all where
+/// it is 0.
+std::vector<std::size_t> ranked(std::span<const double> logits, std::size_t reserved, Index count) {
+  std::vector<std::size_t> tokens(logits.size() - reserved);
+  std::iota(tokens.begin(), tokens.end(), reserved);
+  if (count > 0 && count < std::ssize(tokens)) {
+    // To sort all of a large vocabulary can take longer than the model.
+    std::ranges::partial_sort(tokens, tokens.begin() + count, [&](auto a, auto b) {
+      return logits[a] > logits[b] || (logits[a] == logits[b] && a < b);
+    });
+    tokens.resize(static_cast<std::size_t>(count));
+  } else {
+    std::ranges::stable_sort(tokens, std::ranges::greater(), [&](auto t) { return logits[t]; });
+  }
+  return tokens;
+}
+
+}  // namespace
+
 std::int32_t sample(std::span<const double> logits, const Sampling& sampling, std::uint64_t index) {
   const auto reserved = static_cast<std::size_t>(sampling.reserved);
   require<ValueError>(logits.size() > reserved, "[sample] there is no token to draw");
-  std::vector<std::size_t> tokens(logits.size() - reserved);
-  std::iota(tokens.begin(), tokens.end(), reserved);
-  std::ranges::stable_sort(tokens, std::ranges::greater(), [&](auto t) { return logits[t]; });
-  if (sampling.temperature == 0) return static_cast<std::int32_t>(tokens.front());
-  if (sampling.top_k > 0)
-    tokens.resize(std::min(tokens.size(), static_cast<std::size_t>(sampling.top_k)));
+  const bool greedy = sampling.temperature == 0;
+  const std::vector<std::size_t> tokens = ranked(logits, reserved, greedy ? 1 : sampling.top_k);
+  if (greedy) return static_cast<std::int32_t>(tokens.front());
 
   std::vector<double> weights(tokens.size());
   const double largest = logits[tokens.front()];

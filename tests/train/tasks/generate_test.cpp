@@ -4,6 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <limits>
+#include <numeric>
+#include <random>
 
 #include "tests/support/modules.h"
 
@@ -64,6 +68,23 @@ TEST_CASE("tokens are drawn as often as their probabilities say, reserved ones n
   CHECK(counts[0] + counts[1] == 0);
   CHECK(counts[3] == doctest::Approx(4000 * 0.6253).epsilon(0.05));
   CHECK(counts[4] == doctest::Approx(4000 * 0.2300).epsilon(0.1));
+}
+
+TEST_CASE("top k draws as if all tokens but the first k by probability had none, equal ones by id") {
+  std::mt19937_64 drawn(5);
+  for (std::uint64_t i = 0; i < 300; ++i) {
+    std::vector<double> scores(3 + drawn() % 60);
+    for (double& score : scores) score = static_cast<double>(drawn() % 7);
+    std::vector<std::size_t> order(scores.size() - 2);
+    std::iota(order.begin(), order.end(), 2);
+    std::ranges::stable_sort(order, std::ranges::greater(), [&](auto t) { return scores[t]; });
+    const auto k = 1 + drawn() % (order.size() + 3);
+    auto masked = scores;
+    for (std::size_t rank = k; rank < order.size(); ++rank)
+      masked[order[rank]] = -std::numeric_limits<double>::infinity();
+    CHECK(sample(scores, {.top_k = static_cast<Index>(k)}, i) == sample(masked, {}, i));
+    CHECK(sample(scores, {.temperature = 0}, i) == static_cast<std::int32_t>(order.front()));
+  }
 }
 
 TEST_CASE("with nothing but reserved tokens nothing can be drawn") {
