@@ -3,6 +3,7 @@
 namespace qkv {
 
 class MemoryPool;
+class PackedWeights;
 
 /// Effects of a thread's ops besides their results. This is the library's only state
 /// outside objects apart from the process's threads (core/parallel.h). Each thread has its own,
@@ -13,21 +14,35 @@ struct Execution {
   bool detects_anomaly = false;  ///< ops check for NaN and Inf; on within DetectAnomaly
   MemoryPool* memory = nullptr;  ///< source of new blocks; set within MemoryPool::Use; null: malloc
   bool has_storage = true;       ///< new tensors have elements; off within WithoutStorage
+  PackedWeights* packed = nullptr;  ///< weights of `linear`; set within PackedWeights::Use
 
   /// The calling thread's.
   static const Execution& current() noexcept;
 
   Execution with_graph(bool records) const noexcept {
-    return {records, detects_anomaly, memory, has_storage};
+    Execution changed = *this;
+    changed.records_graph = records;
+    return changed;
   }
   Execution with_anomaly_detection(bool detects) const noexcept {
-    return {records_graph, detects, memory, has_storage};
+    Execution changed = *this;
+    changed.detects_anomaly = detects;
+    return changed;
   }
   Execution with_memory(MemoryPool& pool) const noexcept {
-    return {records_graph, detects_anomaly, &pool, has_storage};
+    Execution changed = *this;
+    changed.memory = &pool;
+    return changed;
   }
   Execution without_storage() const noexcept {
-    return {records_graph, detects_anomaly, memory, false};
+    Execution changed = *this;
+    changed.has_storage = false;
+    return changed;
+  }
+  Execution with_packed(PackedWeights& weights) const noexcept {
+    Execution changed = *this;
+    changed.packed = &weights;
+    return changed;
   }
 };
 

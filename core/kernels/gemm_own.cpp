@@ -5,6 +5,7 @@
 #include <bit>
 #include <utility>
 
+#include "core/kernels/depth.h"
 #include "core/kernels/scratch.h"
 #include "core/kernels/vector.h"
 #include "core/parallel.h"
@@ -30,13 +31,6 @@ constexpr int tile_rows = 6, tile_vectors = 2;
 template <class T>
 constexpr int panel_width = tile_vectors* width<T>;
 
-/// Depth of k that is summed in registers before C is read again: equal blocks of at most 448.
-constexpr Index most_depth = 448;
-Index depth_of(Index k) {
-  if (k <= most_depth) return std::max<Index>(k, 1);
-  const Index blocks = (k + most_depth - 1) / most_depth;
-  return (k + blocks - 1) / blocks;
-}
 /// Elements of B that are packed at once.
 constexpr Index most_packed = Index{1} << 17;
 /// A matrix B of at most so many elements is read in place.

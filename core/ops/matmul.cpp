@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <type_traits>
 #include <vector>
 
 #include "core/autograd.h"
@@ -11,6 +12,7 @@
 #include "core/ops/broadcast.h"
 #include "core/ops/checks.h"
 #include "core/ops/create.h"
+#include "core/packed_weights.h"
 #include "core/parallel.h"
 
 namespace qkv {
@@ -157,6 +159,10 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
         for (Index row = begin; row < end; ++row) std::copy_n(b, out, to + row * out);
       });
     }
+    if constexpr (std::is_same_v<T, float>)
+      if (PackedWeights* packed = Execution::current().packed;
+          packed && rows <= kernels::Strips::most_rows)
+        return packed->of(weight).multiply(rows, elements(x, to), static_cast<bool>(bias), to);
     kernels::parallel_gemm(rows, out, in, T{1}, {elements(x, to), in},
                            {elements(weight, to), in, true}, bias ? T{1} : T{0},
                            Matrix<T>{to, out});

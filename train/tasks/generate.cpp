@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "core/packed_weights.h"
 #include "datasets/vocabulary.h"
 
 namespace qkv {
@@ -67,6 +68,8 @@ void generate(const Network& network, std::vector<std::int32_t> prompt, Index co
   const NoGrad no_grad;
   MemoryPool pool;
   const MemoryPool::Use use(pool);
+  PackedWeights weights;
+  const PackedWeights::Use packed(weights);
   std::vector<std::int32_t> text = std::move(prompt);
   KeyValueCache cache;
   for (Index i = 0; i < count; ++i) {

@@ -70,7 +70,8 @@ TEST_CASE("tokens are drawn as often as their probabilities say, reserved ones n
   CHECK(counts[4] == doctest::Approx(4000 * 0.2300).epsilon(0.1));
 }
 
-TEST_CASE("top k draws as if all tokens but the first k by probability had none, equal ones by id") {
+TEST_CASE(
+    "top k draws as if all tokens but the first k by probability had none, equal ones by id") {
   std::mt19937_64 drawn(5);
   for (std::uint64_t i = 0; i < 300; ++i) {
     std::vector<double> scores(3 + drawn() % 60);

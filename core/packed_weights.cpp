@@ -1,0 +1,14 @@
+#include "core/packed_weights.h"
+
+namespace qkv {
+
+const kernels::Strips& PackedWeights::of(const Tensor& weight) {
+  const float* key = weight.data<float>().data();
+  const auto found = entries_.find(key);
+  if (found != entries_.end()) return found->second.strips;
+  return entries_
+      .emplace(key, Entry{weight.detach(), kernels::Strips(key, weight.dim(0), weight.dim(1))})
+      .first->second.strips;
+}
+
+}  // namespace qkv
