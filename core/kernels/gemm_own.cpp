@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <utility>
 
 #include "core/kernels/depth.h"
 #include "core/kernels/scratch.h"
+#include "core/kernels/transpose.h"
 #include "core/kernels/vector.h"
 #include "core/parallel.h"
 
@@ -150,39 +150,6 @@ constexpr auto tiles = []<int... R>(std::integer_sequence<int, R...>) {
       of_rows.template operator()<R + 1>(std::make_integer_sequence<int, tile_vectors>())...};
 }
 (std::make_integer_sequence<int, tile_rows>());
-
-/// Swaps the off-diagonal blocks of `Size` elements in each square of 2 Size rows. `Lane`: indices
-/// of the lanes of a vector.
-template <class T, int Size, int... Lane>
-void swap_blocks(Vector<T> (&rows)[width<T>], std::integer_sequence<int, Lane...>) {
-  for (int i = 0; i < width<T>; ++i) {
-    if (i & Size) continue;
-    const Vector<T> a = rows[i], b = rows[i + Size];
-    rows[i] = __builtin_shufflevector(a, b, (Lane & Size ? width<T> + Lane - Size : Lane)...);
-    rows[i + Size] =
-        __builtin_shufflevector(a, b, (Lane & Size ? width<T> + Lane : Lane + Size)...);
-  }
-}
-
-/// Transposes a square of rows in registers.
-template <class T>
-void transpose_rows(Vector<T> (&rows)[width<T>]) {
-  // Swaps the off-diagonal blocks of size 1, 2, 4, ...
-  [&]<int... Stage>(std::integer_sequence<int, Stage...>) {
-    (swap_blocks<T, 1 << Stage>(rows, std::make_integer_sequence<int, width<T>>()), ...);
-  }
-  (std::make_integer_sequence<int, std::countr_zero(static_cast<unsigned>(width<T>))>());
-}
-
-/// Loads rows x[j stride], n of them and k elements of each, and zeros beyond.
-template <class T>
-void load_rows(Index k, Index n, const T* x, Index stride, Vector<T> (&rows)[width<T>]) {
-  if (k == width<T> && n == width<T>)
-    unrolled<width<T>>([&](auto j) { rows[j] = load(x + j * stride); });
-  else
-    unrolled<width<T>>(
-        [&](auto j) { rows[j] = j < n ? load_most(x + j * stride, k) : Vector<T>{}; });
-}
 
 /// A vector of columns of a product with `Rows` rows and a transposed B, whose columns are
 /// contiguous and start `b_row` apart: squares of B are transposed in registers.

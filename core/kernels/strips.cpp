@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/kernels/depth.h"
+#include "core/kernels/transpose.h"
 #include "core/kernels/vector.h"
 #include "core/parallel.h"
 
@@ -79,12 +80,20 @@ constexpr auto multiplies = []<int... R>(std::integer_sequence<int, R...>) {
 Strips::Strips(const float* weight, Index out, Index in)
     : out_(out),
       in_(in),
-      elements_(static_cast<std::size_t>((out + lanes - 1) / lanes * lanes * in)) {
+      buffer_(detail::allocate_buffer(static_cast<std::size_t>((out + lanes - 1) / lanes * lanes *
+                                                               in * Index{sizeof(float)}))) {
   parallel_for(partition((out + lanes - 1) / lanes, in * lanes), [&](Index begin, Index end) {
-    for (Index row = begin * lanes; row < std::min(end * lanes, out); ++row) {
-      float* to = elements_.data() + row / lanes * in * lanes + row % lanes;
-      for (Index i = 0; i < in; ++i) to[i * lanes] = weight[row * in + i];
-    }
+    for (Index row = begin * lanes; row < std::min(end * lanes, out); row += lanes)
+      for (Index i = 0; i < in; i += lanes) {
+        const Index count = std::min<Index>(lanes, in - i);
+        Vector<float> rows[lanes];
+        load_rows<float>(count, std::min<Index>(lanes, out - row), weight + row * in + i, in, rows);
+        transpose_rows<float>(rows);
+        float* to = elements() + row * in + i * lanes;
+        unrolled<lanes>([&](auto j) {
+          if (j < count) store<float>(to + j * lanes, rows[j]);
+        });
+      }
   });
 }
 
@@ -95,7 +104,7 @@ void Strips::multiply(Index m, const float* x, bool adds, float* y) const {
   parallel_for(partition((out_ + wide - 1) / wide, wide * in_), [&](Index begin, Index end) {
     const Index last = std::min(end * wide, out_);
     const auto part = [&](Index j, Index columns) {
-      return Part{in_, out_, elements_.data() + j * in_, x, y + j, columns, adds};
+      return Part{in_, out_, elements() + j * in_, x, y + j, columns, adds};
     };
     Index j = begin * wide;
     for (; j + wide <= last; j += wide) several(part(j, wide));

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <vector>
-
 #include "core/memory.h"
 #include "core/shape.h"
 
@@ -22,8 +20,10 @@ class Strips {
   void multiply(Index m, const float* x, bool adds, float* y) const;
 
  private:
+  float* elements() const { return reinterpret_cast<float*>(buffer_.get()); }
+
   Index out_, in_;
-  std::vector<float, detail::BlockAllocator<float>> elements_;
+  detail::Buffer buffer_;
 };
 
 }  // namespace qkv::kernels
