@@ -67,11 +67,15 @@ constexpr int together(int rows) {
   return rows <= 2 ? 4 : 2;
 }
 
-using Multiply = void (*)(const Part&);
-/// [rows - 1]: of several strips, and of one.
+/// What multiplies several strips, and one.
+struct Multiply {
+  void (*several)(const Part&);
+  void (*one)(const Part&);
+};
+/// multiplies[rows - 1]
 constexpr auto multiplies = []<int... R>(std::integer_sequence<int, R...>) {
-  return std::array{std::pair<Multiply, Multiply>{multiply_strips<R + 1, together(R + 1)>,
-                                                  multiply_strips<R + 1, 1>}...};
+  return std::array{
+      Multiply{multiply_strips<R + 1, together(R + 1)>, multiply_strips<R + 1, 1>}...};
 }
 (std::make_integer_sequence<int, static_cast<int>(Strips::most_rows)>());
 
@@ -99,7 +103,7 @@ Strips::Strips(const float* weight, Index out, Index in)
 
 void Strips::multiply(Index m, const float* x, bool adds, float* y) const {
   if (m == 0) return;
-  const auto [several, one] = multiplies[static_cast<std::size_t>(m) - 1];
+  const Multiply& chosen = multiplies[static_cast<std::size_t>(m) - 1];
   const Index wide = together(static_cast<int>(m)) * lanes;
   parallel_for(partition((out_ + wide - 1) / wide, wide * in_), [&](Index begin, Index end) {
     const Index last = std::min(end * wide, out_);
@@ -107,8 +111,8 @@ void Strips::multiply(Index m, const float* x, bool adds, float* y) const {
       return Part{in_, out_, elements() + j * in_, x, y + j, columns, adds};
     };
     Index j = begin * wide;
-    for (; j + wide <= last; j += wide) several(part(j, wide));
-    for (; j < last; j += lanes) one(part(j, std::min<Index>(lanes, last - j)));
+    for (; j + wide <= last; j += wide) chosen.several(part(j, wide));
+    for (; j < last; j += lanes) chosen.one(part(j, std::min<Index>(lanes, last - j)));
   });
 }
 
