@@ -12,7 +12,7 @@
 namespace qkv::kernels {
 namespace {
 
-constexpr int lanes = width<float>;
+constexpr Index lanes = width<float>;
 
 /// Some strips of a product: `columns` columns of y from the first of `strips` on.
 struct Part {
@@ -89,9 +89,9 @@ Strips::Strips(const float* weight, Index out, Index in)
   parallel_for(partition((out + lanes - 1) / lanes, in * lanes), [&](Index begin, Index end) {
     for (Index row = begin * lanes; row < std::min(end * lanes, out); row += lanes)
       for (Index i = 0; i < in; i += lanes) {
-        const Index count = std::min<Index>(lanes, in - i);
+        const Index count = std::min(lanes, in - i);
         Vector<float> rows[lanes];
-        load_rows<float>(count, std::min<Index>(lanes, out - row), weight + row * in + i, in, rows);
+        load_rows<float>(count, std::min(lanes, out - row), weight + row * in + i, in, rows);
         transpose_rows<float>(rows);
         float* to = elements() + row * in + i * lanes;
         unrolled<lanes>([&](auto j) {
@@ -112,7 +112,7 @@ void Strips::multiply(Index m, const float* x, bool adds, float* y) const {
     };
     Index j = begin * wide;
     for (; j + wide <= last; j += wide) chosen.several(part(j, wide));
-    for (; j < last; j += lanes) chosen.one(part(j, std::min<Index>(lanes, last - j)));
+    for (; j < last; j += lanes) chosen.one(part(j, std::min(lanes, last - j)));
   });
 }
 
