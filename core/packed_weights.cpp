@@ -2,14 +2,13 @@
 
 namespace qkv {
 
-const kernels::Strips* PackedWeights::find(const Tensor& weight) {
-  const float* elements = weight.data<float>().data();
-  const auto [found, is_new] = entries_.try_emplace(elements);
-  Entry& entry = found->second;
-  if (is_new) entry.weight = weight.detach();
-  if (!entry.strips && ++entry.products >= paying_products)
-    entry.strips.emplace(elements, weight.dim(0), weight.dim(1));
-  return entry.strips ? &*entry.strips : nullptr;
+const kernels::Strips& PackedWeights::of(const Tensor& weight) {
+  const float* key = weight.data<float>().data();
+  const auto found = entries_.find(key);
+  if (found != entries_.end()) return found->second.strips;
+  return entries_
+      .emplace(key, Entry{weight.detach(), kernels::Strips(key, weight.dim(0), weight.dim(1))})
+      .first->second.strips;
 }
 
 }  // namespace qkv

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <map>
-#include <optional>
 
 #include "core/execution.h"
 #include "core/kernels/strips.h"
@@ -18,10 +17,8 @@ class PackedWeights {
   PackedWeights(const PackedWeights&) = delete;
   PackedWeights& operator=(const PackedWeights&) = delete;
 
-  /// The copy of a weight [out, in] of float32; null for the first products, since a copy takes as
-  /// long as it saves in `paying_products` or fewer.
-  const kernels::Strips* find(const Tensor& weight);
-  static constexpr Index paying_products = 16;
+  /// The copy of a weight [out, in] of float32, which is made when it is asked for first.
+  const kernels::Strips& of(const Tensor& weight);
 
   /// While alive, `linear` (core/ops.h) takes float32 weights from `packed` on this thread.
   class Use {
@@ -35,8 +32,7 @@ class PackedWeights {
  private:
   struct Entry {
     Tensor weight;  ///< keeps the buffer, which is the key
-    Index products = 0;
-    std::optional<kernels::Strips> strips;
+    kernels::Strips strips;
   };
   std::map<const float*, Entry> entries_;
 };

@@ -159,12 +159,10 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
         for (Index row = begin; row < end; ++row) std::copy_n(b, out, to + row * out);
       });
     }
-    if constexpr (std::is_same_v<T, float>) {
-      PackedWeights* packed = Execution::current().packed;
-      const auto* strips =
-          packed && rows <= kernels::Strips::most_rows ? packed->find(weight) : nullptr;
-      if (strips) return strips->multiply(rows, elements(x, to), static_cast<bool>(bias), to);
-    }
+    if constexpr (std::is_same_v<T, float>)
+      if (PackedWeights* packed = Execution::current().packed;
+          packed && rows <= kernels::Strips::most_rows)
+        return packed->of(weight).multiply(rows, elements(x, to), static_cast<bool>(bias), to);
     kernels::parallel_gemm(rows, out, in, T{1}, {elements(x, to), in},
                            {elements(weight, to), in, true}, bias ? T{1} : T{0},
                            Matrix<T>{to, out});
