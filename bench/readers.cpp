@@ -1,12 +1,11 @@
-// What reads a text: a line for each reader, "name;MB/s". Read by bench/compare_readers.
+// Rates of the readers of text and tables, a line for each, "name;MB/s". bench/compare_readers runs
+// it.
 //
 //     qkv_readers_bench TEXT CSV THREADS VOCABULARY
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
 #include <filesystem>
-#include <span>
 #include <string>
 
 #include "core/parallel.h"

@@ -7,7 +7,8 @@
 namespace qkv::kernels {
 
 /// Depth of k that a product sums in registers before it adds the sum to C: equal blocks of at most
-/// 448. What computes the bits of our products (gemm_own.cpp) has to sum in the same blocks.
+/// 448. A kernel that promises the bits of our products (gemm_own.cpp) has to sum in the same
+/// blocks.
 constexpr Index most_depth = 448;
 constexpr Index depth_of(Index k) {
   if (k <= most_depth) return std::max<Index>(k, 1);

@@ -67,7 +67,7 @@ constexpr int together(int rows) {
   return rows <= 2 ? 4 : 2;
 }
 
-/// What multiplies several strips, and one.
+/// Products with several strips and with one.
 struct Multiply {
   void (*several)(const Part&);
   void (*one)(const Part&);
