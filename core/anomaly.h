@@ -19,7 +19,7 @@ struct AnomalyError : Error {
 /// once more.
 class DetectAnomaly {
  public:
-  DetectAnomaly() : scope_(Execution::current().with_anomaly_detection(true)) {}
+  DetectAnomaly() : scope_(Execution::current().with(&Execution::detects_anomaly, true)) {}
 
  private:
   ExecutionScope scope_;

@@ -184,7 +184,7 @@ struct RecomputedNode final : Node {
       ends[i]->gradient = gradients.take(i);
       copies[i] = values[i].with_node(ends[i]);
     }
-    const ExecutionScope scope(Execution::current().with_graph(true));
+    const ExecutionScope scope(Execution::current().with(&Execution::records_graph, true));
     Tensor y = detail::RecomputedFunction(f)(copies);
     copies.clear();
     gradients.walk(std::move(y), dy);

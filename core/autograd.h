@@ -188,7 +188,7 @@ Tensor recomputed(std::vector<Tensor> inputs, F& f) {
 /// While alive, ops on this thread record no graph.
 class NoGrad {
  public:
-  NoGrad() : scope_(Execution::current().with_graph(false)) {}
+  NoGrad() : scope_(Execution::current().with(&Execution::records_graph, false)) {}
 
  private:
   ExecutionScope scope_;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <type_traits>
+
 namespace qkv {
 
 class MemoryPool;
@@ -19,29 +21,10 @@ struct Execution {
   /// The calling thread's.
   static const Execution& current() noexcept;
 
-  Execution with_graph(bool records) const noexcept {
+  template <class T>
+  Execution with(T Execution::*member, std::type_identity_t<T> value) const noexcept {
     Execution changed = *this;
-    changed.records_graph = records;
-    return changed;
-  }
-  Execution with_anomaly_detection(bool detects) const noexcept {
-    Execution changed = *this;
-    changed.detects_anomaly = detects;
-    return changed;
-  }
-  Execution with_memory(MemoryPool& pool) const noexcept {
-    Execution changed = *this;
-    changed.memory = &pool;
-    return changed;
-  }
-  Execution without_storage() const noexcept {
-    Execution changed = *this;
-    changed.has_storage = false;
-    return changed;
-  }
-  Execution with_packed(PackedWeights& weights) const noexcept {
-    Execution changed = *this;
-    changed.packed = &weights;
+    changed.*member = value;
     return changed;
   }
 };

@@ -30,7 +30,7 @@ class MemoryPool {
   /// While alive, this thread takes new blocks from `pool`; without one they come from the system.
   class Use {
    public:
-    explicit Use(MemoryPool& pool) : scope_(Execution::current().with_memory(pool)) {}
+    explicit Use(MemoryPool& pool) : scope_(Execution::current().with(&Execution::memory, &pool)) {}
 
    private:
     ExecutionScope scope_;

@@ -124,7 +124,7 @@ class Tensor {
 /// values throw ValueError.
 class WithoutStorage {
  public:
-  WithoutStorage() : scope_(Execution::current().without_storage()) {}
+  WithoutStorage() : scope_(Execution::current().with(&Execution::has_storage, false)) {}
 
  private:
   ExecutionScope scope_;

@@ -3,13 +3,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
+#include <cstdint>
 #include <map>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "core/kinds.h"
+#include "core/weight_format.h"
 #include "datasets/text.h"
 #include "datasets/token_rules.h"
 #include "datasets/unicode.h"
@@ -25,20 +26,6 @@ using Strings = std::vector<std::string>;
 
 std::string literal(std::string_view text) {
   return escaped(text) + "sv";
-}
-
-/// Appends a row as integers, and its scale: the largest absolute value / 127 (absmax quantization,
-/// by row; Dettmers et al. 2022, "LLM.int8()", 2.1).
-void append_int8(std::span<const float> row, std::vector<float>& scales, std::string& integers) {
-  constexpr float largest_integer = 127;
-  float largest = 0;
-  for (const float value : row) largest = std::max(largest, std::abs(value));
-  const float scale = largest / largest_integer;
-  scales.push_back(scale);
-  for (const float value : row) {
-    const float nearest = scale > 0 ? std::round(value / scale) : 0;
-    integers += static_cast<char>(std::clamp(nearest, -largest_integer, largest_integer));
-  }
 }
 
 /// Statements that fill the description `d`.
@@ -82,7 +69,7 @@ class DescriptionWriter {
   }
   void parameters(const std::map<std::string, Tensor>& parameters, CppWeights format) {
     std::vector<float> floats;
-    std::string integers;
+    std::vector<std::int8_t> integers;
     text_ += "    d.parameters = {\n";
     for (const auto& [path, value] : parameters) {
       const bool is_int8 = format == CppWeights::int8 && value.rank() > 1;
@@ -90,14 +77,20 @@ class DescriptionWriter {
       text_ += fmt::format("        {{{}, {}, {}{}}},\n", literal(path), rows, columns,
                            is_int8 ? ", true" : "");
       const std::span<const float> data = value.data<float>();
-      if (!is_int8) floats.insert(floats.end(), data.begin(), data.end());
-      for (auto rest = data; is_int8 && !rest.empty();
-           rest = rest.subspan(static_cast<std::size_t>(columns)))
-        append_int8(rest.first(static_cast<std::size_t>(columns)), floats, integers);
+      if (!is_int8) {
+        floats.insert(floats.end(), data.begin(), data.end());
+        continue;
+      }
+      const auto width = static_cast<std::size_t>(columns), before = integers.size();
+      integers.resize(before + data.size());
+      const std::span to = std::span(integers).subspan(before);
+      for (std::size_t i = 0; i < data.size(); i += width)
+        floats.push_back(to_int8(data.subspan(i, width), to.subspan(i, width)));
     }
     text_ += "    };\n";
     base64("weights", report::encoded_floats(floats));
-    base64("integers", report::encoded_bytes(integers));
+    base64("integers", report::encoded_bytes(
+                           {reinterpret_cast<const char*>(integers.data()), integers.size()}));
   }
   const std::string& text() const { return text_; }
 

@@ -1,4 +1,5 @@
 #include "cli/commands/shared.h"
+#include "core/packed_weights.h"
 #include "train/tasks/ensemble.h"
 
 namespace qkv::commands {
@@ -8,6 +9,7 @@ struct EvalOptions {
   std::vector<std::string> models;
   std::string data;
   bool skip_unknown_labels = false;
+  bool int8 = false;
 };
 
 /// The model with the options that say how labels are read.
@@ -77,6 +79,9 @@ void add_context(Document& document, const Evaluation& evaluation) {
 Document evaluate(const EvalOptions& options) {
   Document document;
   Notes notes(document);
+  PackedWeights weights(WeightFormat::int8);
+  const ExecutionScope scope(
+      Execution::current().with(&Execution::packed, options.int8 ? &weights : nullptr));
   const auto [name, evaluation] = measured(options, notes);
   document.data = to_json(evaluation);
   add_evaluation(document, name, evaluation);
@@ -101,6 +106,7 @@ Command eval_command() {
                       evaluation_data_option(o->data),
                       {"--skip-unknown-labels", &o->skip_unknown_labels,
                        "Leave out examples whose label training has not seen, with a count"},
+                      int8_flag(o->int8),
                       threads_option()},
           .run = [o](const Stream&) { return evaluate(*o); }};
 }

@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "cli/commands/shared.h"
+#include "core/packed_weights.h"
 
 namespace qkv::commands {
 namespace {
@@ -12,6 +13,7 @@ struct GenerateOptions {
   std::string prompt = "\n";
   Index tokens = 500;
   Sampling sampling;
+  bool int8 = false;
 };
 
 Document continue_text(const GenerateOptions& options, const Stream& stream) {
@@ -19,6 +21,8 @@ Document continue_text(const GenerateOptions& options, const Stream& stream) {
   Document document;
   Notes notes(document);
   const Sentence prompt = read_prompt(trained, options.prompt, notes);
+  PackedWeights weights(options.int8 ? WeightFormat::int8 : WeightFormat::float32);
+  const PackedWeights::Use use(weights);
   stream(options.prompt);
   const auto start = std::chrono::steady_clock::now();
   document.data = documents::generate(trained, options.prompt, prompt, options.tokens,
@@ -51,6 +55,7 @@ Command generate_command() {
                        "probability together [1]",
                        {0, 1, true}},
                       {"--seed", &o->sampling.seed, "Equal seeds give equal texts [1]"},
+                      int8_flag(o->int8),
                       threads_option()},
           .run = [o](const Stream& stream) { return continue_text(*o, stream); }};
 }

@@ -32,6 +32,10 @@ Option untrained_flag(bool& flag) {
   return {"--untrained", &flag, "The model as it was before its first step"};
 }
 
+Option int8_flag(bool& flag) {
+  return {"--int8", &flag, "Linear layers with int8 weights and a scale for each row"};
+}
+
 Option threads_option() {
   return {"--threads", set_threads, "Number of threads; results do not depend on it",
           from_to(1, 256)};

@@ -25,6 +25,7 @@ Option config_argument(std::string& config);
 Option set_option(std::vector<std::string>& changes);
 Option word_option(std::string& word);
 Option untrained_flag(bool& flag);
+Option int8_flag(bool& flag);
 Option threads_option();
 /// The model that the MODEL argument and the --untrained flag name. Throws UserError.
 SavedModel load_model(const std::string& model, bool before_training = false);

@@ -127,6 +127,11 @@ class Text(ReportTest):
         self.train("whole", "language-model", task, 'kind = "decoder"', t_txt=text)
         generated = self.json("generate", "runs/whole", "--prompt", "The Fluß 川", "--tokens", "30")
         self.assertEqual(generated["tokens"], 30)
+        exact, rounded = (self.json("eval", "runs/whole", *options)["loss"] for options in ((), ("--int8",)))
+        self.assertAlmostEqual(rounded, exact, delta=.01)
+        self.assertNotEqual(rounded, exact)
+        self.assertEqual(self.json("eval", "runs/whole", "--int8", "--threads", 3)["loss"], rounded)
+        self.assertEqual(self.json("generate", "runs/whole", "--tokens", "30", "--int8")["tokens"], 30)
         checkpoints = self.folder / "runs/whole/checkpoints"
         self.assertIn("step-00000014.h5", [path.name for path in checkpoints.iterdir()])
         (checkpoints / "step-00000020.h5").unlink()

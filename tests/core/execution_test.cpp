@@ -68,7 +68,7 @@ TEST_CASE("the executions of two threads are independent") {
     CHECK(records(p));
     CHECK_FALSE(detects());
     CHECK_FALSE(allocates_from(pool));
-    const ExecutionScope scope(Execution::current().with_graph(false));
+    const ExecutionScope scope(Execution::current().with(&Execution::records_graph, false));
   }).join();
   CHECK_FALSE(records(p));
   CHECK(detects());
@@ -83,7 +83,7 @@ TEST_CASE("shards on several threads inherit the caller's execution with one sco
   MemoryPool pools[6];
   bool inherited[6] = {};
   parallel_for(6, [&, execution = Execution::current()](Index i) {
-    const ExecutionScope scope(execution.with_memory(pools[i]));
+    const ExecutionScope scope(execution.with(&Execution::memory, &pools[i]));
     inherited[i] = !records(p) && detects() && allocates_from(pools[i]);
   });
   set_threads(before);

@@ -79,7 +79,7 @@ Stepper::PartialSums Stepper::sums_of_lanes(const StepPlan& plan, const Batches&
   std::vector<std::exception_ptr> errors(count);
   parallel_for(plan.lanes, [&, execution = Execution::current()](Index i) {
     const auto lane = static_cast<std::size_t>(i);
-    const ExecutionScope scope(execution.with_memory(pools_[lane]));
+    const ExecutionScope scope(execution.with(&Execution::memory, &pools_[lane]));
     const Index begin = plan.first_shard + by_lane.begin(i),
                 end = plan.first_shard + by_lane.end(i);
     try {

@@ -68,8 +68,9 @@ void generate(const Network& network, std::vector<std::int32_t> prompt, Index co
   const NoGrad no_grad;
   MemoryPool pool;
   const MemoryPool::Use use(pool);
-  PackedWeights weights;
-  const PackedWeights::Use packed(weights);
+  PackedWeights weights(WeightFormat::float32);
+  PackedWeights* const callers = Execution::current().packed;
+  const PackedWeights::Use packed(callers ? *callers : weights);
   std::vector<std::int32_t> text = std::move(prompt);
   KeyValueCache cache;
   for (Index i = 0; i < count; ++i) {
