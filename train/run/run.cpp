@@ -39,6 +39,16 @@ std::unique_ptr<Network> fresh_network(const Config& config, const Task& task, V
                                    task.vocabulary().tokens());
 }
 
+/// A model without values, for those of a file; no data is read.
+LoadedModel unloaded_model(const Config& config, const Task::Vocabularies& vocabularies) {
+  LoadedModel unloaded;
+  unloaded.config = config;
+  unloaded.task = restore_task(config, vocabularies);
+  const WithoutStorage without_storage;
+  unloaded.network = fresh_network(config, *unloaded.task, Vectors::from_checkpoint);
+  return unloaded;
+}
+
 /// Says what of a config's model.embedding_file the model has.
 void tell_vectors(const Config& config, const Network& network, ReadCallback& callback) {
   const VectorsFound& vectors = network.model->vectors;
@@ -257,15 +267,13 @@ SavedModel load_model(const std::filesystem::path& model) {
 }
 
 LoadedModel fresh_model(const Config& config, const Task::Vocabularies& vocabularies) {
-  LoadedModel fresh;
-  fresh.config = config;
-  fresh.task = restore_task(config, vocabularies);
+  LoadedModel fresh = unloaded_model(config, vocabularies);
   fresh.network = fresh_network(config, *fresh.task, Vectors::from_checkpoint);
   return fresh;
 }
 
 SavedModel model_of(const Checkpoint& checkpoint, const std::filesystem::path& file) {
-  SavedModel loaded{fresh_model(config_of(checkpoint, file), checkpoint.vocabulary),
+  SavedModel loaded{unloaded_model(config_of(checkpoint, file), checkpoint.vocabulary),
                     checkpoint.step};
   loaded.init = checkpoint.init;
   load_model_parameters(*loaded.network, checkpoint, file);
