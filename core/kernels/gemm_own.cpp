@@ -60,6 +60,7 @@ struct Strided {
 
   const T* at(Index i, Index j) const { return data + i * row + j * column; }
   Strided from(Index i, Index j) const { return {at(i, j), row, column}; }
+  Strided transposed() const { return {data, column, row}; }
 };
 
 template <class T>
@@ -346,6 +347,40 @@ void for_each_block(Index k, Index n, F f) {
   } while ((k0 += depth) < k);
 }
 
+/// A product of few rows with a transposed B, which is not packed.
+template <class T>
+void transposed_columns(Index m, Index n, Index k, T alpha, const Strided<T>& a,
+                        const Matrix<const T>& b, T beta, const Matrix<T>& c) {
+  const Tile<T> tile = transposed_tiles<T>[static_cast<std::size_t>(m) - 1];
+  const Index depth = depth_of(k);
+  for (Index j = 0; j < n; j += width<T>) {
+    Index k0 = 0;
+    do {
+      tile({std::min(depth, k - k0), a.at(0, k0), a.row, a.column, b.data + j * b.stride + k0,
+            b.stride, alpha, k0 ? T{1} : beta, c.data + j, c.stride,
+            std::min<Index>(width<T>, n - j)});
+    } while ((k0 += depth) < k);
+  }
+}
+
+/// C = alpha A B of one column, which is a row of the transposed product.
+template <class T>
+void one_column(Index m, Index k, T alpha, const Matrix<const T>& a, const Strided<T>& b,
+                const Matrix<T>& c) {
+  std::array<T, width<T>> row;
+  for (Index i = 0; i < m; i += width<T>) {
+    const Index count = std::min<Index>(width<T>, m - i);
+    // The processor does not read ahead over rows that are far apart.
+    for (Index j = i + 2 * width<T>; j < std::min<Index>(i + 3 * width<T>, m); ++j)
+      for (Index l = 0; l < k; l += 64 / Index{sizeof(T)})
+        __builtin_prefetch(a.data + j * a.stride + l);
+    transposed_columns(1, count, k, alpha, b.transposed(),
+                       Matrix<const T>{a.data + i * a.stride, a.stride, true}, T{0},
+                       Matrix<T>{row.data(), width<T>});
+    for (Index j = 0; j < count; ++j) c.data[(i + j) * c.stride] = row[static_cast<std::size_t>(j)];
+  }
+}
+
 }  // namespace
 
 const bool product_rows_are_independent = true;
@@ -353,6 +388,7 @@ const bool product_rows_are_independent = true;
 template <class T>
 void gemm(Index m, Index n, Index k, T alpha, Matrix<const T> a, Matrix<const T> b, T beta,
           Matrix<T> c) {
+  if (n == 1 && beta == 0 && !a.transposed) return one_column(m, k, alpha, a, strided(b), c);
   if (n > 0 && n <= panel_width<T> && k <= most_depth && (!a.transposed || a.stride <= near))
     return one_panel(m, n, k, alpha, strided(a), b, beta, c);
   for_each_block<T>(k, n, [&](Index k0, Index depth, Index j0, Index columns) {
@@ -367,18 +403,11 @@ void gemm(Index m, Index n, Index k, T alpha, Matrix<const T> a, Matrix<const T>
 template <class T>
 void few_rows_transposed(Index m, Index n, Index k, T alpha, const Strided<T>& a,
                          const Matrix<const T>& b, T beta, const Matrix<T>& c) {
-  const Tile<T> tile = transposed_tiles<T>[static_cast<std::size_t>(m) - 1];
-  const Index depth = depth_of(k);
-  const auto columns_from = [&](Index j) {
-    Index k0 = 0;
-    do {
-      tile({std::min(depth, k - k0), a.at(0, k0), a.row, a.column, b.data + j * b.stride + k0,
-            b.stride, alpha, k0 ? T{1} : beta, c.data + j, c.stride,
-            std::min<Index>(width<T>, n - j)});
-    } while ((k0 += depth) < k);
-  };
   parallel_for(partition((n + width<T> - 1) / width<T>, width<T> * k), [&](Index begin, Index end) {
-    for (Index i = begin; i < end; ++i) columns_from(i * width<T>);
+    const Index j = begin * width<T>;
+    transposed_columns(m, std::min(end * width<T>, n) - j, k, alpha, a,
+                       Matrix<const T>{b.data + j * b.stride, b.stride, true}, beta,
+                       Matrix<T>{c.data + j, c.stride});
   });
 }
 

@@ -80,9 +80,9 @@ std::vector<float> expected(const Problem& p) {
   return x.c;
 }
 
-/// Few rows of A, which threads multiply panel by panel: drawn around the sizes of tiles, vectors,
-/// panels and blocks.
-std::vector<Problem> problems_of_few_rows() {
+/// Few rows of A, which threads multiply panel by panel, and few columns of B: drawn around the
+/// sizes of tiles, vectors, panels and blocks.
+std::vector<Problem> problems_of_few_rows_or_columns() {
   const Random random(4, Purpose::testing);
   std::uint64_t draws = 0;
   const auto one_of = [&]<class T>(std::initializer_list<T> values) {
@@ -98,6 +98,11 @@ std::vector<Problem> problems_of_few_rows() {
                    .alpha = one_of({1.0F, 1.0F, -0.5F}),
                    .beta = one_of({0.0F, 1.0F, 0.25F}),
                    .gap = one_of({0, 0, 1, 16, 70})});
+  const std::vector<Problem> rows = all;
+  for (Problem p : rows) {
+    std::swap(p.m, p.n);
+    all.push_back(p);
+  }
   return all;
 }
 
@@ -124,7 +129,7 @@ std::vector<Problem> problems() {
       all.push_back({20, 30, 40, a, b, 2, 1, 7});
       all.push_back({70, 90, 500, a, b, -0.5f, 0.25f, 3});
     }
-  std::ranges::copy(problems_of_few_rows(), std::back_inserter(all));
+  std::ranges::copy(problems_of_few_rows_or_columns(), std::back_inserter(all));
   return all;
 }
 
