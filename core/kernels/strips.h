@@ -9,7 +9,7 @@
 namespace qkv::kernels {
 
 /// A weight matrix W [out, in] in strips of a vector's width of rows: vector i of a strip has
-/// element i of each of its rows (of int8 elements 4 i to 4 i + 3), and zeros beyond the last row.
+/// element i of each of its rows (in int8, elements 4 i to 4 i + 3), and zeros beyond the last row.
 /// A product of a single row reads each weight once, so that the order in memory decides how long
 /// it takes.
 class Strips {
@@ -27,6 +27,7 @@ class Strips {
   /// Packs a strip of `rows` rows, the first of which is `row`.
   void pack_float32(const float* weight, Index rows, Index row);
   void pack_int8(const float* weight, Index rows, Index row);
+  /// The strip that begins with a row.
   std::byte* strip(Index row) const;
   /// Columns `begin` to `end` - 1 of `m` rows of y, at most `most_rows`.
   void multiply_columns(Index begin, Index end, Index m, const float* x, bool adds, float* y) const;

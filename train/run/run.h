@@ -79,8 +79,8 @@ std::unique_ptr<Task> task_with_data(const LoadedModel& model, ReadCallback& cal
 /// Loads a model for inference; no data is read. `model` is a checkpoint file or a run folder.
 /// Throws UserError, and CheckpointError when the file is damaged.
 SavedModel load_model(const std::filesystem::path& model);
-/// A model with fresh parameters; no data is read. Throws FileError when a
-/// vocabulary is missing or invalid.
+/// A model with fresh parameters; no data is read. Throws FileError when a vocabulary is missing or
+/// invalid.
 LoadedModel fresh_model(const Config& config, const Task::Vocabularies& vocabularies);
 /// The model of a checkpoint that was read from `file`.
 SavedModel model_of(const Checkpoint& checkpoint, const std::filesystem::path& file);

@@ -19,8 +19,9 @@ std::int32_t sample(std::span<const double> logits, const Sampling& sampling, st
 
 /// Continues `prompt` by `count` tokens, each passed on as soon as it is sampled, or by fewer, up
 /// to one that ends the text and is not passed on. The context is the last `window` tokens at most;
-/// keys and values are cached, so that a token costs one step. A hook may replace activations.
-/// Throws ValueError when the prompt is empty.
+/// keys and values are cached, so that a token costs one step. Weights are packed as float32,
+/// unless the caller uses `PackedWeights`. A hook may replace activations. Throws ValueError when
+/// the prompt is empty.
 void generate(const Network& network, std::vector<std::int32_t> prompt, Index count, Index window,
               const Sampling& sampling, const std::function<void(std::int32_t)>& pass_on,
               const Hook* hook = nullptr);
