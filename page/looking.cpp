@@ -286,9 +286,8 @@ Json Looking::ablate(const Request& request) {
 Json Looking::generate(const Request& request) {
   const View view = model_of(request);
   const LoadedModel& model = view.model;
-  const std::string text = request.text("text");
   ReadCallback silent;
-  return documents::generate(model, text, read_prompt(model, text, silent),
+  return documents::generate(model, read_prompt(model, request.text("text"), silent),
                              request.integer("tokens"), {.temperature = 0}, view.off,
                              [](std::string_view) {});
 }

@@ -4,8 +4,6 @@
 #include "cli/commands/shared.h"
 #include "cli/terminal.h"
 #include "core/parallel.h"
-#include "datasets/text.h"
-#include "datasets/text_file.h"
 #include "inspect/documents/predict.h"
 #include "train/config/task_kinds.h"
 #include "train/inference/trained_model.h"
@@ -19,27 +17,6 @@ struct PredictOptions {
   std::vector<std::string> texts;
   std::string file, data;
 };
-
-/// A text to predict, where it is from, and its line in a file.
-struct Question {
-  std::string text;
-  std::string place;  ///< "texts:3", "text 3"
-  std::optional<std::size_t> line = {};
-};
-
-/// The lines of a file that are not blank; the blank ones are noted.
-std::vector<Question> lines_of(const std::string& file, Document& document) {
-  std::vector<Question> texts;
-  ReadCallback silent;
-  for_each_line(file, silent, [&](std::size_t number, const std::string& text) {
-    if (trimmed(text).empty())
-      document.add_note("{}:{}: blank line skipped", file, number);
-    else
-      texts.push_back({text, fmt::format("{}:{}", file, number), number});
-  });
-  require<UserError>(!texts.empty(), "{}: all of its lines are blank", file);
-  return texts;
-}
 
 /// The texts of a file in the task's format: the last column, of a translation the first.
 std::vector<Question> texts_of(const std::string& file, const LoadedModel& model,
@@ -155,7 +132,6 @@ Document predict(PredictOptions options) {
   require<UserError>(std::ranges::count(given, true) == 1,
                      "give texts, --data or --file, one of the three");
   Answers answers;
-  constexpr int wrong_data = 2;
   Document document;
   Notes notes(document);
   const std::vector<Question> all = questions(options, models.front().parts(), document);

@@ -8,6 +8,7 @@
 #include "cli/terminal.h"
 #include "core/parallel.h"
 #include "datasets/text.h"
+#include "datasets/text_file.h"
 #include "train/tasks/task.h"
 
 namespace qkv::commands {
@@ -74,6 +75,19 @@ void require_data(const Config& config, const std::string& model, std::string_vi
                        "{}: its data no longer exists: there is no {}; name other "
                        "data with {}",
                        model, file, fix);
+}
+
+std::vector<Question> lines_of(const std::string& file, Document& document) {
+  std::vector<Question> texts;
+  ReadCallback silent;
+  for_each_line(file, silent, [&](std::size_t number, const std::string& text) {
+    if (trimmed(text).empty())
+      document.add_note("{}:{}: blank line skipped", file, number);
+    else
+      texts.push_back({text, fmt::format("{}:{}", file, number), number});
+  });
+  require<UserError>(!texts.empty(), "{}: all of its lines are blank", file);
+  return texts;
 }
 
 EvaluationData evaluation_data(const LoadedModel& trained, const std::string& model,

@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/commands/command_line.h"
@@ -44,16 +45,30 @@ void require_data(const Config& config, const std::string& model, std::string_vi
 /// than a second.
 class Notes : public ReadCallback {
  public:
-  explicit Notes(Document& document) : document_(document) {}
-  void on_message(const std::string& line) override { document_.add_note("{}", line); }
+  /// `place`: what begins each note, as "texts:3: ".
+  explicit Notes(Document& document, std::string place = "")
+      : document_(document), place_(std::move(place)) {}
+  void on_message(const std::string& line) override { document_.add_note("{}{}", place_, line); }
   void on_reading(std::string_view what, double fraction) override {
     bar_.draw_reading(what, fraction);
   }
 
  private:
   Document& document_;
+  std::string place_;
   Bar bar_{std::chrono::seconds(1)};
 };
+
+/// A text that a model is asked about, where it is from, and its line in a file.
+struct Question {
+  std::string text;
+  std::string place;  ///< "texts:3", "text 3"
+  std::optional<std::size_t> line = {};
+};
+/// The lines of a file that are not blank; the blank ones are noted.
+std::vector<Question> lines_of(const std::string& file, Document& document);
+/// The exit code of a command that found no answer to some of the texts of a file.
+constexpr int wrong_data = 2;
 
 /// The examples that a command measures a model on.
 struct EvaluationData {

@@ -2,13 +2,15 @@
 
 namespace qkv::documents {
 
-Json generate(const LoadedModel& trained, const std::string& text, const Sentence& prompt,
-              Index count, const Sampling& sampling, const std::vector<Replacement>& replaced,
+Json continuation(const Prompt& prompt, const Continuation& written) {
+  return object({{"prompt", prompt.text}, {"text", written.text}, {"tokens", written.tokens}});
+}
+
+Json generate(const LoadedModel& trained, const Prompt& prompt, Index count,
+              const Sampling& sampling, const std::vector<Replacement>& replaced,
               const std::function<void(std::string_view)>& pass_on) {
   const Hook hook = hook_of(replaced);
-  const Continuation written =
-      continuation_of(trained, text, prompt, count, sampling, pass_on, &hook);
-  return object({{"prompt", text}, {"text", written.text}, {"tokens", written.tokens}});
+  return continuation(prompt, continuation_of(trained, prompt, count, sampling, pass_on, &hook));
 }
 
 }  // namespace qkv::documents

@@ -157,10 +157,26 @@ class Text(ReportTest):
         self.assertEqual(done.stdout, long + " ran home\n")
         self.assertIn("the prompt has 27 tokens; the model reads the last model.max_length = 16", done.stderr)
         for prompt in ("\n", " "):
-            self.assert_refused(["generate", "runs/words", "--prompt", prompt], "the prompt has no token", "--prompt")
+            self.assert_refused(["generate", "runs/words", "--prompt", prompt], "the prompt has no token", "give it a word")
         self.assert_refused(["generate", "runs/words", "--prompt", "the", "--top-p", "0"],
                             "--top-p: must be in (0, 1], got 0")
         self.assertEqual(written("the", "--top-p", "1").stdout, "the dog ran home\n")
+
+    def test_prompts_of_a_file_are_continued_as_each_alone(self):
+        self.train("lines", "language-model", 'data = "t.txt"', 'kind = "decoder"', t_txt="the bank of the river\n" * 40)
+        lines = ["the bank", "of", "", "the town", "t", "the bank of the river, the bank"]
+        (self.folder / "p.txt").write_text("\n".join(lines))
+        options = ("--tokens", 20, "--seed", 5)
+        found = self.json("generate", "runs/lines", "--file", "p.txt", *options)["continuations"]
+        prompts = [line for line in lines if line]
+        alone = [self.json("generate", "runs/lines", "--prompt", prompt, *options) for prompt in prompts]
+        self.assertEqual(found, [{key: text[key] for key in ("prompt", "text", "tokens")} for text in alone])
+        done = self.run_qkv("generate", "runs/lines", "--file", "p.txt", *options)
+        self.assertEqual(done.stdout, "\n".join(text["prompt"] + text["text"] + "\n" for text in alone))
+        self.assertIn("p.txt:3: blank line skipped", done.stderr)
+        self.assertIn("p.txt:6: the prompt has 31 tokens; the model reads the last model.max_length = 16", done.stderr)
+        self.assert_refused(["generate", "runs/lines", "--file", "p.txt", "--prompt", "t"], "--prompt or --file", "one of the two")
+        self.assert_refused(["generate", "runs/lines", "--file", "no.txt"], "no.txt", "")
 
 
 if __name__ == "__main__":

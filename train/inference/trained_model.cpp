@@ -130,8 +130,19 @@ TextAttention TrainedModel::attend(std::string_view text) const {
 std::string TrainedModel::generate(std::string_view prompt, Index tokens, const Sampling& sampling,
                                    const std::function<void(std::string_view)>& pass_on) const {
   ReadCallback silent;
-  const Sentence read = read_prompt(parts(), prompt, silent);
-  return continuation_of(parts(), prompt, read, tokens, sampling, pass_on).text;
+  return continuation_of(parts(), read_prompt(parts(), prompt, silent), tokens, sampling, pass_on)
+      .text;
+}
+
+std::vector<std::string> TrainedModel::generate(std::span<const std::string> prompts, Index tokens,
+                                                const Sampling& sampling) const {
+  ReadCallback silent;
+  std::vector<Prompt> read;
+  for (const std::string& prompt : prompts) read.push_back(read_prompt(parts(), prompt, silent));
+  std::vector<std::string> texts;
+  for (Continuation& written : continuations_of(parts(), read, tokens, sampling))
+    texts.push_back(std::move(written.text));
+  return texts;
 }
 
 TrainedModel load(const std::filesystem::path& run) {

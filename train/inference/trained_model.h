@@ -72,6 +72,10 @@ class TrainedModel {
   std::string generate(
       std::string_view prompt, Index tokens, const Sampling& sampling = {},
       const std::function<void(std::string_view)>& pass_on = [](std::string_view) {}) const;
+  /// The texts with which `generate` continues each of many prompts: those of equal length are
+  /// computed side by side.
+  std::vector<std::string> generate(std::span<const std::string> prompts, Index tokens,
+                                    const Sampling& sampling = {}) const;
 
   /// Config, task and network (train/run/run.h).
   const SavedModel& parts() const;

@@ -61,31 +61,51 @@ std::vector<std::int32_t> end_of_text_tokens(const Vocabulary& vocabulary) {
   return ends;
 }
 
-void generate(const Network& network, std::vector<std::int32_t> prompt, Index count, Index window,
-              const Sampling& sampling, const std::function<void(std::int32_t)>& pass_on,
-              const Hook* hook) {
-  require<ValueError>(!prompt.empty(), "[generate] the prompt is empty; give at least one token");
+void generate_batch(const Network& network, std::vector<std::vector<std::int32_t>> prompts,
+                    Index count, Index window, const Sampling& sampling,
+                    const std::function<void(std::size_t, std::int32_t)>& pass_on,
+                    const Hook* hook) {
+  require<ValueError>(
+      std::ranges::all_of(prompts, [&](const auto& p) { return p.size() == prompts[0].size(); }),
+      "[generate] the prompts of a batch differ in length; group them by it");
+  require<ValueError>(prompts.empty() || !prompts[0].empty(),
+                      "[generate] the prompt is empty; give at least one token");
   const NoGrad no_grad;
   MemoryPool pool;
   const MemoryPool::Use use(pool);
   PackedWeights weights(WeightFormat::float32);
   PackedWeights* const callers = Execution::current().packed;
   const PackedWeights::Use packed(callers ? *callers : weights);
-  std::vector<std::int32_t> text = std::move(prompt);
+  std::vector<std::vector<std::int32_t>> texts = std::move(prompts);
+  std::vector<bool> ended(texts.size());
   KeyValueCache cache;
-  for (Index i = 0; i < count; ++i) {
+  for (Index i = 0; i < count && std::ranges::count(ended, false) > 0; ++i) {
     if (cache.length() == window) cache = {};
     // A full cache restarts from the second half of its window, so that most steps read one token.
-    const Index known = std::ssize(text);
+    const Index known = std::ssize(texts[0]);
     const Index unread = cache.length() ? 1 : known <= window ? known : (window + 1) / 2;
-    const std::vector<std::int32_t> next(text.end() - unread, text.end());
+    std::vector<std::int32_t> next;
+    for (const auto& text : texts) next.insert(next.end(), text.end() - unread, text.end());
     Context context({.cache = &cache, .hook = hook});
-    const Tensor x = (*network.model)(Indices(next, {1, unread}), {}, context);
-    const Tensor logits = network.logits(slice(x, 1, unread - 1, unread));
-    text.push_back(sample(logits.values(), sampling, static_cast<std::uint64_t>(i)));
-    if (std::ranges::find(sampling.ends, text.back()) != sampling.ends.end()) return;
-    pass_on(text.back());
+    const Tensor x = (*network.model)(Indices(next, {std::ssize(texts), unread}), {}, context);
+    const std::vector<double> logits = network.logits(slice(x, 1, unread - 1, unread)).values();
+    const std::size_t classes = logits.size() / texts.size();
+    for (std::size_t t = 0; t < texts.size(); ++t) {
+      texts[t].push_back(sample(std::span(logits).subspan(t * classes, classes), sampling,
+                                static_cast<std::uint64_t>(i)));
+      ended[t] =
+          ended[t] || std::ranges::find(sampling.ends, texts[t].back()) != sampling.ends.end();
+      if (!ended[t]) pass_on(t, texts[t].back());
+    }
   }
+}
+
+void generate(const Network& network, std::vector<std::int32_t> prompt, Index count, Index window,
+              const Sampling& sampling, const std::function<void(std::int32_t)>& pass_on,
+              const Hook* hook) {
+  generate_batch(
+      network, {std::move(prompt)}, count, window, sampling,
+      [&](std::size_t, std::int32_t token) { pass_on(token); }, hook);
 }
 
 }  // namespace qkv

@@ -26,4 +26,11 @@ void generate(const Network& network, std::vector<std::int32_t> prompt, Index co
               const Sampling& sampling, const std::function<void(std::int32_t)>& pass_on,
               const Hook* hook = nullptr);
 
+/// `generate` for prompts of equal length side by side, each continued as it is alone; the index of
+/// the prompt is passed on with each token. Throws ValueError when the lengths differ, too.
+void generate_batch(const Network& network, std::vector<std::vector<std::int32_t>> prompts,
+                    Index count, Index window, const Sampling& sampling,
+                    const std::function<void(std::size_t, std::int32_t)>& pass_on,
+                    const Hook* hook = nullptr);
+
 }  // namespace qkv

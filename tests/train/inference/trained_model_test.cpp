@@ -76,7 +76,14 @@ Said said_by(const TrainedModel& model, std::string_view text) {
   said.contextual = model.embed(text).contextual.values();
   for (const Tensor& layer : model.attend(text).layers)
     for (const double weight : layer.values()) said.attention.push_back(weight);
-  if (model.continues()) said.text = model.generate(text, 5);
+  if (model.continues()) {
+    said.text = model.generate(text, 5);
+    const std::string prompt(text);
+    const std::vector<std::string> prompts = {prompt, prompt + prompt, prompt};
+    const auto texts = model.generate(prompts, 5);
+    CHECK(texts.front() == said.text);
+    CHECK(texts.back() == said.text);
+  }
   return said;
 }
 

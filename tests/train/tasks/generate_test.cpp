@@ -150,6 +150,32 @@ TEST_CASE("a full window starts again with its second half") {
   }
 }
 
+TEST_CASE("prompts of a batch are continued as each alone, beyond the window and to their ends") {
+  const Network network = small_decoder();
+  std::mt19937_64 drawn(8);
+  for (const std::size_t prompts : {1, 2, 5, 9}) {
+    const std::size_t length = 1 + drawn() % 10;
+    std::vector<std::vector<std::int32_t>> texts(prompts, std::vector<std::int32_t>(length));
+    for (auto& text : texts)
+      for (std::int32_t& token : text) token = static_cast<std::int32_t>(2 + drawn() % 7);
+    const Sampling sampling{.seed = drawn(), .ends = {3}};
+    std::vector<std::vector<std::int32_t>> written(prompts), alone(prompts);
+    generate_batch(network, texts, 20, 8, sampling,
+                   [&](std::size_t i, auto token) { written[i].push_back(token); });
+    for (std::size_t i = 0; i < prompts; ++i)
+      generate(network, texts[i], 20, 8, sampling, [&](auto token) { alone[i].push_back(token); });
+    CHECK(written == alone);
+  }
+}
+
+TEST_CASE("prompts of a batch have one length, and without prompts there is nothing to do") {
+  const Network network = small_decoder();
+  const auto none = [](std::size_t, std::int32_t) { FAIL("a token of no prompt"); };
+  CHECK_THROWS_AS(generate_batch(network, {{2}, {3, 4}}, 1, 8, {}, none), ValueError);
+  CHECK_THROWS_AS(generate_batch(network, {{}, {}}, 1, 8, {}, none), ValueError);
+  generate_batch(network, {}, 1, 8, {}, none);
+}
+
 TEST_CASE("an empty prompt is refused") {
   const Network network = small_decoder();
   CHECK_THROWS_AS(generate(network, {}, 1, 8, {}, [](auto) {}), ValueError);
