@@ -27,9 +27,9 @@ struct Float32 {
   using Read = float;
   static constexpr int count = 1;
   static constexpr Index stride = lanes;  ///< from a vector of a strip to the next
-  /// Place of element i in strip v of those from a strip on.
+  /// Offset of element i in the v-th of adjacent strips.
   static Index place(Index in, Index v, Index i) { return (v * in + i) * lanes; }
-  static void fetch(const float*) {}
+  static void prefetch(const float*) {}
   static Vector<float> element(const Vector<float>& read, int) { return read; }
 };
 /// Strips in fours, whose vectors lie side by side.
@@ -38,8 +38,8 @@ struct Int8 {
   static constexpr int count = 4;
   static constexpr Index stride = wide;
   static Index place(Index, Index v, Index i) { return i / count * stride + v * lanes; }
-  /// The processor alone does not read far enough ahead.
-  static void fetch(const std::int32_t* from) {
+  /// By itself, the processor does not read far enough ahead.
+  static void prefetch(const std::int32_t* from) {
     constexpr Index line = 64 / sizeof(std::int32_t), ahead = 32 * line;
     for (Index i = 0; i < wide; i += line) __builtin_prefetch(from + ahead + i);
   }
@@ -81,7 +81,7 @@ template <class Format, int Rows, int Vectors>
   const auto add = [&](Index i, auto count) {
     Vector<Read> reads[Vectors];
     unrolled<Vectors>([&](auto v) { reads[v] = load(strips + Format::place(part.in, v, i)); });
-    if constexpr (Vectors == most_together) Format::fetch(strips + Format::place(part.in, 0, i));
+    if constexpr (Vectors == most_together) Format::prefetch(strips + Format::place(part.in, 0, i));
     unrolled<Format::count>([&](auto k) {
       if (k >= count) return;
       Vector<float> weights[Vectors];
