@@ -1,13 +1,15 @@
 #pragma once
 
-#include <map>
-#include <mutex>
+#include <memory>
 
 #include "core/execution.h"
-#include "core/kernels/strips.h"
 #include "core/tensor.h"
+#include "core/weight_format.h"
 
 namespace qkv {
+namespace kernels {
+class Strips;
+}
 
 /// Copies of the float32 weights of `linear` (core/ops.h) in the order in which products of few
 /// rows read them. With float32 elements, a model that reads token by token, as in generation, is
@@ -15,14 +17,13 @@ namespace qkv {
 /// elements every product reads a quarter of the bytes and is rounded as the weights are.
 class PackedWeights {
  public:
-  explicit PackedWeights(WeightFormat format) : format_(format) {}
+  explicit PackedWeights(WeightFormat format);
+  ~PackedWeights();
   PackedWeights(const PackedWeights&) = delete;
   PackedWeights& operator=(const PackedWeights&) = delete;
 
   /// Whether products of so many rows read packed weights.
-  bool serves(Index rows) const {
-    return format_ == WeightFormat::int8 || rows <= kernels::Strips::most_rows;
-  }
+  bool serves(Index rows) const;
   /// The copy of a weight [out, in], which is made when it is asked for first. Throws ValueError
   /// for a weight that int8 cannot hold.
   const kernels::Strips& of(const Tensor& weight);
@@ -39,13 +40,8 @@ class PackedWeights {
   };
 
  private:
-  struct Entry {
-    Tensor weight;  ///< keeps the buffer, which is the key
-    kernels::Strips strips;
-  };
-  WeightFormat format_;
-  std::mutex mutex_;
-  std::map<const float*, Entry> entries_;
+  struct State;
+  std::unique_ptr<State> state_;
 };
 
 }  // namespace qkv

@@ -7,6 +7,7 @@
 
 #include "core/autograd.h"
 #include "core/kernels/gemm.h"
+#include "core/kernels/strips.h"
 #include "core/ops.h"
 #include "core/ops/axes.h"
 #include "core/ops/broadcast.h"
@@ -160,8 +161,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
       });
     }
     if constexpr (std::is_same_v<T, float>)
-      if (PackedWeights* packed = Execution::current().packed;
-          packed && packed->serves(rows))
+      if (PackedWeights* packed = Execution::current().packed; packed && packed->serves(rows))
         return packed->of(weight).multiply(rows, elements(x, to), static_cast<bool>(bias), to);
     kernels::parallel_gemm(rows, out, in, T{1}, {elements(x, to), in},
                            {elements(weight, to), in, true}, bias ? T{1} : T{0},

@@ -5,6 +5,7 @@
 #include "core/autograd.h"
 #include "core/joining_thread.h"
 #include "core/kernels/gemm.h"
+#include "core/kernels/strips.h"
 #include "core/ops.h"
 #include "core/parameter.h"
 #include "tests/support/randn.h"
