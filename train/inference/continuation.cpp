@@ -116,6 +116,7 @@ std::vector<Continuation> continuations_of(const LoadedModel& trained,
                      [&](std::size_t i, std::int32_t token) { writers[batch[i]].add(token); });
     }
   std::vector<Continuation> written;
+  written.reserve(writers.size());
   for (const Writer& writer : writers) written.push_back(writer.written());
   return written;
 }
