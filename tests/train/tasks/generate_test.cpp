@@ -9,6 +9,7 @@
 #include <numeric>
 #include <random>
 
+#include "core/packed_weights.h"
 #include "tests/support/modules.h"
 
 using namespace qkv;
@@ -174,6 +175,18 @@ TEST_CASE("prompts of a batch have one length, and without prompts there is noth
   CHECK_THROWS_AS(generate_batch(network, {{2}, {3, 4}}, 1, 8, {}, none), ValueError);
   CHECK_THROWS_AS(generate_batch(network, {{}, {}}, 1, 8, {}, none), ValueError);
   generate_batch(network, {}, 1, 8, {}, none);
+}
+
+TEST_CASE("weights are packed while a text is generated, as the caller packs them if it does") {
+  const Network network = small_decoder();
+  const PackedWeights* used = nullptr;
+  const auto look = [&](std::int32_t) { used = Execution::current().packed; };
+  generate(network, {4}, 1, 8, {}, look);
+  CHECK(used != nullptr);
+  PackedWeights int8(WeightFormat::int8);
+  const PackedWeights::Use use(int8);
+  generate(network, {4}, 1, 8, {}, look);
+  CHECK(used == &int8);
 }
 
 TEST_CASE("an empty prompt is refused") {
