@@ -84,7 +84,10 @@ struct Block {
 
 /// C = alpha sums + beta C
 template <class T, int Rows, int Vectors>
-void put(Vector<T> (&sums)[Rows][Vectors], const Block<T>& block) {
+void put(const Vector<T> (&from)[Rows][Vectors], const Block<T>& block) {
+  // A copy: clang would keep in memory what the closures refer to, and store each sum in each step.
+  Vector<T> sums[Rows][Vectors];
+  unrolled<Rows>([&](auto r) { unrolled<Vectors>([&](auto v) { sums[r][v] = from[r][v]; }); });
   // Elements in the last vector of a row.
   const Index last = block.columns - (Vectors - 1) * width<T>;
   if (block.alpha != 1)
