@@ -341,7 +341,7 @@ broken_by = {json.dumps(list(names.values()))}
         self.assertGreater(self.browser.run("document.querySelectorAll('#before circle').length"), 0)
 
     def test_weights_of_few_bits_answer_nearly_as_the_program_does(self):
-        (self.folder / "wide.toml").write_text(CONFIG.replace("width = 8", "width = 112").replace("feed_forward = 16", "feed_forward = 448"))
+        (self.folder / "wide.toml").write_text(CONFIG.replace("width = 8", "width = 104").replace("feed_forward = 16", "feed_forward = 416"))
         self.run_qkv("train", "wide.toml", "--run", "wide")
         self.open("wide")
         run = self.data_of(self.page)["runs"][0]
