@@ -45,6 +45,23 @@ void replace(Tensor& gradient, F f) {
   });
 }
 
+double sum_of_squares(const Tensor& gradient) {
+  // Independent accumulators hide addition latency.
+  std::array<double, 16> sums = {};
+  dispatch(gradient.dtype(), [&]<class T>() {
+    const auto elements = gradient.data<T>();
+    const std::size_t whole = elements.size() / sums.size() * sums.size();
+    for (std::size_t i = 0; i < whole; i += sums.size())
+      for (std::size_t j = 0; j < sums.size(); ++j) {
+        const auto g = static_cast<double>(elements[i + j]);
+        sums[j] += g * g;
+      }
+    for (std::size_t i = whole; i < elements.size(); ++i)
+      sums[i - whole] += static_cast<double>(elements[i]) * static_cast<double>(elements[i]);
+  });
+  return std::accumulate(sums.begin(), sums.end(), 0.0);
+}
+
 /// The op nodes that a value depends on, in an order in which each comes before its inputs.
 class Walk {
  public:
@@ -284,22 +301,14 @@ Gradients& Gradients::clamp(double limit) {
 }
 
 double Gradients::norm() const {
-  std::vector<double> squares;  // of each gradient
-  for (const auto& entry : entries_)
-    dispatch(entry.second.dtype(), [&]<class T>() {
-      const auto elements = entry.second.data<T>();
-      // Independent accumulators hide addition latency.
-      std::array<double, 16> sums = {};
-      const std::size_t whole = elements.size() / sums.size() * sums.size();
-      for (std::size_t i = 0; i < whole; i += sums.size())
-        for (std::size_t lane = 0; lane < sums.size(); ++lane) {
-          const auto g = static_cast<double>(elements[i + lane]);
-          sums[lane] += g * g;
-        }
-      for (std::size_t i = whole; i < elements.size(); ++i)
-        sums[i - whole] += static_cast<double>(elements[i]) * static_cast<double>(elements[i]);
-      squares.push_back(std::accumulate(sums.begin(), sums.end(), 0.0));
-    });
+  Index elements = 0;
+  for (const auto& entry : entries_) elements += entry.second.size();
+  std::vector<double> squares(entries_.size());  // of each gradient
+  const Index count = std::ssize(entries_);
+  parallel_for(partition(count, elements / std::max<Index>(count, 1)), [&](Index begin, Index end) {
+    for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i)
+      squares[i] = sum_of_squares(entries_[i].second);
+  });
   // The smallest first; the bits of squares are ordered as their values, NaN included.
   std::ranges::sort(squares, {}, [](double x) { return std::bit_cast<std::uint64_t>(x); });
   return std::sqrt(std::accumulate(squares.begin(), squares.end(), 0.0));

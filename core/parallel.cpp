@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <optional>
 #include <system_error>
 #include <thread>
@@ -12,6 +13,7 @@
 
 #include "core/control_group.h"
 #include "core/error.h"
+#include "core/execution.h"
 #include "core/joining_thread.h"
 #include "core/memory.h"
 
@@ -160,18 +162,6 @@ class ThreadPool {
   std::vector<JoiningThread> workers_;
 };
 
-struct Threads {
-  std::atomic_flag busy;  ///< while a job runs
-  std::optional<ThreadPool> pool;
-  std::atomic<int> chosen = 0;  ///< 0: the default
-  std::atomic<int> standard = detail::default_threads(usable_cores());
-
-  int count() const {
-    const int count = chosen;
-    return count > 0 ? count : standard.load();
-  }
-};
-
 /// Try-lock on a flag; re-entry from the owner fails instead of being undefined as with std::mutex.
 class TryLock {
  public:
@@ -189,7 +179,48 @@ class TryLock {
   bool owned_;
 };
 
-/// The process's threads, started when first needed.
+}  // namespace
+
+/// The pool starts with the first loop.
+struct ThreadGroup::State {
+  /// Nested and concurrent calls run serially on the calling thread.
+  void run(Index count, Call call, const void* f) {
+    const int wanted = size;
+    const TryLock lock(busy);
+    if (wanted == 1 || count > ChunkRange::max_chunks || !lock.owned()) {
+      for (Index i = 0; i < count; ++i) call(f, i);
+      return;
+    }
+    if (!pool || pool->size() != wanted) pool.emplace(wanted);
+    pool->run(count, call, f);
+  }
+
+  std::atomic<int> size = 1;
+  std::atomic_flag busy;  ///< while a job runs
+  std::optional<ThreadPool> pool;
+};
+
+ThreadGroup::ThreadGroup() : state_(std::make_unique<State>()) {}
+ThreadGroup::~ThreadGroup() = default;
+
+void ThreadGroup::resize(int size) {
+  state_->size = size;
+}
+
+int ThreadGroup::size() const {
+  return state_->size;
+}
+
+namespace {
+
+/// The process's threads.
+struct Threads {
+  Threads() { group.resize(detail::default_threads(usable_cores())); }
+
+  ThreadGroup group;
+  std::atomic<bool> chosen = false;  ///< by set_threads
+};
+
 Threads& process_threads() {
   static Threads threads;
   return threads;
@@ -199,15 +230,16 @@ Threads& process_threads() {
 
 void set_threads(int count) {
   require<ValueError>(count >= 1, "[set_threads] needs at least 1 thread, got {}", count);
-  process_threads().chosen = count;
+  process_threads().chosen = true;
+  process_threads().group.resize(count);
 }
 
 void set_default_threads(int count) {
-  process_threads().standard = detail::default_threads(count);
+  if (!process_threads().chosen) process_threads().group.resize(detail::default_threads(count));
 }
 
 int threads() {
-  return process_threads().count();
+  return process_threads().group.size();
 }
 
 Chunks partition(Index length, Index cost, Index most) {
@@ -221,16 +253,8 @@ int detail::default_threads(int cores) {
 }
 
 void detail::parallel(Index count, Call call, const void* f) {
-  Threads& all = process_threads();
-  const int wanted = all.count();
-  // Nested and concurrent calls run serially on the calling thread.
-  const TryLock lock(all.busy);
-  if (wanted == 1 || count > ChunkRange::max_chunks || !lock.owned()) {
-    for (Index i = 0; i < count; ++i) call(f, i);
-    return;
-  }
-  if (!all.pool || all.pool->size() != wanted) all.pool.emplace(wanted);
-  all.pool->run(count, call, f);
+  const ThreadGroup* own = Execution::current().threads;
+  (own ? *own : process_threads().group).state_->run(count, call, f);
 }
 
 }  // namespace qkv

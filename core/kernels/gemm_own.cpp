@@ -51,6 +51,8 @@ constexpr bool reads_in_place(Index m, Index k, Index n) {
 constexpr Index near = 64;
 /// Rows of A that stay in the L2 cache while all of B is read.
 constexpr Index block_rows = Index{6} * tile_rows;
+/// Packing an element takes as long as so many operations.
+constexpr Index packing_cost = 4;
 
 /// Element (i, j) of an operand is at data + i row + j column.
 template <class T>
@@ -437,7 +439,8 @@ void parallel_gemm(Index m, Index n, Index k, T alpha, Matrix<const T> a, Matrix
   if (m > 0 && m <= tile_rows && n > panel_width<T>) return few_rows(m, n, k, alpha, a, b, beta, c);
   for_each_block<T>(k, n, [&](Index k0, Index depth, Index j0, Index columns) {
     const Panels<T> panels(m, depth, columns, strided(b).from(k0, j0), b.transposed);
-    parallel_for(partition(panels.chunks(), columns * depth / std::max<Index>(panels.chunks(), 1)),
+    const Index pieces = std::max<Index>(panels.chunks(), 1);
+    parallel_for(partition(panels.chunks(), packing_cost * columns * depth / pieces),
                  [&](Index begin, Index end) {
                    for (Index chunk = begin; chunk < end; ++chunk) panels.pack(chunk);
                  });

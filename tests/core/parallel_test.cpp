@@ -6,10 +6,12 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <set>
 #include <thread>
 #include <vector>
 
 #include "core/error.h"
+#include "core/execution.h"
 #include "core/joining_thread.h"
 
 namespace qkv::tests {
@@ -142,6 +144,47 @@ TEST_CASE("concurrent calls from several threads run each chunk once") {
       });
   }
   for (const Calls& each : calls) CHECK(each.once_each());
+}
+
+TEST_CASE(
+    "lanes with groups of threads run each call of their loops once, on threads of their own") {
+  for (const int size : {1, 2, 3}) {
+    CAPTURE(size);
+    const Threads scope(2);
+    std::array<ThreadGroup, 2> groups;
+    std::array<Calls, 2> calls{Calls(200 * 7), Calls(200 * 7)};
+    std::array<std::set<std::thread::id>, 2> found;
+    parallel_for(2, [&](Index lane) {
+      const auto i = static_cast<std::size_t>(lane);
+      groups[i].resize(size);
+      const ExecutionScope own(Execution::current().with(&Execution::threads, &groups[i]));
+      std::array<std::thread::id, 7> ran_on;
+      for (Index loop = 0; loop < 200; ++loop) {
+        parallel_for(7, [&](Index j) {
+          calls[i](7 * loop + j);
+          ran_on[static_cast<std::size_t>(j)] = std::this_thread::get_id();
+        });
+        found[i].insert(ran_on.begin(), ran_on.end());
+      }
+      found[i].erase(std::this_thread::get_id());
+    });
+    for (const Calls& each : calls) CHECK(each.once_each());
+    for (const auto& lane : found) CHECK(std::ssize(lane) < size);
+    for (const auto& id : found[0]) CHECK_FALSE(found[1].contains(id));
+  }
+}
+
+TEST_CASE("a loop inside a loop of a group runs each chunk once; errors reach the group's caller") {
+  ThreadGroup group;
+  group.resize(3);
+  const ExecutionScope own(Execution::current().with(&Execution::threads, &group));
+  Calls calls(20 * 30);
+  parallel_for(20, [&, execution = Execution::current()](Index i) {
+    const ExecutionScope inherited(execution);
+    parallel_for(30, [&](Index j) { calls(30 * i + j); });
+  });
+  CHECK(calls.once_each());
+  CHECK_THROWS_AS(parallel_for(40, [](Index) { throw ValueError("[test] an error"); }), ValueError);
 }
 
 TEST_CASE("an exception of a single chunk reaches the caller, and threads serve the next job") {

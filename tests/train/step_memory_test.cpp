@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include "core/memory.h"
+#include "core/parallel.h"
 #include "optim/clip.h"
 #include "train/loop/step.h"
 #include "train/run/run.h"
@@ -73,7 +74,15 @@ TEST_CASE(
 }
 
 TEST_CASE("no training step takes tensor memory from the system after the third") {
-  const auto bytes = bytes_of_steps(gpt(16, 2, 8, 4), 8);
+  const int before = threads();
+  Config config = gpt(16, 2, 8, 4);
+  SUBCASE("on the default number of threads") {}
+  SUBCASE("with lanes of two threads") {
+    config = gpt(128, 2, 64, 12);
+    set_threads(4);
+  }
+  const auto bytes = bytes_of_steps(config, 8);
+  set_threads(before);
   CHECK(bytes[0] > 0);
   for (std::size_t i = 3; i < bytes.size(); ++i) CHECK(bytes[i] == 0);
 }

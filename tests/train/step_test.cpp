@@ -61,7 +61,7 @@ StepGradients check_threads(const Run& run) {
   set_threads(1);
   Stepper stepper(run);
   StepGradients alone = stepper.gradients();
-  for (const int count : {2, 3, 5}) {
+  for (const int count : {2, 3, 4, 6, 8}) {
     CAPTURE(count);
     set_threads(count);
     check_same_bits(run, stepper.gradients(), alone);
@@ -101,15 +101,35 @@ TEST_CASE("shards, chunks and micro-batches of unequal size give the mean over a
 TEST_CASE("a step has the same bits on any number of threads") {
   Config config = translator(12, 1);
   config.model.dropout = 0.2;
-  bool in_turn = false;
+  bool long_ops = false;
   SUBCASE("shards in parallel") {}
-  // Then the step is long enough for all threads to share its ops.
-  SUBCASE("shards in sequence") {
-    in_turn = true;
+  // Then the step is long enough for threads to share its ops.
+  SUBCASE("shards whose ops are shared by threads") {
+    long_ops = true;
     config.model.width = 256;
   }
   const Run run = start_run(config);
-  CHECK((operations(run, check_threads(run).tokens) > 1e9) == in_turn);
+  CHECK((operations(run, check_threads(run).tokens) > 1e9) == long_ops);
+}
+
+TEST_CASE("lanes share the threads evenly, or else one lane has them all, where ops are long") {
+  Config config = translator(12, 1);
+  const Run short_ops = start_run(config);
+  config.model.width = 256;
+  const Run long_ops = start_run(config);
+  REQUIRE(Stepper(long_ops).plan().shards.count == 2);
+  const int before = threads();
+  for (const auto& [count, lanes, threads_per_lane] :
+       {std::array{1, 1, 1}, {2, 2, 1}, {3, 1, 3}, {4, 2, 2}, {6, 2, 3}, {8, 2, 4}}) {
+    CAPTURE(count);
+    set_threads(count);
+    const StepPlan plan = Stepper(long_ops).plan();
+    CHECK(plan.lanes == lanes);
+    CHECK(plan.threads_per_lane == threads_per_lane);
+    CHECK(Stepper(short_ops).plan().lanes == std::min(count, 2));
+    CHECK(Stepper(short_ops).plan().threads_per_lane == 1);
+  }
+  set_threads(before);
 }
 
 TEST_CASE("four shards have the same bits on any number of threads") {

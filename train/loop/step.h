@@ -13,8 +13,8 @@ namespace qkv {
 ///
 /// A batch is divided into shards (data parallelism), which ranks and, in each rank, lanes of
 /// threads share: a lane computes one shard after the other, and all of them synchronize once a
-/// step instead of once an op. Where there are more threads than shards, and in a large model,
-/// whose gradients and activations take much memory, one lane's threads share its ops. A shard is
+/// step instead of once an op. Where there are more threads than shards, those of a lane share its
+/// ops. A large model, whose gradients and activations take much memory, has one lane. A shard is
 /// divided into chunks, which go through forward and backward in sequence, so that only one chunk's
 /// activations are in memory. The gradients of shards are added in a fixed tree
 /// (train/ranks/shard_tree.h). With S shards a lane holds up to 1 + log2 S gradients. To keep to
@@ -36,6 +36,10 @@ class Stepper {
  private:
   using Batches = std::vector<std::vector<Index>>;
   using PartialSums = std::vector<PartialSum<StepGradients>>;
+  struct Lane {
+    MemoryPool memory;
+    ThreadGroup threads;
+  };
 
   Batches batches();
   Index tokens_of(const Batches& batches) const;
@@ -48,7 +52,7 @@ class Stepper {
   StepPlanner planner_;
   BatchSampler sampler_;
   GradientSum sum_;
-  std::deque<MemoryPool> pools_;  ///< of the lanes
+  std::deque<Lane> lanes_;
 };
 
 }  // namespace qkv

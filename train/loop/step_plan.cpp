@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 
 #include "train/ranks/gradient_sum.h"
 
@@ -54,18 +55,22 @@ StepPlan StepPlanner::plan(Index tokens) const {
                 .shards = {shards * chunks, shards},
                 .first_shard = first,
                 .own_shards = own,
-                .lanes = fastest_lanes(own, operations),
+                .lanes = 1,
+                .threads_per_lane = 1,
                 .recomputes = false};
+  if (parameters_ <= large_model) use_threads(plan, operations);
   if (fits(plan)) return plan;
   plan.lanes = 1;
   plan.recomputes = !fits(plan);
   return plan;
 }
 
-Index StepPlanner::fastest_lanes(Index shards, double operations) const {
+/// Lanes of as many threads each: of one where there are enough shards, or ops are short.
+void StepPlanner::use_threads(StepPlan& plan, double operations) const {
+  const Index shards = std::max<Index>(plan.own_shards, 1);
   const bool share_ops = threads() > shards && operations >= short_batch;
-  if (share_ops || parameters_ > large_model) return 1;
-  return std::clamp<Index>(shards, 1, threads());
+  plan.lanes = share_ops ? std::gcd(shards, Index{threads()}) : std::min<Index>(shards, threads());
+  plan.threads_per_lane = share_ops ? threads() / static_cast<int>(plan.lanes) : 1;
 }
 
 /// Whether the estimated bytes of a step are within the budget.

@@ -21,7 +21,8 @@ struct StepPlan {
   Chunks chunks;  ///< of each batch: examples that go through forward and backward together
   Chunks shards;  ///< of the chunks: what is computed in parallel
   Index first_shard, own_shards;  ///< of this rank
-  Index lanes;                    ///< of threads, each of which computes some of these shards
+  Index lanes;                    ///< each of which computes some of these shards
+  int threads_per_lane;           ///< share its ops; the ops of a single lane, all threads
   bool recomputes;                ///< activations, in backward
 };
 
@@ -35,7 +36,7 @@ class StepPlanner {
   StepPlan plan(Index tokens) const;
 
  private:
-  Index fastest_lanes(Index shards, double operations) const;
+  void use_threads(StepPlan& plan, double operations) const;
   bool fits(const StepPlan& plan) const;
 
   const TrainOptions& options_;
