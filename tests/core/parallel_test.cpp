@@ -174,7 +174,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("a loop inside a loop of a group runs each chunk once; errors reach the group's caller") {
+TEST_CASE("a loop inside a loop of a group runs each chunk once") {
   ThreadGroup group;
   group.resize(3);
   const ExecutionScope own(Execution::current().with(&Execution::threads, &group));
@@ -184,7 +184,16 @@ TEST_CASE("a loop inside a loop of a group runs each chunk once; errors reach th
     parallel_for(30, [&](Index j) { calls(30 * i + j); });
   });
   CHECK(calls.once_each());
+}
+
+TEST_CASE("an exception on a thread of a group reaches the caller, and the group serves on") {
+  ThreadGroup group;
+  group.resize(3);
+  const ExecutionScope own(Execution::current().with(&Execution::threads, &group));
   CHECK_THROWS_AS(parallel_for(40, [](Index) { throw ValueError("[test] an error"); }), ValueError);
+  Calls calls(50);
+  parallel_for(50, [&](Index i) { calls(i); });
+  CHECK(calls.once_each());
 }
 
 TEST_CASE("an exception of a single chunk reaches the caller, and threads serve the next job") {
