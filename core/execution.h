@@ -6,7 +6,9 @@ namespace qkv {
 
 class MemoryPool;
 class PackedWeights;
-class ThreadGroup;
+namespace detail {
+class Team;
+}
 
 /// Effects of a thread's ops besides their results. This is the library's only state
 /// outside objects apart from the process's threads (core/parallel.h). Each thread has its own,
@@ -18,7 +20,7 @@ struct Execution {
   MemoryPool* memory = nullptr;  ///< source of new blocks; set within MemoryPool::Use; null: malloc
   bool has_storage = true;       ///< new tensors have elements; off within WithoutStorage
   PackedWeights* packed = nullptr;  ///< weights of `linear`; set within PackedWeights::Use
-  ThreadGroup* threads = nullptr;   ///< share this thread's loops; null: the process's
+  detail::Team* team = nullptr;     ///< threads that share loops, within a lane; null: all
 
   /// The calling thread's.
   static const Execution& current() noexcept;

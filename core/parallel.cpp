@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -62,31 +63,68 @@ class alignas(64) ChunkRange {
   std::atomic<std::uint64_t> state_ = 0;
 };
 
-/// A thread pool that runs one job at a time. Each thread begins with a range of its own, the same
-/// rows of every matrix, which it then finds in its cache. Idle threads, including the caller,
-/// steal chunks, so a preempted worker does not stall the job.
-class ThreadPool {
+/// Calls that find no threads which could share them.
+void run_serially(Index count, Call call, const void* f) {
+  for (Index i = 0; i < count; ++i) call(f, i);
+}
+
+/// Try-lock on a flag; re-entry from the owner fails instead of being undefined as with std::mutex.
+class TryLock {
  public:
-  explicit ThreadPool(int size) : ranges_(static_cast<std::size_t>(size)) {
-    workers_.reserve(ranges_.size());
-    try {
-      for (std::size_t i = 1; i < ranges_.size(); ++i)
-        workers_.emplace_back([this, i] { work(i); });
-    } catch (const std::system_error&) {
-      // A limit of the system: those that could be started steal the chunks of the others.
+  explicit TryLock(std::atomic_flag& busy) : busy_(busy), owned_(!busy.test_and_set()) {}
+  ~TryLock() {
+    if (owned_) busy_.clear();
+  }
+  TryLock(const TryLock&) = delete;
+  TryLock& operator=(const TryLock&) = delete;
+
+  bool owned() const { return owned_; }
+
+ private:
+  std::atomic_flag& busy_;
+  bool owned_;
+};
+
+}  // namespace
+
+/// Threads that share one job at a time: that which runs it is the first, the others serve. Each
+/// begins with a range of its own, the same rows of every matrix, which it then finds in its cache.
+/// Idle ones steal chunks, so that one which is preempted, or never came, does not stall the job.
+class detail::Team {
+ public:
+  explicit Team(Index size) : ranges_(static_cast<std::size_t>(size)) {}
+
+  Index size() const { return std::ssize(ranges_); }
+
+  /// Nested calls run serially on the calling thread.
+  void run(Index count, Call call, const void* f) {
+    const TryLock lock(busy_);
+    if (size() == 1 || count > ChunkRange::max_chunks || !lock.owned())
+      run_serially(count, call, f);
+    else
+      share(count, call, f);
+  }
+
+  /// Helps with jobs, as thread `thread` >= 1 of the team, until `stop`.
+  void serve(Index thread) {
+    for (int idle = 0; !stopping_; ++idle) {
+      if (run_chunk(static_cast<std::size_t>(thread))) idle = 0;
+      if (idle < spin_limit)
+        pause();
+      else
+        sleep();
     }
   }
-  ~ThreadPool() {
+
+  void stop() {
     stopping_ = true;
     wake_all();
   }
-  ThreadPool(const ThreadPool&) = delete;
-  ThreadPool& operator=(const ThreadPool&) = delete;
 
-  /// The number of threads that were asked for; the system may have refused to start some.
-  int size() const { return static_cast<int>(ranges_.size()); }
+ private:
+  static constexpr int spin_limit = 4096;  ///< rounds of polling before a thread yields or sleeps
 
-  void run(Index count, Call call, const void* f) {
+  void share(Index count, Call call, const void* f) {
     call_ = call;
     f_ = f;
     done_.store(0, std::memory_order_relaxed);
@@ -106,9 +144,6 @@ class ThreadPool {
     std::rethrow_exception(std::exchange(error_, nullptr));
   }
 
- private:
-  static constexpr int spin_limit = 4096;  ///< rounds of polling before a thread yields or sleeps
-
   /// Runs one chunk, of the thread's own range if one is left there; false when all are claimed.
   bool run_chunk(std::size_t thread) {
     for (std::size_t i = 0; i < ranges_.size(); ++i) {
@@ -123,18 +158,6 @@ class ThreadPool {
       return true;
     }
     return false;
-  }
-
-  void work(std::size_t thread) {
-    MemoryPool pool;  // of the kernels' scratch buffers
-    const MemoryPool::Use use(pool);
-    for (int idle = 0; !stopping_; ++idle) {
-      if (run_chunk(thread)) idle = 0;
-      if (idle < spin_limit)
-        pause();
-      else
-        sleep();
-    }
   }
 
   void sleep() {
@@ -158,69 +181,55 @@ class ThreadPool {
   std::atomic<int> sleepers_ = 0;
   std::atomic<bool> stopping_ = false;
   std::atomic_flag failed_;
+  std::atomic_flag busy_;     ///< while a job runs
   std::exception_ptr error_;  ///< the first of a job
-  std::vector<JoiningThread> workers_;
 };
-
-/// Try-lock on a flag; re-entry from the owner fails instead of being undefined as with std::mutex.
-class TryLock {
- public:
-  explicit TryLock(std::atomic_flag& busy) : busy_(busy), owned_(!busy.test_and_set()) {}
-  ~TryLock() {
-    if (owned_) busy_.clear();
-  }
-  TryLock(const TryLock&) = delete;
-  TryLock& operator=(const TryLock&) = delete;
-
-  bool owned() const { return owned_; }
-
- private:
-  std::atomic_flag& busy_;
-  bool owned_;
-};
-
-}  // namespace
-
-/// The pool starts with the first loop.
-struct ThreadGroup::State {
-  /// Nested and concurrent calls run serially on the calling thread.
-  void run(Index count, Call call, const void* f) {
-    const int wanted = size;
-    const TryLock lock(busy);
-    if (wanted == 1 || count > ChunkRange::max_chunks || !lock.owned()) {
-      for (Index i = 0; i < count; ++i) call(f, i);
-      return;
-    }
-    if (!pool || pool->size() != wanted) pool.emplace(wanted);
-    pool->run(count, call, f);
-  }
-
-  std::atomic<int> size = 1;
-  std::atomic_flag busy;  ///< while a job runs
-  std::optional<ThreadPool> pool;
-};
-
-ThreadGroup::ThreadGroup() : state_(std::make_unique<State>()) {}
-ThreadGroup::~ThreadGroup() = default;
-
-void ThreadGroup::resize(int size) {
-  state_->size = size;
-}
-
-int ThreadGroup::size() const {
-  return state_->size;
-}
 
 namespace {
 
-/// The process's threads.
-struct Threads {
-  Threads() { group.resize(detail::default_threads(usable_cores())); }
+using detail::Team;
 
-  ThreadGroup group;
-  std::atomic<bool> chosen = false;  ///< by set_threads
+class ThreadPool {
+ public:
+  explicit ThreadPool(int size) : team_(size) {
+    workers_.reserve(static_cast<std::size_t>(size));
+    try {
+      for (Index i = 1; i < size; ++i) workers_.emplace_back([this, i] { work(i); });
+    } catch (const std::system_error&) {
+      // A limit of the system: those that could be started steal the chunks of the others.
+    }
+  }
+  ~ThreadPool() { team_.stop(); }
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  /// The system may have refused to start some of its threads.
+  Team& team() { return team_; }
+
+ private:
+  void work(Index thread) {
+    MemoryPool pool;  // of the kernels' scratch buffers
+    const MemoryPool::Use use(pool);
+    team_.serve(thread);
+  }
+
+  Team team_;
+  std::vector<JoiningThread> workers_;
 };
 
+struct Threads {
+  std::atomic_flag busy;  ///< while the pool is in use
+  std::optional<ThreadPool> pool;
+  std::atomic<int> chosen = 0;  ///< 0: the default
+  std::atomic<int> standard = detail::default_threads(usable_cores());
+
+  int count() const {
+    const int count = chosen;
+    return count > 0 ? count : standard.load();
+  }
+};
+
+/// The process's threads, started when first needed.
 Threads& process_threads() {
   static Threads threads;
   return threads;
@@ -230,16 +239,15 @@ Threads& process_threads() {
 
 void set_threads(int count) {
   require<ValueError>(count >= 1, "[set_threads] needs at least 1 thread, got {}", count);
-  process_threads().chosen = true;
-  process_threads().group.resize(count);
+  process_threads().chosen = count;
 }
 
 void set_default_threads(int count) {
-  if (!process_threads().chosen) process_threads().group.resize(detail::default_threads(count));
+  process_threads().standard = detail::default_threads(count);
 }
 
 int threads() {
-  return process_threads().group.size();
+  return process_threads().count();
 }
 
 Chunks partition(Index length, Index cost, Index most) {
@@ -253,8 +261,27 @@ int detail::default_threads(int cores) {
 }
 
 void detail::parallel(Index count, Call call, const void* f) {
-  const ThreadGroup* own = Execution::current().threads;
-  (own ? *own : process_threads().group).state_->run(count, call, f);
+  if (Team* team = Execution::current().team) return team->run(count, call, f);
+  Threads& all = process_threads();
+  const int wanted = all.count();
+  // Nested and concurrent calls run serially on the calling thread.
+  const TryLock lock(all.busy);
+  if (wanted == 1 || !lock.owned()) return run_serially(count, call, f);
+  if (!all.pool || all.pool->team().size() != wanted) all.pool.emplace(wanted);
+  all.pool->team().run(count, call, f);
+}
+
+void detail::parallel_lanes(Index lanes, Index threads_per_lane, Call call, const void* f) {
+  std::deque<Team> teams;
+  for (Index lane = 0; lane < lanes; ++lane) teams.emplace_back(threads_per_lane);
+  // Lanes come before those who serve them, so that no thread waits for a lane that none has taken.
+  parallel_for(lanes * threads_per_lane, [&, caller = Execution::current()](Index i) {
+    Team& team = teams[static_cast<std::size_t>(i % lanes)];
+    if (i >= lanes) return team.serve(i / lanes);
+    const ExecutionScope scope(caller.with(&Execution::team, &team));
+    const std::unique_ptr<Team, decltype([](Team* t) { t->stop(); })> end(&team);
+    call(f, i);
+  });
 }
 
 }  // namespace qkv

@@ -6,11 +6,6 @@
 #include "core/shape.h"
 
 namespace qkv {
-namespace detail {
-/// The default of a process that may use so many cores.
-int default_threads(int cores);
-void parallel(Index count, void (*call)(const void*, Index), const void* f);
-}  // namespace detail
 
 /// The most chunks of a loop: more threads find nothing to do in it.
 constexpr Index most_chunks = 16;
@@ -25,28 +20,6 @@ void set_threads(int count);
 void set_default_threads(int count);
 int threads();
 
-/// Threads for the loops of one of several lanes of work, where a process has more threads than
-/// lanes. A thread whose `Execution::threads` leads to them shares its loops with them instead of
-/// with the process's.
-class ThreadGroup {
- public:
-  ThreadGroup();
-  ~ThreadGroup();
-  ThreadGroup(const ThreadGroup&) = delete;
-  ThreadGroup& operator=(const ThreadGroup&) = delete;
-
-  /// How many share a loop, of which the caller is one; at first it is alone. They start with the
-  /// next loop.
-  void resize(int size);
-  int size() const;
-
- private:
-  friend void detail::parallel(Index count, void (*call)(const void*, Index), const void* f);
-  struct State;
-
-  std::unique_ptr<State> state_;
-};
-
 /// [0, length) divided into `count` chunks of almost equal size. The partition depends on the
 /// problem alone, never on the number of threads, so that every sum is taken in the same order on
 /// any machine.
@@ -60,6 +33,14 @@ struct Chunks {
 /// At most `most` chunks of `length` items of `cost` operations each, large enough to amortise
 /// scheduling.
 Chunks partition(Index length, Index cost, Index most = most_chunks);
+
+namespace detail {
+/// The default of a process that may use so many cores.
+int default_threads(int cores);
+void parallel(Index count, void (*call)(const void*, Index), const void* f);
+void parallel_lanes(Index lanes, Index threads_per_lane, void (*call)(const void*, Index),
+                    const void* f);
+}  // namespace detail
 
 /// Calls `f(i)` once for each i in [0, count), on several threads. One of the exceptions that calls
 /// throw reaches the caller, once no call is running any more. Nested and concurrent calls run
@@ -76,6 +57,17 @@ void parallel_for(Index count, const F& f) {
 template <class F>
 void parallel_for(const Chunks& chunks, const F& f) {
   parallel_for(chunks.count, [&](Index i) { f(chunks.begin(i), chunks.end(i)); });
+}
+
+/// Calls `f(lane)` once for each of several lanes of work, on several threads: the loops of a call,
+/// which has the caller's `Execution`, are shared by as many as each lane has. A single lane's are
+/// shared by all.
+template <class F>
+void parallel_lanes(Index lanes, Index threads_per_lane, const F& f) {
+  if (lanes == 1) return f(0);
+  detail::parallel_lanes(
+      lanes, threads_per_lane, [](const void* g, Index lane) { (*static_cast<const F*>(g))(lane); },
+      std::addressof(f));
 }
 
 }  // namespace qkv

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <filesystem>
 #include <limits>
 
 #include "core/parallel.h"
@@ -129,6 +130,29 @@ TEST_CASE("lanes share the threads evenly, or else one lane has them all, where 
     CHECK(Stepper(short_ops).plan().lanes == std::min(count, 2));
     CHECK(Stepper(short_ops).plan().threads_per_lane == 1);
   }
+  set_threads(before);
+}
+
+TEST_CASE("lanes share the threads of the process and start none of their own") {
+  const std::filesystem::path tasks = "/proc/self/task";  // a folder for each thread
+  if (!std::filesystem::exists(tasks)) {
+    MESSAGE("skipped: the system does not list the threads of a process");
+    return;
+  }
+  const auto count_tasks = [&] {
+    return std::distance(std::filesystem::directory_iterator(tasks), {});
+  };
+  Config config = translator(12, 1);
+  config.model.width = 256;
+  const Run run = start_run(config);
+  Stepper stepper(run);
+  const int before = threads();
+  set_threads(4);
+  REQUIRE(stepper.plan().threads_per_lane == 2);
+  parallel_for(4, [](Index) {});  // starts them
+  const auto count = count_tasks();
+  stepper.gradients();
+  CHECK(count_tasks() <= count);
   set_threads(before);
 }
 

@@ -74,16 +74,12 @@ StepGradients Stepper::gradients() {
 Stepper::PartialSums Stepper::sums_of_lanes(const StepPlan& plan, const Batches& batches) {
   const Chunks by_lane{plan.own_shards, plan.lanes};
   const auto count = static_cast<std::size_t>(plan.lanes);
-  while (lanes_.size() < count) lanes_.emplace_back();
+  while (pools_.size() < count) pools_.emplace_back();
   std::vector<PartialSums> sums(count);
   std::vector<std::exception_ptr> errors(count);
-  parallel_for(plan.lanes, [&, execution = Execution::current()](Index i) {
+  parallel_lanes(plan.lanes, plan.threads_per_lane, [&](Index i) {
     const auto lane = static_cast<std::size_t>(i);
-    Lane& own = lanes_[lane];
-    own.threads.resize(plan.threads_per_lane);
-    const ExecutionScope scope(
-        execution.with(&Execution::memory, &own.memory)
-            .with(&Execution::threads, plan.lanes == 1 ? nullptr : &own.threads));
+    const MemoryPool::Use use(pools_[lane]);
     const Index begin = plan.first_shard + by_lane.begin(i),
                 end = plan.first_shard + by_lane.end(i);
     try {
@@ -128,12 +124,12 @@ StepGradients Stepper::shard_gradients(Index shard, const StepPlan& plan,
 }
 
 void Stepper::trim() {
-  for (Lane& lane : lanes_) lane.memory.trim();
+  for (MemoryPool& pool : pools_) pool.trim();
 }
 
 std::size_t Stepper::system_bytes() const {
   std::size_t bytes = 0;
-  for (const Lane& lane : lanes_) bytes += lane.memory.system_bytes();
+  for (const MemoryPool& pool : pools_) bytes += pool.system_bytes();
   return bytes;
 }
 

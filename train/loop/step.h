@@ -36,10 +36,6 @@ class Stepper {
  private:
   using Batches = std::vector<std::vector<Index>>;
   using PartialSums = std::vector<PartialSum<StepGradients>>;
-  struct Lane {
-    MemoryPool memory;
-    ThreadGroup threads;
-  };
 
   Batches batches();
   Index tokens_of(const Batches& batches) const;
@@ -52,7 +48,7 @@ class Stepper {
   StepPlanner planner_;
   BatchSampler sampler_;
   GradientSum sum_;
-  std::deque<Lane> lanes_;
+  std::deque<MemoryPool> pools_;  ///< of the lanes
 };
 
 }  // namespace qkv

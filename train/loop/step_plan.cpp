@@ -70,7 +70,7 @@ void StepPlanner::use_threads(StepPlan& plan, double operations) const {
   const Index shards = std::max<Index>(plan.own_shards, 1);
   const bool share_ops = threads() > shards && operations >= short_batch;
   plan.lanes = share_ops ? std::gcd(shards, Index{threads()}) : std::min<Index>(shards, threads());
-  plan.threads_per_lane = share_ops ? threads() / static_cast<int>(plan.lanes) : 1;
+  plan.threads_per_lane = share_ops ? threads() / plan.lanes : 1;
 }
 
 /// Whether the estimated bytes of a step are within the budget.

@@ -22,7 +22,7 @@ struct StepPlan {
   Chunks shards;  ///< of the chunks: what is computed in parallel
   Index first_shard, own_shards;  ///< of this rank
   Index lanes;                    ///< each of which computes some of these shards
-  int threads_per_lane;           ///< share its ops; the ops of a single lane, all threads
+  Index threads_per_lane;         ///< share its ops; the ops of a single lane, all threads
   bool recomputes;                ///< activations, in backward
 };
 
