@@ -171,6 +171,8 @@ int fuzz(const Options& options) {
     Draw draw(options.seed, board->index);
     if (reported[draw_case(draw).family]++ < 2) {
       const std::string when = fmt::format("after {:.1f} s", seconds());
+      fmt::print(stderr, "seed {}, case {} fails {}, and is made smaller\n", options.seed,
+                 board->index, when);
       // In a process of its own; what crashes while it shrinks is checked in a process for each
       // try.
       const int ended = WIFSIGNALED(status) ? status : forked([&] {
