@@ -5,7 +5,7 @@
 
 #include "core/ops.h"
 
-namespace qkv::tests {
+namespace qkv::tests::op_limits_test {
 namespace {
 
 constexpr double inf = std::numeric_limits<double>::infinity();
@@ -187,4 +187,4 @@ TEST_CASE(
   CHECK(loss(inf, 1, 0) == 0);
 }
 
-}  // namespace qkv::tests
+}  // namespace qkv::tests::op_limits_test

@@ -5,7 +5,7 @@
 #include "core/ops.h"
 #include "tests/support/errors.h"
 
-namespace qkv::tests {
+namespace qkv::tests::parameter_test {
 namespace {
 
 Parameter number(double value) {
@@ -113,4 +113,4 @@ TEST_CASE("the state of another model is refused with every difference, and chan
   CHECK(model.layer.weight.value().values() == std::vector<double>{1, 2});
 }
 
-}  // namespace qkv::tests
+}  // namespace qkv::tests::parameter_test

@@ -58,7 +58,7 @@ inline const qkv_model::Description& qkv_model::description() {
   return reading_model();
 }
 
-namespace qkv {
+namespace qkv::cpp_model_test {
 namespace {
 
 /// Texts of random characters of those that are hard to read.
@@ -159,4 +159,4 @@ TEST_CASE("an exported model draws the tokens that the program draws") {
   }
 }
 
-}  // namespace qkv
+}  // namespace qkv::cpp_model_test

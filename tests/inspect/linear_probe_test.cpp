@@ -5,7 +5,7 @@
 #include "inspect/labelled_text.h"
 #include "tests/support/randn.h"
 
-using namespace qkv;
+namespace qkv::linear_probe_test {
 
 namespace {
 
@@ -64,3 +64,5 @@ TEST_CASE("texts without labels cannot be probed") {
       .text = "money bank grows", .sentence = run.task->read("money bank grows"), .index = 1};
   CHECK_THROWS_AS(linear_probes(run, {text}, {text}, silent_reading), UserError);
 }
+
+}  // namespace qkv::linear_probe_test

@@ -6,7 +6,7 @@
 
 #include "tests/support/modules.h"
 
-using namespace qkv;
+namespace qkv::logit_attribution_test {
 
 namespace {
 
@@ -117,3 +117,5 @@ TEST_CASE("a model without blocks is not attributed") {
   const Run run = run_of({.kind = ModelKind::static_embedding, .width = 8});
   CHECK_FALSE(attributed(run, explain(run, run.task->read("money bank grows"), 1)));
 }
+
+}  // namespace qkv::logit_attribution_test

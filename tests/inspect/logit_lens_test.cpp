@@ -5,7 +5,7 @@
 #include "layers/transformer.h"
 #include "tests/support/modules.h"
 
-using namespace qkv;
+namespace qkv::logit_lens_test {
 
 namespace {
 
@@ -45,3 +45,5 @@ TEST_CASE("a model without blocks has no lens") {
   Run run = run_of({.kind = ModelKind::static_embedding, .width = 8});
   CHECK(logit_lens(run, explain(run, run.task->read("money bank grows"), 1)).empty());
 }
+
+}  // namespace qkv::logit_lens_test

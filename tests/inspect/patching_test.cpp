@@ -4,7 +4,7 @@
 
 #include "tests/support/modules.h"
 
-using namespace qkv;
+namespace qkv::patching_test {
 
 namespace {
 
@@ -97,3 +97,5 @@ TEST_CASE("texts that cannot be compared are named") {
   CHECK(error_of(run_of({.kind = ModelKind::static_embedding, .width = 8}), clean, corrupt)
             .starts_with("the model is no single stack of attention blocks"));
 }
+
+}  // namespace qkv::patching_test

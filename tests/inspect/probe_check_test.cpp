@@ -4,7 +4,7 @@
 
 #include "inspect/intervention.h"
 
-using namespace qkv;
+namespace qkv::probe_check_test {
 
 namespace {
 
@@ -163,3 +163,5 @@ TEST_CASE("probes about other data than the model's are left out, each with the 
   CHECK(lines[1] == begin + "\"zzz\" is not in the vocabulary");
   CHECK(lines[2].starts_with(begin + "\"money\" has none of the words"));
 }
+
+}  // namespace qkv::probe_check_test

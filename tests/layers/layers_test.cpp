@@ -10,7 +10,7 @@
 #include "tests/ops/check_rows.h"
 #include "tests/support/modules.h"
 
-namespace qkv::tests {
+namespace qkv::tests::layers_test {
 namespace {
 
 ModelOptions small(AttentionKind kind) {
@@ -298,7 +298,7 @@ TEST_CASE("ids and lengths of the wrong shape are an error in the caller's terms
 
 // A table without a row for each kind, or with rows in another order, does not compile.
 enum class Fruit { apple, pear };
-constexpr Kind<Fruit> apple{Fruit::apple, "apple", "red"}, pear{Fruit::pear, "pear", "green"};
+constexpr qkv::Kind<Fruit> apple{Fruit::apple, "apple", "red"}, pear{Fruit::pear, "pear", "green"};
 static_assert(lists_every_kind(std::array{apple, pear}));
 static_assert(!lists_every_kind(std::array{apple}));
 static_assert(!lists_every_kind(std::array{pear, apple}));
@@ -331,4 +331,4 @@ TEST_CASE("an embedding's padding row starts at zeros and receives no gradient")
                        "[embedding] padding_idx 5 is outside the table of 5 rows", IndexError);
 }
 
-}  // namespace qkv::tests
+}  // namespace qkv::tests::layers_test

@@ -7,7 +7,7 @@
 #include "tests/support/modules.h"
 #include "tests/support/temp_dir.h"
 
-namespace qkv::tests {
+namespace qkv::tests::pretrained_test {
 namespace {
 
 const std::vector<std::string> tokens = {"<pad>", "<unk>", "cat", "dog"};
@@ -125,4 +125,4 @@ TEST_CASE("a table as word2vec text comes back bit for bit") {
   CHECK(slice(copy, 0, 0, 2).values() == std::vector<double>(6, 0.0));
 }
 
-}  // namespace qkv::tests
+}  // namespace qkv::tests::pretrained_test

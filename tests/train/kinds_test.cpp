@@ -11,7 +11,7 @@
 #include "train/loop/trainer.h"
 #include "train/run/run.h"
 
-using namespace qkv;
+namespace qkv::kinds_test {
 
 namespace {
 
@@ -148,3 +148,5 @@ TEST_CASE("every task that reads sentences learns from byte pairs, and resumes b
     check_training(config);
   }
 }
+
+}  // namespace qkv::kinds_test

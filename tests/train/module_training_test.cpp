@@ -16,7 +16,7 @@
 #include "train/loop/session.h"
 #include "train/run/run.h"
 
-using namespace qkv;
+namespace qkv::module_training_test {
 namespace fs = std::filesystem;
 
 namespace {
@@ -273,3 +273,5 @@ TEST_CASE("what an own module's training cannot continue or honour is refused") 
   has(refusal(model, problem_of(model), options(), dir.path() / "of-config"),
       "of a run of a config");
 }
+
+}  // namespace qkv::module_training_test

@@ -16,7 +16,7 @@
 #include "train/run/run.h"
 #include "train/storage/durable_file.h"
 
-namespace qkv::tests {
+namespace qkv::tests::ranks_test {
 namespace {
 
 /// A classifier with two shards in a batch.
@@ -309,4 +309,4 @@ TEST_CASE("a signal to one rank stops all of them after the same step, with a ch
   check_same_bytes(whole, folder);
 }
 
-}  // namespace qkv::tests
+}  // namespace qkv::tests::ranks_test

@@ -8,7 +8,7 @@
 #include "train/loop/trainer.h"
 #include "train/run/run.h"
 
-using namespace qkv;
+namespace qkv::run_difference_test {
 
 namespace {
 
@@ -136,3 +136,5 @@ TEST_CASE("a resume that restores the last bits of the optimizer's state wrongly
   moment = Tensor::from(values, moment.shape());
   CHECK(first_difference(expected, resumed(from, "inexact")));
 }
+
+}  // namespace qkv::run_difference_test

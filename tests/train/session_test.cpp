@@ -15,7 +15,7 @@
 #include "train/metrics/metrics.h"
 #include "train/run/run.h"
 
-using namespace qkv;
+namespace qkv::session_test {
 namespace fs = std::filesystem;
 
 namespace {
@@ -399,3 +399,5 @@ TEST_CASE("temporary files of ended processes are removed, those of others stay"
     CHECK(std::erase(left, name) == 1);
   CHECK(left == files);
 }
+
+}  // namespace qkv::session_test

@@ -20,7 +20,7 @@
 #include "train/loop/step.h"
 #include "train/run/run.h"
 
-using namespace qkv;
+namespace qkv::step_properties_test {
 using namespace qkv::tests;
 
 namespace {
@@ -237,3 +237,5 @@ TEST_CASE("no random stream comes twice in a training whose steps have 2, 4 and 
   REQUIRE(shards.size() == 3);
   CHECK(std::set(task.drawn.begin(), task.drawn.end()).size() == task.drawn.size());
 }
+
+}  // namespace qkv::step_properties_test

@@ -16,7 +16,7 @@
 #include "train/loop/step.h"
 #include "train/run/run.h"
 
-using namespace qkv;
+namespace qkv::trainer_test {
 
 namespace {
 
@@ -485,3 +485,5 @@ TEST_CASE("a spike of the gradient norm is reported") {
   resume(run, finished.folder, push);
   CHECK(push.count("step 55: the gradient norm ") == 1);
 }
+
+}  // namespace qkv::trainer_test

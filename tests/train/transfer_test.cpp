@@ -10,7 +10,7 @@
 #include "train/loop/session.h"
 #include "train/run/run.h"
 
-using namespace qkv;
+namespace qkv::transfer_test {
 
 namespace {
 
@@ -299,3 +299,5 @@ TEST_CASE("a part that the model does not have is refused with the nearest that 
         "encoder, encoder.layers.0, encoder.layers.1, encoder.norm, head");
   CHECK(error({"embedding", "encoder", "head"}) == "train.freeze leaves no parameter to train");
 }
+
+}  // namespace qkv::transfer_test

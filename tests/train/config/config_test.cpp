@@ -8,7 +8,7 @@
 #include "tests/train/config/parse.h"
 #include "train/config/option_list.h"
 
-using namespace qkv;
+namespace qkv::config_test {
 using namespace qkv::config_tests;
 
 TEST_CASE("an option that is not mentioned keeps its default") {
@@ -467,3 +467,5 @@ TEST_CASE("an option without effect is refused with its line and what it needs")
         "--set model.cell=gru: model.cell has no effect here: it needs model.kind \"recurrent\"; "
         "remove it");
 }
+
+}  // namespace qkv::config_test

@@ -12,7 +12,7 @@
 #include "train/loop/step.h"
 #include "train/run/run.h"
 
-using namespace qkv;
+namespace qkv::effects_test {
 
 namespace {
 
@@ -282,3 +282,5 @@ TEST_CASE("a model learns the same from a task that another one has read, if the
     CHECK(equal > 10);
   }
 }
+
+}  // namespace qkv::effects_test

@@ -5,7 +5,7 @@
 #include "tests/support/temp_dir.h"
 #include "train/config/config.h"
 
-using namespace qkv;
+namespace qkv::probe_test {
 
 namespace {
 
@@ -110,3 +110,5 @@ TEST_CASE("a probe about a variant that the file does not have is an error") {
       doctest::Contains("probe \"context decides\" names an unknown variant \"deep\""),
       ConfigError);
 }
+
+}  // namespace qkv::probe_test

@@ -9,7 +9,7 @@
 #include "train/loop/session.h"
 #include "train/run/run.h"
 
-using namespace qkv;
+namespace qkv::exchange_test {
 
 namespace {
 
@@ -103,3 +103,5 @@ TEST_CASE("an import whose parameters are not those of its config is refused wit
               Tensor::from({0.0, std::numeric_limits<double>::quiet_NaN()}, {2});
         }) == "x.safetensors: head.bias holds a value that is not finite");
 }
+
+}  // namespace qkv::exchange_test

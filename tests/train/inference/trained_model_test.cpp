@@ -13,7 +13,7 @@
 #include "tests/support/tiny_config.h"
 #include "train/run/run.h"
 
-using namespace qkv;
+namespace qkv::trained_model_test {
 
 namespace {
 
@@ -194,3 +194,5 @@ TEST_CASE("what a trained model cannot do is an error that says why") {
   CHECK(error_of<UserError>([&] { model.predict("\xff"); }) == "the text is not valid UTF-8");
   CHECK(error_of<UserError>([&] { load(dir.path() / "none"); }).find("none") != std::string::npos);
 }
+
+}  // namespace qkv::trained_model_test

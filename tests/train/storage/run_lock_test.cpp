@@ -12,7 +12,7 @@
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
 
-using namespace qkv;
+namespace qkv::run_lock_test {
 namespace fs = std::filesystem;
 
 namespace {
@@ -103,3 +103,5 @@ TEST_CASE("a lock that was removed or replaced is not held, and the other's stay
   first.reset();
   second.require_held();
 }
+
+}  // namespace qkv::run_lock_test

@@ -12,7 +12,7 @@
 #include "tests/support/mutations.h"
 #include "tests/support/temp_dir.h"
 
-using namespace qkv;
+namespace qkv::safetensors_test {
 
 namespace {
 
@@ -251,3 +251,5 @@ TEST_CASE("names that safetensors cannot hold are refused") {
           safetensors_bytes({.tensors = {}, .metadata = {{"\xff", ""}}});
         }) == "names and texts must be UTF-8");
 }
+
+}  // namespace qkv::safetensors_test

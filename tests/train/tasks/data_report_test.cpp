@@ -5,7 +5,7 @@
 #include "tests/support/tiny_config.h"
 #include "train/run/run.h"
 
-using namespace qkv;
+namespace qkv::data_report_test {
 
 namespace {
 
@@ -148,3 +148,5 @@ TEST_CASE("a word is found in a sentence by its tokens") {
     CHECK(found("The bank", "river").empty());
   }
 }
+
+}  // namespace qkv::data_report_test

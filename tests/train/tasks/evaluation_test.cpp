@@ -9,7 +9,7 @@
 #include "tests/support/tiny_config.h"
 #include "train/run/run.h"
 
-using namespace qkv;
+namespace qkv::evaluation_test {
 
 namespace {
 
@@ -164,3 +164,5 @@ TEST_CASE("evaluation draws a static embedding's windows and negatives anew for 
   CHECK(pairs.size() > 2);
   CHECK(losses.size() == 10);
 }
+
+}  // namespace qkv::evaluation_test

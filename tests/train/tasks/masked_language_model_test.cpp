@@ -11,7 +11,7 @@
 #include "tests/support/tiny_config.h"
 #include "train/run/run.h"
 
-using namespace qkv;
+namespace qkv::masked_language_model_test {
 
 namespace {
 
@@ -202,3 +202,5 @@ TEST_CASE("an option that masks has no effect elsewhere") {
         "--set task.mask_probability=0.3: task.mask_probability has no effect here: it needs "
         "task.kind \"masked-language-model\"; remove it");
 }
+
+}  // namespace qkv::masked_language_model_test

@@ -12,7 +12,7 @@
 #include "train/tasks/choice_metrics.h"
 #include "train/tasks/chrf.h"
 
-using namespace qkv;
+namespace qkv::scores_test {
 
 namespace {
 
@@ -227,3 +227,5 @@ TEST_CASE("the loss of a language model is the mean over the text's characters, 
   CHECK(evaluation.metric("bits_per_token") == doctest::Approx(evaluation.loss / std::log(2)));
   CHECK(evaluation.score == -evaluation.loss);
 }
+
+}  // namespace qkv::scores_test

@@ -10,7 +10,7 @@
 #include "tests/support/tiny_config.h"
 #include "train/run/run.h"
 
-using namespace qkv;
+namespace qkv::static_embedding_test {
 
 namespace {
 
@@ -236,3 +236,5 @@ TEST_CASE("a token with white space in it is not in word2vec text") {
   const Vocabulary letters({"<pad>", "<unk>", " ", "a"});
   CHECK(word2vec_text(letters.tokens(), Tensor::zeros({4, 2})) == "1 2\na 0 0\n");
 }
+
+}  // namespace qkv::static_embedding_test

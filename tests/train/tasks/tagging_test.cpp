@@ -9,7 +9,7 @@
 #include "tests/support/tiny_config.h"
 #include "train/run/run.h"
 
-using namespace qkv;
+namespace qkv::tagging_test {
 
 namespace {
 
@@ -155,3 +155,5 @@ TEST_CASE("a tagger cuts long sentences and leaves out unknown labels when asked
   const auto task = make_task(config);
   CHECK(task->size(Split::valid) == 1);
 }
+
+}  // namespace qkv::tagging_test

@@ -10,7 +10,7 @@
 #include "train/run/run.h"
 #include "train/tasks/chrf.h"
 
-using namespace qkv;
+namespace qkv::tasks_test {
 
 namespace {
 
@@ -430,3 +430,5 @@ TEST_CASE("options of models and tasks that contradict each other are refused") 
           c.model.kind = ModelKind::convolution;
         }).starts_with("task.kind \"language-model\" needs a causal model"));
 }
+
+}  // namespace qkv::tasks_test
