@@ -61,7 +61,7 @@ Header& header_of(std::byte* block) {
   return *(reinterpret_cast<Header*>(block) - 1);
 }
 
-std::byte* system_block(std::size_t bytes, Header header) {
+std::byte* system_block(std::size_t bytes, const Header& header) {
   auto* storage =
       static_cast<std::byte*>(::operator new (bytes + sizeof(Header), std::align_val_t{alignment}));
   return reinterpret_cast<std::byte*>(new (storage) Header(header) + 1);

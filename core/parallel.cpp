@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <deque>
 #include <exception>
-#include <memory>
 #include <optional>
 #include <system_error>
 #include <thread>
@@ -229,6 +228,12 @@ struct Threads {
   }
 };
 
+/// Lets those who serve a team go, whether its lane returns or throws.
+struct StopOnExit {
+  Team& team;
+  ~StopOnExit() { team.stop(); }
+};
+
 /// The process's threads, started when first needed.
 Threads& process_threads() {
   static Threads threads;
@@ -279,7 +284,7 @@ void detail::parallel_lanes(Index lanes, Index threads_per_lane, Call call, cons
     Team& team = teams[static_cast<std::size_t>(i % lanes)];
     if (i >= lanes) return team.serve(i / lanes);
     const ExecutionScope scope(caller.with(&Execution::team, &team));
-    const std::unique_ptr<Team, decltype([](Team* t) { t->stop(); })> end(&team);
+    const StopOnExit stop{team};
     call(f, i);
   });
 }
