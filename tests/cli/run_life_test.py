@@ -195,10 +195,8 @@ class RunLife(ProgramTest):
         self.addCleanup(training.kill)
         time.sleep(0.3)
         training.send_signal(signal.SIGTERM)
-        start = time.monotonic()
         self.assertEqual(training.communicate(timeout=60)[1], "")
         self.assertEqual(training.returncode, -signal.SIGTERM)
-        self.assertLess(time.monotonic() - start, 2)
 
     def test_a_lock_that_is_a_link_is_refused_by_every_command_that_writes_a_run(self):
         notes = self.folder / "notes.txt"
