@@ -110,6 +110,12 @@ std::string hint(const std::string& unknown, const std::vector<std::string>& kno
                  : fmt::format("see {} --help", program);
 }
 
+/// "qkv train", or "qkv" where no command is given.
+std::string called_name(const CLI::App& program) {
+  const auto chosen = program.get_subcommands();
+  return program.get_name() + (chosen.empty() ? "" : " " + chosen.front()->get_name());
+}
+
 /// The error for an unknown option or command, with the nearest known name; none when all are
 /// known.
 std::optional<std::string> unknown_name(const CLI::App& program, const std::string& first) {
@@ -122,8 +128,7 @@ std::optional<std::string> unknown_name(const CLI::App& program, const std::stri
                        hint(first, commands, "", program.get_name()));
   }
   const CLI::App& command = chosen.empty() ? program : *chosen.front();
-  const std::string called =
-      chosen.empty() ? program.get_name() : program.get_name() + " " + command.get_name();
+  const std::string called = called_name(program);
   for (const std::string& argument : program.remaining(true)) {
     const std::string name = argument.substr(0, argument.find('='));
     if (!name.starts_with("--")) continue;
@@ -263,7 +268,8 @@ int run_program(const std::string& version, int argc, const char* const* argv) {
       return 0;
     }
     const auto unknown = argc > 1 ? unknown_name(program, argv[1]) : std::nullopt;
-    throw UserError(unknown.value_or(error.what()));
+    throw UserError(
+        unknown.value_or(fmt::format("{}; see {} --help", error.what(), called_name(program))));
   }
   Document document = choice.run(choice.format->stream);
   if (!choice.svg.empty())

@@ -134,7 +134,8 @@ class BadInput(ProgramTest):
             self.assert_refused(arguments, f"qkv: {message}\n")
 
     def test_options(self):
-        self.assert_refused(["train"], "CONFIG is required")
+        self.assert_refused(["train"], "CONFIG is required; see qkv train --help")
+        self.assert_refused(["generate", "runs/tiny", "Once upon"], "not expected: Once upon; see qkv generate --help")
         self.assert_refused(["train", "tiny.toml", "--colour"], "--colour")
         self.assert_refused(["train", "tiny.toml", "--threads", "0"], "--threads")
         self.assert_refused(["fly"], "fly")
