@@ -3,6 +3,7 @@
 
 #include "cli/commands/shared.h"
 #include "cli/terminal.h"
+#include "core/memory.h"
 #include "core/parallel.h"
 #include "inspect/documents/predict.h"
 #include "train/config/task_kinds.h"
@@ -135,6 +136,8 @@ Document predict(PredictOptions options) {
   Document document;
   Notes notes(document);
   const std::vector<Question> all = questions(options, models.front().parts(), document);
+  MemoryPool pool;  // of the activations, which so do not lie between the answers in memory
+  const MemoryPool::Use use(pool);
   constexpr std::size_t texts_at_once = 512;
   for (std::size_t begin = 0; begin < all.size(); begin += texts_at_once) {
     notes.on_item("predicting", begin, all.size());

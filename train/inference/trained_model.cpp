@@ -50,8 +50,9 @@ std::vector<TextPredictions> predictions_of(const SavedModel& model,
     if (results[i].error.empty()) order.push_back(i);
   const auto length = [&](std::size_t i) { return read[i].sentence.ids.size(); };
   std::ranges::stable_sort(order, {}, length);
-  MemoryPool pool;
-  const MemoryPool::Use use(pool);
+  MemoryPool own;
+  MemoryPool* const callers = Execution::current().memory;
+  const MemoryPool::Use use(callers ? *callers : own);
   Context context;
   for (auto next = order.begin(); next != order.end();) {
     constexpr std::size_t most_tokens = 4096;  // padding included

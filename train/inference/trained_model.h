@@ -59,7 +59,7 @@ class TrainedModel {
   /// (`qkv predict`). Throws UserError when the text is empty, too long or about nothing.
   std::vector<Prediction> predict(std::string_view text) const;
   /// The predictions of many texts, with the bits of `predict` of each: texts of similar length are
-  /// computed side by side.
+  /// computed side by side, in the memory of the caller's `MemoryPool` where there is one.
   std::vector<TextPredictions> predict(std::span<const std::string> texts) const;
   /// Throws UserError as `predict`, as do the following (`qkv embed`).
   TextVectors embed(std::string_view text) const;

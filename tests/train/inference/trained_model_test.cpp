@@ -6,6 +6,7 @@
 #include <array>
 
 #include "core/joining_thread.h"
+#include "core/memory.h"
 #include "core/random.h"
 #include "datasets/text.h"
 #include "tests/support/errors.h"
@@ -148,6 +149,20 @@ TEST_CASE("the predictions of many texts have the bits of each one's, and its er
         }
       }
     }
+}
+
+TEST_CASE("predictions reuse the memory of the pool that the caller has in use") {
+  const TempDir dir;
+  const TrainedModel model(SavedModel{start_run(
+      tiny_config(TaskKind::classify, dir.write("data.txt", answering_kinds[1].data), 8))});
+  const std::vector<std::string> texts = drawn_texts(answering_kinds[1], 200);
+  MemoryPool pool;
+  const MemoryPool::Use use(pool);
+  model.predict(texts);
+  const std::size_t first = pool.system_bytes();
+  CHECK(first > 0);
+  model.predict(texts);
+  CHECK(pool.system_bytes() == first);
 }
 
 TEST_CASE("an ensemble predicts many texts as it predicts each") {
