@@ -136,7 +136,7 @@ Document predict(PredictOptions options) {
   Document document;
   Notes notes(document);
   const std::vector<Question> all = questions(options, models.front().parts(), document);
-  MemoryPool pool;  // of the activations, which so do not lie between the answers in memory
+  MemoryPool pool;  // keeps the activations of all parts apart from the answers, which stay
   const MemoryPool::Use use(pool);
   constexpr std::size_t texts_at_once = 512;
   for (std::size_t begin = 0; begin < all.size(); begin += texts_at_once) {
